@@ -1,4 +1,4 @@
-"""The people of the demonstration: an owner of both demo merchants, and an admin of the staff.
+"""The people of the demonstration: an owner of both demo merchants, and two of the staff: one alone moves no money.
 
 Nobody knows their passwords, and they have no telephones: `access.py` lets them in.
 """
@@ -9,6 +9,7 @@ from typing import Final
 from guichet.accounts import users
 from guichet.accounts.passwords import Passwords
 from guichet.audit_log import entries as audit_log
+from guichet.clock import DAY, earlier
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.accounts import User, new_secret
@@ -22,31 +23,33 @@ from guichet_demo.access import DemoAccess
 _OWNER: Final = ("proprietaire@demo.example.com", "Awa Démo")
 #: Who made the demonstration, in the audit log.
 _ACTOR: Final = Actor("guichet demo", "guichet demo")
-_STAFF: Final = ("equipe@demo.example.com", "Équipe Démo")
+_STAFF: Final = (("equipe@demo.example.com", "Équipe Démo"), ("controle@demo.example.com", "Contrôle Démo"))
+#: Who has been in the staff for less than a day approves nothing.
+_IN_STAFF_SINCE: Final = 8 * DAY
 
 
 @dataclass(frozen=True, slots=True)
 class DemoLinks:
-    """Addresses that sign in once: the owner at `/console`, the staff at `/admin`."""
+    """Addresses that sign in once: the owner at `/console`, the two of the staff at `/admin`."""
 
     owner: str
-    staff: str
+    staff: tuple[str, str]
 
 
 async def demo_people(ctx: AppContext, access: DemoAccess, merchant_id: MerchantId) -> DemoLinks:
     """New links of the demo people, who are created on the first call with the second merchant and its month."""
     owner = await _person(ctx, *_OWNER)
-    staff = await _person(ctx, *_STAFF, staff_role="admin")
+    staff = [await _person(ctx, *each, staff_role="admin") for each in _STAFF]
     places = [merchant for _, merchant in await users.merchants_of(ctx.db, owner.id)]
     if merchant_id not in [merchant.id for merchant in places]:
         await _join(ctx, owner, merchant_id)
     shop = next((merchant for merchant in places if merchant.name == month.NAME), None)
     await month.fill_month(ctx, shop or await _merchant_with_month(ctx, owner))
-    for person in (owner, staff):
+    for person in (owner, *staff):
         await access.give_telephone(ctx, person)
     site = f"{ctx.settings.browser_url}/console/sign-in"
-    secrets = [access.new_link(person.id, ctx.clock.now()) for person in (owner, staff)]
-    return DemoLinks(*(f"{site}/{secret}" for secret in secrets))
+    links = [f"{site}/{access.new_link(person.id, ctx.clock.now())}" for person in (owner, *staff)]
+    return DemoLinks(links[0], (links[1], links[2]))
 
 
 async def _merchant_with_month(ctx: AppContext, owner: User) -> Merchant:
@@ -65,7 +68,8 @@ async def _person(ctx: AppContext, email: str, name: str, staff_role: StaffRole 
     passwords.close()
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
-        created = require(await users.create(tx, email, name, "fr", staff_role, now))
+        since = earlier(now, _IN_STAFF_SINCE)
+        created = require(await users.create(tx, email, name, "fr", staff_role, since))
         user = require(await users.set_password(tx, created.id, hashed, now, None))
         act = Act(_ACTOR, "user.created", "user", str(user.id), after={"role": staff_role})
         await audit_log.record(tx, act, now)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from guichet.audit_log import entries as audit_log
-from guichet.back_office import manual_settlement, override_approvals
+from guichet.back_office import manual_settlement
 from guichet.bootstrap import service
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
@@ -77,7 +77,7 @@ class Staff:
 
         async def work(ctx: AppContext) -> None:
             for subject, succeeded in decisions:
-                decision = override_approvals.Decision(succeeded, _EVIDENCE, _ACTOR)
+                decision = manual_settlement.Decision(succeeded, _EVIDENCE, _ACTOR)
                 current = (
                     await repository.by_id(ctx.db, subject.id)
                     if isinstance(subject, Payment)

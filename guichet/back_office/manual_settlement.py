@@ -1,8 +1,8 @@
 """A person ends a payment or a refund that no machine may end (D85; docs/operations/runbook.md).
 
-The provider is asked first. An explicit answer to the contrary refuses the act, unless two people override it: the one
-proposes, the other approves within a day. What an override moves is posted against `manual_settlement` and not against
-the operator's account, so that reconciliation shows it.
+One person asks for it and another one approves (`accounts/approvals.py`). The provider is asked first: an explicit
+answer to the contrary refuses the act, unless they override it. What an override moves is posted against
+`manual_settlement` and not against the operator's account, so that reconciliation shows it.
 """
 
 from dataclasses import dataclass, replace
@@ -10,12 +10,10 @@ from typing import Final, Literal
 
 from msgspec import structs
 
-from guichet.back_office import override_approvals
-from guichet.back_office.override_approvals import Decision
 from guichet.clock import later
 from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.domain.audit_log import Act, ActRefused, FactName
+from guichet.domain.audit_log import Act, Actor, ActRefused, FactName
 from guichet.domain.money import plain, round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.refusals import Refusal
@@ -53,13 +51,21 @@ _AGAINST_FAILURE: Final[dict[type, frozenset[Answer]]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """`override`: settle even against the provider's answer."""
+
+    succeeded: bool
+    evidence: str
+    actor: Actor
+    override: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
-    """`answer`: what the provider said when it was asked. `approval_needed`: nothing was settled yet, a second person
-    must approve."""
+    """`answer`: what the provider said when it was asked."""
 
     subject: Payment | Refund
     answer: Answer
-    approval_needed: bool = False
 
 
 async def settle_by_hand(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Settled:
@@ -87,13 +93,6 @@ async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision
     answer = await _read(ctx, subject, result)
     if not decision.override:
         _refuse_contrary(subject, decision, answer)
-    elif decision.is_approved:
-        pass
-    elif (approved := await override_approvals.approved(ctx, subject, decision)) is None:
-        await override_approvals.propose(ctx, _act(subject, override_approvals.PROPOSED, decision, answer))
-        return Settled(subject, answer, approval_needed=True)
-    else:
-        decision = approved
     outcome = _outcome(subject, decision, result)
     noun = "payment" if isinstance(subject, Payment) else "refund"
     act = _act(subject, f"{noun}.settled", decision, answer)
@@ -185,10 +184,8 @@ def _act(subject: Payment | Refund, action: str, decision: Decision, answer: Ans
     }
     if decision.override:
         after["override"] = True
-        if not decision.is_approved:
-            after["approved_by"] = decision.approver and f"{decision.approver.name} ({decision.approver.os_user})"
     return Act(
-        actor=require(decision.actor),
+        actor=decision.actor,
         action=action,
         subject_type="payment" if isinstance(subject, Payment) else "refund",
         subject=subject.reference,

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, get_args
 
 from guichet.back_office import manual_settlement, wallet_status
-from guichet.back_office.override_approvals import Decision
+from guichet.back_office.manual_settlement import Decision
 from guichet.context import AppContext
 from guichet.db.references import parse_reference
 from guichet.disputes import disputes

@@ -1,6 +1,6 @@
 """`guichet approval …`: money acts that wait for another person, who approves them in the console.
 
-In production a command that moves money only asks for it (`ask_for_approval`); in development it acts at once.
+A command that moves money only asks for it (`ask_for_approval`).
 """
 
 from typing import Annotated
@@ -12,7 +12,7 @@ from guichet.audit_log import approval_requests
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, actor, row_id
 from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
-from guichet.cli.runner import load_settings, run
+from guichet.cli.runner import run
 from guichet.clock import Instant, iso
 from guichet.context import AppContext
 from guichet.domain.accounts import User, normal_email
@@ -64,11 +64,6 @@ def show(
         console.print(f"{name}: {'' if value is None else value}")
 
 
-def needs_approval() -> bool:
-    """Whether commands that move money only ask for it."""
-    return not load_settings().development
-
-
 def ask_for_approval(wanted: WantedAct, by: str | None, *, as_json: bool) -> None:
     """Stores the request and says where it is approved."""
     if not wanted.reason:
@@ -100,7 +95,7 @@ async def _asker(ctx: AppContext, by: str | None) -> User:
     email = normal_email(by or "")
     user = None if email is None else await users.by_email(ctx.db, email)
     if user is None or user.staff_role is None:
-        raise CommandError("In production --by is the e-mail address of your account: `guichet user list` shows them.")
+        raise CommandError("--by is the e-mail address of your account: `guichet user list` shows them.")
     return user
 
 

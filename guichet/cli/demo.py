@@ -66,10 +66,12 @@ def _print_welcome(ctx: AppContext, merchant: "Demo", links: "DemoLinks") -> Non
             "Console": f"{settings.browser_url}/console (a merchant's owner, with a month of test payments to look at)",
             "Sign in": links.owner,
             "Back office": f"{settings.browser_url}/admin (the staff of the service)",
-            "Sign in as staff": links.staff,
+            "Sign in as staff": links.staff[0],
+            "and as another": links.staff[1],
         }
     )
-    console.print(Text("  Each of these two links works once, for 15 minutes, on this machine.", "dim"))
+    console.print(Text("  Each of these links works once, for 15 minutes, on this machine.", "dim"))
+    console.print(Text("  Two of the staff must agree before money moves.", "dim"))
     console.print(Text("  A page that asks for a code of a telephone shows it.\n", "dim"))
     facts = {
         "API base URL": f"{base} (described at {settings.public_url}/docs)",

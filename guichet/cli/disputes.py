@@ -5,12 +5,11 @@ from typing import Annotated, get_args
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.approvals import ask_for_approval, needs_approval
-from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference, actor
-from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
+from guichet.cli.approvals import ask_for_approval
+from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
+from guichet.cli.console import iso_or_none, print_json, print_table
 from guichet.cli.runner import run
 from guichet.clock import iso
-from guichet.disputes import disputes
 from guichet.disputes import repository as dispute_repository
 from guichet.domain.approvals import WantedAct
 from guichet.domain.disputes import Bearer, Dispute
@@ -51,26 +50,12 @@ def resolve(
     by: By,
     as_json: Json = False,
 ) -> None:
-    """Say who bears a lost dispute. A merchant bears at most its part of the payment, never our fees."""
+    """Say who bears a lost dispute. A merchant bears at most its part of the payment, never our fees. Another person
+    approves it in the console.
+    """
     if bearer not in get_args(Bearer):
         raise typer.BadParameter("--from merchant or --from service is expected.")
-    if needs_approval():
-        wanted = WantedAct("dispute.resolve", reference, {"from": bearer}, evidence)
-        ask_for_approval(wanted, by, as_json=as_json)
-        return
-    chosen: Bearer = bearer  # type: ignore[assignment]  # checked above
-
-    async def work(opened: Service) -> Dispute:
-        found = await dispute_repository.find(opened.ctx.db, reference)
-        if found is None:
-            raise CommandError(f"There is no dispute {reference}.")
-        return await disputes.resolve(opened.ctx, found, chosen, actor(by), evidence)
-
-    done = run(work)
-    if as_json:
-        print_json({**_described(done), "borne_by": done.borne_by})
-    else:
-        console.print(f"The dispute {done.reference} over {plain(done.amount)} {done.currency}: the {bearer} bears it.")
+    ask_for_approval(WantedAct("dispute.resolve", reference, {"from": bearer}, evidence), by, as_json=as_json)
 
 
 def _described(dispute: Dispute) -> dict[str, object]:

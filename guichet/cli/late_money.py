@@ -6,11 +6,10 @@ from typing import Annotated, get_args
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.approvals import ask_for_approval, needs_approval
-from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference, actor
+from guichet.cli.approvals import ask_for_approval
+from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
 from guichet.cli.console import console, iso_or_none, print_json, print_table
-from guichet.cli.provider_accounts import load_providers
-from guichet.cli.runner import load_settings, run
+from guichet.cli.runner import run
 from guichet.clock import iso
 from guichet.context import AppContext
 from guichet.domain.approvals import WantedAct
@@ -19,7 +18,6 @@ from guichet.domain.money import plain
 from guichet.domain.payments import Payment
 from guichet.late_money import decisions as late_decisions
 from guichet.late_money import repository as store
-from guichet.late_money import returns as late_returns
 from guichet.late_money.decisions import Decision
 
 app = typer.Typer(no_args_is_help=True, help="Money that moved after a failure (or a refund's success) was told.")
@@ -84,48 +82,20 @@ def resolve(
     ],
     evidence: Evidence,
     by: By,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask, even if the customer seems to have paid again.")
-    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Decide about late money. The statuses that merchants were told stay as they are."""
+    """Decide about late money; another person approves it in the console. The statuses that merchants were told stay
+    as they are; `guichet late-money show` says whether the customer seems to have paid again.
+    """
     if decision not in get_args(Decision):
         raise typer.BadParameter(f"--to: one of {', '.join(get_args(Decision))} is expected.")
-    if needs_approval():
-        wanted = WantedAct("late_money.resolve", reference, {"to": decision}, evidence)
-        ask_for_approval(wanted, by, as_json=as_json)
-        return
-    chosen: Decision = decision  # type: ignore[assignment]  # checked above
-    providers = load_providers(load_settings())
-    if chosen == "wallet" and not yes:
-        _ask_if_paid_again(run(lambda opened: _find(opened.ctx, reference)))
-
-    async def work(opened: Service) -> LateResult:
-        ctx = opened.ctx
-        found = await _find(ctx, reference)
-        resolved = await late_decisions.resolve(ctx, found.late, chosen, actor(by), evidence)
-        if resolved.stage == "returning":
-            await late_returns.work(ctx, resolved)
-        return await store.by_id(ctx.db, resolved.id) or resolved
-
-    late = run(work, "Deciding…", providers)
-    if as_json:
-        print_json(_described(late))
-    else:
-        console.print(f"{late.reference}: {late.stage}, {plain(late.amount or 0)} {late.currency}")
+    ask_for_approval(WantedAct("late_money.resolve", reference, {"to": decision}, evidence), by, as_json=as_json)
 
 
 async def _find(ctx: AppContext, reference: str) -> _Found:
     late = await late_decisions.find(ctx.db, reference)
     _, payment = await store.subject_of(ctx.db, late)
     return _Found(late, payment, await late_decisions.paid_again(ctx.db, payment))
-
-
-def _ask_if_paid_again(found: _Found) -> None:
-    if found.paid_again:
-        _print_paid_again(found)
-        typer.confirm("The customer may have paid again. Credit the merchant all the same?", abort=True)
 
 
 def _print_paid_again(found: _Found) -> None:

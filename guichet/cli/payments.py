@@ -2,9 +2,8 @@
 
 import typer
 
-from guichet.cli import manual_settlement
-from guichet.cli.arguments import EXAMPLE_REFERENCE, Json, OptionalBy, OptionalEvidence, Reference
-from guichet.cli.manual_settlement import Approver, Outcome, Override
+from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
+from guichet.cli.manual_settlement import Outcome, Override, ask_to_settle
 
 app = typer.Typer(no_args_is_help=True, help="What a person does with one payment.")
 
@@ -21,16 +20,15 @@ def _group() -> None:
 @app.command(epilog=f'Example: `guichet payment settle {EXAMPLE_REFERENCE} --failed --evidence "ticket 4711" --by Awa`')
 def settle(
     reference: Reference,
+    evidence: Evidence,
+    by: By,
     succeeded: Outcome = None,
-    evidence: OptionalEvidence = None,
-    by: OptionalBy = None,
     override: Override = False,
-    approve: Approver = None,
     as_json: Json = False,
 ) -> None:
     """End a pending payment that its provider does not end.
 
-    The provider is asked first: if it explicitly says the contrary, nothing happens. The merchant gets the same webhook
-    as ever, and the audit log keeps who decided and why.
+    Another person approves it in the console. The provider is asked then: if it explicitly says the contrary, nothing
+    happens. The merchant gets the same webhook as ever, and the audit log keeps who decided and why.
     """
-    manual_settlement.settle("payment", reference, succeeded, evidence, by, override, approve, as_json)
+    ask_to_settle("payment.settle", reference, succeeded, evidence, by, override, as_json)

@@ -4,17 +4,10 @@ from typing import Annotated
 
 import typer
 
-from guichet.bootstrap import Service
-from guichet.cli import manual_settlement
-from guichet.cli.approvals import ask_for_approval, needs_approval
-from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, OptionalBy, OptionalEvidence, Reference, actor
-from guichet.cli.console import CommandError, console, print_json
-from guichet.cli.manual_settlement import Approver, Outcome, Override
-from guichet.cli.runner import run
+from guichet.cli.approvals import ask_for_approval
+from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
+from guichet.cli.manual_settlement import Outcome, Override, ask_to_settle
 from guichet.domain.approvals import WantedAct
-from guichet.domain.payments import Refund
-from guichet.refunds import payee_confirmation
-from guichet.refunds import repository as refund_repository
 
 app = typer.Typer(no_args_is_help=True, help="What a person does with one refund.")
 
@@ -26,19 +19,19 @@ def register(commands: typer.Typer) -> None:
 @app.command(epilog=f'Example: `guichet refund settle {EXAMPLE_REFERENCE} --succeeded --evidence "statement" --by Awa`')
 def settle(
     reference: Reference,
+    evidence: Evidence,
+    by: By,
     succeeded: Outcome = None,
-    evidence: OptionalEvidence = None,
-    by: OptionalBy = None,
     override: Override = False,
-    approve: Approver = None,
     as_json: Json = False,
 ) -> None:
     """End a pending refund that its provider does not end.
 
-    `--succeeded`: the customer has the money. `--failed`: it was never paid, and the merchant gets its part back. The
-    provider is asked first: if it explicitly says the contrary, nothing happens.
+    `--succeeded`: the customer has the money. `--failed`: it was never paid, and the merchant gets its part back.
+    Another person approves it in the console. The provider is asked then: if it explicitly says the contrary, nothing
+    happens.
     """
-    manual_settlement.settle("refund", reference, succeeded, evidence, by, override, approve, as_json)
+    ask_to_settle("refund.settle", reference, succeeded, evidence, by, override, as_json)
 
 
 @app.command(
@@ -53,22 +46,7 @@ def confirm_payee(
     by: By,
     as_json: Json = False,
 ) -> None:
-    """Say which number gets a refund that waits because no provider states who paid (incident `payee_unconfirmed`). The
-    refund is sent there at once.
+    """Say which number gets a refund that waits because no provider states who paid (incident `payee_unconfirmed`).
+    Another person approves it in the console, and the refund is sent there at once.
     """
-    if needs_approval():
-        wanted = WantedAct("refund.confirm_payee", reference, {"phone": phone}, evidence)
-        ask_for_approval(wanted, by, as_json=as_json)
-        return
-
-    async def work(opened: Service) -> Refund:
-        found = await refund_repository.find(opened.ctx.db, reference)
-        if found is None:
-            raise CommandError(f"There is no refund {reference}.")
-        return await payee_confirmation.confirm_payee(opened.ctx, found, phone, actor(by), evidence)
-
-    refund = run(work)
-    if as_json:
-        print_json({"reference": refund.reference, "status": refund.status, "payee_number": refund.payee_number})
-        return
-    console.print(f"The refund {refund.reference} goes to {refund.payee_number}.")
+    ask_for_approval(WantedAct("refund.confirm_payee", reference, {"phone": phone}, evidence), by, as_json=as_json)

@@ -1,32 +1,26 @@
 """`guichet wallet …`: balances of merchants, and freezing a wallet."""
 
 import unicodedata
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from guichet.back_office import wallet_status
 from guichet.back_office.money_acts import wallet_subject
 from guichet.bootstrap import Service
-from guichet.cli.approvals import ask_for_approval, needs_approval
+from guichet.cli.approvals import ask_for_approval
 from guichet.cli.arguments import Json, MerchantId, OptionalBy, OptionalEvidence, WalletStatusValue, actor
-from guichet.cli.console import console, error_console, print_json, print_table
+from guichet.cli.console import console, print_json, print_table
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import iso
-from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.domain import ids
 from guichet.domain.approvals import WantedAct
 from guichet.domain.money import Currency, plain
 from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet, WalletStatus
-from guichet.ledger import suspense, wallets
+from guichet.ledger import wallets
 from guichet.schemas.wallet import balance_object
 
 app = typer.Typer(no_args_is_help=True, help="Merchants' wallets.")
-
-
-#: Suspended credits posted in one transaction. A running server may have to wait for one such transaction.
-_BATCH: Final = 200
 
 
 def register(commands: typer.Typer) -> None:
@@ -70,39 +64,25 @@ def status(
 ) -> None:
     """Freeze, close or reopen a live wallet. Unless it is `Actif`, new live payments and refunds are refused, and
     credits of payments that customers have already validated are suspended until it is `Actif` again.
-    Test wallets are always `Actif`. In production another person approves before a wallet is `Actif` again.
+    Test wallets are always `Actif`. Another person approves in the console before a wallet is `Actif` again.
     """
-    if new_status == ACTIVE and needs_approval():
+    if new_status == ACTIVE:
         wanted = WantedAct("wallet.reopen", wallet_subject(merchant_id, currency), {}, evidence or "")
         ask_for_approval(wanted, by, as_json=as_json)
         return
 
-    async def work(opened: Service) -> tuple[Wallet, int]:
+    async def work(opened: Service) -> Wallet:
         ctx = opened.ctx
         await get_merchant(ctx.db, merchant_id)
         await wallet_status.change_status(ctx, merchant_id, currency, new_status, actor(by), evidence or "")
-        released = await _release(ctx, merchant_id, currency) if new_status == ACTIVE else 0
-        return require(await wallets.wallet(ctx.db, merchant_id, "live", currency)), released
+        return require(await wallets.wallet(ctx.db, merchant_id, "live", currency))
 
-    wallet, released = run(work, message=None)
+    wallet = run(work, message=None)
     if as_json:
-        print_json({**_described(wallet), "merchant_id": merchant_id, "released": released})
-        return
-    console.print(f"The live {currency} wallet of merchant {merchant_id} is {wallet.status}: {plain(wallet.balance)}.")
-    if released:
-        console.print(f"{released} suspended credits were posted.")
-
-
-async def _release(ctx: AppContext, merchant_id: ids.MerchantId, currency: Currency) -> int:
-    """Posts the suspended credits, as a running worker would. Each is posted once even if both do it."""
-    released, posted = 0, _BATCH
-    with error_console.status("Posting the suspended credits…") as shown:
-        while posted == _BATCH:
-            async with ctx.db.transaction() as tx:
-                posted = await suspense.release(tx, merchant_id, "live", currency, ctx.clock.now(), _BATCH)
-            released += posted
-            shown.update(f"Posting the suspended credits… {released}")
-    return released
+        print_json({**_described(wallet), "merchant_id": merchant_id})
+    else:
+        said = f"The live {currency} wallet of merchant {merchant_id} is {wallet.status}: {plain(wallet.balance)}."
+        console.print(said)
 
 
 def _described(wallet: Wallet) -> dict[str, object]:

@@ -21,9 +21,6 @@ class Refusal(Sentences):
     OWN_REQUEST = "{email:word} asked for this: another person must approve it."
     TOO_NEW = "{email:word} has had this role in the staff for less than 24 hours: somebody else must approve it."
     ENDED_ALIKE = "{subject} ended in the same way meanwhile, by itself: refuse the request."
-    SAME_PERSON = "The second person must be another one than the first."
-    NOT_PROPOSED = "Nobody proposed to override the provider for {reference:word} in the last day."
-    OTHER_OUTCOME = "{email} proposed another outcome than {status:word}."
     # What it is about.
     NO_PAYMENT = "There is no payment {subject}."
     NO_REFUND = "There is no refund {subject}."

@@ -2,7 +2,13 @@
 
 from typing import Any
 
+import pytest
+
+from guichet.accounts import approvals
+from guichet.domain.audit_log import ActRefused
+from guichet.domain.ids import ApprovalId
 from guichet.settings import Settings
+from tests.approving import AWA, ZOE, approver, join_staff
 from tests.cli.conftest import Cli
 from tests.fakes.scripted_provider import ScriptedProvider, done
 from tests.payments.conftest import LivePayments
@@ -10,7 +16,7 @@ from tests.payments.test_payee import PAYER, STRANGER, on_a_page, paid_by
 from tests.payments.test_refunds import refund_of
 from tests.service_fixture import open_service
 
-WHY = ("--evidence", "ticket 4411", "--by", "Awa Diop")
+WHY = ("--evidence", "ticket 4411", "--by", AWA)
 
 
 async def test_a_person_confirms_who_gets_a_refund(settings: Settings, cli: Cli) -> None:
@@ -26,6 +32,8 @@ async def test_a_person_confirms_who_gets_a_refund(settings: Settings, cli: Cli)
         await service.run_worker(5)
         refund = (await refund_of(live, payment))["reference"]
         await service.run_worker()
+        for email in (AWA, ZOE):
+            await join_staff(service.ctx, email)
     [incident] = cli("incidents", "--json").json["incidents"]
     assert (incident["kind"], incident["reference"]) == ("payee_unconfirmed", refund)
 
@@ -35,11 +43,15 @@ async def test_a_person_confirms_who_gets_a_refund(settings: Settings, cli: Cli)
     nobody = "00000000-0000-4000-8000-000000000000"
     assert cli("refund", "confirm-payee", nobody, "--phone", PAYER, *WHY).refusal == f"There is no refund {nobody}."
     assert "a reference is expected" in cli("refund", "confirm-payee", "r-1", "--phone", PAYER, *WHY).misuse
-    said = cli(*confirm, "--phone", f"+{PAYER}", *WHY, "--json").json
-    assert said == {"reference": refund, "status": "pending", "payee_number": PAYER}
-    assert cli("incidents", "--json").json["incidents"] == []
+    asked = cli(*confirm, "--phone", f"+{PAYER}", *WHY, "--json").json
+    assert asked["act"] == "refund.confirm_payee"
+    assert len(cli("incidents", "--json").json["incidents"]) == 1, "nothing is done yet"
 
-    async with open_service(settings, service.clock, **connections) as service:
+    async with open_service(settings, **connections) as service:
+        await approvals.approve(service.ctx, ApprovalId(asked["approval"]), await approver(service.ctx), "seen")
+        assert cli("incidents", "--json").json["incidents"] == []
         await service.run_worker(1)
-    assert [reversal.payee_number for reversal in provider.reversals] == [PAYER]
-    assert cli(*confirm, "--phone", STRANGER, *WHY).refusal == "The refund was already sent to a provider, or is final."
+        assert [reversal.payee_number for reversal in provider.reversals] == [PAYER]
+        late = cli(*confirm, "--phone", STRANGER, *WHY, "--json").json
+        with pytest.raises(ActRefused, match="already sent to a provider"):
+            await approvals.approve(service.ctx, ApprovalId(late["approval"]), await approver(service.ctx), "seen")

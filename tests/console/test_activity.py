@@ -7,7 +7,6 @@ from pathlib import Path
 import guichet
 from guichet.audit_log import entries
 from guichet.audit_log.verification import verify
-from guichet.back_office import override_approvals
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.sandbox import clock as sandbox_clock
@@ -21,7 +20,6 @@ _COMPOSED = {
     ".settled": ("payment.settled", "refund.settled"),
 }
 _CONSTANTS = {
-    "PROPOSED": override_approvals.PROPOSED,
     "ADVANCED": sandbox_clock.ADVANCED,
     "RESET": sandbox_clock.RESET,
 }
