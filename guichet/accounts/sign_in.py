@@ -65,7 +65,7 @@ class SignedIn:
 
 
 class WithoutPassword(Protocol):
-    """How the demo's people come in (`guichet_demo/access.py`); an installation has none."""
+    """How the demo's people come in (`guichet_demo` has them); an installation has none."""
 
     async def sign_in(self, accounts: "Accounts", secret: str, browser: Browser) -> SignedIn:
         """By a link that works once. Raises LinkUnusable."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-FOLDERS: Final = ("guichet", "guichet_simulator", "tests", "bench", "reliability", "docs")
+FOLDERS: Final = ("guichet", "guichet_simulator", "guichet_demo", "tests", "bench", "reliability", "docs")
 CHECKED: Final = tuple(f"{folder}/" for folder in FOLDERS)
 SINGLE_FILES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 SUFFIXES: Final = frozenset({".py", ".md", ".toml", ".html"})
