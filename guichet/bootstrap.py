@@ -27,7 +27,7 @@ from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.provider_merchants import ProviderMerchants
 from guichet.merchants.vault import Vault
-from guichet.payments.settlement import settle_batch
+from guichet.payments.settlement import settle_payments
 from guichet.payments.slow_initiation import finish_slow_initiations
 from guichet.providers.base import Provider
 from guichet.providers.providers_file import (
@@ -37,6 +37,7 @@ from guichet.providers.providers_file import (
     read_providers_file,
 )
 from guichet.providers.registry import Registry
+from guichet.refunds.settlement import settle_refunds
 from guichet.server.rate_limit import shared_counters
 from guichet.settings import Settings, SettingsError, with_development_key
 
@@ -161,7 +162,8 @@ async def service(
             clock=clock,
             vault=Vault(settings.secret_keys),
             http_client=http_client,
-            settle_batch=settle_batch,
+            settle_payments=settle_payments,
+            settle_refunds=settle_refunds,
             registry=Registry(clock, accounts, routes or {}) if accounts else providers.registry(clock, http_client),
             providers=providers,
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),

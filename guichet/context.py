@@ -69,8 +69,9 @@ class AppContext:
     #: PostgreSQL by a few connections of their own, for what watches the service: they are free when all others wait
     #: for a standby. None for the embedded database.
     monitoring_db: Database | None
-    #: Writes settlements that arrive together in one transaction (`payments/settlement.py`).
-    settle_batch: Callable[[Database, Sequence[Settlement]], Awaitable[Sequence[Result[Payment | Refund]]]]
+    #: Write settlements that arrive together in one transaction (`payments/settlement.py`, `refunds/settlement.py`).
+    settle_payments: Callable[[Database, Sequence[Settlement]], Awaitable[Sequence[Result[Payment]]]]
+    settle_refunds: Callable[[Database, Sequence[Settlement]], Awaitable[Sequence[Result[Refund]]]]
     #: What the accounts of `registry` were made of.
     providers: ProvidersConfig = NO_PROVIDERS
     #: Rate limits across processes; None when each counts for itself.
@@ -85,7 +86,8 @@ class AppContext:
     #: Requests of merchants' keys that this process has not written yet.
     request_log: RequestLog = field(init=False)
     availability: AvailabilityReader = field(init=False)
-    settlements: Batching[Settlement, Payment | Refund] = field(init=False)
+    settlements: Batching[Settlement, Payment] = field(init=False)
+    refund_settlements: Batching[Settlement, Refund] = field(init=False)
     write_probe: WriteProbe = field(init=False)
     #: Questions to providers that are running, which others may join (`payments/polling.py`).
     questions: dict[PaymentId, asyncio.Task[Payment | None]] = field(init=False, default_factory=dict)
@@ -99,8 +101,10 @@ class AppContext:
     not_found_answers: dict[tuple[SubjectType, int], NotFoundAnswer] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        batching = Batching(partial(self.settle_batch, self.db), SETTLEMENTS_PER_TRANSACTION)
+        batching = Batching(partial(self.settle_payments, self.db), SETTLEMENTS_PER_TRANSACTION)
         object.__setattr__(self, "settlements", batching)
+        refund_batching = Batching(partial(self.settle_refunds, self.db), SETTLEMENTS_PER_TRANSACTION)
+        object.__setattr__(self, "refund_settlements", refund_batching)
         object.__setattr__(self, "request_log", RequestLog(self.clock))
         object.__setattr__(self, "availability", AvailabilityReader(self.db, self.clock))
         disk = self.settings.sqlite_path.parent if self.settings.embedded else None

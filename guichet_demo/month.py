@@ -1,8 +1,8 @@
 """The second demo merchant: a month of test payments, so that the console has something to show.
 
 Everything goes the way that real payments go, with a clock that is set to the time of each sale: `create_payment`,
-`settle_batch`, `request_refund`. So the books, the chain, the counts of lists and the figures are right by themselves.
-Only the webhooks are written as they ended: the address does not exist, and nothing is sent.
+`settle_payments`, `request_refund`. So the books, the chain, the counts of lists and the figures are right by
+themselves. Only the webhooks are written as they ended: the address does not exist, and nothing is sent.
 
 It is done once. What is made last marks the end, a key that expires; a start that was interrupted before is taken up by
 the next one, as no `external_id` makes two payments.
@@ -39,7 +39,7 @@ from guichet.links.links import create_link, wanted_link
 from guichet.merchants import api_keys
 from guichet.payments import repository
 from guichet.payments.create import TOKEN_LENGTH, PaymentRequest, create_payment
-from guichet.payments.settlement import settle_batch
+from guichet.payments.settlement import settle_payments
 from guichet.refunds.request import request_refund
 from guichet.schemas.payment import PaymentObject, payment_object
 from guichet.schemas.refund import RefundObject, refund_object
@@ -148,7 +148,6 @@ async def _settle(
     batch = [
         Settlement(
             payment=payment,
-            refund=None,
             transition=REFUSED if sale.failure else CONFIRMED,
             catalogue=catalogue,
             now=settled_at,
@@ -157,7 +156,7 @@ async def _settle(
         for sale, payment, settled_at in sorted(final, key=lambda each: each[2])
     ]
     told = []
-    for payment in await settle_batch(ctx.db, batch):
+    for payment in await settle_payments(ctx.db, batch):
         assert isinstance(payment, Payment)
         event: EventName = PAYMENT_SUCCEEDED if payment.status == "succeeded" else PAYMENT_FAILED
         data = payment_object(payment, catalogue.by_operator(payment.operator))

@@ -26,7 +26,7 @@ from guichet.payments.provider_calls import (
     is_another_account,
     reversal_for,
 )
-from guichet.payments.settlement import settle_payment, settle_refund
+from guichet.payments.settlement import settle_payment
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -37,6 +37,7 @@ from guichet.providers.base import (
 )
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.refunds import repository as refund_repository
+from guichet.refunds.settlement import settle_refund
 
 #: What the provider says, in the terms of the decision. `other amount`: it moved another amount than was asked.
 Answer = Literal["succeeded", "failed", "pending", "not sent", "other amount", "unknown"]

@@ -10,15 +10,15 @@ from guichet.domain.payments import Payment, Refund, Transition
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What `payments/settlement.py` applies: `transition` to `refund` if there is one, otherwise to `payment`.
+    """What `payments/settlement.py` and `refunds/settlement.py` apply: `transition` to `refund` if there is one,
+    otherwise to `payment`, which is the refunded payment when `refund` is given.
 
-    `payment` is the refunded payment when `refund` is given. `failure_reason` (a key of `REFUSAL_REASONS`),
+    `failure_reason` (a key of `REFUSAL_REASONS`),
     `provider_reference` and `payer_number` are what the settled row keeps. `act`: what a person did, when a person
     settles. `overrides`: against the provider's answer, so that nothing is posted to the operator's account (D85).
     """
 
     payment: Payment
-    refund: Refund | None
     transition: Transition
     catalogue: Catalogue
     now: Instant
@@ -29,6 +29,7 @@ class Settlement:
     #: A provider was asked to move the money, so it may still do so after a failure.
     was_sent: bool = False
     payer_number: str | None = None
+    refund: Refund | None = None
 
     @property
     def succeeds(self) -> bool:

@@ -5,17 +5,16 @@ and posts, and the other does nothing.
 """
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Table, Update, bindparam, delete, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
-from guichet.clock import Instant, later
-from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.clock import Instant
+from guichet.db.engine import Database, Reader, Writer, require
 from guichet.db.tables import late_results, payments, refunds
 from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import LateResultId, PaymentId, RefundId
-from guichet.domain.late_results import QUESTIONS, STATUS_OF_STAGE, LateResult, LateStage
+from guichet.domain.late_results import STATUS_OF_STAGE, LateResult, LateStage
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, Refund
 from guichet.payments import repository
@@ -23,19 +22,6 @@ from guichet.refunds import repository as refund_repository
 
 #: Rows that a list for people shows.
 _MOST: Final = 500
-_NEW_COLUMNS: Final = [column.name for column in late_results.c if column.name != "id"]
-_values: Final[dict[str, Any]] = {name: bindparam(name) for name in _NEW_COLUMNS}
-_INSERT: Final = upsert(late_results).values(_values).on_conflict_do_nothing()
-#: A callback about a subject that is being asked about already only brings the question forward.
-_ASK_NOW: Final = (
-    upsert(late_results)
-    .values(_values)
-    .on_conflict_do_update(
-        index_elements=["merchant_id", "subject_type", "subject_id"],
-        set_={"next_poll_at": bindparam("next_poll_at")},
-        where=late_results.c.stage == "asking",
-    )
-)
 _AT_STAGE: Final = (late_results.c.id == bindparam("late_id"), late_results.c.stage == bindparam("from_stage"))
 _ADVANCE: Final = (
     update(late_results)
@@ -101,39 +87,6 @@ def _note_question(table: Table) -> Update:
 
 
 _NOTE_QUESTION: Final = {"payment": _note_question(payments), "refund": _note_question(refunds)}
-
-
-def question_about(subject: Payment | Refund, now: Instant) -> dict[str, Any]:
-    """The row that asks about a payment or refund whose end was told `now`: first an hour later."""
-    empty: dict[str, Any] = dict.fromkeys(_NEW_COLUMNS)
-    return empty | {
-        "merchant_id": subject.merchant_id,
-        "env": subject.env,
-        "currency": subject.currency,
-        "subject_type": "payment" if isinstance(subject, Payment) else "refund",
-        "subject_id": subject.id,
-        "reference": subject.reference,
-        "provider_account": subject.provider_account,
-        "status": "pending",
-        "stage": "asking",
-        "told_at": now,
-        "asked_count": 0,
-        "next_poll_at": later(now, QUESTIONS[0]),
-    }
-
-
-async def insert_questions(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
-    """Rows of `question_about`, in the transaction that ends their payments and refunds."""
-    await tx.execute_many(_INSERT, rows)
-
-
-async def ask_now(db: Writer, subject: Payment | Refund, now: Instant) -> None:
-    """The worker asks about a payment or refund that ended, unless something was found already. The scheduled questions
-    whose time has passed are not asked again."""
-    told_at = subject.updated_at if isinstance(subject, Payment) else (subject.processed_at or now)
-    passed = sum(now - told_at >= each for each in QUESTIONS)
-    row = question_about(subject, told_at) | {"next_poll_at": now, "asked_count": min(passed, len(QUESTIONS) - 1)}
-    await db.write(_ASK_NOW, **row)
 
 
 async def note_question(db: Writer, late: LateResult, now: Instant) -> None:

@@ -28,7 +28,7 @@ from guichet.late_money import repository as store
 from guichet.late_money import returns as late_returns
 from guichet.ledger import postings
 from guichet.logs import log
-from guichet.payments import integrity
+from guichet.payments import follow_up, integrity
 from guichet.payments.provider_calls import (
     ANOTHER_ACCOUNT,
     call_provider,
@@ -46,7 +46,7 @@ async def ask_about_final(ctx: AppContext, subject: Payment | Refund) -> None:
         return
     if subject.provider_account is None or not ctx.registry.provider(subject.provider_account).remote:
         return
-    await store.ask_now(ctx.db, subject, ctx.clock.now())
+    await follow_up.poll_now(ctx.db, subject, ctx.clock.now())
     ctx.wakeups.late_results.set()
 
 

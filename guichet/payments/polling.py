@@ -30,8 +30,6 @@ from guichet.payments.provider_calls import (
     is_another_account,
 )
 from guichet.payments.settlement import settle_payment
-from guichet.provider_callbacks import repository as callbacks
-from guichet.provider_callbacks.repository import ProviderCallback
 from guichet.providers.base import Accepted, NotFound, Refused, StatusResult, Succeeded, Unknown
 from guichet.providers.shared.answers import ProviderAnswer
 
@@ -53,17 +51,15 @@ async def poll_payment(ctx: AppContext, payment: Payment) -> Payment:
     return polled or require(await repository.by_id(ctx.db, payment.id))
 
 
-async def poll_payment_at_most(
-    ctx: AppContext, payment: Payment, callback: ProviderCallback | None = None
-) -> Payment | None:
+async def poll_payment_at_most(ctx: AppContext, payment: Payment, *, joins: bool = True) -> Payment | None:
     """As `poll_payment`, but asks a provider at most once in QUESTION_INTERVAL, whichever process asked before.
 
-    None if nothing was asked for that reason, if another question is running, or if the payment is final. The question
-    that a callback causes joins no other one, which may have been answered before the callback was sent.
+    None if nothing was asked for that reason, if another question is running, or if the payment is final. `joins`:
+    False for the question that a callback causes, since a running one may have been answered before the callback came.
     """
     if payment.status != "pending":
         return None
-    return await _join_or_ask(ctx, payment, interval=QUESTION_INTERVAL, callback=callback)
+    return await _join_or_ask(ctx, payment, interval=QUESTION_INTERVAL, joins=joins)
 
 
 @tracing.traced("poll payment", lambda _, payment: {tracing.PAYMENT: payment.reference})
@@ -79,7 +75,7 @@ async def _join_or_ask(
     payment: Payment,
     *,
     interval: int = 0,
-    callback: ProviderCallback | None = None,
+    joins: bool = True,
     scheduled: bool = False,
 ) -> Payment | None:
     """The payment after a question that was running in this process already, or that is asked now; None if another
@@ -89,19 +85,19 @@ async def _join_or_ask(
     `scheduled`: the caller ends the lease.
     """
     if not ctx.registry.provider(require(payment.provider_account)).remote:
-        return await _ask(ctx, payment, None)
+        return await _ask(ctx, payment)
     for _ in range(_MOST_JOINED):
         running = ctx.questions.get(payment.id)
         if running is None or running.done():  # Done: it is removed in the next iteration of the event loop.
             break
-        if callback is not None:
+        if not joins:
             return None
         joined = await asyncio.shield(running)
         if joined is not None or interval:
             return joined
     else:
         return None
-    task = asyncio.create_task(_ask_alone(ctx, payment, interval, callback, scheduled=scheduled))
+    task = asyncio.create_task(_ask_alone(ctx, payment, interval, scheduled=scheduled))
     ctx.questions[payment.id] = task
     task.add_done_callback(partial(_forget_question, ctx, payment.id))
     return await asyncio.shield(task)
@@ -113,21 +109,19 @@ def _forget_question(ctx: AppContext, payment_id: PaymentId, task: asyncio.Task[
         del ctx.questions[payment_id]
 
 
-async def _ask_alone(
-    ctx: AppContext, payment: Payment, interval: int, callback: ProviderCallback | None, *, scheduled: bool
-) -> Payment | None:
+async def _ask_alone(ctx: AppContext, payment: Payment, interval: int, *, scheduled: bool) -> Payment | None:
     """Asks under the lease of the payment's row; see `_join_or_ask`."""
     now = ctx.clock.now()
     leased = await repository.lease(ctx.db, payment.id, now, later(now, LEASE_DURATION), earlier(now, interval))
     if leased is None:
         return None
-    polled = await _ask(ctx, leased, callback)
+    polled = await _ask(ctx, leased)
     if not scheduled and polled.status == "pending" and polled.lease_expires_at is not None:
         await repository.end_lease(ctx.db, polled)
     return polled
 
 
-async def _ask(ctx: AppContext, payment: Payment, callback: ProviderCallback | None) -> Payment:
+async def _ask(ctx: AppContext, payment: Payment) -> Payment:
     """Asks the provider, and applies its answer."""
     account = require(payment.provider_account)
     provider = ctx.registry.provider(account)
@@ -135,8 +129,7 @@ async def _ask(ctx: AppContext, payment: Payment, callback: ProviderCallback | N
         return await _apply(ctx, payment, ANOTHER_ACCOUNT)
     charge = charge_for(ctx, payment)
     if provider.remote and payment.provider_reference is None:  # The answer to the initiation was lost.
-        named = callback.provider_reference if callback else await callbacks.named_reference(ctx.db, payment)
-        charge = structs.replace(charge, callback_reference=named)
+        charge = structs.replace(charge, callback_reference=await repository.reference_from_callback(ctx.db, payment))
     result = await call_provider(provider, provider.status(charge), account, "status")
     return await _apply(ctx, payment, result)
 

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.list_pages import ListScope, RowKey, follows, key_of, read_page
-from guichet.db.tables import payments
+from guichet.db.tables import payments, provider_callbacks
 from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
@@ -56,6 +56,11 @@ _BY_CALLBACK_REFERENCE: Final = select(payments).where(
     payments.c.reference == bindparam("reference"), payments.c.provider_account == bindparam("provider_account")
 )
 
+_REFERENCE_FROM_CALLBACK: Final = select(provider_callbacks.c.provider_reference).where(
+    provider_callbacks.c.subject_id == bindparam("subject_id"),
+    provider_callbacks.c.subject_type == bindparam("subject_type"),
+    provider_callbacks.c.provider_account == bindparam("provider_account"),
+)
 _FINISH: Final = (
     update(payments)
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == bindparam("source"))
@@ -206,6 +211,17 @@ async def by_provider_reference(db: Database, provider_account: str, provider_re
 async def by_callback_reference(db: Database, provider_account: str, reference: str) -> Payment | None:
     """`reference` must be a UUID. A callback does not say which merchant's payment it is; references are unique."""
     return _payment(await db.one(_BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference))
+
+
+async def reference_from_callback(db: Reader, payment: Payment) -> str | None:
+    """The provider's reference that the last callback about a payment named, on the account that it is on now."""
+    row = await db.one(
+        _REFERENCE_FROM_CALLBACK,
+        subject_id=payment.id,
+        subject_type="payment",
+        provider_account=payment.provider_account,
+    )
+    return row[0] if row else None
 
 
 @dataclass(frozen=True, slots=True)

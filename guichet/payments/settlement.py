@@ -1,4 +1,4 @@
-"""Settlement: applies the outcome of a payment or of a refund, once and as a whole.
+"""Settlement: applies the outcome of a payment once and as a whole. `refunds/settlement.py` does it for refunds.
 
 Everything that follows from an outcome is written in one transaction: the new status, the postings, the use of a
 payment link, the webhook rows, the end of an incident, the audit log's entry when a person decided it. The conditional
@@ -9,9 +9,9 @@ Outcomes that arrive at the same time share one transaction (D65). Rows are alwa
 payments by id, daily totals, links by id), so that two transactions cannot deadlock.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import TypeVar
 
 from guichet import tracing
 from guichet.audit_log import entries as audit_log
@@ -23,7 +23,7 @@ from guichet.db.errors import StorageError
 from guichet.db.lost_answers import repeat_when_lost
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, ActRefused
-from guichet.domain.ids import PaymentId, RefundId
+from guichet.domain.ids import PaymentId
 from guichet.domain.payee import PAYEE_RETRY_SECONDS
 from guichet.domain.payments import (
     CONFIRMED,
@@ -40,24 +40,23 @@ from guichet.domain.payments import (
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.domain.settlement import Settlement
 from guichet.incidents import repository as incidents
-from guichet.late_money import repository as late_result_repository
 from guichet.ledger import postings, wallets
 from guichet.links import repository as links
 from guichet.merchants import limits as merchant_limits
-from guichet.payments import repository
+from guichet.payments import follow_up, repository
 from guichet.providers.base import Refused, Succeeded
-from guichet.refunds import repository as refund_repository
 from guichet.webhooks import outbox
 from guichet.webhooks.outbox import Event
 
 Outcome = Succeeded | Refused
+S = TypeVar("S", Payment, Refund)
 
 
-def _traced_outcome(payment_reference: str, outcome: Outcome) -> tracing.Attributes:
+def traced_outcome(payment_reference: str, outcome: Outcome) -> tracing.Attributes:
     return {tracing.PAYMENT: payment_reference, "guichet.outcome": type(outcome).__name__.lower()}
 
 
-@tracing.traced("settle payment", lambda _, payment, outcome, **__: _traced_outcome(payment.reference, outcome))
+@tracing.traced("settle payment", lambda _, payment, outcome, **__: traced_outcome(payment.reference, outcome))
 async def settle_payment(
     ctx: AppContext,
     payment: Payment,
@@ -74,41 +73,24 @@ async def settle_payment(
     """
     refusal = REFUSED_AT_INITIATION if at_initiation else REFUSED
     transition = CONFIRMED if isinstance(outcome, Succeeded) else refusal
-    settled = await _settle(ctx, payment, None, transition, outcome, act, overrides)
-    assert isinstance(settled, Payment)
+    settlement = await settlement_of(ctx, payment, transition, outcome, act=act, overrides=overrides)
+    settled = await ctx.settlements.add(settlement)
+    ctx.wakeups.deliveries.set()
     return settled
 
 
-@tracing.traced(
-    "settle refund", lambda _, refund, __, outcome, **___: _traced_outcome(refund.payment_reference, outcome)
-)
-async def settle_refund(
-    ctx: AppContext,
-    refund: Refund,
-    payment: Payment,
-    outcome: Outcome,
-    *,
-    act: Act | None = None,
-    overrides: bool = False,
-) -> Refund:
-    """Settles the refund and returns it as it is stored afterwards. A success also makes its payment `refunded`."""
-    transition = REFUND_DISBURSED if isinstance(outcome, Succeeded) else REFUND_REFUSED
-    settled = await _settle(ctx, payment, refund, transition, outcome, act, overrides)
-    assert isinstance(settled, Refund)
-    return settled
-
-
-async def _settle(
+async def settlement_of(
     ctx: AppContext,
     payment: Payment,
-    refund: Refund | None,
     transition: Transition,
     outcome: Outcome,
+    *,
+    refund: Refund | None = None,
     act: Act | None,
     overrides: bool,
-) -> Payment | Refund:
-    subject = refund or payment
-    settlement = Settlement(
+) -> Settlement:
+    """The settlement of `refund` if it is given, otherwise of `payment`."""
+    return Settlement(
         payment=payment,
         refund=refund,
         transition=transition,
@@ -118,12 +100,9 @@ async def _settle(
         provider_reference=outcome.provider_reference if isinstance(outcome, Succeeded) else None,
         act=act,
         overrides=overrides,
-        was_sent=_was_sent(ctx, subject),
+        was_sent=_was_sent(ctx, refund or payment),
         payer_number=outcome.payer_number if isinstance(outcome, Succeeded) else None,
     )
-    settled = await ctx.settlements.add(settlement)
-    ctx.wakeups.deliveries.set()
-    return settled
 
 
 def _was_sent(ctx: AppContext, subject: Payment | Refund) -> bool:
@@ -134,19 +113,33 @@ def _was_sent(ctx: AppContext, subject: Payment | Refund) -> bool:
     )
 
 
-async def settle_batch(db: Database, batch: Sequence[Settlement]) -> Sequence[Result[Payment | Refund]]:
+async def settle_payments(db: Database, batch: Sequence[Settlement]) -> Sequence[Result[Payment]]:
+    """As `settle_batch`."""
+    return await settle_batch(db, batch, _settle_together)
+
+
+async def settle_batch(
+    db: Database,
+    batch: Sequence[Settlement],
+    settle_together: Callable[[Transaction, Sequence[Settlement]], Awaitable[list[S]]],
+) -> Sequence[Result[S]]:
     """Applies settlements in one transaction. Returns for each its payment or refund as it is stored afterwards, or the
     error that concerns it alone: if the transaction fails, each settlement is tried again in its own."""
+
+    async def in_transaction() -> list[S]:
+        async with db.transaction() as tx:
+            return await settle_together(tx, batch)
+
     try:
-        return await repeat_when_lost(db, partial(_settle_together, db, batch))
+        return await repeat_when_lost(db, in_transaction)
     except (StorageError, ActRefused) as error:
         if len(batch) == 1:
             return [error]
-    return [result for settlement in batch for result in await settle_batch(db, [settlement])]
+    return [result for settlement in batch for result in await settle_batch(db, [settlement], settle_together)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class Change:
     """A transition that was applied; `payment` and `refund` as they are stored now."""
 
     settlement: Settlement
@@ -155,64 +148,30 @@ class _Change:
     refund: Refund | None = None
 
 
-async def _settle_together(db: Database, batch: Sequence[Settlement]) -> list[Payment | Refund]:
-    async with db.transaction() as tx:
-        changes = await _apply_transitions(tx, batch)
-        await merchant_limits.give_back(
-            tx, [each.payment for each in changes if each.transition.target == "failed" and each.refund is None]
-        )
-        await postings.post(tx, await _movements(tx, changes))
-        await _end_link_uses(tx, changes)
-        await outbox.emit(tx, [event for change in changes if (event := _event(change))])
-        await _close_incidents(tx, changes)
-        await _ask_failures_again(tx, changes)
-        await _record_acts(tx, changes)
-        return [await _stored(tx, settlement, changes) for settlement in batch]
-
-
-async def _apply_transitions(tx: Transaction, batch: Sequence[Settlement]) -> list[_Change]:
-    """Applies the transitions and returns those that were applied; a refund's is followed by its payment's."""
-    # The first of several settlements of the same payment or refund is the one that is applied.
-    of_refunds = {require(each.refund).id: each for each in reversed(batch) if each.refund is not None}
-    refunds = await _finish_refunds(tx, of_refunds) if of_refunds else {}
-    of_payments = {each.payment.id: (each, each.transition) for each in reversed(batch) if each.refund is None}
-    # A refund that was just disbursed proves that its payment had succeeded: nothing else can apply to it.
-    of_payments |= {
-        refund.payment_id: (of_refunds[refund.id], REFUNDED)
-        for refund in refunds.values()
-        if refund.status == "succeeded"
-    }
-    payments = await _finish_payments(tx, of_payments)
-    changes = []
-    for settlement in (*of_refunds.values(), *(each for each, _ in of_payments.values() if each.refund is None)):
-        if settlement.refund is not None and (refund := refunds.get(settlement.refund.id)):
-            changes.append(_Change(settlement, settlement.transition, settlement.payment, refund))
-            if refunded := payments.get(refund.payment_id):
-                changes.append(_Change(settlement, REFUNDED, refunded))
-        elif settlement.refund is None and (payment := payments.get(settlement.payment.id)):
-            changes.append(_Change(settlement, settlement.transition, payment))
-    return changes
-
-
-async def _finish_refunds(tx: Transaction, settlements: dict[RefundId, Settlement]) -> dict[RefundId, Refund]:
-    finishes = [
-        refund_repository.Finish(
-            refund_id=refund_id,
-            target="succeeded" if settlement.succeeds else "failed",
-            now=settlement.now,
-            failure_reason=settlement.failure_reason,
-        )
-        for refund_id, settlement in sorted(settlements.items())
+async def _settle_together(tx: Transaction, batch: Sequence[Settlement]) -> list[Payment]:
+    # The first of several settlements of the same payment is the one that is applied.
+    settlements = {settlement.payment.id: settlement for settlement in reversed(batch)}
+    payments = await finish_payments(tx, [(each, each.transition) for each in settlements.values()])
+    changes = [
+        Change(settlement, settlement.transition, payments[payment_id])
+        for payment_id, settlement in settlements.items()
+        if payment_id in payments
     ]
-    return {refund.id: refund for refund in await refund_repository.finish(tx, finishes)}
+    await write_consequences(tx, changes)
+    return [
+        # As changed in this transaction, or else as another transaction stored it.
+        payments.get(settlement.payment.id) or require(await repository.by_id(tx, settlement.payment.id))
+        for settlement in batch
+    ]
 
 
-async def _finish_payments(
-    tx: Transaction, settlements: dict[PaymentId, tuple[Settlement, Transition]]
+async def finish_payments(
+    tx: Transaction, transitions: Iterable[tuple[Settlement, Transition]]
 ) -> dict[PaymentId, Payment]:
+    """The payments that made their transition: `REFUNDED` after the success of their refund."""
     finishes = [
         repository.Finish(
-            payment_id=payment_id,
+            payment_id=settlement.payment.id,
             source=require(transition.source),
             target=transition.target,
             now=settlement.now,
@@ -220,12 +179,25 @@ async def _finish_payments(
             provider_reference=None if transition is REFUNDED else settlement.provider_reference,
             payer_number=None if transition is REFUNDED else settlement.payer_number,
         )
-        for payment_id, (settlement, transition) in sorted(settlements.items())
+        for settlement, transition in sorted(transitions, key=lambda item: item[0].payment.id)
     ]
     return {payment.id: payment for payment in await repository.finish(tx, finishes)}
 
 
-async def _movements(tx: Transaction, changes: Sequence[_Change]) -> list[Movement]:
+async def write_consequences(tx: Transaction, changes: Sequence[Change]) -> None:
+    """Everything that follows from transitions which were applied in this transaction, of payments or of refunds."""
+    await merchant_limits.give_back(
+        tx, [change.payment for change in changes if change.transition.target == "failed" and change.refund is None]
+    )
+    await postings.post(tx, await _movements(tx, changes))
+    await _end_link_uses(tx, changes)
+    await outbox.emit(tx, [event for change in changes if (event := _event(change))])
+    await _close_incidents(tx, changes)
+    await _follow_up_failures(tx, changes)
+    await _record_acts(tx, changes)
+
+
+async def _movements(tx: Transaction, changes: Sequence[Change]) -> list[Movement]:
     """The postings of all changes. Frozen wallets are looked up only for payments that succeeded (D24)."""
     collecting = {change.payment.merchant_id for change in changes if change.transition is CONFIRMED}
     live = {change.payment.merchant_id for change in changes if change.payment.env == "live"}
@@ -241,7 +213,7 @@ async def _movements(tx: Transaction, changes: Sequence[_Change]) -> list[Moveme
     return movements
 
 
-def _postings(change: _Change, *, wallet_is_frozen: bool) -> tuple[str, list[Posting]]:
+def _postings(change: Change, *, wallet_is_frozen: bool) -> tuple[str, list[Posting]]:
     """The cause and the postings of a transition; no postings if it moves no money."""
     payment = change.payment
     overridden = change.settlement.overrides
@@ -256,7 +228,7 @@ def _postings(change: _Change, *, wallet_is_frozen: bool) -> tuple[str, list[Pos
     return "", []
 
 
-def _event(change: _Change) -> Event | None:
+def _event(change: Change) -> Event | None:
     """The webhook event of a transition; None if it has none."""
     transition, settlement = change.transition, change.settlement
     if transition is REFUSED_AT_INITIATION and change.payment.answered_pending:
@@ -265,7 +237,7 @@ def _event(change: _Change) -> Event | None:
     return Event(name, change.payment, settlement.catalogue, settlement.now, change.refund) if name else None
 
 
-async def _end_link_uses(tx: Transaction, changes: Iterable[_Change]) -> None:
+async def _end_link_uses(tx: Transaction, changes: Iterable[Change]) -> None:
     """A success completes the use of a payment link, a failure gives it back (D30). A payment that has lost its use to
     another one has nothing to give back; its success is counted all the same (D106)."""
     ended = [
@@ -277,7 +249,7 @@ async def _end_link_uses(tx: Transaction, changes: Iterable[_Change]) -> None:
         await links.end_uses(tx, ended)
 
 
-async def _close_incidents(tx: Transaction, changes: Iterable[_Change]) -> None:
+async def _close_incidents(tx: Transaction, changes: Iterable[Change]) -> None:
     """Closes incidents about payments and refunds that had been pending for too long, or waited for our balance with a
     provider or for a person, and are final now."""
     for change in changes:
@@ -290,32 +262,19 @@ async def _close_incidents(tx: Transaction, changes: Iterable[_Change]) -> None:
             await incidents.close_settled(tx, subject.merchant_id, subject.reference, now)
 
 
-async def _ask_failures_again(tx: Transaction, changes: Iterable[_Change]) -> None:
+async def _follow_up_failures(tx: Transaction, changes: Iterable[Change]) -> None:
     """A provider may still move the money of what failed: it is asked again later (`late_money/results.py`)."""
-    questions = [
-        late_result_repository.question_about(change.refund or change.payment, change.settlement.now)
+    failed = [
+        (change.refund or change.payment, change.settlement.now)
         for change in changes
         if change.transition.target == "failed" and change.settlement.was_sent
     ]
-    if questions:
-        await late_result_repository.insert_questions(tx, questions)
+    if failed:
+        await follow_up.schedule(tx, failed)
 
 
-async def _record_acts(tx: Transaction, changes: Iterable[_Change]) -> None:
+async def _record_acts(tx: Transaction, changes: Iterable[Change]) -> None:
     for change in changes:
         settlement = change.settlement
         if settlement.act is not None and (change.refund is not None or settlement.refund is None):
             await audit_log.record(tx, settlement.act, settlement.now)
-
-
-async def _stored(tx: Transaction, settlement: Settlement, changes: Iterable[_Change]) -> Payment | Refund:
-    """The payment or refund of a settlement: as changed in this transaction, or else as another transaction stored
-    it."""
-    for change in changes:
-        if settlement.refund is not None and change.refund is not None and change.refund.id == settlement.refund.id:
-            return change.refund
-        if settlement.refund is None and change.refund is None and change.payment.id == settlement.payment.id:
-            return change.payment
-    if settlement.refund is not None:
-        return require(await refund_repository.by_id(tx, settlement.refund.id))
-    return require(await repository.by_id(tx, settlement.payment.id))

@@ -137,7 +137,7 @@ async def _ask_about(ctx: AppContext, callback: ProviderCallback) -> Instant | N
         await ask_about_final(ctx, subject)
         return None
     if isinstance(subject, Payment):
-        asked = await poll_payment_at_most(ctx, subject, callback) is not None
+        asked = await poll_payment_at_most(ctx, subject, joins=False) is not None
     else:
         asked = await poll_refund_at_most(ctx, subject) is not None
     return None if asked else later(now, _RETRY)

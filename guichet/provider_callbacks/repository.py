@@ -75,11 +75,6 @@ _ASK_LATER: Final = (
     )
     .values(due_at=bindparam("new_due"))
 )
-_NAMED: Final = select(provider_callbacks.c.provider_reference).where(
-    provider_callbacks.c.subject_id == bindparam("subject_id"),
-    provider_callbacks.c.subject_type == bindparam("subject_type"),
-    provider_callbacks.c.provider_account == bindparam("provider_account"),
-)
 _ABOUT: Final = select(provider_callbacks).where(
     provider_callbacks.c.subject_id == bindparam("subject_id"),
     provider_callbacks.c.subject_type == bindparam("subject_type"),
@@ -126,12 +121,6 @@ async def ask_later(db: Database, callback: ProviderCallback, due_at: Instant) -
     """Puts the question off, unless another callback came meanwhile, which is due by itself, or another process asked
     after our lease had expired."""
     await db.write(_ASK_LATER, callback_id=callback.id, asked_count=callback.received_count, new_due=due_at)
-
-
-async def named_reference(db: Reader, payment: Payment) -> str | None:
-    """The provider's reference that the last callback about a payment named, on the account that it is on now."""
-    row = await db.one(_NAMED, subject_id=payment.id, subject_type="payment", provider_account=payment.provider_account)
-    return row[0] if row else None
 
 
 async def about(db: Reader, subject: Payment | Refund) -> ProviderCallback | None:

@@ -37,7 +37,6 @@ from guichet.payments.provider_calls import (
     name_merchant,
     reversal_for,
 )
-from guichet.payments.settlement import settle_refund
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -52,6 +51,7 @@ from guichet.providers.base import (
     Succeeded,
 )
 from guichet.refunds import repository as refund_repository
+from guichet.refunds.settlement import settle_refund
 
 #: Microseconds between two tries to pay the oldest refund that waits for our balance with a provider.
 FLOAT_RETRY: Final = MINUTE

@@ -80,9 +80,9 @@ async def _frozen_wallets(db: Database) -> None:
         await wallets.frozen_wallets(tx, [MerchantId(1)])
 
 
-async def _named_reference(db: Database) -> None:
+async def _reference_from_callback(db: Database) -> None:
     payment = require(await payments.by_id(db, PaymentId(1)))
-    await callbacks.named_reference(db, payment)
+    await payments.reference_from_callback(db, payment)
 
 
 async def _read_story(db: Database) -> None:
@@ -120,7 +120,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim payments by partition": lambda db: payments.claim_due(db, NOW, UNTIL, 10, [["c"]]),
     "claim refunds by partition": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [[""]]),
     "claim callbacks by partition": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, [["c"]]),
-    "callback's reference": _named_reference,
+    "callback's reference": _reference_from_callback,
     # The sample of this account is full, so its oldest row is looked for.
     "unmatched callback": lambda db: unmatched_callbacks.keep_sample(
         db, provider_account="full", path="/", body=b"", reason="no_match", now=NOW

@@ -35,7 +35,7 @@ from guichet.links.links import cash_desk_link, create_link, wanted_link
 from guichet.merchants import api_keys
 from guichet.payments import repository
 from guichet.payments.create import PaymentRequest, create_payment
-from guichet.payments.settlement import settle_batch
+from guichet.payments.settlement import settle_payments
 from guichet.refunds.request import request_refund
 from guichet.webhooks import endpoints
 from tests.db.rows import EXPORT, PASSKEY, REQUEST, RUN, STAFF_JOB
@@ -110,7 +110,6 @@ async def _payments(ctx: AppContext, caller: Caller, word: str, phone_number: st
     ended = [
         Settlement(
             payment,
-            None,
             REFUSED if number == 0 else CONFIRMED,
             catalogue,
             now,
@@ -118,7 +117,7 @@ async def _payments(ctx: AppContext, caller: Caller, word: str, phone_number: st
         )
         for number, payment in enumerate(made[:-1] if caller.env == "live" else made)
     ]
-    settled = [each for each in await settle_batch(ctx.db, ended) if isinstance(each, Payment)]
+    settled = [each for each in await settle_payments(ctx.db, ended) if isinstance(each, Payment)]
     await request_refund(ctx, require(await repository.by_id(ctx.db, settled[-1].id)), word, Actor(word, "console"))
     references = [each.reference for each in (*settled[:3], *settled[-1:], made[-1])]
     return {"payments/reference": references, "payments/payment": [str(made[1].id), str(made[-1].id)]}

@@ -1,0 +1,60 @@
+"""Follow-up: the rows by which a provider is asked again about payments and refunds that ended, since it may still move
+their money. `late_money/` works on them."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from sqlalchemy import bindparam
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from guichet.clock import Instant, later
+from guichet.db.engine import Transaction, Writer
+from guichet.db.tables import late_results
+from guichet.domain.late_results import QUESTIONS
+from guichet.domain.payments import Payment, Refund
+
+_NEW_COLUMNS: Final = [column.name for column in late_results.c if column.name != "id"]
+_values: Final[dict[str, Any]] = {name: bindparam(name) for name in _NEW_COLUMNS}
+_INSERT: Final = upsert(late_results).values(_values).on_conflict_do_nothing()
+#: A callback about a subject that is being followed up already only brings the next poll forward.
+_POLL_NOW: Final = (
+    upsert(late_results)
+    .values(_values)
+    .on_conflict_do_update(
+        index_elements=["merchant_id", "subject_type", "subject_id"],
+        set_={"next_poll_at": bindparam("next_poll_at")},
+        where=late_results.c.stage == "asking",
+    )
+)
+
+
+async def schedule(tx: Transaction, ended: Iterable[tuple[Payment | Refund, Instant]]) -> None:
+    """Follows up payments and refunds in the transaction that ends them at these instants: first an hour later."""
+    await tx.execute_many(_INSERT, [_row(subject, ended_at) for subject, ended_at in ended])
+
+
+async def poll_now(db: Writer, subject: Payment | Refund, now: Instant) -> None:
+    """The worker polls a payment or refund that ended, unless something was found already. The scheduled polls whose
+    time has passed are not made again."""
+    ended_at = subject.updated_at if isinstance(subject, Payment) else (subject.processed_at or now)
+    passed = sum(now - ended_at >= delay for delay in QUESTIONS)
+    row = _row(subject, ended_at) | {"next_poll_at": now, "asked_count": min(passed, len(QUESTIONS) - 1)}
+    await db.write(_POLL_NOW, **row)
+
+
+def _row(subject: Payment | Refund, ended_at: Instant) -> dict[str, Any]:
+    empty: dict[str, Any] = dict.fromkeys(_NEW_COLUMNS)
+    return empty | {
+        "merchant_id": subject.merchant_id,
+        "env": subject.env,
+        "currency": subject.currency,
+        "subject_type": "payment" if isinstance(subject, Payment) else "refund",
+        "subject_id": subject.id,
+        "reference": subject.reference,
+        "provider_account": subject.provider_account,
+        "status": "pending",
+        "stage": "asking",
+        "told_at": ended_at,
+        "asked_count": 0,
+        "next_poll_at": later(ended_at, QUESTIONS[0]),
+    }
