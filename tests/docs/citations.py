@@ -4,7 +4,7 @@
 - `guichet/clock.py`, `clock.py`: the file exists; its first folders may be left out.
 - In backticks, a file of tests, two colons and a test; without the file for another test of the same one: it is there.
 - [text](page.md), "Heading": the file exists, seen from the page that links to it, and so does each heading.
-- D34: docs/decisions.md has its line.
+- D34: docs/decisions.md has its line. Decisions after the founders' have titles, cited as headings of that page.
 """
 
 import posixpath
@@ -18,6 +18,7 @@ ROOT: Final = Path(__file__).parents[2]
 FOLDERS: Final = ("guichet", "guichet_simulator", "guichet_demo", "tests", "bench", "reliability", "docs")
 CHECKED: Final = tuple(f"{folder}/" for folder in FOLDERS)
 SINGLE_FILES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+DECISIONS: Final = "docs/decisions.md"
 SUFFIXES: Final = frozenset({".py", ".md", ".toml", ".html"})
 
 #: Texts that were never in the repository. Put together here, so that this file holds none of them.
@@ -46,6 +47,10 @@ _CITED_TEST: Final = re.compile(r"`(?P<file>tests/[\w/]+\.py)?::(?P<name>test_\w
 _TEST: Final = re.compile(r"^(?:async )?def (test_\w+)\(", re.MULTILINE)
 _DECISION: Final = re.compile(r"(?<![\w/.])D(\d{1,3})(?!\w)")
 _DECIDED: Final = re.compile(r"^- \*\*D(\d+)\*\* ", re.MULTILINE)
+#: Titles may be cited like headings; the number that a decision had before is for those who look for it.
+_DECISION_TITLE: Final = re.compile(r"^- \*\*([^*]+)\*\*\s+\(was\s", re.MULTILINE)
+#: The pages that may tell the numbers of before.
+_TELL_OLD_NUMBERS: Final = (DECISIONS, "CHANGELOG.md")
 _TITLE: Final = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
 _CODE_BLOCK: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _COMMENT_MARK: Final = re.compile(r"\s+(?:#:?\s+)?")
@@ -56,8 +61,8 @@ Fault = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What can be cited: every file (path from the root), the headings of each page, the numbers of the decisions, the
-    tests of each file."""
+    """What can be cited: every file (path from the root), the headings of each page (and the titles of decisions), the
+    numbers of the founders' decisions, the tests of each file."""
 
     files: frozenset[str]
     headings: Mapping[str, frozenset[str]]
@@ -72,10 +77,13 @@ class Library:
 def library(root: Path = ROOT) -> Library:
     paths = list(_citable(root))
     pages = {_name(path, root): path.read_text(encoding="utf-8") for path in paths if path.suffix == ".md"}
+    decided = pages.get(DECISIONS, "")
+    cited = {name: headings(text) for name, text in pages.items()}
+    cited[DECISIONS] = headings(decided) | titles(decided)
     return Library(
         files=frozenset(_name(path, root) for path in paths),
-        headings={name: headings(text) for name, text in pages.items()},
-        decisions=frozenset(int(number) for number in _DECIDED.findall(pages.get("docs/decisions.md", ""))),
+        headings=cited,
+        decisions=frozenset(int(number) for number in _DECIDED.findall(decided)),
         tests={_name(path, root): _tests_of(path) for path in paths if path.name.startswith("test_")},
     )
 
@@ -88,6 +96,11 @@ def headings(page: str) -> frozenset[str]:
     return frozenset(title.replace("`", "") for title in _TITLE.findall(_CODE_BLOCK.sub("", page)))
 
 
+def titles(decisions: str) -> frozenset[str]:
+    """The titles of the decisions that have one."""
+    return frozenset(_DECISION_TITLE.findall(decisions))
+
+
 def sources(root: Path = ROOT) -> Iterator[tuple[str, str]]:
     """Name and text of each file whose citations are checked."""
     for path in _citable(root):
@@ -98,7 +111,9 @@ def sources(root: Path = ROOT) -> Iterator[tuple[str, str]]:
 
 def faults(name: str, text: str, known: Library) -> list[str]:
     """One sentence for each citation in `text` that leads nowhere; `name` is the file's path from the root."""
-    found = [*_documents(text, known), *_files(text, known), *_named_tests(text, known), *_decisions(text, known)]
+    found = [*_documents(text, known), *_files(text, known), *_named_tests(text, known)]
+    if name not in _TELL_OLD_NUMBERS:
+        found += _decisions(text, known)
     found += [(match.start(), f"{match[0]!r} is not a citation of a file here") for match in _FORBIDDEN.finditer(text)]
     if name.endswith(".md"):
         found += _links(name, text, known)

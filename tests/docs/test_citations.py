@@ -5,13 +5,13 @@ The texts of the bad citations are put together in pieces: whole, they would be 
 
 import pytest
 
-from tests.docs.citations import FORBIDDEN, Library, faults, headings, library, sources
+from tests.docs.citations import FORBIDDEN, Library, faults, headings, library, sources, titles
 
 PAGE = "docs/" + "page.md"
 MODULE = "guichet/payments/create.py"
 KNOWN = Library(
     files=frozenset({PAGE, "docs/decisions.md", MODULE}),
-    headings={PAGE: frozenset({"Callbacks", "Codes and limits"}), "docs/decisions.md": frozenset()},
+    headings={PAGE: frozenset({"Callbacks", "Codes and limits"}), "docs/decisions.md": frozenset({"Float empty"})},
     decisions=frozenset({1, 2}),
     tests={"tests/" + "test_x.py": frozenset({"test_one", "test_two"})},
 )
@@ -39,6 +39,7 @@ def test_every_citation_leads_somewhere() -> None:
         f"`{MODULE}`, `{MODULE.removeprefix('guichet/')}`, `{MODULE.rpartition('/')[2]}`",
         "`tests/" + "test_x.py::test_one`, `:" + ":test_two`",
         "D1 and (D2, D1). See D2.",
+        '(D1; docs/decisions.md, "Float empty")',
         "a specification of the special design",
     ],
 )
@@ -59,6 +60,7 @@ def test_a_good_citation_is_no_fault(text: str) -> None:
         ("`tests/" + "test_x.py::test_one`, `:" + ":test_three`", "no test tests/" + "test_x.py::test_three"),
         ("`tests/" + "test_y.py::test_one`", "no test tests/" + "test_y.py::test_one"),
         ("D" + "3.", "D" + "3 is not in docs/decisions.md"),
+        ("docs/" + 'decisions.md, "Float full"', 'docs/decisions.md has no heading "Float full"'),
     ],
 )
 def test_a_bad_citation_is_a_fault(text: str, fault: str) -> None:
@@ -86,3 +88,14 @@ def test_a_link_of_a_page_leads_to_a_file_and_its_headings() -> None:
 
 def test_a_comment_in_an_example_is_no_heading() -> None:
     assert headings("# One\n\n```sh\n# not one\n```\n\n## `Two` and more\n") == {"One", "Two and more"}
+
+
+def test_the_title_of_a_decision_is_cited_like_a_heading() -> None:
+    assert titles("- **D1** A ruling.\n- **Float empty** (was D" + "82). A refund.\n") == {"Float empty"}
+
+
+def test_numbers_of_before_stand_only_where_a_reader_looks_for_them() -> None:
+    cited = "D" + "82"
+
+    assert faults("docs/decisions.md", cited, KNOWN) == []
+    assert faults("docs/contract.md", cited, KNOWN) == [f"docs/contract.md:1: {cited} is not in docs/decisions.md"]
