@@ -1,52 +1,30 @@
-"""Databases at another revision than the last one."""
+"""Databases at another revision than the last one, and the next release's."""
 
-import asyncio
-from functools import partial
+import os
+from pathlib import Path
+from typing import Final
 
-import asyncpg
-from alembic import command
-from sqlalchemy import Connection, create_engine, text
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.pool import NullPool
+from alembic.config import Config
+from sqlalchemy import text
 
 from guichet.bootstrap import database
-from guichet.db.migrate import alembic_config
+from guichet.db.migrate import MIGRATIONS, alembic_config
 from guichet.settings import Settings
 
-
-async def migrate_to(url: str, revision: str) -> None:
-    """Brings the database to this revision."""
-    if url.startswith("sqlite:"):
-        await asyncio.to_thread(_migrate_sqlite, url, revision)
-        return
-    engine = create_async_engine(
-        "postgresql+asyncpg://", poolclass=NullPool, connect_args={"async_creator_fn": partial(asyncpg.connect, url)}
-    )
-    try:
-        async with engine.connect() as connection:
-            await connection.run_sync(_migrate, revision)
-    finally:
-        await engine.dispose()
+#: The migration of a next release, which exists in tests only.
+NEXT_VERSIONS: Final = Path(__file__).parent / "next_versions"
+NEXT_REVISION: Final = "v0034_admits_v0033"
 
 
-def _migrate_sqlite(url: str, revision: str) -> None:
-    engine = create_engine(url, poolclass=NullPool)
-    try:
-        with engine.connect() as connection:
-            _migrate(connection, revision)
-    finally:
-        engine.dispose()
-
-
-def _migrate(connection: Connection, revision: str) -> None:
+def next_release() -> Config:
+    """Alembic's settings of the next release: the migrations that there are, and one more."""
     config = alembic_config()
-    config.attributes["connection"] = connection
-    command.upgrade(config, revision)
-    connection.commit()
+    config.set_main_option("version_locations", os.pathsep.join(map(str, (MIGRATIONS / "versions", NEXT_VERSIONS))))
+    return config
 
 
 async def name_revision(settings: Settings, revision: str) -> None:
-    """As a newer version of Guichet would have left it. The tables stay as they are."""
+    """As another version of Guichet would have left it. The tables stay as they are."""
     db = database(settings)
     await db.open()
     try:
