@@ -14,7 +14,7 @@ from guichet import __version__
 from guichet.db.schema import REQUIRED_REVISION, parse_revision
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
-from tests.db.schema import NEXT_REVISION, NEXT_VERSIONS, name_revision
+from tests.db.schema import NEXT_MIGRATION, NEXT_REVISION, name_revision
 from tests.ports import free_port
 
 OWN = parse_revision(REQUIRED_REVISION).number
@@ -43,7 +43,7 @@ class NextRelease:
         _link(package / "db", folder / "guichet/db", "migrations", "schema.py", "__pycache__")
         _link(package / "db/migrations", folder / "guichet/db/migrations", "versions", "__pycache__")
         _link(package / "db/migrations/versions", folder / "guichet/db/migrations/versions", "__pycache__")
-        _link(NEXT_VERSIONS, folder / "guichet/db/migrations/versions", "__pycache__")
+        (folder / "guichet/db/migrations/versions/next_release.py").write_text(NEXT_MIGRATION)
         required = 'REQUIRED_REVISION: Final = "{}"'.format
         source = (package / "db/schema.py").read_text()
         assert required(REQUIRED_REVISION) in source
@@ -84,7 +84,6 @@ def test_the_next_release_migrates_and_this_one_goes_on(settings: Settings, cli:
         code, said = after("migrate")
         assert code == 0
         assert f"The schema went from {REQUIRED_REVISION} to {NEXT_REVISION}." in said
-        assert after("merchant", "list")[0] == 0
     with cli.running("serve") as server:
         body = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002"}
         assert server.call("POST", "/v1/payments", merchant["keys"]["test"], body)[0] == 201

@@ -9,17 +9,38 @@ from sqlalchemy import text
 
 from guichet.bootstrap import database
 from guichet.db.migrate import MIGRATIONS, alembic_config
+from guichet.db.schema import REQUIRED_REVISION, parse_revision
 from guichet.settings import Settings
 
-#: The migration of a next release, which exists in tests only.
-NEXT_VERSIONS: Final = Path(__file__).parent / "next_versions"
-NEXT_REVISION: Final = "v0034_admits_v0033"
+_OWN: Final = parse_revision(REQUIRED_REVISION).number
+NEXT_REVISION: Final = f"v{_OWN + 1:04}_admits_v{_OWN:04}"
+#: What a next release might add: tests upgrade to it and go back (D114, D144).
+NEXT_MIGRATION: Final = f"""
+import sqlalchemy as sa
+from alembic import op
+
+revision = "{NEXT_REVISION}"
+down_revision = "{REQUIRED_REVISION}"
 
 
-def next_release() -> Config:
-    """Alembic's settings of the next release: the migrations that there are, and one more."""
+def upgrade() -> None:
+    op.create_table(
+        "nicknames",
+        sa.Column("id", sa.Integer(), sa.Identity(), nullable=False),
+        sa.Column("nickname", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_nicknames"),
+    )
+    op.add_column("merchants", sa.Column("nickname_id", sa.Integer()))
+    op.add_column("payments", sa.Column("nicknamed", sa.Boolean(), nullable=False, server_default=sa.false()))
+    op.create_index("ix_merchants_nickname_id", "merchants", ["nickname_id"], unique=True)
+"""
+
+
+def next_release(folder: Path) -> Config:
+    """Alembic's settings of the next release, whose one migration more is written to `folder`."""
+    (folder / "next_release.py").write_text(NEXT_MIGRATION)
     config = alembic_config()
-    config.set_main_option("version_locations", os.pathsep.join(map(str, (MIGRATIONS / "versions", NEXT_VERSIONS))))
+    config.set_main_option("version_locations", os.pathsep.join((str(MIGRATIONS / "versions"), str(folder))))
     return config
 
 

@@ -12,11 +12,13 @@ from sqlalchemy import Inspector, create_engine, inspect, text
 from sqlalchemy.pool import NullPool
 
 from guichet.db.errors import UnknownSchema
+from guichet.db.migrate import alembic_config
 from guichet.db.schema import FIRST_NUMBER, REQUIRED_REVISION, is_usable, parse_revision
-from tests.db.schema import next_release
+from tests.db.schema import NEXT_REVISION, next_release
 
 #: Those that there are, and that of a next release.
-NAMES = [script.revision for script in ScriptDirectory.from_config(next_release()).walk_revisions()][::-1]
+SCRIPTS = ScriptDirectory.from_config(alembic_config())
+NAMES = [*[script.revision for script in SCRIPTS.walk_revisions()][::-1], NEXT_REVISION]
 #: (code, schema): code whose last revision is the first one may run on the second.
 DECLARED = [
     (code, name)
@@ -83,7 +85,7 @@ def _described(folder: Path, revision: str, statement: str = "") -> dict[str, di
     engine = create_engine(f"sqlite:///{folder / 'guichet.db'}", poolclass=NullPool)
     try:
         with engine.begin() as connection:
-            config = next_release()
+            config = next_release(folder)
             config.attributes["connection"] = connection
             command.upgrade(config, revision)
             if statement:

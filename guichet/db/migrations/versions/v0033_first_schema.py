@@ -1,6 +1,7 @@
 """The first schema: tables, constraints, indexes, and the triggers that count rows and keep the audit log.
 
 Frozen: it does not import `db/tables`, which a later revision may change. Columns stand in the order of `db/tables`.
+Of two indexes that cost the same PostgreSQL uses the one that was made later, so their order matters here.
 """
 
 from typing import Any, Final
@@ -262,8 +263,8 @@ def _people() -> None:
         sa.UniqueConstraint("hash", name="uq_mail_links_hash"),
         sa.CheckConstraint("purpose IN ('invitation', 'password')", name="ck_mail_links_purpose"),
     )
-    _index("ix_mail_links_offers", "mail_links", "merchant_id", "id", where="merchant_id IS NOT NULL")
     _index("ix_mail_links_user_id", "mail_links", "user_id", "purpose", "id")
+    _index("ix_mail_links_offers", "mail_links", "merchant_id", "id", where="merchant_id IS NOT NULL")
     _table(
         "mails",
         _id(),
@@ -320,8 +321,6 @@ def _payments() -> None:
             name="ck_payment_links_uses",
         ),
     )
-    _index("ix_payment_links_kind", "payment_links", "merchant_id", "test", "cash_desk", "id")
-    _index("ix_payment_links_newest", "payment_links", "merchant_id", "test", "id")
     _index(
         "uq_payment_links_external_id",
         "payment_links",
@@ -338,6 +337,8 @@ def _payments() -> None:
         where="external_id IS NOT NULL AND test",
         unique=True,
     )
+    _index("ix_payment_links_newest", "payment_links", "merchant_id", "test", "id")
+    _index("ix_payment_links_kind", "payment_links", "merchant_id", "test", "cash_desk", "id")
     _table(
         "daily_totals",
         _merchant("daily_totals"),
@@ -400,7 +401,27 @@ def _payments() -> None:
         sa.CheckConstraint("total_amount = amount + fee_amount", name="ck_payments_total"),
         sa.CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_payments_next_poll_at"),
     )
-    _index("ix_payments_link", "payments", "link_id", "id", where="link_id IS NOT NULL")
+    _index("ix_payments_next_poll_at", "payments", "next_poll_at", "id", "provider_account", where="status = 'pending'")
+    _index(
+        "ix_payments_partition_key", "payments", "provider_account", "next_poll_at", "id", where="status = 'pending'"
+    )
+    _index("ix_payments_newest", "payments", "merchant_id", "env", "created_at", "id")
+    _index(
+        "ix_payments_provider_reference",
+        "payments",
+        "provider_account",
+        "provider_reference",
+        where="provider_reference IS NOT NULL",
+    )
+    _index("ix_payments_status", "payments", "merchant_id", "env", "status", "created_at", "id")
+    _index("uq_payments_checkout_token", "payments", "checkout_token", where="checkout_token IS NOT NULL", unique=True)
+    _index(
+        "ix_payments_link_reserved_until",
+        "payments",
+        "link_id",
+        "link_reserved_until",
+        where="status = 'pending' AND link_reserved_until IS NOT NULL",
+    )
     _index(
         "ix_payments_link_prompts",
         "payments",
@@ -409,27 +430,6 @@ def _payments() -> None:
         "status",
         "failure_reason",
         where="link_id IS NOT NULL AND phone_number IS NOT NULL",
-    )
-    _index(
-        "ix_payments_link_reserved_until",
-        "payments",
-        "link_id",
-        "link_reserved_until",
-        where="status = 'pending' AND link_reserved_until IS NOT NULL",
-    )
-    _index("ix_payments_newest", "payments", "merchant_id", "env", "created_at", "id")
-    _index("ix_payments_next_poll_at", "payments", "next_poll_at", "id", "provider_account", where="status = 'pending'")
-    _index(
-        "ix_payments_partition_key", "payments", "provider_account", "next_poll_at", "id", where="status = 'pending'"
-    )
-    _index(
-        "ix_payments_phone_number",
-        "payments",
-        "phone_number",
-        "merchant_id",
-        "env",
-        "id",
-        where="phone_number IS NOT NULL",
     )
     _index(
         "ix_payments_phone_prompts",
@@ -441,15 +441,16 @@ def _payments() -> None:
         where="link_id IS NOT NULL AND phone_number IS NOT NULL",
     )
     _index(
-        "ix_payments_provider_reference",
+        "ix_payments_phone_number",
         "payments",
-        "provider_account",
-        "provider_reference",
-        where="provider_reference IS NOT NULL",
+        "phone_number",
+        "merchant_id",
+        "env",
+        "id",
+        where="phone_number IS NOT NULL",
     )
-    _index("ix_payments_status", "payments", "merchant_id", "env", "status", "created_at", "id")
-    _index("uq_payments_checkout_token", "payments", "checkout_token", where="checkout_token IS NOT NULL", unique=True)
     _name_indexes()
+    _index("ix_payments_link", "payments", "link_id", "id", where="link_id IS NOT NULL")
     _table(
         "refunds",
         _id(),
@@ -491,11 +492,9 @@ def _payments() -> None:
         sa.CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="ck_refunds_processed_at"),
         sa.CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_refunds_next_poll_at"),
     )
-    _index("ix_refunds_float_empty", "refunds", "id", where="float_empty_accounts IS NOT NULL")
-    _index("ix_refunds_held", "refunds", "merchant_id", "env", "currency", where="status = 'pending' AND held")
-    _index("ix_refunds_newest", "refunds", "merchant_id", "env", "created_at", "id")
     _index("ix_refunds_next_poll_at", "refunds", "next_poll_at", "id", "provider_account", where="status = 'pending'")
     _index("ix_refunds_partition_key", "refunds", "provider_account", "next_poll_at", "id", where="status = 'pending'")
+    _index("ix_refunds_newest", "refunds", "merchant_id", "env", "created_at", "id")
     _index(
         "ix_refunds_provider_reference",
         "refunds",
@@ -503,6 +502,8 @@ def _payments() -> None:
         "provider_reference",
         where="provider_reference IS NOT NULL",
     )
+    _index("ix_refunds_float_empty", "refunds", "id", where="float_empty_accounts IS NOT NULL")
+    _index("ix_refunds_held", "refunds", "merchant_id", "env", "currency", where="status = 'pending' AND held")
     _table(
         "disputes",
         _id(),
@@ -575,7 +576,6 @@ def _payments() -> None:
         "provider_account",
         where="status = 'pending'",
     )
-    _index("ix_late_results_open", "late_results", "id", where="status = 'open'")
     _index(
         "ix_late_results_partition_key",
         "late_results",
@@ -584,6 +584,7 @@ def _payments() -> None:
         "id",
         where="status = 'pending'",
     )
+    _index("ix_late_results_open", "late_results", "id", where="status = 'open'")
     _table(
         "provider_callbacks",
         _id(),
@@ -630,8 +631,8 @@ def _payments() -> None:
         sa.Column("received_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_unmatched_callbacks"),
     )
-    _index("ix_unmatched_callbacks_provider_account", "unmatched_callbacks", "provider_account", "received_at", "id")
     _index("ix_unmatched_callbacks_received_at", "unmatched_callbacks", "received_at")
+    _index("ix_unmatched_callbacks_provider_account", "unmatched_callbacks", "provider_account", "received_at", "id")
 
 
 def _ledger() -> None:
@@ -758,15 +759,20 @@ def _webhooks() -> None:
             "(status = 'pending') = (next_attempt_at IS NOT NULL)", name="ck_webhook_deliveries_next_attempt_at"
         ),
     )
-    _index(
-        "ix_webhook_deliveries_event", "webhook_deliveries", "merchant_id", "env", "event", "status", "created_at", "id"
-    )
+    _index("ix_webhook_deliveries_newest", "webhook_deliveries", "merchant_id", "env", "created_at", "id")
     _index(
         "ix_webhook_deliveries_exhausted",
         "webhook_deliveries",
         "attempts",
         "next_attempt_at",
         where="status = 'pending' AND attempts = 5",
+    )
+    _index(
+        "ix_webhook_deliveries_next_attempt_at",
+        "webhook_deliveries",
+        "next_attempt_at",
+        "id",
+        where="status = 'pending'",
     )
     _index(
         "ix_webhook_deliveries_first_attempts",
@@ -776,15 +782,6 @@ def _webhooks() -> None:
         "id",
         where="status = 'pending' AND attempts = 0",
     )
-    _index("ix_webhook_deliveries_newest", "webhook_deliveries", "merchant_id", "env", "created_at", "id")
-    _index(
-        "ix_webhook_deliveries_next_attempt_at",
-        "webhook_deliveries",
-        "next_attempt_at",
-        "id",
-        where="status = 'pending'",
-    )
-    _index("ix_webhook_deliveries_payment_id", "webhook_deliveries", "payment_id", "id")
     _index(
         "ix_webhook_deliveries_retries",
         "webhook_deliveries",
@@ -792,6 +789,10 @@ def _webhooks() -> None:
         "next_attempt_at",
         "id",
         where="status = 'pending' AND attempts > 0",
+    )
+    _index("ix_webhook_deliveries_payment_id", "webhook_deliveries", "payment_id", "id")
+    _index(
+        "ix_webhook_deliveries_event", "webhook_deliveries", "merchant_id", "env", "event", "status", "created_at", "id"
     )
 
 
@@ -942,10 +943,10 @@ def _lists() -> None:
         sa.CheckConstraint("(kind = 'movements') = (currency IS NOT NULL)", name="ck_exports_currency"),
         sa.CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_exports_due_at"),
     )
-    _index("ix_exports_due_at", "exports", "due_at", "id", "merchant_id", where="status = 'pending'")
     _index("ix_exports_newest", "exports", "merchant_id", "env", "id")
-    _index("ix_exports_partition_key", "exports", "merchant_id", "due_at", "id", where="status = 'pending'")
     _index("ix_exports_prepared", "exports", "merchant_id", "expires_at", where="status IN ('pending', 'ready')")
+    _index("ix_exports_due_at", "exports", "due_at", "id", "merchant_id", where="status = 'pending'")
+    _index("ix_exports_partition_key", "exports", "merchant_id", "due_at", "id", where="status = 'pending'")
     _table(
         "export_chunks",
         _id(),
@@ -1046,9 +1047,9 @@ def _staff() -> None:
         sa.CheckConstraint("(status = 'pending') = (finished_at IS NULL)", name="ck_staff_jobs_finished_at"),
         sa.CheckConstraint("(status = 'done') = (result IS NOT NULL)", name="ck_staff_jobs_result"),
     )
-    _index("ix_staff_jobs_due_at", "staff_jobs", "due_at", "id", "kind", where="status = 'pending'")
-    _index("ix_staff_jobs_merchant", "staff_jobs", "merchant_id", "id", where="merchant_id IS NOT NULL")
     _index("ix_staff_jobs_newest", "staff_jobs", "kind", "id")
+    _index("ix_staff_jobs_merchant", "staff_jobs", "merchant_id", "id", where="merchant_id IS NOT NULL")
+    _index("ix_staff_jobs_due_at", "staff_jobs", "due_at", "id", "kind", where="status = 'pending'")
     _index("ix_staff_jobs_partition_key", "staff_jobs", "kind", "due_at", "id", where="status = 'pending'")
     _table(
         "audit_log",
@@ -1066,10 +1067,10 @@ def _staff() -> None:
         sa.Column("digest", sa.String(64), nullable=False),
         sa.PrimaryKeyConstraint("number", name="pk_audit_log"),
     )
-    _index("ix_audit_log_action", "audit_log", "action", "number")
-    _index("ix_audit_log_actor", "audit_log", "actor", "number")
-    _index("ix_audit_log_merchant_id", "audit_log", "merchant_id", "number", where="merchant_id IS NOT NULL")
     _index("ix_audit_log_subject", "audit_log", "subject", "number")
+    _index("ix_audit_log_merchant_id", "audit_log", "merchant_id", "number", where="merchant_id IS NOT NULL")
+    _index("ix_audit_log_actor", "audit_log", "actor", "number")
+    _index("ix_audit_log_action", "audit_log", "action", "number")
     head = _table(
         "audit_log_head",
         sa.Column("singleton", sa.Integer(), autoincrement=False, nullable=False),
