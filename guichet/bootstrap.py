@@ -20,7 +20,7 @@ from guichet.clock import Clock, SystemClock
 from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.db.errors import DatabaseMissing, SchemaOutdated
-from guichet.db.schema_check import check_schema
+from guichet.db.schema import check_schema
 from guichet.db.sqlite import SqliteDatabase
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues

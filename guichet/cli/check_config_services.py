@@ -13,7 +13,7 @@ from guichet import bootstrap
 from guichet.clock import SystemClock
 from guichet.db.engine import Database
 from guichet.db.errors import StorageError
-from guichet.db.schema_check import check_schema
+from guichet.db.schema import check_schema
 from guichet.db.write_probe import WriteProbe
 from guichet.merchants import webhook_secrets
 from guichet.merchants.vault import UnreadableSecret, Vault

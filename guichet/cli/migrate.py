@@ -8,7 +8,7 @@ import typer
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, error_console, print_json
 from guichet.cli.runner import load_settings, name_database, run_async, tighten_files
-from guichet.db.schema_check import parse_revision
+from guichet.db.schema import parse_revision
 from guichet.logs import configure_logs
 
 

@@ -106,9 +106,3 @@ class SchemaTooNew(UnusableSchema):
 
 class DevelopmentSchema(UnusableSchema):
     """The schema was made before the first release; no migration leads from it to today's."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This database was made by a development version of Guichet, before the first release, and cannot be "
-            "migrated: it must be recreated."
-        )

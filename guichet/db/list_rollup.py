@@ -1,6 +1,6 @@
 """Adds the changes of the long lists, which triggers append, to the counts that `list_pages.py` reads.
 
-Deleting the changes of payments adds them to `payment_figures` by a trigger (v0021), in the same transaction.
+Deleting the changes of payments adds them to `payment_figures` by a trigger, in the same transaction.
 """
 
 from collections import Counter

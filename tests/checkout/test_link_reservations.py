@@ -6,11 +6,8 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from alembic.script import ScriptDirectory
-from sqlalchemy import select, text
+from sqlalchemy import select
 
-from guichet.clock import MINUTE
-from guichet.db import migrate
 from guichet.db.tables import payment_links, payments
 from guichet.domain.payment_links import PaymentLink
 from guichet.settings import Settings
@@ -192,16 +189,3 @@ async def test_the_setting_says_how_long_a_use_is_kept(sqlite_settings: Settings
         assert (await checkout.get(path)).status == 409
         checkout.pass_time(1)
         assert (await checkout.get(path)).status == 200
-
-
-async def test_what_was_pending_before_the_migration_holds_its_use_for_the_default_time(
-    any_checkout: CheckoutFixture,
-) -> None:
-    checkout = any_checkout
-    await checkout.waiting(await checkout.link())
-    script = ScriptDirectory.from_config(migrate.alembic_config()).get_revision("v0014")
-    async with checkout.ctx.db.transaction() as tx:
-        await tx.all(text("UPDATE payments SET link_reserved_until = NULL"))
-        await tx.all(text(script.module._RESERVATIONS))
-    [row] = await checkout.ctx.db.all(select(payments.c.created_at, payments.c.link_reserved_until))
-    assert row[1] - row[0] == 15 * MINUTE

@@ -64,7 +64,7 @@ def test_every_wrong_setting_is_named_at_once(sqlite_cli: Cli) -> None:
 
 async def test_what_is_wrong_with_the_database_is_said(cli: Cli, settings: Settings, tmp_path: Path) -> None:
     await name_revision(settings, "v0001")
-    assert " is v0001, and this version of Guichet (" in problems(cli)["database"][0]
+    assert "was made by a development version" in problems(cli)["database"][0]
     await name_revision(settings, "v9999")
     assert "is older than the database" in problems(cli)["database"][0]
     if settings.embedded:

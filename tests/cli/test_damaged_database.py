@@ -1,6 +1,8 @@
 """A damaged file of the embedded database: what the commands say, before and while it is served."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from guichet.settings import Settings
@@ -31,8 +33,12 @@ def test_a_damaged_file_is_named_by_every_command(sqlite_cli: Cli, sqlite_settin
 
 def test_doctor_finds_damage_in_the_middle_of_the_file(sqlite_cli: Cli, sqlite_settings: Settings) -> None:
     path = sqlite_settings.sqlite_path
+    with closing(sqlite3.connect(path)) as connection:
+        (page,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'ix_disputes_payment_id'"
+        ).fetchone()
     with path.open("r+b") as file:
-        file.seek(path.stat().st_size - 2 * PAGE)
+        file.seek((page - 1) * PAGE)
         file.write(b"\xa5" * PAGE)
     found = sqlite_cli("doctor", "--json")
     assert found.code == 1

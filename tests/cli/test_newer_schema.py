@@ -1,17 +1,20 @@
-"""A database that a newer version of Guichet migrated, before an older one (D114)."""
+"""An upgrade to the next release, and a database that a newer version migrated, before an older one (D114)."""
 
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+import guichet
 from guichet import __version__
-from guichet.db.schema_check import parse_revision
-from guichet.db.schema_version import REQUIRED_REVISION
+from guichet.db.schema import REQUIRED_REVISION, parse_revision
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
-from tests.db.schema import name_revision
+from tests.db.schema import NEXT_MIGRATION, NEXT_REVISION, name_revision
 from tests.ports import free_port
 
 OWN = parse_revision(REQUIRED_REVISION).number
@@ -27,6 +30,64 @@ COMMANDS = (
     ("doctor",),
     ("merchant", "list"),
 )
+
+
+class NextRelease:
+    """Guichet as it is, with one migration more, in a folder of its own; what is the same is linked."""
+
+    def __init__(self, cli: Cli, folder: Path) -> None:
+        self._environ = {**cli.environ, "PYTHONPATH": str(folder)}
+        self._folder = folder
+        package = Path(guichet.__file__).parent
+        _link(package, folder / "guichet", "db")
+        _link(package / "db", folder / "guichet/db", "migrations", "schema.py", "__pycache__")
+        _link(package / "db/migrations", folder / "guichet/db/migrations", "versions", "__pycache__")
+        _link(package / "db/migrations/versions", folder / "guichet/db/migrations/versions", "__pycache__")
+        (folder / "guichet/db/migrations/versions/next_release.py").write_text(NEXT_MIGRATION)
+        required = 'REQUIRED_REVISION: Final = "{}"'.format
+        source = (package / "db/schema.py").read_text()
+        assert required(REQUIRED_REVISION) in source
+        changed = source.replace(required(REQUIRED_REVISION), required(NEXT_REVISION))
+        (folder / "guichet/db/schema.py").write_text(changed)
+
+    def __call__(self, *arguments: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "guichet", *arguments]
+        done = subprocess.run(
+            command, env=self._environ, cwd=self._folder, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout if done.returncode == 0 else done.stderr
+
+
+def _link(source: Path, target: Path, *others: str) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for path in source.iterdir():
+        if path.name not in others:
+            (target / path.name).symlink_to(path)
+
+
+def test_the_next_release_migrates_and_this_one_goes_on(settings: Settings, cli: Cli, tmp_path: Path) -> None:
+    merchant = cli("merchant", "create", "Awa", "--json").json
+    after = NextRelease(cli, tmp_path / "next")
+    code, said = after("migrate", "--plan")
+    assert code == 0
+    assert f"The schema would go from {REQUIRED_REVISION} to {NEXT_REVISION}." in said
+    assert f"Versions of Guichet that need {REQUIRED_REVISION} run on it too: servers may go on" in said
+    code, said = after("merchant", "list")
+    if settings.embedded:
+        assert code == 0, "every command migrates the file"
+    else:
+        assert code == 1
+        assert f" is {REQUIRED_REVISION}, and this version of Guichet (" in said
+        assert f" needs {NEXT_REVISION}: run `guichet migrate` first." in said
+        assert after("serve", "--port", "0")[0] == 1
+        code, said = after("migrate")
+        assert code == 0
+        assert f"The schema went from {REQUIRED_REVISION} to {NEXT_REVISION}." in said
+    with cli.running("serve") as server:
+        body = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002"}
+        assert server.call("POST", "/v1/payments", merchant["keys"]["test"], body)[0] == 201
+    assert cli("migrate", "--json").json["to"] == NEXT_REVISION
 
 
 async def test_every_command_says_that_it_is_older(settings: Settings, cli: Cli) -> None:

@@ -1,52 +1,51 @@
-"""Databases at another revision than the last one."""
+"""Databases at another revision than the last one, and the next release's."""
 
-import asyncio
-from functools import partial
+import os
+from pathlib import Path
+from typing import Final
 
-import asyncpg
-from alembic import command
-from sqlalchemy import Connection, create_engine, text
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.pool import NullPool
+from alembic.config import Config
+from sqlalchemy import text
 
 from guichet.bootstrap import database
-from guichet.db.migrate import alembic_config
+from guichet.db.migrate import MIGRATIONS, alembic_config
+from guichet.db.schema import REQUIRED_REVISION, parse_revision
 from guichet.settings import Settings
 
+_OWN: Final = parse_revision(REQUIRED_REVISION).number
+NEXT_REVISION: Final = f"v{_OWN + 1:04}_admits_v{_OWN:04}"
+#: What a next release might add: tests upgrade to it and go back (D114, D144).
+NEXT_MIGRATION: Final = f"""
+import sqlalchemy as sa
+from alembic import op
 
-async def migrate_to(url: str, revision: str) -> None:
-    """Brings the database to this revision."""
-    if url.startswith("sqlite:"):
-        await asyncio.to_thread(_migrate_sqlite, url, revision)
-        return
-    engine = create_async_engine(
-        "postgresql+asyncpg://", poolclass=NullPool, connect_args={"async_creator_fn": partial(asyncpg.connect, url)}
+revision = "{NEXT_REVISION}"
+down_revision = "{REQUIRED_REVISION}"
+
+
+def upgrade() -> None:
+    op.create_table(
+        "nicknames",
+        sa.Column("id", sa.Integer(), sa.Identity(), nullable=False),
+        sa.Column("nickname", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_nicknames"),
     )
-    try:
-        async with engine.connect() as connection:
-            await connection.run_sync(_migrate, revision)
-    finally:
-        await engine.dispose()
+    op.add_column("merchants", sa.Column("nickname_id", sa.Integer()))
+    op.add_column("payments", sa.Column("nicknamed", sa.Boolean(), nullable=False, server_default=sa.false()))
+    op.create_index("ix_merchants_nickname_id", "merchants", ["nickname_id"], unique=True)
+"""
 
 
-def _migrate_sqlite(url: str, revision: str) -> None:
-    engine = create_engine(url, poolclass=NullPool)
-    try:
-        with engine.connect() as connection:
-            _migrate(connection, revision)
-    finally:
-        engine.dispose()
-
-
-def _migrate(connection: Connection, revision: str) -> None:
+def next_release(folder: Path) -> Config:
+    """Alembic's settings of the next release, whose one migration more is written to `folder`."""
+    (folder / "next_release.py").write_text(NEXT_MIGRATION)
     config = alembic_config()
-    config.attributes["connection"] = connection
-    command.upgrade(config, revision)
-    connection.commit()
+    config.set_main_option("version_locations", os.pathsep.join((str(MIGRATIONS / "versions"), str(folder))))
+    return config
 
 
 async def name_revision(settings: Settings, revision: str) -> None:
-    """As a newer version of Guichet would have left it. The tables stay as they are."""
+    """As another version of Guichet would have left it. The tables stay as they are."""
     db = database(settings)
     await db.open()
     try:

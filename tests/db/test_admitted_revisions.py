@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import Inspector, create_engine, inspect, text
 from sqlalchemy.pool import NullPool
 
 from guichet.db.errors import UnknownSchema
 from guichet.db.migrate import alembic_config
-from guichet.db.schema_check import is_usable, parse_revision
-from tests.db.schema import migrate_to
+from guichet.db.schema import FIRST_NUMBER, REQUIRED_REVISION, is_usable, parse_revision
+from tests.db.schema import NEXT_REVISION, next_release
 
-NAMES = [script.revision for script in ScriptDirectory.from_config(alembic_config()).walk_revisions()][::-1]
+#: Those that there are, and that of a next release.
+SCRIPTS = ScriptDirectory.from_config(alembic_config())
+NAMES = [*[script.revision for script in SCRIPTS.walk_revisions()][::-1], NEXT_REVISION]
 #: (code, schema): code whose last revision is the first one may run on the second.
 DECLARED = [
     (code, name)
@@ -42,7 +45,7 @@ def test_code_runs_on_the_schemas_that_admit_it(schema: str, usable: bool) -> No
     assert is_usable(schema, "v0015_admits_v0014") is usable
 
 
-@pytest.mark.parametrize("name", ["", "0015", "v15", "v0016_admits_", "v0016-admits-v0015", "ab12cd34ef56"])
+@pytest.mark.parametrize("name", ["", "v00015", "v15", "v0016_admits_", "v0016-admits-v0015", "ab12cd34ef56"])
 def test_other_names_are_no_revision_of_ours(name: str) -> None:
     with pytest.raises(UnknownSchema):
         parse_revision(name)
@@ -50,16 +53,16 @@ def test_other_names_are_no_revision_of_ours(name: str) -> None:
 
 def test_revisions_are_numbered_and_never_admit_older_code_again() -> None:
     revisions = [parse_revision(name) for name in NAMES]
-    assert [each.number for each in revisions] == list(range(1, len(NAMES) + 1))
+    assert [each.number for each in revisions] == list(range(FIRST_NUMBER, FIRST_NUMBER + len(NAMES)))
     assert all(each.oldest <= each.number for each in revisions)
     assert all(before.oldest <= after.oldest or after.oldest == after.number for before, after in pairwise(revisions))
     assert all(len(name) <= 32 for name in NAMES), "the column of Alembic holds no more"
 
 
-async def test_what_older_code_knows_is_still_there(tmp_path: Path) -> None:
-    pairs = [*DECLARED, ("v0014", "v0015")]
-    schemas = {name: await _described(tmp_path, name) for name in NAMES if name in chain.from_iterable(pairs)}
-    faults = {(code, name): _broken(schemas[code], schemas[name]) for code, name in pairs}
+def test_what_older_code_knows_is_still_there(tmp_path: Path) -> None:
+    schemas = {name: _described(tmp_path, name) for name in NAMES if name in chain.from_iterable(DECLARED)}
+    faults = {(code, name): _broken(schemas[code], schemas[name]) for code, name in DECLARED}
+    assert faults
     assert {pair: found for pair, found in faults.items() if found} == {}
 
 
@@ -72,19 +75,20 @@ async def test_what_older_code_knows_is_still_there(tmp_path: Path) -> None:
         ("ALTER TABLE merchants ADD COLUMN kind TEXT CHECK (kind IN ('a'))", "merchants has the rule kind IN ('a')"),
     ],
 )
-async def test_a_promise_that_is_not_kept_is_found(tmp_path: Path, statement: str, fault: str) -> None:
-    before = await _described(tmp_path, "v0015")
-    assert fault in _broken(before, await _described(tmp_path, "v0015", statement))
+def test_a_promise_that_is_not_kept_is_found(tmp_path: Path, statement: str, fault: str) -> None:
+    before = _described(tmp_path, REQUIRED_REVISION)
+    assert fault in _broken(before, _described(tmp_path, REQUIRED_REVISION, statement))
 
 
-async def _described(folder: Path, revision: str, statement: str = "") -> dict[str, dict[str, Any]]:
+def _described(folder: Path, revision: str, statement: str = "") -> dict[str, dict[str, Any]]:
     """Each table's columns and rules, after this statement. Revisions are asked for in their order."""
-    url = f"sqlite:///{folder / 'guichet.db'}"
-    await migrate_to(url, revision)
-    engine = create_engine(url, poolclass=NullPool)
+    engine = create_engine(f"sqlite:///{folder / 'guichet.db'}", poolclass=NullPool)
     try:
-        if statement:
-            with engine.begin() as connection:
+        with engine.begin() as connection:
+            config = next_release(folder)
+            config.attributes["connection"] = connection
+            command.upgrade(config, revision)
+            if statement:
                 connection.execute(text(statement))
         inspector = inspect(engine)
         return {name: _table(inspector, name) for name in inspector.get_table_names()}

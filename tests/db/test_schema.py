@@ -12,14 +12,14 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Table, create_engine, delete, insert, select, text
+from sqlalchemy import Connection, Table, create_engine, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from guichet.bootstrap import database
 from guichet.db import migrate
 from guichet.db import tables as t
-from guichet.db.schema_version import REQUIRED_REVISION, current_revision
+from guichet.db.schema import REQUIRED_REVISION, current_revision
 from guichet.domain.catalogue import ModeOverride
 from guichet.domain.events import Delivery, Endpoint
 from guichet.domain.merchants import ApiKey, Merchant
@@ -28,8 +28,6 @@ from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Wallet
 from guichet.incidents.repository import Incident
 from guichet.settings import Settings
-from tests.db.rows import STAFF_JOB, USER
-from tests.db.schema import migrate_to
 
 CLASSES = {
     t.merchants: Merchant,
@@ -178,24 +176,3 @@ async def test_the_embedded_database_is_durable_and_strict(sqlite_settings: Sett
         }
     await db.close()
     assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
-
-
-async def test_jobs_of_the_staff_survive_that_their_kinds_are_widened(base_settings: Settings, tmp_path: Path) -> None:
-    """SQLite makes the table again: ids go on, also where the newest job is gone."""
-    path = tmp_path / "old.db"
-    settings = replace(base_settings, home=tmp_path, database_url=f"sqlite:///{path}")
-    await migrate_to(settings.database_url, "v0031_admits_v0016")
-    db = database(settings)
-    await db.open()
-    await db.write(insert(t.users).values(USER))
-    for number in range(3):
-        await db.write(insert(t.staff_jobs).values({**STAFF_JOB, "request_hash": str(number)}))
-    await db.write(delete(t.staff_jobs).where(t.staff_jobs.c.id == 3))
-    before = await db.scan(select(t.staff_jobs))
-    await db.close()
-    await migrate_to(settings.database_url, REQUIRED_REVISION)
-    await db.open()
-    assert [tuple(row) for row in await db.scan(select(t.staff_jobs))] == [tuple(row) for row in before]
-    await db.write(insert(t.staff_jobs).values({**STAFF_JOB, "request_hash": "x", "kind": "compare_statement"}))
-    assert {row[0] for row in await db.scan(select(t.staff_jobs.c.id))} == {1, 2, 4}
-    await db.close()

@@ -17,7 +17,7 @@ from guichet.bootstrap import service
 from guichet.db import migrate
 from guichet.db.errors import UnknownSchema
 from guichet.db.postgres_dialect import PostgresDialect
-from guichet.db.schema_version import REQUIRED_REVISION, current_revision
+from guichet.db.schema import REQUIRED_REVISION, current_revision
 from guichet.db.statement_cache import CompiledStatement
 from guichet.db.tables import metadata
 from guichet.ledger.audit import audit

@@ -3,11 +3,8 @@
 import asyncio
 import random
 from collections import Counter
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 from sqlalchemy import bindparam, func, insert, select, text, update
 
@@ -15,13 +12,12 @@ from guichet.bootstrap import database
 from guichet.clock import DAY, HOUR, MINUTE, SECOND
 from guichet.db.engine import Database
 from guichet.db.list_rollup import roll_up_list_counts
-from guichet.db.tables import list_count_changes, merchants, payment_figures, payments
+from guichet.db.tables import list_count_changes, merchants, payments
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.history.figures import DAYS, daily_figures, hour_from
 from guichet.settings import Settings
 from tests.db.rows import MERCHANT, PAYMENT
-from tests.db.schema import migrate_to
 
 START = 20_000 * DAY
 #: Whole days of UTC, except for one of 23 hours and one of 25.
@@ -140,44 +136,6 @@ async def test_a_month_of_figures_is_what_sql_finds(settings: Settings) -> None:
         """Until nothing is left to add up."""
     assert await _check(db) > seen[0] > 20
     await db.close()
-
-
-async def _check_migration(settings: Settings) -> None:
-    await migrate_to(settings.database_url, "v0020_admits_v0016")
-    db = await _open(settings)
-    chance = random.Random(22)
-    await _add_merchants(db)
-    for number in range(TRAFFIC // 2):
-        await _create(db, chance, number)
-        await _change(db, chance, number)
-        if number == TRAFFIC // 4:
-            await db.write(text("DELETE FROM list_count_changes"))  # As rolled up.
-    await db.close()
-    await migrate_to(settings.database_url, "v0021_admits_v0016")
-    await db.open()
-    assert await _check(db) > 50
-    for _ in range(40):
-        await _change(db, chance, TRAFFIC // 2 - 1)
-    await _check(db)
-    while await roll_up_list_counts(db, 1000):
-        """What the old triggers had left, too."""
-    await _check(db)
-    assert (await db.all(select(func.count()).where(payment_figures.c.status == "pending")))[0][0] == 0
-    await db.close()
-
-
-async def test_payments_from_before_are_counted_on_sqlite(base_settings: Settings, tmp_path: Path) -> None:
-    await _check_migration(replace(base_settings, home=tmp_path, database_url=f"sqlite:///{tmp_path / 'old.db'}"))
-
-
-async def test_payments_from_before_are_counted_on_postgresql(
-    base_settings: Settings, postgres_server: str, tmp_path: Path
-) -> None:
-    connection = await asyncpg.connect(postgres_server)
-    await connection.execute("CREATE DATABASE payment_figures")
-    await connection.close()
-    url = postgres_server.replace("/postgres?", "/payment_figures?")
-    await _check_migration(replace(base_settings, home=tmp_path, database_url=url))
 
 
 @pytest.mark.parametrize(("instant", "hour"), [(0, 0), (1, 1), (HOUR, 1), (HOUR + 1, 2), (5 * HOUR - 1, 5)])

@@ -14,7 +14,7 @@ from sqlalchemy import insert, select
 
 from guichet.bootstrap import database, service
 from guichet.db import migrate
-from guichet.db.schema_version import REQUIRED_REVISION, current_revision
+from guichet.db.schema import REQUIRED_REVISION, current_revision
 from guichet.db.tables import merchants
 from guichet.settings import Settings
 from guichet.worker.queue_loop import POLL_INTERVAL

@@ -115,7 +115,7 @@ user_sessions: Final = table(
 )
 
 #: A link works until it is used, replaced or expired. `merchant_id` and `role`: the place in a team that an invitation
-#: offers; null in other links. They have no constraints: SQLite adds none to a table that exists.
+#: offers; null in other links.
 mail_links: Final = table(
     "mail_links",
     id_column(),

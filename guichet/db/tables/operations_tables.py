@@ -145,8 +145,8 @@ list_count_changes: Final = table(
 
 #: The payments that have a result: how many, of what amount (hundredths), by hour of creation. `validation_time`: the
 #: microseconds from creation to success, of those whose status is `succeeded`. Fed by a trigger whenever a row leaves
-#: `list_count_changes` (made by v0021). It grows by at most operators × 3 rows for each merchant and hour in which
-#: payments were made; nothing is deleted.
+#: `list_count_changes`. It grows by at most operators × 3 rows for each merchant and hour in which payments were made;
+#: nothing is deleted.
 payment_figures: Final = table(
     "payment_figures",
     merchant_column(),

@@ -1,0 +1,1259 @@
+"""The first schema: tables, constraints, indexes, and the triggers that count rows and keep the audit log.
+
+Frozen: it does not import `db/tables`, which a later revision may change. Columns stand in the order of `db/tables`.
+Of two indexes that cost the same PostgreSQL uses the one that was made later, so their order matters here.
+"""
+
+from typing import Any, Final
+from uuid import uuid4
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "v0033"
+down_revision = None
+
+_UUID: Final = sa.Uuid(as_uuid=False).with_variant(sa.String(36), "sqlite")
+_HOUR: Final = 3_600_000_000
+
+
+def upgrade() -> None:
+    _merchants()
+    _people()
+    _payments()
+    _ledger()
+    _webhooks()
+    _providers()
+    _lists()
+    _staff()
+    _workers()
+    _count_rows()
+    _add_figures()
+    _keep_audit_log()
+
+
+def _merchants() -> None:
+    _table(
+        "merchants",
+        _id(),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("time_zone", sa.String(64)),
+        sa.Column("rate_limit", sa.Integer()),
+        sa.Column("payment_limit", sa.BigInteger()),
+        sa.Column("daily_limit", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="pk_merchants"),
+        sa.CheckConstraint("status IN ('active', 'pending', 'suspended')", name="ck_merchants_status"),
+    )
+    _index("ix_merchants_pending", "merchants", "id", where="status = 'pending'")
+    _table(
+        "api_keys",
+        _id(),
+        _merchant("api_keys"),
+        _env(),
+        sa.Column("hash", sa.String(64), nullable=False),
+        sa.Column("preview", sa.String(16), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger()),
+        sa.Column("revoked_at", sa.BigInteger()),
+        sa.Column("last_used_at", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="pk_api_keys"),
+        sa.UniqueConstraint("hash", name="uq_api_keys_hash"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_api_keys_env"),
+    )
+    _index("ix_api_keys_merchant_id", "api_keys", "merchant_id", "id")
+    _table(
+        "webhook_endpoints",
+        _merchant("webhook_endpoints"),
+        _env(),
+        sa.Column("url", sa.Text()),
+        sa.Column("secret", sa.Text(), nullable=False),
+        sa.Column("updated_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("merchant_id", "env", name="pk_webhook_endpoints"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_webhook_endpoints_env"),
+    )
+    _table(
+        "payment_mode_overrides",
+        _id(),
+        sa.Column(
+            "merchant_id", sa.BigInteger(), sa.ForeignKey("merchants.id", name="fk_payment_mode_overrides_merchant_id")
+        ),
+        sa.Column("operator", sa.String(32), nullable=False),
+        sa.Column("active", sa.Boolean()),
+        sa.Column("fee_percent", sa.BigInteger()),
+        sa.Column("fee_fixed", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="pk_payment_mode_overrides"),
+        sa.CheckConstraint("fee_percent >= 0", name="ck_payment_mode_overrides_fee_percent"),
+        sa.CheckConstraint("fee_fixed >= 0", name="ck_payment_mode_overrides_fee_fixed"),
+    )
+    _index(
+        "uq_payment_mode_overrides_all_merchants",
+        "payment_mode_overrides",
+        "operator",
+        where="merchant_id IS NULL",
+        unique=True,
+    )
+    _index(
+        "uq_payment_mode_overrides_merchant_id",
+        "payment_mode_overrides",
+        "merchant_id",
+        "operator",
+        where="merchant_id IS NOT NULL",
+        unique=True,
+    )
+    _table(
+        "api_requests",
+        _id(),
+        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
+        _env(),
+        sa.Column("key_id", sa.BigInteger(), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("method", sa.String(8), nullable=False),
+        sa.Column("path", sa.Text(), nullable=False),
+        sa.Column("status", sa.Integer(), nullable=False),
+        sa.Column("duration", sa.BigInteger(), nullable=False),
+        sa.Column("error_code", sa.String(32)),
+        sa.PrimaryKeyConstraint("id", name="pk_api_requests"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_api_requests_env"),
+    )
+    _index("ix_api_requests_newest", "api_requests", "merchant_id", "env", "id")
+    _table(
+        "merchant_notes",
+        _id(),
+        _merchant("merchant_notes"),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_merchant_notes"),
+    )
+    _index("ix_merchant_notes_merchant_id", "merchant_notes", "merchant_id", "id")
+    _table(
+        "merchant_documents",
+        _id(),
+        _merchant("merchant_documents"),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("media_type", sa.String(32), nullable=False),
+        sa.Column("size", sa.BigInteger(), nullable=False),
+        sa.Column("sha256", sa.String(64), nullable=False),
+        sa.Column("uploaded_by", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_merchant_documents"),
+        sa.UniqueConstraint("merchant_id", "sha256", name="uq_merchant_documents_sha256"),
+        sa.CheckConstraint(
+            "media_type IN ('application/pdf', 'image/jpeg', 'image/png')", name="ck_merchant_documents_media_type"
+        ),
+        sa.CheckConstraint("size BETWEEN 1 AND 5242880", name="ck_merchant_documents_size"),
+    )
+    _table(
+        "merchant_document_chunks",
+        sa.Column(
+            "document_id",
+            sa.BigInteger(),
+            sa.ForeignKey("merchant_documents.id", name="fk_merchant_document_chunks_document_id"),
+            nullable=False,
+        ),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("content", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("document_id", "number", name="pk_merchant_document_chunks"),
+    )
+
+
+def _people() -> None:
+    _table(
+        "users",
+        _id(),
+        sa.Column("email", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("language", sa.String(2), nullable=False),
+        sa.Column("status", sa.String(8), nullable=False),
+        sa.Column("staff_role", sa.String(16)),
+        sa.Column("password_hash", sa.Text()),
+        sa.Column("totp_secret", sa.Text()),
+        sa.Column("totp_confirmed", sa.Boolean(), nullable=False),
+        sa.Column("totp_step", sa.BigInteger(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("updated_at", sa.BigInteger(), nullable=False),
+        sa.Column("last_signed_in_at", sa.BigInteger()),
+        sa.Column("next_totp_secret", sa.Text()),
+        sa.Column("staff_since", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="pk_users"),
+        sa.UniqueConstraint("email", name="uq_users_email"),
+        sa.CheckConstraint("status IN ('invited', 'active', 'disabled')", name="ck_users_status"),
+        sa.CheckConstraint("language IN ('fr', 'en')", name="ck_users_language"),
+        sa.CheckConstraint("staff_role IN ('admin', 'support', 'finance', 'auditor')", name="ck_users_staff_role"),
+        sa.CheckConstraint("status <> 'active' OR password_hash IS NOT NULL", name="ck_users_password_hash"),
+        sa.CheckConstraint("totp_secret IS NOT NULL OR NOT totp_confirmed", name="ck_users_totp_confirmed"),
+    )
+    _index("ix_users_staff", "users", "id", where="staff_role IS NOT NULL")
+    _table(
+        "memberships",
+        sa.Column("user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_memberships_user_id"), nullable=False),
+        _merchant("memberships"),
+        sa.Column("role", sa.String(16), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("user_id", "merchant_id", name="pk_memberships"),
+        sa.CheckConstraint(
+            "role IN ('owner', 'finance', 'cashier', 'developer', 'reader')", name="ck_memberships_role"
+        ),
+    )
+    _index("ix_memberships_merchant_id", "memberships", "merchant_id", "user_id")
+    _table(
+        "recovery_codes",
+        sa.Column(
+            "user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_recovery_codes_user_id"), nullable=False
+        ),
+        sa.Column("hash", sa.String(64), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("used_at", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("user_id", "hash", name="pk_recovery_codes"),
+    )
+    _table(
+        "passkeys",
+        _id(),
+        sa.Column("user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_passkeys_user_id"), nullable=False),
+        sa.Column("credential_id", sa.Text(), nullable=False),
+        sa.Column("public_key", sa.Text(), nullable=False),
+        sa.Column("sign_count", sa.BigInteger(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("last_used_at", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="pk_passkeys"),
+        sa.UniqueConstraint("credential_id", name="uq_passkeys_credential_id"),
+    )
+    _index("ix_passkeys_user_id", "passkeys", "user_id", "id")
+    _table(
+        "passkey_challenges",
+        _id(),
+        sa.Column("hash", sa.String(64), nullable=False),
+        sa.Column("user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_passkey_challenges_user_id")),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_passkey_challenges"),
+        sa.UniqueConstraint("hash", name="uq_passkey_challenges_hash"),
+    )
+    _table(
+        "user_sessions",
+        _id(),
+        sa.Column(
+            "user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_user_sessions_user_id"), nullable=False
+        ),
+        sa.Column("hash", sa.String(64), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("last_seen_at", sa.BigInteger(), nullable=False),
+        sa.Column("factor_at", sa.BigInteger()),
+        sa.Column("address", sa.Text(), nullable=False),
+        sa.Column("agent", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_user_sessions"),
+        sa.UniqueConstraint("hash", name="uq_user_sessions_hash"),
+    )
+    _index("ix_user_sessions_user_id", "user_sessions", "user_id", "id")
+    _table(
+        "mail_links",
+        _id(),
+        sa.Column("user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_mail_links_user_id"), nullable=False),
+        sa.Column("hash", sa.String(64), nullable=False),
+        sa.Column("purpose", sa.String(16), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=False),
+        sa.Column("used_at", sa.BigInteger()),
+        sa.Column("merchant_id", sa.BigInteger()),
+        sa.Column("role", sa.String(16)),
+        sa.PrimaryKeyConstraint("id", name="pk_mail_links"),
+        sa.UniqueConstraint("hash", name="uq_mail_links_hash"),
+        sa.CheckConstraint("purpose IN ('invitation', 'password')", name="ck_mail_links_purpose"),
+    )
+    _index("ix_mail_links_user_id", "mail_links", "user_id", "purpose", "id")
+    _index("ix_mail_links_offers", "mail_links", "merchant_id", "id", where="merchant_id IS NOT NULL")
+    _table(
+        "mails",
+        _id(),
+        sa.Column("user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_mails_user_id")),
+        sa.Column("recipient", sa.Text(), nullable=False),
+        sa.Column("kind", sa.String(32), nullable=False),
+        sa.Column("message", sa.Text()),
+        sa.Column("status", sa.String(8), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("sent_at", sa.BigInteger()),
+        sa.Column("next_attempt_at", sa.BigInteger()),
+        sa.Column("error", sa.Text()),
+        sa.PrimaryKeyConstraint("id", name="pk_mails"),
+        sa.CheckConstraint("status IN ('pending', 'sent', 'failed')", name="ck_mails_status"),
+        sa.CheckConstraint("attempts BETWEEN 0 AND 5", name="ck_mails_attempts"),
+        sa.CheckConstraint("(status = 'pending') = (next_attempt_at IS NOT NULL)", name="ck_mails_next_attempt_at"),
+        sa.CheckConstraint("status <> 'pending' OR message IS NOT NULL", name="ck_mails_message"),
+    )
+    _index("ix_mails_next_attempt_at", "mails", "next_attempt_at", "id", "kind", where="status = 'pending'")
+    _index("ix_mails_partition_key", "mails", "kind", "next_attempt_at", "id", where="status = 'pending'")
+
+
+def _payments() -> None:
+    _table(
+        "payment_links",
+        _id(),
+        _merchant("payment_links"),
+        sa.Column("token", sa.String(64), nullable=False),
+        sa.Column("type", sa.String(16), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("description", sa.Text(), nullable=False),
+        sa.Column("max_uses", sa.BigInteger()),
+        sa.Column("reserved_uses", sa.BigInteger(), nullable=False),
+        sa.Column("completed_uses", sa.BigInteger(), nullable=False),
+        sa.Column("starts_at", sa.BigInteger()),
+        sa.Column("expires_at", sa.BigInteger()),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("late_uses", sa.BigInteger(), nullable=False, server_default="0"),
+        sa.Column("external_id", sa.Text()),
+        sa.Column("metadata", sa.Text()),
+        sa.Column("return_url", sa.Text()),
+        sa.Column("test", sa.Boolean(), nullable=False, server_default=sa.false()),
+        sa.Column("cash_desk", sa.Boolean(), nullable=False, server_default=sa.false()),
+        sa.PrimaryKeyConstraint("id", name="pk_payment_links"),
+        sa.UniqueConstraint("token", name="uq_payment_links_token"),
+        sa.CheckConstraint("type IN ('permanent', 'limité')", name="ck_payment_links_type"),
+        sa.CheckConstraint("amount > 0", name="ck_payment_links_amount"),
+        sa.CheckConstraint("max_uses >= 1", name="ck_payment_links_max_uses"),
+        sa.CheckConstraint(
+            "completed_uses >= 0 AND completed_uses <= reserved_uses "
+            "AND reserved_uses <= COALESCE(max_uses, reserved_uses)",
+            name="ck_payment_links_uses",
+        ),
+    )
+    _index(
+        "uq_payment_links_external_id",
+        "payment_links",
+        "merchant_id",
+        "external_id",
+        where="external_id IS NOT NULL AND NOT test",
+        unique=True,
+    )
+    _index(
+        "uq_payment_links_test_external_id",
+        "payment_links",
+        "external_id",
+        "merchant_id",
+        where="external_id IS NOT NULL AND test",
+        unique=True,
+    )
+    _index("ix_payment_links_newest", "payment_links", "merchant_id", "test", "id")
+    _index("ix_payment_links_kind", "payment_links", "merchant_id", "test", "cash_desk", "id")
+    _table(
+        "daily_totals",
+        _merchant("daily_totals"),
+        sa.Column("day", sa.Integer(), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("merchant_id", "day", name="pk_daily_totals"),
+        sa.CheckConstraint("amount >= 0", name="ck_daily_totals_amount"),
+    )
+    _table(
+        "payments",
+        _id(),
+        _merchant("payments"),
+        _env(),
+        sa.Column("reference", _UUID, nullable=False),
+        sa.Column("external_id", sa.Text()),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("fee_amount", sa.BigInteger(), nullable=False),
+        sa.Column("total_amount", sa.BigInteger(), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("description", sa.Text(), nullable=False),
+        sa.Column("operator", sa.String(32), nullable=False),
+        sa.Column("phone_number", sa.String(15)),
+        sa.Column("firstname", sa.Text()),
+        sa.Column("lastname", sa.Text()),
+        sa.Column("email", sa.Text()),
+        sa.Column("address", sa.Text()),
+        sa.Column("country", sa.Text()),
+        sa.Column("return_url", sa.Text()),
+        sa.Column("callback_url", sa.Text()),
+        sa.Column("metadata", sa.Text()),
+        sa.Column("link_id", sa.BigInteger(), sa.ForeignKey("payment_links.id", name="fk_payments_link_id")),
+        sa.Column("checkout_token", sa.String(64)),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("updated_at", sa.BigInteger(), nullable=False),
+        sa.Column("provider_account", sa.String(64)),
+        sa.Column("provider_reference", sa.Text()),
+        sa.Column("provider_data", sa.Text()),
+        sa.Column("redirect_url", sa.Text()),
+        sa.Column("failure_reason", sa.String(32)),
+        sa.Column("next_poll_at", sa.BigInteger()),
+        sa.Column("poll_count", sa.Integer(), nullable=False),
+        sa.Column("lease_expires_at", sa.BigInteger()),
+        sa.Column("account_fingerprint", sa.String(16)),
+        sa.Column("payer_number", sa.String(15)),
+        sa.Column("asked_at", sa.BigInteger()),
+        sa.Column("initiation_ended_at", sa.BigInteger()),
+        sa.Column("not_found_count", sa.Integer(), nullable=False, server_default="0"),
+        sa.Column("not_found_duration", sa.BigInteger(), nullable=False, server_default="0"),
+        sa.Column("link_reserved_until", sa.BigInteger()),
+        sa.Column("answered_pending", sa.Boolean(), nullable=False, server_default=sa.false()),
+        sa.Column("link_external_id", sa.Text()),
+        sa.Column("counted_day", sa.Integer()),
+        sa.PrimaryKeyConstraint("id", name="pk_payments"),
+        sa.UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
+        sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_payments_env"),
+        sa.CheckConstraint("status IN ('pending', 'succeeded', 'failed', 'refunded')", name="ck_payments_status"),
+        sa.CheckConstraint("amount > 0 AND fee_amount >= 0", name="ck_payments_amount"),
+        sa.CheckConstraint("total_amount = amount + fee_amount", name="ck_payments_total"),
+        sa.CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_payments_next_poll_at"),
+    )
+    _index("ix_payments_next_poll_at", "payments", "next_poll_at", "id", "provider_account", where="status = 'pending'")
+    _index(
+        "ix_payments_partition_key", "payments", "provider_account", "next_poll_at", "id", where="status = 'pending'"
+    )
+    _index("ix_payments_newest", "payments", "merchant_id", "env", "created_at", "id")
+    _index(
+        "ix_payments_provider_reference",
+        "payments",
+        "provider_account",
+        "provider_reference",
+        where="provider_reference IS NOT NULL",
+    )
+    _index("ix_payments_status", "payments", "merchant_id", "env", "status", "created_at", "id")
+    _index("uq_payments_checkout_token", "payments", "checkout_token", where="checkout_token IS NOT NULL", unique=True)
+    _index(
+        "ix_payments_link_reserved_until",
+        "payments",
+        "link_id",
+        "link_reserved_until",
+        where="status = 'pending' AND link_reserved_until IS NOT NULL",
+    )
+    _index(
+        "ix_payments_link_prompts",
+        "payments",
+        "link_id",
+        "created_at",
+        "status",
+        "failure_reason",
+        where="link_id IS NOT NULL AND phone_number IS NOT NULL",
+    )
+    _index(
+        "ix_payments_phone_prompts",
+        "payments",
+        "phone_number",
+        "created_at",
+        "status",
+        "failure_reason",
+        where="link_id IS NOT NULL AND phone_number IS NOT NULL",
+    )
+    _index(
+        "ix_payments_phone_number",
+        "payments",
+        "phone_number",
+        "merchant_id",
+        "env",
+        "id",
+        where="phone_number IS NOT NULL",
+    )
+    _name_indexes()
+    _index("ix_payments_link", "payments", "link_id", "id", where="link_id IS NOT NULL")
+    _table(
+        "refunds",
+        _id(),
+        _merchant("refunds"),
+        _env(),
+        sa.Column("reference", _UUID, nullable=False),
+        sa.Column(
+            "payment_id", sa.BigInteger(), sa.ForeignKey("payments.id", name="fk_refunds_payment_id"), nullable=False
+        ),
+        sa.Column("payment_reference", _UUID, nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("processed_at", sa.BigInteger()),
+        sa.Column("held", sa.Boolean(), nullable=False),
+        sa.Column("provider_account", sa.String(64)),
+        sa.Column("provider_reference", sa.Text()),
+        sa.Column("provider_data", sa.Text()),
+        sa.Column("failure_reason", sa.String(32)),
+        sa.Column("sent_at", sa.BigInteger()),
+        sa.Column("next_poll_at", sa.BigInteger()),
+        sa.Column("poll_count", sa.Integer(), nullable=False),
+        sa.Column("lease_expires_at", sa.BigInteger()),
+        sa.Column("account_fingerprint", sa.String(16)),
+        sa.Column("request_number", sa.Integer(), nullable=False, server_default="0"),
+        sa.Column("float_empty_accounts", sa.Text()),
+        sa.Column("payee_number", sa.String(15)),
+        sa.Column("asked_at", sa.BigInteger()),
+        sa.Column("not_found_count", sa.Integer(), nullable=False, server_default="0"),
+        sa.Column("not_found_duration", sa.BigInteger(), nullable=False, server_default="0"),
+        sa.PrimaryKeyConstraint("id", name="pk_refunds"),
+        sa.UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
+        sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_refunds_env"),
+        sa.CheckConstraint("status IN ('pending', 'succeeded', 'failed')", name="ck_refunds_status"),
+        sa.CheckConstraint("amount > 0", name="ck_refunds_amount"),
+        sa.CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="ck_refunds_processed_at"),
+        sa.CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_refunds_next_poll_at"),
+    )
+    _index("ix_refunds_next_poll_at", "refunds", "next_poll_at", "id", "provider_account", where="status = 'pending'")
+    _index("ix_refunds_partition_key", "refunds", "provider_account", "next_poll_at", "id", where="status = 'pending'")
+    _index("ix_refunds_newest", "refunds", "merchant_id", "env", "created_at", "id")
+    _index(
+        "ix_refunds_provider_reference",
+        "refunds",
+        "provider_account",
+        "provider_reference",
+        where="provider_reference IS NOT NULL",
+    )
+    _index("ix_refunds_float_empty", "refunds", "id", where="float_empty_accounts IS NOT NULL")
+    _index("ix_refunds_held", "refunds", "merchant_id", "env", "currency", where="status = 'pending' AND held")
+    _table(
+        "disputes",
+        _id(),
+        _merchant("disputes"),
+        _env(),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column(
+            "payment_id", sa.BigInteger(), sa.ForeignKey("payments.id", name="fk_disputes_payment_id"), nullable=False
+        ),
+        sa.Column("payment_reference", _UUID, nullable=False),
+        sa.Column("reference", _UUID, nullable=False),
+        sa.Column("provider_account", sa.String(64), nullable=False),
+        sa.Column("provider_reference", sa.String(255), nullable=False),
+        sa.Column("status", sa.String(8), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("opened_at", sa.BigInteger(), nullable=False),
+        sa.Column("evidence_due_at", sa.BigInteger()),
+        sa.Column("closed_at", sa.BigInteger()),
+        sa.Column("borne_by", sa.String(8)),
+        sa.PrimaryKeyConstraint("id", name="pk_disputes"),
+        sa.UniqueConstraint("provider_account", "provider_reference", name="uq_disputes_provider_reference"),
+        sa.UniqueConstraint("reference", name="uq_disputes_reference"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_disputes_env"),
+        sa.CheckConstraint("status IN ('open', 'won', 'lost')", name="ck_disputes_status"),
+        sa.CheckConstraint("borne_by IN ('merchant', 'service')", name="ck_disputes_borne_by"),
+        sa.CheckConstraint("amount > 0", name="ck_disputes_amount"),
+        sa.CheckConstraint("(status = 'open') = (closed_at IS NULL)", name="ck_disputes_closed_at"),
+        sa.CheckConstraint("borne_by IS NULL OR status = 'lost'", name="ck_disputes_lost"),
+    )
+    _index("ix_disputes_payment_id", "disputes", "payment_id")
+    _table(
+        "late_results",
+        _id(),
+        _merchant("late_results"),
+        _env(),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("subject_type", sa.String(8), nullable=False),
+        sa.Column("subject_id", sa.BigInteger(), nullable=False),
+        sa.Column("reference", _UUID, nullable=False),
+        sa.Column("provider_account", sa.String(64), nullable=False),
+        sa.Column("status", sa.String(8), nullable=False),
+        sa.Column("stage", sa.String(16), nullable=False),
+        sa.Column("told_at", sa.BigInteger(), nullable=False),
+        sa.Column("asked_count", sa.Integer(), nullable=False),
+        sa.Column("amount", sa.BigInteger()),
+        sa.Column("found_at", sa.BigInteger()),
+        sa.Column("next_poll_at", sa.BigInteger()),
+        sa.Column("return_reference", _UUID),
+        sa.Column("return_sent_at", sa.BigInteger()),
+        sa.Column("provider_reference", sa.Text()),
+        sa.Column("provider_data", sa.Text()),
+        sa.PrimaryKeyConstraint("id", name="pk_late_results"),
+        sa.UniqueConstraint("merchant_id", "subject_type", "subject_id", name="uq_late_results_subject"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_late_results_env"),
+        sa.CheckConstraint("subject_type IN ('payment', 'refund')", name="ck_late_results_subject_type"),
+        sa.CheckConstraint("status IN ('pending', 'open', 'closed')", name="ck_late_results_status"),
+        sa.CheckConstraint(
+            "stage IN ('asking', 'found', 'receivable', 'returning', 'credited', 'returned', 'paid')",
+            name="ck_late_results_stage",
+        ),
+        sa.CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_late_results_next_poll_at"),
+        sa.CheckConstraint("(stage = 'asking') = (amount IS NULL)", name="ck_late_results_amount"),
+    )
+    _index(
+        "ix_late_results_next_poll_at",
+        "late_results",
+        "next_poll_at",
+        "id",
+        "provider_account",
+        where="status = 'pending'",
+    )
+    _index(
+        "ix_late_results_partition_key",
+        "late_results",
+        "provider_account",
+        "next_poll_at",
+        "id",
+        where="status = 'pending'",
+    )
+    _index("ix_late_results_open", "late_results", "id", where="status = 'open'")
+    _table(
+        "provider_callbacks",
+        _id(),
+        _merchant("provider_callbacks"),
+        _env(),
+        sa.Column("subject_type", sa.String(8), nullable=False),
+        sa.Column("subject_id", sa.BigInteger(), nullable=False),
+        sa.Column("provider_account", sa.String(64), nullable=False),
+        sa.Column("provider_reference", sa.Text()),
+        sa.Column("received_at", sa.BigInteger(), nullable=False),
+        sa.Column("received_count", sa.Integer(), nullable=False),
+        sa.Column("status", sa.String(8), nullable=False),
+        sa.Column("due_at", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="pk_provider_callbacks"),
+        sa.UniqueConstraint("subject_id", "subject_type", name="uq_provider_callbacks_subject"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_provider_callbacks_env"),
+        sa.CheckConstraint("subject_type IN ('payment', 'refund')", name="ck_provider_callbacks_subject_type"),
+        sa.CheckConstraint("status IN ('pending', 'asked')", name="ck_provider_callbacks_status"),
+        sa.CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_provider_callbacks_due_at"),
+    )
+    _index(
+        "ix_provider_callbacks_due_at",
+        "provider_callbacks",
+        "due_at",
+        "id",
+        "provider_account",
+        where="status = 'pending'",
+    )
+    _index(
+        "ix_provider_callbacks_partition_key",
+        "provider_callbacks",
+        "provider_account",
+        "due_at",
+        "id",
+        where="status = 'pending'",
+    )
+    _table(
+        "unmatched_callbacks",
+        _id(),
+        sa.Column("provider_account", sa.String(64), nullable=False),
+        sa.Column("path", sa.Text(), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("reason", sa.String(32), nullable=False),
+        sa.Column("received_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_unmatched_callbacks"),
+    )
+    _index("ix_unmatched_callbacks_received_at", "unmatched_callbacks", "received_at")
+    _index("ix_unmatched_callbacks_provider_account", "unmatched_callbacks", "provider_account", "received_at", "id")
+
+
+def _ledger() -> None:
+    _table(
+        "wallets",
+        _merchant("wallets"),
+        _env(),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("status", sa.String(8), nullable=False),
+        sa.Column("balance", sa.BigInteger(), nullable=False),
+        sa.Column("updated_at", sa.BigInteger(), nullable=False),
+        sa.Column("release_pending", sa.Boolean(), nullable=False, server_default=sa.false()),
+        sa.PrimaryKeyConstraint("merchant_id", "env", "currency", name="pk_wallets"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_wallets_env"),
+        sa.CheckConstraint("status IN ('Actif', 'Gelé', 'Fermé')", name="ck_wallets_status"),
+    )
+    _index("ix_wallets_release_pending", "wallets", "merchant_id", "env", "currency", where="release_pending")
+    _table(
+        "wallet_entries",
+        _id(),
+        _merchant("wallet_entries"),
+        _env(),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("subject_id", sa.BigInteger(), nullable=False),
+        sa.Column("suspended", sa.Boolean(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_wallet_entries"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_wallet_entries_env"),
+    )
+    _index("ix_wallet_entries_suspended", "wallet_entries", "id", where="suspended")
+    _index("ix_wallet_entries_wallet", "wallet_entries", "merchant_id", "env", "currency", "suspended")
+    _table(
+        "wallet_checkpoints",
+        _merchant("wallet_checkpoints"),
+        _env(),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("balance", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("merchant_id", "env", "currency", "at", name="pk_wallet_checkpoints"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_wallet_checkpoints_env"),
+    )
+    _table(
+        "postings",
+        _id(),
+        _merchant("postings"),
+        _env(),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("cause", sa.String(32), nullable=False),
+        sa.Column("subject_id", sa.BigInteger(), nullable=False),
+        sa.Column("leg", sa.String(16), nullable=False),
+        sa.Column("source", sa.String(48), nullable=False),
+        sa.Column("destination", sa.String(48), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_postings"),
+        sa.UniqueConstraint("merchant_id", "cause", "subject_id", "leg", name="uq_postings_cause"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_postings_env"),
+        sa.CheckConstraint("amount > 0", name="ck_postings_amount"),
+        sa.CheckConstraint("source <> destination", name="ck_postings_accounts"),
+    )
+    _index("ix_postings_statement", "postings", "merchant_id", "env", "currency", "created_at", "id")
+    _table(
+        "ledger_hash_chain",
+        _id(),
+        sa.Column("first_posting_id", sa.BigInteger(), nullable=False),
+        sa.Column("last_posting_id", sa.BigInteger(), nullable=False),
+        sa.Column("posting_ids", sa.Text(), nullable=False),
+        sa.Column("row_hashes", sa.Text(), nullable=False),
+        sa.Column("digest", sa.String(64), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_ledger_hash_chain"),
+        sa.UniqueConstraint("first_posting_id", name="uq_ledger_hash_chain_first_posting_id"),
+        sa.CheckConstraint("last_posting_id >= first_posting_id", name="ck_ledger_hash_chain_id_range"),
+    )
+    _table(
+        "ledger_audits",
+        _id(),
+        sa.Column("started_at", sa.BigInteger(), nullable=False),
+        sa.Column("finished_at", sa.BigInteger(), nullable=False),
+        sa.Column("head", sa.String(64)),
+        sa.Column("postings", sa.BigInteger(), nullable=False),
+        sa.Column("payments", sa.BigInteger(), nullable=False),
+        sa.Column("refunds", sa.BigInteger(), nullable=False),
+        sa.Column("fault", sa.Text()),
+        sa.Column("head_posting_id", sa.BigInteger()),
+        sa.Column("hash_chain_links", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="pk_ledger_audits"),
+    )
+
+
+def _webhooks() -> None:
+    _table(
+        "webhook_deliveries",
+        _id(),
+        _merchant("webhook_deliveries"),
+        _env(),
+        sa.Column("reference", _UUID, nullable=False),
+        sa.Column("payment_id", sa.BigInteger()),
+        sa.Column("event", sa.String(32), nullable=False),
+        sa.Column("target", sa.String(8), nullable=False),
+        sa.Column("url", sa.Text(), nullable=False),
+        sa.Column("destination", sa.Text(), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("status", sa.String(8), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("response_code", sa.Integer()),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("delivered_at", sa.BigInteger()),
+        sa.Column("last_attempt_at", sa.BigInteger()),
+        sa.Column("next_attempt_at", sa.BigInteger()),
+        sa.Column("error", sa.String(24)),
+        sa.Column("history", sa.Text()),
+        sa.PrimaryKeyConstraint("id", name="pk_webhook_deliveries"),
+        sa.UniqueConstraint("merchant_id", "env", "reference", name="uq_webhook_deliveries_reference"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_webhook_deliveries_env"),
+        sa.CheckConstraint("status IN ('pending', 'success', 'failed')", name="ck_webhook_deliveries_status"),
+        sa.CheckConstraint("target IN ('account', 'callback')", name="ck_webhook_deliveries_target"),
+        sa.CheckConstraint("attempts BETWEEN 0 AND 5", name="ck_webhook_deliveries_attempts"),
+        sa.CheckConstraint(
+            "(status = 'success') = (delivered_at IS NOT NULL)", name="ck_webhook_deliveries_delivered_at"
+        ),
+        sa.CheckConstraint(
+            "(status = 'pending') = (next_attempt_at IS NOT NULL)", name="ck_webhook_deliveries_next_attempt_at"
+        ),
+    )
+    _index("ix_webhook_deliveries_newest", "webhook_deliveries", "merchant_id", "env", "created_at", "id")
+    _index(
+        "ix_webhook_deliveries_exhausted",
+        "webhook_deliveries",
+        "attempts",
+        "next_attempt_at",
+        where="status = 'pending' AND attempts = 5",
+    )
+    _index(
+        "ix_webhook_deliveries_next_attempt_at",
+        "webhook_deliveries",
+        "next_attempt_at",
+        "id",
+        where="status = 'pending'",
+    )
+    _index(
+        "ix_webhook_deliveries_first_attempts",
+        "webhook_deliveries",
+        "merchant_id",
+        "next_attempt_at",
+        "id",
+        where="status = 'pending' AND attempts = 0",
+    )
+    _index(
+        "ix_webhook_deliveries_retries",
+        "webhook_deliveries",
+        "merchant_id",
+        "next_attempt_at",
+        "id",
+        where="status = 'pending' AND attempts > 0",
+    )
+    _index("ix_webhook_deliveries_payment_id", "webhook_deliveries", "payment_id", "id")
+    _index(
+        "ix_webhook_deliveries_event", "webhook_deliveries", "merchant_id", "env", "event", "status", "created_at", "id"
+    )
+
+
+def _providers() -> None:
+    _table(
+        "provider_balances",
+        sa.Column("provider_account", sa.String(64), nullable=False),
+        sa.Column("wallet", sa.Text(), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("alert_below", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("provider_account", "wallet", "currency", name="pk_provider_balances"),
+    )
+    _table(
+        "provider_balance_reads",
+        sa.Column("provider_account", sa.String(64), nullable=False),
+        sa.Column("next_read_at", sa.BigInteger(), nullable=False),
+        sa.Column("read_at", sa.BigInteger()),
+        sa.Column("error", sa.Text()),
+        sa.PrimaryKeyConstraint("provider_account", name="pk_provider_balance_reads"),
+    )
+    _table(
+        "provider_merchants",
+        sa.Column("provider_account", sa.String(64), nullable=False),
+        _merchant("provider_merchants"),
+        sa.Column("provider_merchant_id", sa.Text(), nullable=False),
+        sa.Column("updated_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("provider_account", "merchant_id", name="pk_provider_merchants"),
+    )
+    _table(
+        "reconciliation_runs",
+        _id(),
+        sa.Column("provider_account", sa.String(64), nullable=False),
+        sa.Column("day", sa.BigInteger(), nullable=False),
+        sa.Column("due_at", sa.BigInteger()),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("started_at", sa.BigInteger()),
+        sa.Column("finished_at", sa.BigInteger()),
+        sa.Column("lines", sa.BigInteger(), nullable=False),
+        sa.Column("matched", sa.BigInteger(), nullable=False),
+        sa.Column("differences", sa.BigInteger(), nullable=False),
+        sa.Column("found", sa.Text(), nullable=False),
+        sa.Column("error", sa.Text()),
+        sa.PrimaryKeyConstraint("id", name="pk_reconciliation_runs"),
+        sa.UniqueConstraint("provider_account", "day", name="uq_reconciliation_runs_day"),
+    )
+    _index("ix_reconciliation_runs_day", "reconciliation_runs", "day")
+    _index("ix_reconciliation_runs_due", "reconciliation_runs", "due_at", "id", where="due_at IS NOT NULL")
+    _table(
+        "operator_attempts",
+        sa.Column("minute", sa.BigInteger(), nullable=False),
+        sa.Column("operator", sa.String(32), nullable=False),
+        sa.Column("attempts", sa.BigInteger(), nullable=False),
+        sa.Column("failures", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("minute", "operator", name="pk_operator_attempts"),
+    )
+    _table(
+        "operator_availability",
+        sa.Column("operator", sa.String(32), nullable=False),
+        sa.Column("state", sa.String(8), nullable=False),
+        sa.Column("since", sa.BigInteger(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("measured", sa.String(8), nullable=False),
+        sa.Column("stated", sa.String(8)),
+        sa.Column("stated_by", sa.String(64)),
+        sa.Column("stated_at", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("operator", name="pk_operator_availability"),
+        sa.CheckConstraint("state IN ('up', 'degraded', 'down')", name="ck_operator_availability_state"),
+        sa.CheckConstraint("measured IN ('up', 'degraded', 'down')", name="ck_operator_availability_measured"),
+        sa.CheckConstraint("stated IN ('up', 'degraded', 'down')", name="ck_operator_availability_stated"),
+    )
+
+
+def _lists() -> None:
+    _table(
+        "list_counts",
+        _merchant("list_counts"),
+        _env(),
+        sa.Column("list_name", sa.String(32), nullable=False),
+        sa.Column("level", sa.String(4), nullable=False),
+        sa.Column("bucket", sa.Integer(), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("row_count", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("merchant_id", "env", "list_name", "level", "bucket", "status", name="pk_list_counts"),
+        sa.CheckConstraint("level IN ('hour', 'day', 'all')", name="ck_list_counts_level"),
+    )
+    _table(
+        "list_count_changes",
+        _id(),
+        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
+        _env(),
+        sa.Column("list_name", sa.String(32), nullable=False),
+        sa.Column("hour", sa.Integer(), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("delta", sa.Integer(), nullable=False),
+        sa.Column("operator", sa.String(32)),
+        sa.Column("currency", sa.String(3)),
+        sa.Column("amount", sa.BigInteger()),
+        sa.Column("validation_time", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="pk_list_count_changes"),
+    )
+    _index("ix_list_count_changes_list_name", "list_count_changes", "merchant_id", "env", "list_name")
+    _table(
+        "payment_figures",
+        _merchant("payment_figures"),
+        _env(),
+        sa.Column("hour", sa.Integer(), nullable=False),
+        sa.Column("operator", sa.String(32), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("payment_count", sa.BigInteger(), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("validation_time", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint(
+            "merchant_id", "env", "hour", "operator", "currency", "status", name="pk_payment_figures"
+        ),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_payment_figures_env"),
+        sa.CheckConstraint("status IN ('succeeded', 'failed', 'refunded')", name="ck_payment_figures_status"),
+    )
+    _table(
+        "exports",
+        _id(),
+        _merchant("exports"),
+        _env(),
+        sa.Column("user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_exports_user_id"), nullable=False),
+        sa.Column("kind", sa.String(16), nullable=False),
+        sa.Column("format", sa.String(8), nullable=False),
+        sa.Column("currency", sa.String(3)),
+        sa.Column("language", sa.String(2), nullable=False),
+        sa.Column("time_zone", sa.Text(), nullable=False),
+        sa.Column("since", sa.BigInteger(), nullable=False),
+        sa.Column("until", sa.BigInteger(), nullable=False),
+        sa.Column("status", sa.String(8), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("due_at", sa.BigInteger()),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=False),
+        sa.Column("reached_at", sa.BigInteger()),
+        sa.Column("row_count", sa.BigInteger(), nullable=False),
+        sa.Column("size", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_exports"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_exports_env"),
+        sa.CheckConstraint("kind IN ('payments', 'refunds', 'movements')", name="ck_exports_kind"),
+        sa.CheckConstraint("format IN ('csv', 'xlsx')", name="ck_exports_format"),
+        sa.CheckConstraint("language IN ('fr', 'en')", name="ck_exports_language"),
+        sa.CheckConstraint("status IN ('direct', 'pending', 'ready', 'failed')", name="ck_exports_status"),
+        sa.CheckConstraint("since <= until", name="ck_exports_period"),
+        sa.CheckConstraint("(kind = 'movements') = (currency IS NOT NULL)", name="ck_exports_currency"),
+        sa.CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_exports_due_at"),
+    )
+    _index("ix_exports_newest", "exports", "merchant_id", "env", "id")
+    _index("ix_exports_prepared", "exports", "merchant_id", "expires_at", where="status IN ('pending', 'ready')")
+    _index("ix_exports_due_at", "exports", "due_at", "id", "merchant_id", where="status = 'pending'")
+    _index("ix_exports_partition_key", "exports", "merchant_id", "due_at", "id", where="status = 'pending'")
+    _table(
+        "export_chunks",
+        _id(),
+        sa.Column(
+            "export_id", sa.BigInteger(), sa.ForeignKey("exports.id", name="fk_export_chunks_export_id"), nullable=False
+        ),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("content", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_export_chunks"),
+        sa.UniqueConstraint("export_id", "number", name="uq_export_chunks_number"),
+    )
+
+
+def _staff() -> None:
+    _table(
+        "incidents",
+        _id(),
+        _merchant("incidents"),
+        _env(),
+        sa.Column("kind", sa.String(32), nullable=False),
+        sa.Column("subject_type", sa.String(8), nullable=False),
+        sa.Column("reference", _UUID, nullable=False),
+        sa.Column("provider_account", sa.String(64)),
+        sa.Column("detail", sa.Text(), nullable=False),
+        sa.Column("occurrences", sa.Integer(), nullable=False),
+        sa.Column("opened_at", sa.BigInteger(), nullable=False),
+        sa.Column("last_seen_at", sa.BigInteger(), nullable=False),
+        sa.Column("closed_at", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="pk_incidents"),
+        sa.UniqueConstraint("merchant_id", "kind", "reference", name="uq_incidents_reference"),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_incidents_env"),
+        sa.CheckConstraint("subject_type IN ('payment', 'refund')", name="ck_incidents_subject_type"),
+    )
+    _index("ix_incidents_open", "incidents", "id", where="closed_at IS NULL")
+    _index("ix_incidents_open_account", "incidents", "provider_account", "kind", where="closed_at IS NULL")
+    _table(
+        "approval_requests",
+        _id(),
+        sa.Column("act", sa.String(32), nullable=False),
+        sa.Column("subject", sa.Text(), nullable=False),
+        _merchant("approval_requests"),
+        sa.Column("arguments", sa.Text(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("status", sa.String(8), nullable=False),
+        sa.Column("requested_by", sa.Text(), nullable=False),
+        sa.Column(
+            "user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_approval_requests_user_id"), nullable=False
+        ),
+        sa.Column("os_user", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=False),
+        sa.Column("decided_by", sa.Text()),
+        sa.Column("decided_at", sa.BigInteger()),
+        sa.Column("decision_reason", sa.Text()),
+        sa.PrimaryKeyConstraint("id", name="pk_approval_requests"),
+        sa.CheckConstraint(
+            "act IN ('payment.settle', 'refund.settle', 'refund.confirm_payee', 'late_money.resolve', "
+            "'dispute.resolve', 'wallet.reopen')",
+            name="ck_approval_requests_act",
+        ),
+        sa.CheckConstraint(
+            "status IN ('pending', 'approved', 'refused', 'expired')", name="ck_approval_requests_status"
+        ),
+        sa.CheckConstraint(
+            "(status IN ('approved', 'refused')) = (decided_by IS NOT NULL AND decided_at IS NOT NULL)",
+            name="ck_approval_requests_decided",
+        ),
+    )
+    _index("uq_approval_requests_subject", "approval_requests", "subject", where="status = 'pending'", unique=True)
+    _table(
+        "staff_jobs",
+        _id(),
+        sa.Column("kind", sa.String(24), nullable=False),
+        sa.Column("merchant_id", sa.BigInteger(), sa.ForeignKey("merchants.id", name="fk_staff_jobs_merchant_id")),
+        sa.Column("user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_staff_jobs_user_id"), nullable=False),
+        sa.Column("request_hash", sa.String(64), nullable=False),
+        sa.Column("parameters", sa.Text()),
+        sa.Column("status", sa.String(8), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("due_at", sa.BigInteger()),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("finished_at", sa.BigInteger()),
+        sa.Column("result", sa.Text()),
+        sa.PrimaryKeyConstraint("id", name="pk_staff_jobs"),
+        sa.UniqueConstraint("request_hash", name="uq_staff_jobs_request_hash"),
+        sa.CheckConstraint(
+            "kind IN ('anonymise_customer', 'ledger_margin', 'provider_check', 'provider_deep_check', "
+            "'provider_balances', 'compare_statement', 'wave_merchants')",
+            name="ck_staff_jobs_kind",
+        ),
+        sa.CheckConstraint("status IN ('pending', 'done', 'failed')", name="ck_staff_jobs_status"),
+        sa.CheckConstraint(
+            "(kind = 'anonymise_customer') = (merchant_id IS NOT NULL)", name="ck_staff_jobs_merchant_id"
+        ),
+        sa.CheckConstraint("(status = 'pending') = (parameters IS NOT NULL)", name="ck_staff_jobs_parameters"),
+        sa.CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_staff_jobs_due_at"),
+        sa.CheckConstraint("(status = 'pending') = (finished_at IS NULL)", name="ck_staff_jobs_finished_at"),
+        sa.CheckConstraint("(status = 'done') = (result IS NOT NULL)", name="ck_staff_jobs_result"),
+    )
+    _index("ix_staff_jobs_newest", "staff_jobs", "kind", "id")
+    _index("ix_staff_jobs_merchant", "staff_jobs", "merchant_id", "id", where="merchant_id IS NOT NULL")
+    _index("ix_staff_jobs_due_at", "staff_jobs", "due_at", "id", "kind", where="status = 'pending'")
+    _index("ix_staff_jobs_partition_key", "staff_jobs", "kind", "due_at", "id", where="status = 'pending'")
+    _table(
+        "audit_log",
+        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("actor", sa.Text(), nullable=False),
+        sa.Column("os_user", sa.Text(), nullable=False),
+        sa.Column("action", sa.String(48), nullable=False),
+        sa.Column("subject_type", sa.String(32), nullable=False),
+        sa.Column("subject", sa.Text(), nullable=False),
+        sa.Column("merchant_id", sa.BigInteger()),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("before", sa.Text(), nullable=False),
+        sa.Column("after", sa.Text(), nullable=False),
+        sa.Column("digest", sa.String(64), nullable=False),
+        sa.PrimaryKeyConstraint("number", name="pk_audit_log"),
+    )
+    _index("ix_audit_log_subject", "audit_log", "subject", "number")
+    _index("ix_audit_log_merchant_id", "audit_log", "merchant_id", "number", where="merchant_id IS NOT NULL")
+    _index("ix_audit_log_actor", "audit_log", "actor", "number")
+    _index("ix_audit_log_action", "audit_log", "action", "number")
+    head = _table(
+        "audit_log_head",
+        sa.Column("singleton", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("number", sa.BigInteger(), nullable=False),
+        sa.Column("digest", sa.String(64), nullable=False),
+        sa.PrimaryKeyConstraint("singleton", name="pk_audit_log_head"),
+        sa.CheckConstraint("singleton = 1", name="ck_audit_log_head_singleton"),
+    )
+    op.bulk_insert(head, [{"singleton": 1, "number": 0, "digest": "0" * 64}])
+    published = _table(
+        "published_heads",
+        sa.Column("singleton", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("database_id", sa.String(36), nullable=False),
+        sa.Column("published_at", sa.BigInteger()),
+        sa.Column("posting_id", sa.BigInteger()),
+        sa.Column("link", sa.BigInteger()),
+        sa.Column("digest", sa.String(64)),
+        sa.Column("act", sa.BigInteger()),
+        sa.Column("act_digest", sa.String(64)),
+        sa.PrimaryKeyConstraint("singleton", name="pk_published_heads"),
+        sa.CheckConstraint("singleton = 1", name="ck_published_heads_singleton"),
+    )
+    op.bulk_insert(published, [{"singleton": 1, "database_id": str(uuid4())}])
+
+
+def _workers() -> None:
+    _table(
+        "worker_leases",
+        sa.Column("name", sa.String(32), nullable=False),
+        sa.Column("until", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_worker_leases"),
+    )
+    _table(
+        "write_probe",
+        sa.Column("name", sa.String(16), nullable=False),
+        sa.Column("written_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_write_probe"),
+    )
+
+
+def _on_postgresql() -> bool:
+    return op.get_bind().dialect.name == "postgresql"
+
+
+def _table(name: str, *items: Any) -> sa.Table:
+    # AUTOINCREMENT: SQLite never uses a number again, not even that of a last row that was rolled back.
+    numbered = any(isinstance(item, sa.Column) and item.name == "id" for item in items)
+    return op.create_table(name, *items, sqlite_autoincrement=numbered)
+
+
+def _id() -> sa.Column[int]:
+    """A number that the database gives; INTEGER on SQLite, where only that is an alias of the rowid."""
+    return sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(), nullable=False)
+
+
+def _env() -> sa.Column[str]:
+    return sa.Column("env", sa.String(4), nullable=False)
+
+
+def _merchant(table: str) -> sa.Column[int]:
+    reference = sa.ForeignKey("merchants.id", name=f"fk_{table}_merchant_id")
+    return sa.Column("merchant_id", sa.BigInteger(), reference, nullable=False)
+
+
+def _index(name: str, table: str, *columns: str, where: str | None = None, unique: bool = False) -> None:
+    condition = None if where is None else sa.text(where)
+    op.create_index(name, table, list(columns), unique=unique, postgresql_where=condition, sqlite_where=condition)
+
+
+def _name_indexes() -> None:
+    """For the search by the customer's name: compared by its bytes, with the letters A to Z small."""
+    for name, parts in (("first_name", ("firstname", "lastname")), ("last_name", ("lastname", "firstname"))):
+        first, last = (f"coalesce({part}, '')" for part in parts)
+        full = f"{first} || ' ' || {last}"
+        by_bytes = f'({full}) COLLATE "C"' if _on_postgresql() else full
+        op.execute(
+            f"CREATE INDEX ix_payments_{name} ON payments (merchant_id, env, lower({by_bytes})) "
+            "WHERE firstname IS NOT NULL OR lastname IS NOT NULL"
+        )
+
+
+#: What a change of a payment says besides, for the figures. `updated_at` of a payment that succeeded is when it did; a
+#: refund changes both.
+_FIGURES: Final = {
+    "operator": "{row}.operator",
+    "currency": "{row}.currency",
+    "amount": "{row}.amount",
+    "validation_time": "CASE WHEN {row}.status = 'succeeded' THEN {row}.updated_at - {row}.created_at ELSE 0 END",
+}
+#: (triggers, table, name of the list, status that its rows are counted under ('': not by status), other columns).
+#: {row} is NEW or OLD. Deliveries of each event and status are counted beside all of them.
+_COUNTED: Final[tuple[tuple[str, str, str, str, dict[str, str]], ...]] = (
+    ("payments", "payments", "'payments'", "{row}.status", _FIGURES),
+    ("refunds", "refunds", "'refunds'", "''", {}),
+    ("webhook_deliveries", "webhook_deliveries", "'webhook_deliveries'", "''", {}),
+    ("combinations", "webhook_deliveries", "'deliveries/' || {row}.event", "{row}.status", {}),
+)
+
+
+def _count_rows() -> None:
+    """Triggers that append to `list_count_changes` whenever a long list gains or loses a row, or a row changes its
+    status. Triggers and not code: creating a payment stays one statement, and a row changed by hand is counted too.
+    """
+    for triggers, table, list_name, status, others in _COUNTED:
+        columns = {
+            "merchant_id": "{row}.merchant_id",
+            "env": "{row}.env",
+            "list_name": list_name,
+            "hour": f"{{row}}.created_at / {_HOUR}",
+            "status": status,
+            "delta": "{delta}",
+            **others,
+        }
+        gained, lost = (_change(columns, row, delta) for row, delta in (("NEW", 1), ("OLD", -1)))
+        _trigger(f"count_{triggers}_insert", f"AFTER INSERT ON {table} FOR EACH ROW", gained)
+        _trigger(f"count_{triggers}_delete", f"AFTER DELETE ON {table} FOR EACH ROW", lost)
+        if status != "''":
+            changed = f"AFTER UPDATE OF status ON {table} FOR EACH ROW WHEN (OLD.status <> NEW.status)"
+            _trigger(f"count_{triggers}_update", changed, lost + gained)
+
+
+def _change(columns: dict[str, str], row: str, delta: int) -> str:
+    values = ", ".join(columns.values()).format(row=row, delta=delta)
+    return f"INSERT INTO {_schema()}list_count_changes ({', '.join(columns)}) VALUES ({values}); "  # noqa: S608
+
+
+def _schema() -> str:
+    """Bodies of triggers name the schema of their table: `search_path` is that of whoever writes (D112)."""
+    return "public." if _on_postgresql() else ""
+
+
+def _trigger(name: str, event: str, body: str) -> None:
+    if _on_postgresql():
+        op.execute(f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} RETURN NULL; END $$")
+        op.execute(f"CREATE TRIGGER {name} {event} EXECUTE FUNCTION {name}()")
+    else:
+        op.execute(f"CREATE TRIGGER {name} {event} BEGIN {body} END")
+
+
+def _add_figures() -> None:
+    """A trigger that adds rows to `payment_figures` when they are deleted from `list_count_changes`, which is how a
+    worker takes them: neither a creation nor a settlement writes another row, and a worker of another release feeds
+    the figures too (D146)."""
+    key = ("merchant_id", "env", "hour", "operator", "currency", "status")
+    sums = ("payment_count", "amount", "validation_time")
+    deltas = ("{row}delta", "{row}delta * {row}amount", "{row}delta * {row}validation_time")
+    added = ", ".join(f"{name} = payment_figures.{name} + excluded.{name}" for name in sums)
+    into = f"INSERT INTO {_schema()}payment_figures ({', '.join((*key, *sums))})"
+    conflict = f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {added};"
+    if _on_postgresql():
+        # Once for each statement, in the order of the keys: two workers cannot wait for each other.
+        keys, totals = ", ".join(key), ", ".join(f"SUM({delta.format(row='')})" for delta in deltas)
+        _trigger(
+            "add_payment_figures",
+            "AFTER DELETE ON list_count_changes REFERENCING OLD TABLE AS taken FOR EACH STATEMENT",
+            f"{into} SELECT {keys}, {totals} FROM taken "  # noqa: S608
+            f"WHERE operator IS NOT NULL AND status <> 'pending' GROUP BY {keys} ORDER BY {keys} {conflict}",
+        )
+        return
+    values = ", ".join((*(f"OLD.{name}" for name in key), *(delta.format(row="OLD.") for delta in deltas)))
+    _trigger(
+        "add_payment_figures",
+        "AFTER DELETE ON list_count_changes FOR EACH ROW WHEN (OLD.operator IS NOT NULL AND OLD.status <> 'pending')",
+        f"{into} VALUES ({values}) {conflict}",
+    )
+
+
+def _keep_audit_log() -> None:
+    """Triggers that refuse every change of the audit log but a new row."""
+    refusal = "the audit log is append-only"
+    if _on_postgresql():
+        op.execute(
+            "CREATE FUNCTION refuse_audit_log_change() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION '{refusal}' USING ERRCODE = 'restrict_violation', "
+            "CONSTRAINT = 'audit_log_is_append_only'; END $$"
+        )
+        op.execute(
+            "CREATE TRIGGER refuse_audit_log_change BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_log "
+            "FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_log_change()"
+        )
+    else:
+        for event in ("UPDATE", "DELETE"):
+            op.execute(
+                f"CREATE TRIGGER refuse_audit_log_{event.lower()} BEFORE {event} ON audit_log "
+                f"BEGIN SELECT RAISE(ABORT, '{refusal}'); END"
+            )

@@ -1,0 +1,139 @@
+"""The revision of a database's schema, and whether this version of Guichet may run on it (D114).
+
+Every process asks when it starts. That reads one row and does not load Alembic, which takes a tenth of a second
+(`migrate.py`).
+
+A migration's revision is `v0034`: only code that knows it may run on that schema. Or it is `v0034_admits_v0033`: code
+whose own last revision is v0033 works on it too, so an upgrade to it can be undone. An older version of Guichet does
+not know the migration, but reads its name in the database.
+"""
+
+import asyncio
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import asyncpg
+
+from guichet import __version__
+from guichet.db.errors import (
+    DatabaseDamaged,
+    DatabaseMissing,
+    DatabaseUnusable,
+    DevelopmentSchema,
+    SchemaOutdated,
+    SchemaTooNew,
+    UnknownSchema,
+)
+from guichet.db.postgres_connection import Connection
+from guichet.db.postgres_hosts import PostgresHosts
+from guichet.db.sqlite_errors import is_damage
+from guichet.settings import Settings
+
+#: The last revision of `migrations/versions` (a test compares them).
+REQUIRED_REVISION: Final = "v0033"
+#: The number of the first migration. What has a smaller one was made by a development version, and is not migrated.
+FIRST_NUMBER: Final = 33
+#: Early development versions wrote `0001`.
+_NAME: Final = re.compile(r"v?(\d{4})(?:_admits_v(\d{4}))?")
+_REVISION: Final = "SELECT version_num FROM alembic_version"
+#: Whatever `search_path` the connection has (D112).
+_REVISION_IN_SCHEMA: Final = "SELECT version_num FROM public.alembic_version"
+
+
+class Revision(NamedTuple):
+    """`number`: its place among the migrations. `oldest`: the last revision of the oldest code that works on it."""
+
+    number: int
+    oldest: int
+
+
+def parse_revision(name: str) -> Revision:
+    """Raises UnknownSchema when no version of Guichet names a revision like that."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise UnknownSchema(f"{name!r} is not a revision of Guichet")
+    return Revision(int(found[1]), int(found[2] or found[1]))
+
+
+def is_usable(name: str, required: str = REQUIRED_REVISION) -> bool:
+    """Whether code that needs `required` works on a schema of this revision. Raises UnknownSchema."""
+    revision, own = parse_revision(name), parse_revision(required).number
+    return revision.oldest <= own <= revision.number
+
+
+async def current_revision(settings: Settings) -> str | None:
+    """The revision of a schema that this code can use or migrate; None when the database is empty.
+
+    Raises DevelopmentSchema, SchemaTooNew, UnknownSchema, DatabaseUnusable, DatabaseDamaged, and NoPrimary when no
+    PostgreSQL server can be used.
+    """
+    if settings.embedded:
+        name = await asyncio.to_thread(_sqlite_revision, settings.sqlite_path)
+    else:
+        name = await _postgresql_revision(PostgresHosts.of(settings))
+    if name is None:
+        return None
+    number = parse_revision(name).number
+    if number < FIRST_NUMBER:
+        raise DevelopmentSchema(
+            f"The database {settings.database_address} was made by a development version of Guichet, before the first "
+            "release, and cannot be migrated: name a new file or an empty database in GUICHET_DATABASE_URL, and run "
+            "`guichet migrate`."
+        )
+    if number > parse_revision(REQUIRED_REVISION).number and not is_usable(name):
+        raise SchemaTooNew(
+            f"This version of Guichet ({__version__}) is older than the database {settings.database_address}: it knows "
+            f"the schema up to {REQUIRED_REVISION}, and the schema is {name}, which does not admit it. Start the newer "
+            'version again (docs/operations/upgrade.md, "Going back").'
+        )
+    return name
+
+
+async def check_schema(settings: Settings) -> str:
+    """The revision of a schema that this code can use. Raises DatabaseMissing, SchemaOutdated, and what
+    `current_revision` raises."""
+    found = await current_revision(settings)
+    if found is None:
+        raise DatabaseMissing(
+            f"There is no Guichet database at {settings.database_address}: is the environment loaded? "
+            "`guichet migrate` creates it."
+        )
+    if not is_usable(found):
+        raise SchemaOutdated(
+            f"The schema of the database {settings.database_address} is {found}, and this version of Guichet "
+            f"({__version__}) needs {REQUIRED_REVISION}: run `guichet migrate` first."
+        )
+    return found
+
+
+async def _postgresql_revision(hosts: PostgresHosts) -> str | None:
+    try:
+        connection: Connection = await hosts.connect(statement_cache_size=0)
+        try:
+            async with connection.transaction():  # PgBouncer gives a transaction one connection for all of it.
+                revision: str | None = await connection.fetchval(_REVISION_IN_SCHEMA)
+        except asyncpg.UndefinedTableError:
+            return None
+        else:
+            return revision
+        finally:
+            await connection.close()
+    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise DatabaseUnusable(str(error)) from error
+
+
+def _sqlite_revision(path: Path) -> str | None:
+    if not path.exists():
+        return None
+    try:
+        with closing(sqlite3.connect(path, timeout=30)) as connection:
+            migrated = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
+            row = connection.execute(_REVISION).fetchone() if migrated else None
+    except sqlite3.Error as error:
+        if is_damage(error):
+            raise DatabaseDamaged(str(path), str(error)) from error
+        raise DatabaseUnusable(str(error)) from error
+    return row[0] if row else None
