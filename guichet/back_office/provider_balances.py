@@ -15,6 +15,7 @@ from guichet.clock import DAY, MINUTE, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import Database, Reader
 from guichet.db.tables import provider_balance_reads, provider_balances
+from guichet.domain.messages import Message, decode, encode, shortened, verbatim
 from guichet.domain.money import Hundredths
 from guichet.logs import log
 from guichet.providers.base import PROVIDER_TIMEOUT, Unknown
@@ -83,7 +84,7 @@ class BalanceRead:
 
     provider_account: str
     read_at: Instant | None
-    error: str | None
+    error: Message | None
 
 
 async def claim_due(db: Database, accounts: Sequence[str], now: Instant) -> list[str]:
@@ -110,7 +111,7 @@ async def read(ctx: AppContext, account: str, provider: Balances) -> None:
         found = Unknown(ProviderAnswer.NO_ANSWER(seconds=f"{PROVIDER_TIMEOUT:g}"))
     if isinstance(found, Unknown):
         log.warning("balances.not_read", provider_account=account, raw=found.raw)
-        await ctx.db.write(_NOT_READ, account=account, raw=found.raw[:_MAX_ERROR])
+        await ctx.db.write(_NOT_READ, account=account, raw=encode(verbatim(shortened(found.raw, _MAX_ERROR))))
         return
     await store(ctx.db, account, found, provider.float_alert_below, ctx.clock.now())
 
@@ -150,4 +151,4 @@ async def stored(db: Reader) -> list[StoredBalance]:
 
 
 async def reads(db: Reader) -> list[BalanceRead]:
-    return [BalanceRead(*row) for row in await db.all(_READS)]
+    return [BalanceRead(account, read_at, decode(error)) for account, read_at, error in await db.all(_READS)]

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from guichet.clock import Instant, iso
+from guichet.domain.messages import Message
 from guichet.printable import printable, printable_json
 from guichet.schemas.json_codec import encode
 
@@ -49,9 +50,9 @@ class CommandError(Exception):
     """The command is refused or failed. The message is one sentence; the exit code is 1."""
 
 
-def fail(sentence: str, code: int = 1) -> NoReturn:
+def fail(sentence: object, code: int = 1) -> NoReturn:
     """Prints one sentence on stderr and exits."""
-    error_console.print(Text.assemble(("✗", "red"), f" {printable(sentence)}"))
+    error_console.print(Text.assemble(("✗", "red"), f" {printable(str(sentence))}"))
     raise typer.Exit(code)
 
 
@@ -63,6 +64,13 @@ def json_text(value: object) -> str:
 def print_json(value: object) -> None:
     """Prints one JSON object on stdout."""
     sys.stdout.write(json_text(value) + "\n")
+
+
+def with_sentence(name: str, message: Message | None) -> dict[str, object]:
+    """A message for `--json`: its sentence under `name`, its code and its facts."""
+    if message is None:
+        return {name: None, "code": None, "facts": None}
+    return {name: str(message), "code": message.code, "facts": message.facts}
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -53,7 +53,7 @@ def incidents(
         print_json({"incidents": found.incidents, "unmatched_callbacks": found.unmatched_callbacks})
         return
     columns = ("Id", "Merchant", "Env", "Kind", "Of a", "Reference", "Account", "Detail", "Times", "Opened")
-    print_table(columns, [tuple(row.values()) for row in found.incidents])
+    print_table(columns, [tuple(row.values())[: len(columns)] for row in found.incidents])
     if found.unmatched_callbacks:
         callback_columns = ("Id", "Account", "Path", "Reason", "Received")
         print_table(callback_columns, [tuple(row.values()) for row in found.unmatched_callbacks])
@@ -68,9 +68,11 @@ def _incident(incident: repository.Incident) -> dict[str, object]:
         "subject_type": incident.subject_type,
         "reference": incident.reference,
         "provider_account": incident.provider_account,
-        "detail": incident.detail,
+        "detail": str(incident.detail),
         "occurrences": incident.occurrences,
         "opened_at": iso(incident.opened_at),
+        "code": incident.detail.code,
+        "facts": incident.detail.facts,
     }
 
 

@@ -11,9 +11,10 @@ import msgspec
 from babel.numbers import format_decimal
 
 from guichet.clock import read_date
-from guichet.console.sentences import said, word_key
+from guichet.console.messages import said, word_key
 from guichet.console.visit import Visit
 from guichet.domain.audit_log import ActSubject
+from guichet.domain.messages import Message
 from guichet.domain.money import plain
 from guichet.pages.formatting import full_phone
 from guichet.printable import printable
@@ -73,6 +74,8 @@ def changed_facts(visit: Visit, subject: ActSubject | str, before: str, after: s
 
 def fact_text(visit: Visit, subject: str, name: str, value: Any) -> str:
     """One fact of a story: of a payment, a refund, a dispute or a webhook, as `subject` says."""
+    if isinstance(value, Message):
+        return said(visit, value)
     return _text(visit, subject, name, value, None, in_team=False)
 
 
@@ -93,8 +96,6 @@ def _text(visit: Visit, subject: str, name: str, value: Any, currency: str | Non
 
 
 def _words(visit: Visit, subject: str, name: str, value: str, *, in_team: bool) -> str:
-    if name == "detail":
-        return said(visit, "incident_detail", value)
     if name in _PHONES:
         return printable(full_phone(value))
     prefixes = WORDS.get(name, ())

@@ -19,7 +19,8 @@ from guichet.db.engine import require
 from guichet.db.work_queue import Claim
 from guichet.domain import posting_rules
 from guichet.domain.late_results import GIVE_UP_AFTER, QUESTIONS, REPEAT_AFTER, LateResult, LateStage
-from guichet.domain.money import Hundredths, plain, round_to_currency
+from guichet.domain.messages import Amount
+from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.incidents import repository as incidents
@@ -109,7 +110,7 @@ async def _found(ctx: AppContext, late: LateResult, subject: Payment | Refund, p
         await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
         came_back = cause == posting_rules.REFUND_FAILED_LATE
         kind: incidents.IncidentKind = incidents.FAILED_AFTER_SUCCESS if came_back else incidents.PAID_AFTER_FAILURE
-        detail = IncidentDetail.CONTRADICTED(total=f"{plain(total)} {payment.currency}")
+        detail = IncidentDetail.CONTRADICTED(total=Amount(total, payment.currency))
         await incidents.report_about(tx, subject, kind, detail, now)
 
 

@@ -10,10 +10,10 @@ from guichet.clock import HOUR, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.domain import posting_rules
 from guichet.domain.late_results import LateResult
+from guichet.domain.messages import Message, shortened
 from guichet.domain.payee import payer_number
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment
 from guichet.domain.posting_rules import Movement
-from guichet.domain.sentences import Sentence
 from guichet.incidents import repository as incidents
 from guichet.incidents.details import IncidentDetail
 from guichet.late_money import repository as store
@@ -129,10 +129,14 @@ async def _returned(ctx: AppContext, late: LateResult, payment: Payment) -> None
         await incidents.close_all(tx, late.merchant_id, late.reference, now)
 
 
-def _why_not_returned(result: Refused | NotProcessed | FloatEmpty) -> Sentence:
+def _why_not_returned(result: Refused | NotProcessed | FloatEmpty) -> Message:
     if isinstance(result, FloatEmpty):
         return IncidentDetail.RETURN_FLOAT_EMPTY()
-    return IncidentDetail.RETURN_FAILED(answer=result.raw[:200]) if result.raw else IncidentDetail.RETURN_REFUSED()
+    return (
+        IncidentDetail.RETURN_FAILED(answer=shortened(result.raw, 200))
+        if result.raw
+        else IncidentDetail.RETURN_REFUSED()
+    )
 
 
 async def _refused(

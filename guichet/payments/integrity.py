@@ -1,7 +1,8 @@
 """Integrity of a provider's answer: it must state the amount and currency that were requested."""
 
 from guichet.context import AppContext
-from guichet.domain.money import plain, round_to_currency
+from guichet.domain.messages import Amount
+from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.incidents import repository as incidents
 from guichet.incidents.details import IncidentDetail
@@ -18,10 +19,10 @@ async def check(ctx: AppContext, subject: Payment | Refund, stated: Succeeded) -
     requested = round_to_currency(total, subject.currency)
     if stated.amount == requested and stated.currency == subject.currency:
         return True
-    asked = f"{plain(requested)} {subject.currency}"
+    asked = Amount(requested, subject.currency)
     detail = IncidentDetail.NO_AMOUNT(asked=asked)
     if stated.amount is not None:
-        detail = IncidentDetail.OTHER_AMOUNT(asked=asked, stated=f"{plain(stated.amount)} {stated.currency}")
+        detail = IncidentDetail.OTHER_AMOUNT(asked=asked, stated=Amount(stated.amount, stated.currency))
     facts = {"reference": subject.reference, "provider_account": subject.provider_account, "detail": detail}
     if subject.env == "live":
         log.error("provider.mismatch", **facts)

@@ -2,13 +2,14 @@
 
 from guichet.context import AppContext
 from guichet.domain.failures import OUR_FAULTS
+from guichet.domain.messages import Answer
 from guichet.domain.payments import Payment
 from guichet.incidents import repository as incidents
 from guichet.incidents.details import IncidentDetail
 from guichet.logs import log
 
 
-async def report(ctx: AppContext, payment: Payment, raw: str) -> None:
+async def report(ctx: AppContext, payment: Payment, raw: Answer) -> None:
     """Opens an incident about the account if `payment`, as it is stored after its refusal, failed through a fault of
     ours; one for each account, however many payments fail. `raw` is what the provider said, empty without one."""
     account = payment.provider_account

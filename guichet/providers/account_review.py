@@ -5,8 +5,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from guichet.domain.messages import Answer, Message
 from guichet.domain.money import Hundredths
-from guichet.domain.sentences import Sentence
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.providers_file import ProvidersConfig
@@ -25,10 +25,10 @@ class BalanceLine:
     balance: Hundredths | None = None
     currency: str | None = None
     alert_below: Hundredths | None = None
-    problem: Sentence | None = None
+    problem: Message | None = None
 
 
-async def probe_accounts(registry: Registry, names: Sequence[str]) -> dict[str, str]:
+async def probe_accounts(registry: Registry, names: Sequence[str]) -> dict[str, Answer]:
     """`ok` or what is wrong, by account."""
     results = await asyncio.gather(*(registry.provider(name).probe() for name in names))
     return dict(zip(names, results, strict=True))

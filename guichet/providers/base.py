@@ -18,6 +18,7 @@ import msgspec
 
 from guichet.clock import Instant
 from guichet.domain.failures import RefusalReason
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.records import Record
 
@@ -116,14 +117,14 @@ class Refused:
     """The provider says that it did not move the money and never will. `raw` is for the log only."""
 
     reason: RefusalReason = "refused"
-    raw: str = ""
+    raw: Answer = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
     """Nothing can be concluded (timeout, broken connection, 5xx, unreadable body): ask again later."""
 
-    raw: str = ""
+    raw: Answer = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ class NotFound:
     """The provider does not know our reference, and a debit or payout that it had taken it would know. One such answer
     proves nothing, because the request may still be on its way: `payments/never_arrived.py` says what proves it."""
 
-    raw: str = ""
+    raw: Answer = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class NotProcessed:
     """The provider certainly did not take the request (no connection, or it says so): another route may be tried."""
 
     reason: RefusalReason = "operator_unavailable"
-    raw: str = ""
+    raw: Answer = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ class FloatEmpty:
     """Our own balance with the provider does not cover the refund: nothing was moved, and under this reference nothing
     ever will be. It is no refusal of the customer's account: the refund is sent again later, as a new request."""
 
-    raw: str = ""
+    raw: Answer = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ class AlreadyRefunded:
     """The provider says that the payment was given back before, by a refund that it does not name. The customer has the
     money, so the hold must not be released; a person must look."""
 
-    raw: str = ""
+    raw: Answer = ""
 
 
 #: Seconds that a provider may take to answer any call, and an initiation unless the provider needs longer.
@@ -236,7 +237,7 @@ class Provider(Protocol):
 
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult: ...
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         """Make a harmless call that needs our credentials; return `ok`, or what is wrong."""
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:

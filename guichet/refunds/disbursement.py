@@ -18,10 +18,9 @@ from guichet.clock import MINUTE, SECOND, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.work_queue import Claim
-from guichet.domain.money import plain
+from guichet.domain.messages import Amount, verbatim
 from guichet.domain.payee import PAYEE_RETRY_SECONDS, payee_number
 from guichet.domain.payments import Payment, Refund
-from guichet.domain.sentences import verbatim
 from guichet.incidents import repository as incidents
 from guichet.incidents.details import IncidentDetail
 from guichet.logs import log
@@ -204,7 +203,7 @@ async def _wait_for_payee(ctx: AppContext, refund: Refund) -> Refund:
     """Leaves the refund to a person. In one transaction: a confirmation that comes meanwhile must not be overlooked for
     an hour, and its incident must not open again."""
     now = ctx.clock.now()
-    detail = IncidentDetail.PAYEE_UNCONFIRMED(total=f"{plain(refund.amount)} {refund.currency}")
+    detail = IncidentDetail.PAYEE_UNCONFIRMED(total=Amount(refund.amount, refund.currency))
     async with ctx.db.transaction() as tx:
         if await refund_repository.wait_for_payee(tx, refund.id, later(now, PAYEE_RETRY_SECONDS * SECOND)):
             await incidents.report_about(tx, refund, incidents.PAYEE_UNCONFIRMED, detail, now)
@@ -221,7 +220,7 @@ async def _float_is_empty(ctx: AppContext, refund: Refund, result: FloatEmpty) -
     """The refund as it waits now, for a new request."""
     now, account = ctx.clock.now(), require(refund.provider_account)
     log.error("refund.float_empty", reference=refund.reference, provider_account=account, raw=result.raw)
-    detail = IncidentDetail.FLOAT_EMPTY(account=account, total=f"{plain(refund.amount)} {refund.currency}")
+    detail = IncidentDetail.FLOAT_EMPTY(account=account, total=Amount(refund.amount, refund.currency))
     await incidents.report_about(ctx.db, refund, incidents.FLOAT_EMPTY, detail, now)
     return await refund_repository.mark_float_empty(ctx.db, refund.id, account, later(now, FLOAT_RETRY))
 

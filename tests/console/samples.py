@@ -23,9 +23,9 @@ from guichet.db.tables import (
 )
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import ENVS, Environment, Merchant
+from guichet.domain.messages import verbatim
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import MISSING_HERE, Finding, Line
-from guichet.domain.sentences import verbatim
 from tests.console.conftest import ConsoleFixture
 from tests.db.rows import APPROVAL, DELIVERY, EXPORT, INCIDENT, LINK, PAYMENT, RUN, STAFF_JOB
 

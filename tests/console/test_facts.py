@@ -7,7 +7,7 @@ import pytest
 from guichet.back_office.manual_settlement import Answer
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.console.facts import STATUSES, WORDS
-from guichet.console.sentences import word_key
+from guichet.console.messages import word_key
 from guichet.domain.approvals import MONEY_ACTS
 from guichet.domain.audit_log import ActSubject, FactName
 from guichet.domain.disputes import BEARERS

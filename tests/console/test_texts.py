@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import guichet.console
+from guichet.domain.messages import TEXTS
 from guichet.domain.roles import MERCHANT_ROLES, STAFF_ROLES
 from guichet.pages import i18n
 from guichet.server.doctor.check import Check
@@ -13,7 +14,7 @@ from tests.texts import Catalogues
 
 HERE = Path(guichet.console.__file__).parent
 PACKAGE = HERE.parent
-CATALOGUES = Catalogues(HERE)
+CATALOGUES = Catalogues(HERE, *TEXTS)
 #: Keys that are put together: prefix and how many parts follow.
 COMPOSED = (
     "account_finding.",

@@ -194,7 +194,7 @@ async def test_a_refused_return_is_decided_again(live: LivePayments, answer: Any
     again = await late(live, payment)
     assert again is not None
     assert again.stage == "found"
-    assert next(iter(await incidents.still_open(live.ctx.db))).detail.endswith("decide again")
+    assert str(next(iter(await incidents.still_open(live.ctx.db))).detail).endswith("decide again")
     live.first.script("refund", done)
     second = await resolve(live, again, "payer")
     await live.service.run_worker()

@@ -27,12 +27,14 @@ async def found(provider_type: str, *answers: Scripted, operators: tuple[str, ..
         assert isinstance(tested.provider, ChecksAccount)
         findings = await tested.provider.check_account(setup_of(provider_type, *operators, **settings))
         sent = [request.line.partition(" HTTP")[0] for request in tested.received]
-    return {each.subject: (each.state, each.sentence) for each in findings}, sent
+    return {str(each.subject): (each.state, str(each.sentence)) for each in findings}, sent
 
 
 def state_of(provider_type: str, subject: str, **changes: str) -> tuple[str, str]:
-    [one] = [each for each in findings_without_a_call(setup_of(provider_type, **changes)) if each.subject == subject]
-    return one.state, one.sentence
+    [one] = [
+        each for each in findings_without_a_call(setup_of(provider_type, **changes)) if str(each.subject) == subject
+    ]
+    return one.state, str(one.sentence)
 
 
 BALANCE = (200, {"amount": "1", "currency": "XOF"})

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from guichet.clock import Clock
 from guichet.domain.failures import RefusalReason
+from guichet.domain.messages import Answer, verbatim
 from guichet.domain.money import Currency
-from guichet.domain.sentences import verbatim
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
     Accepted,
@@ -98,7 +98,7 @@ class Coris(HttpProvider):
         payment = _read_payment(result)
         return payment if isinstance(payment, Succeeded) else Unknown(payment.raw)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         """Asks about a customer who does not exist: any business answer shows that the account is right."""
         result = await self._call("GET", "/infos-client", {"codePays": self._country, "telephone": "0100000000"})
         body = result.object() if isinstance(result, ProviderResponse) and result.ok else None

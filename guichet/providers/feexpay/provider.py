@@ -12,6 +12,7 @@ from urllib.parse import quote
 from msgspec import structs
 
 from guichet.clock import Clock, Instant
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
@@ -155,7 +156,7 @@ class FeexPay(HttpProvider):
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await self._history.lines(since, until)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         return probe_result(await self._get(self._balance_path))
 
     async def balances(self) -> list[FloatBalance] | Unknown:

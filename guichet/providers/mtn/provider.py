@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from guichet.clock import MINUTE, Clock
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
@@ -146,7 +147,7 @@ class Mtn(HttpProvider):
     def _products(self) -> "list[_Product]":
         return [self._collection] + ([self._disbursement] if self._disbursement else [])
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         """Asks for the balance of each product."""
         for product in self._products():
             answer = probe_result(await product.get("account/balance"))

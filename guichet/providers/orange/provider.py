@@ -11,6 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from guichet.clock import Clock
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
@@ -114,7 +115,7 @@ class Orange(HttpProvider):
         }
         return _read_status(await self._post("transactionstatus", body), charge)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         """Asks about an order that does not exist: the account is right when Orange looks for it."""
         nothing: dict[str, object] = {"order_id": "probe", "amount": 1, "pay_token": "probe"}
         result = await self._post("transactionstatus", nothing)

@@ -11,6 +11,7 @@ import msgspec
 
 from guichet.clock import Clock, Instant
 from guichet.domain.availability import OperatorState
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
@@ -178,7 +179,7 @@ class PawaPay(HttpProvider):
         # A first request that is still on its way may be the reason why the second is refused.
         return as_repeated_refund(await self.refund(reversal), reversal)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         return probe_result(await self._get("/v2/wallet-balances"))
 
     async def balances(self) -> list[FloatBalance] | Unknown:

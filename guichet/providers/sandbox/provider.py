@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from guichet.clock import MINUTE, SECOND, Clock, Instant, from_datetime, later
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.sandbox_scenarios import CLOCK_ADVANCED, SCENARIO
 from guichet.providers.base import (
@@ -116,7 +117,7 @@ class Sandbox:
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return False
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         return "ok"
 
     def takes(self, operator: str, currency: Currency) -> bool:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
-from guichet.domain.money import plain
-from guichet.domain.sentences import Sentence, verbatim
+from guichet.domain.messages import Amount, Answer, Message, verbatim
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
@@ -45,9 +44,9 @@ _NO_CALLBACKS: Final = ("coris",)
 class Finding:
     """One thing that was looked at, and a sentence about it."""
 
-    subject: Sentence
+    subject: Message
     state: FindingState
-    sentence: Sentence
+    sentence: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,30 +71,30 @@ class ChecksAccount(Protocol):
     async def check_account(self, setup: AccountSetup) -> list[Finding]: ...
 
 
-def ok(subject: Sentence, sentence: Sentence) -> Finding:
+def ok(subject: Message, sentence: Message) -> Finding:
     return Finding(subject, "ok", sentence)
 
 
-def wrong(subject: Sentence, sentence: Sentence) -> Finding:
+def wrong(subject: Message, sentence: Message) -> Finding:
     return Finding(subject, "wrong", sentence)
 
 
-def unchecked(subject: Sentence, sentence: Sentence) -> Finding:
+def unchecked(subject: Message, sentence: Message) -> Finding:
     return Finding(subject, "unchecked", sentence)
 
 
-def no_call(subject: Sentence, sentence: Sentence) -> Finding:
+def no_call(subject: Message, sentence: Message) -> Finding:
     """The provider has no call that tells it."""
     return unchecked(subject, AccountFinding.NO_CALL(why=sentence))
 
 
-def answered(subject: Sentence, result: CallResult, sentence: Sentence) -> Finding:
+def answered(subject: Message, result: CallResult, sentence: Message) -> Finding:
     """`sentence` after a 2xx; else what came back."""
     is_ok = isinstance(result, ProviderResponse) and result.ok
     return ok(subject, sentence) if is_ok else wrong(subject, verbatim(result.raw))
 
 
-def probed(answer: str, sentence: Sentence) -> Finding:
+def probed(answer: Answer, sentence: Message) -> Finding:
     """`sentence` after a probe that was answered `ok`; else what came back."""
     subject = AccountSubject.CREDENTIALS()
     return ok(subject, sentence) if answer == "ok" else wrong(subject, verbatim(answer))
@@ -106,11 +105,15 @@ def balances_read(found: list[FloatBalance] | Unknown) -> Finding:
         return wrong(AccountSubject.BALANCES(), verbatim(found.raw))
     if not found:
         return ok(AccountSubject.BALANCES(), AccountFinding.NO_BALANCE())
-    shown = ", ".join(f"{each.wallet} {plain(each.amount)} {each.currency}".strip() for each in found)
-    return ok(AccountSubject.BALANCES(), AccountFinding.BALANCES(balances=shown))
+    return ok(AccountSubject.BALANCES(), AccountFinding.BALANCES(balances=[_balance(each) for each in found]))
 
 
-def callback_address_is_ours(subject: Sentence, address: object, setup: AccountSetup) -> Finding:
+def _balance(found: FloatBalance) -> Message | Amount:
+    balance = Amount(found.amount, found.currency)
+    return AccountFinding.BALANCE_OF(wallet=found.wallet, balance=balance) if found.wallet else balance
+
+
+def callback_address_is_ours(subject: Message, address: object, setup: AccountSetup) -> Finding:
     """The address that the provider has is one of ours."""
     ours = setup.callback_addresses[0]
     if not isinstance(address, str) or not address:

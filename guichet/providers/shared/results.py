@@ -5,6 +5,7 @@ from enum import Enum, auto
 from typing import Final, TypeVar
 
 from guichet.domain.failures import RefusalReason
+from guichet.domain.messages import Answer
 from guichet.domain.money import CURRENCIES, Currency
 from guichet.providers.base import (
     Accepted,
@@ -118,6 +119,6 @@ def most_conclusive(results: Iterable[AnyStatus]) -> AnyStatus | None:
     return min(results, key=lambda result: _BY_WEIGHT.index(type(result)), default=None)
 
 
-def probe_result(result: CallResult) -> str:
+def probe_result(result: CallResult) -> Answer:
     """What `probe` returns for a call that answers 2xx when our credentials are right."""
     return "ok" if isinstance(result, ProviderResponse) and result.ok else result.raw

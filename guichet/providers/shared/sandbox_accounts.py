@@ -4,7 +4,7 @@ provider, which development refuses (D104)."""
 from typing import Final
 from urllib.parse import urlsplit
 
-from guichet.domain.sentences import Sentence
+from guichet.domain.messages import Message
 from guichet.http_client import is_loopback_host
 from guichet.providers.shared.account_findings import AccountFinding
 from guichet.providers.shared.client import ProviderAccount
@@ -17,7 +17,7 @@ def is_test_key(stripe_key: str) -> bool:
     return stripe_key.startswith(_STRIPE_TEST_KEYS)
 
 
-def sandbox_reason(account: ProviderAccount) -> Sentence | None:
+def sandbox_reason(account: ProviderAccount) -> Message | None:
     """How the settings of an account show that it leads to a sandbox, without any secret; None when they do not.
 
     Source: docs/providers, "Sandbox" of each page.

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from guichet.clock import Clock
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
@@ -116,7 +117,7 @@ class Sonatel(HttpProvider):
             return rows
         return most_conclusive(read_cashin_row(row) for row in rows) or Unknown(ProviderAnswer.NOT_LISTED())
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         return probe_result(await self._get("/api/account/v1/publicKeys"))
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:

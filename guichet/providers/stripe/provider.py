@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from guichet.clock import HOUR, Clock, Instant
+from guichet.domain.messages import Answer
 from guichet.domain.money import DECIMALS, Currency
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
@@ -78,7 +79,7 @@ class Stripe(HttpProvider):
     async def initiate(self, charge: Charge) -> InitiationResult:
         page, amount = return_url(charge, self._return_url), smallest_unit(charge.amount, charge.currency)
         if not self.takes(charge.operator, charge.currency) or page is None:
-            asked = {"operator": charge.operator, "currency": charge.currency, "page": page}
+            asked = {"operator": charge.operator, "currency": charge.currency, "page": page or "None"}
             return NotProcessed("configuration", ProviderAnswer.NOT_TAKEN_BY_STRIPE(**asked))
         if amount > _MAX_AMOUNT:
             return NotProcessed("limit_reached", ProviderAnswer.TOO_LARGE_FOR_STRIPE())
@@ -146,7 +147,7 @@ class Stripe(HttpProvider):
             return Unknown(ProviderAnswer.RESPONSE_LOST())
         return as_refund_status(await self.refund(reversal))
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         return probe_result(await self._get("/v1/balance"))
 
     async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:

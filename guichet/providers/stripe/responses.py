@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from guichet.domain.failures import RefusalReason
+from guichet.domain.messages import verbatim
 from guichet.domain.money import DECIMALS, Currency, Hundredths
-from guichet.domain.sentences import verbatim
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from guichet.clock import Clock, Instant
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
@@ -197,7 +198,7 @@ class Wave(HttpProvider):
             return read_payout(result)
         return read_payout_refusal(result)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         return probe_result(await self._client.get("/v1/balance"))
 
     async def balances(self) -> list[FloatBalance] | Unknown:

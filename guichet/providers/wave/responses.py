@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from guichet.domain.failures import RefusalReason
-from guichet.domain.sentences import verbatim
+from guichet.domain.messages import verbatim
 from guichet.providers.base import (
     Accepted,
     FloatEmpty,

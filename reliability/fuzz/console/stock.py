@@ -25,10 +25,10 @@ from guichet.domain.accounts import User
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import ENVS, Caller, Environment, Merchant
+from guichet.domain.messages import verbatim
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import CONFIRMED, REFUSED, Payment
 from guichet.domain.reconciliation import MISSING_HERE, Finding, Line
-from guichet.domain.sentences import verbatim
 from guichet.domain.settlement import Settlement
 from guichet.incidents import repository as incidents
 from guichet.links.links import cash_desk_link, create_link, wanted_link

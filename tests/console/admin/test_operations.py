@@ -14,6 +14,7 @@ from guichet.clock import Instant, to_datetime
 from guichet.db.engine import require
 from guichet.db.tables import reconciliation_runs, webhook_deliveries
 from guichet.domain.audit_log import Actor
+from guichet.domain.availability_reasons import AvailabilityReason
 from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.reconciliation import MISSING_THERE
 from guichet.domain.roles import STAFF_ROLES, may_as_staff
@@ -88,11 +89,20 @@ async def test_the_weather_of_operators_and_changing_a_mode_for_everybody(operat
     await live.merchant.pay()
     ctx = live.ctx
     await ctx.attempts.flush(ctx.db)
-    down = OperatorAvailability("mtn", "down", ctx.clock.now(), "8 of 20 failed", "down", None, None, None)
+    down = OperatorAvailability(
+        "mtn",
+        "down",
+        ctx.clock.now(),
+        AvailabilityReason.FAILURES(failures=8, attempts=20, minutes=15),
+        "down",
+        None,
+        None,
+        None,
+    )
     await set_availability(ctx.db, down)
     admin = await operations.staff(role="admin")
     page = await admin.get("/admin/modes")
-    assert "8 of 20 failed" in page.text
+    assert "8 essais sur 20" in page.text
     assert "en panne" in page.text
     assert "de 1 essais sans panne" in page.text
     page = await admin.get("/admin/modes?operator=mtn")

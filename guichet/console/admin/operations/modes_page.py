@@ -72,7 +72,7 @@ async def _weather(visit: Visit) -> list[dict[str, Any]]:
                 "fee": fee_text(visit, mode),
                 "state": state.state if state else UP,
                 "since": state.since if state else None,
-                "why": state.reason if state else "",
+                "why": state.reason if state else None,
                 "attempts": made,
                 "percent": None if not made else 100 * (made - failed) // made,
             }
