@@ -14,14 +14,14 @@ from guichet.domain.refusals import Refusal
 from guichet.pages import i18n
 from guichet.providers.shared.account_findings import AccountFinding
 from guichet.providers.shared.answers import ProviderAnswer
-from tests.texts import facts_of
+from tests.texts import Catalogues, facts_of
 
 for module in pkgutil.walk_packages(guichet.__path__, "guichet."):
     if "migrations" not in module.name and not module.name.endswith("__main__"):
         importlib.import_module(module.name)
 
 CODES: Final = [code for kind in Code.__subclasses__() for code in kind]
-CATALOGUES: Final = {language: i18n.catalogue(language, *TEXTS) for language in i18n.LANGUAGES}
+CATALOGUES: Final = Catalogues(*TEXTS)
 BALANCES: Final[list[str | Amount | Message]] = [
     AccountFinding.BALANCE_OF(wallet="collection", balance=Amount(500_050, "XOF")),
     Amount(-7_00, "EUR"),
@@ -31,13 +31,15 @@ BALANCES: Final[list[str | Amount | Message]] = [
 @pytest.mark.parametrize("language", i18n.LANGUAGES)
 @pytest.mark.parametrize("code", CODES)
 def test_a_code_has_a_text_in_both_languages_with_its_facts(code: Code, language: str) -> None:
-    assert facts_of(CATALOGUES[language][code]) == set(code.facts)
+    assert facts_of(CATALOGUES.texts[language][code]) == set(code.facts)
     # What commands say, in place of the English of pages.
     assert str(code(**dict.fromkeys(code.facts, "x")))
 
 
 def test_no_text_is_of_a_code_that_is_gone() -> None:
-    assert {code.value for code in CODES} == CATALOGUES["fr"].keys() == CATALOGUES["en"].keys()
+    CATALOGUES.check_keys()
+    CATALOGUES.check_french_typography()
+    assert {code.value for code in CODES} == CATALOGUES.texts["fr"].keys()
 
 
 def test_a_row_keeps_the_code_and_its_typed_facts() -> None:

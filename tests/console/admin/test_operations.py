@@ -102,7 +102,7 @@ async def test_the_weather_of_operators_and_changing_a_mode_for_everybody(operat
     await set_availability(ctx.db, down)
     admin = await operations.staff(role="admin")
     page = await admin.get("/admin/modes")
-    assert "8 essais sur 20" in page.text
+    assert "8 demandes sur 20" in page.text
     assert "en panne" in page.text
     assert "de 1 essais sans panne" in page.text
     page = await admin.get("/admin/modes?operator=mtn")
