@@ -1,10 +1,14 @@
 """What a payment asks of PostgreSQL: a proxy before the server reads the protocol that goes through it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 from bench import servers
@@ -13,7 +17,9 @@ from bench.measures.life import PAID, receiver
 from bench.measures.posting import create
 
 #: Requests before those that are counted.
-WARM_UP = 50
+WARM_UP: Final = 50
+#: Seconds.
+IDLE: Final = 4
 
 
 @dataclass
@@ -41,32 +47,35 @@ async def measure(home: Path, count: int) -> dict[str, float]:
             async with counted(settings, "--no-worker") as service:
                 post = create(merchant.key)
                 await service.call([post], WARM_UP)
-                before = await _state(server, traffic)
-                await service.call([post], count)
-                found |= await _difference("a POST", before, server, traffic, count)
+                found |= await _of_one(server, traffic, partial(service.call, [post], count), "a POST", count)
             async with counted(settings) as service:
                 paid = create(merchant.key, phone_number=PAID)
                 service.sent = 1_000_000
                 await service.live(paid, WARM_UP, port)
-                before = await _state(server, traffic)
-                await service.live(paid, count, port)
-                found |= await _difference("a whole life", before, server, traffic, count)
+                lives = partial(service.live, paid, count, port)
+                found |= await _of_one(server, traffic, lives, "a whole life", count)
     return found
 
 
-async def _state(server: str, traffic: Traffic) -> tuple[int, int, int]:
+async def _state(server: str, traffic: Traffic) -> tuple[float, ...]:
+    """Statements, round trips, bytes of WAL and seconds since some moment."""
     position = await servers.sql(server, "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
-    return traffic.statements, traffic.round_trips, int(position[0][0])
+    return traffic.statements, traffic.round_trips, int(position[0][0]), time.monotonic()
 
 
-async def _difference(
-    name: str, before: tuple[int, int, int], server: str, traffic: Traffic, count: int
+async def _of_one(
+    server: str, traffic: Traffic, work: Callable[[], Awaitable[None]], name: str, count: int
 ) -> dict[str, float]:
-    after = await _state(server, traffic)
+    """Without what the service does by the second, as it is measured beforehand."""
+    states = [await _state(server, traffic)]
+    for each in (lambda: asyncio.sleep(IDLE), work):
+        await each()
+        states.append(await _state(server, traffic))
+    idle, busy = ([new - old for old, new in zip(*pair, strict=True)] for pair in pairwise(states))
     names = ("statements", "round trips", "bytes of WAL")
     return {
-        f"PostgreSQL: {what} of {name}": (new - old) / count
-        for what, old, new in zip(names, before, after, strict=True)
+        f"PostgreSQL: {what} of {name}": (all_of_it - beside * busy[-1] / idle[-1]) / count
+        for what, beside, all_of_it in zip(names, idle, busy, strict=False)
     }
 
 

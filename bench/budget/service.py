@@ -60,7 +60,8 @@ class Counted:
 
     async def _control(self, option: str) -> None:
         command = ["callgrind_control", option, str(self.process.pid)]
-        process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.DEVNULL)
+        nowhere = asyncio.subprocess.DEVNULL
+        process = await asyncio.create_subprocess_exec(*command, stdout=nowhere, stderr=nowhere)
         if await process.wait():
             raise RuntimeError("callgrind_control failed")
 
