@@ -54,7 +54,7 @@ async def main(arguments: argparse.Namespace) -> bool:
         for name, measure in chosen.items():
             group.create_task(run(name, measure))
     if arguments.write:
-        table.write(measured)
+        table.write(measured, everything=not arguments.only)
         lines = table.lines()
     over = [name for name, value in measured.items() if table.over(name, value, lines.get(name))]
     for name in sorted(measured):

@@ -6,6 +6,7 @@ Compiled files are there, hashes have no seed, and a clock of the bench's own pa
 import asyncio
 import json
 import signal
+import time
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,8 @@ from bench.measures.life import PAID, receiver
 from bench.measures.posting import CONNECTIONS, create
 
 MEASURES: Final = "instructions of"
+#: Seconds in which it is seen what the loops do without a payment.
+_IDLE: Final = 5
 
 
 async def requests(home: Path, count: int) -> dict[str, float]:
@@ -63,8 +66,13 @@ async def life(home: Path, count: int) -> dict[str, float]:
             await service.counting(on=True)
             await service.live(paid, 2, port)
             await service.instructions()
+            began = time.monotonic()
+            await asyncio.sleep(_IDLE)
+            beside = await service.instructions() / (time.monotonic() - began)
+            began = time.monotonic()
             await service.live(paid, count, port)
-            return {f"{MEASURES} a whole life": await service.instructions() / count}
+            lived = await service.instructions() - beside * (time.monotonic() - began)
+            return {f"{MEASURES} a whole life": lived / count}
 
 
 async def start(home: Path) -> dict[str, float]:

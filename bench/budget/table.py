@@ -24,15 +24,16 @@ def over(name: str, measured: float, line: float | None) -> bool:
     return measured > (line + MEGABYTES if name.endswith(", MB") else line * (1 + TOLERANCE))
 
 
-def write(measured: Mapping[str, float]) -> None:
-    """Lowers lines, adds those that are missing, takes away those of what is no more. It raises none: that is done by
+def write(measured: Mapping[str, float], *, everything: bool) -> None:
+    """Lowers lines, adds those that are missing, takes away those of what is no more if `everything` was measured. It raises none: that is done by
     hand, in a commit that says what users got for it."""
     rows, known = [], lines()
     for row in PAGE.read_text(encoding="utf-8").splitlines():
         if found := _ROW.match(row):
             name = found["name"]
-            if name in measured:
-                rows.append(f"| {name} | {shown(min(measured[name], known[name]))} |{found['rest']}")
+            if name in measured or not everything:
+                line = min(measured.get(name, known[name]), known[name])
+                rows.append(f"| {name} | {shown(line)} |{found['rest']}")
         else:
             rows.append(row)
     rows += [f"| {name} | {shown(value)} | |" for name, value in measured.items() if name not in known]
