@@ -25,8 +25,8 @@ def over(name: str, measured: float, line: float | None) -> bool:
 
 
 def write(measured: Mapping[str, float], *, everything: bool) -> None:
-    """Lowers lines, adds those that are missing, takes away those of what is no more if `everything` was measured. It raises none: that is done by
-    hand, in a commit that says what users got for it."""
+    """Lowers lines, adds those that are missing, takes away those of what is no more if `everything` was measured.
+    It raises none: that is done by hand, in a commit that says what users got for it."""
     rows, known = [], lines()
     for row in PAGE.read_text(encoding="utf-8").splitlines():
         if found := _ROW.match(row):
