@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from guichet.settings import Settings
 from tests.frozen_pages.crawl import crawl
 from tests.frozen_pages.normalised import Placeholders
-from tests.frozen_pages.world import Settings, World, open_world
+from tests.frozen_pages.world import World, open_world
 
 FOLDER: Final = Path(__file__).parent / "files"
 LANGUAGES: Final = ("fr", "en")
