@@ -30,8 +30,6 @@ from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAc
 from guichet.providers.shared.fields import hundredths, text_or_none, units
 from guichet.providers.shared.results import as_unknown, classify_http_error, find_reason, refuse_unserved
 
-REQUIRED: Final = ("client_id", "client_secret", "code_pv")
-OPTIONAL: Final = ("code_pays",)
 OPERATOR: Final = "coris"
 _CURRENCY: Final = "XOF"
 #: The dialling code of Bénin.

@@ -32,6 +32,7 @@ from guichet.providers.base import (
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.feexpay.history import FeexPayHistory
 from guichet.providers.feexpay.responses import (
+    feexpay_balances,
     is_about,
     is_about_another,
     read_code_sent,
@@ -43,12 +44,11 @@ from guichet.providers.feexpay.responses import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, balances_read, no_call
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import feexpay_balances, read_balances
+from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.shared.results import probe_result, refuse_unserved
 
-REQUIRED: Final = ("api_key", "shop")
 #: The networks that do not settle in XOF.
 _CURRENCIES: Final = {"mtn_cg": "XAF"}
 _MIN_PAYIN: Final = Hundredths(100_00)

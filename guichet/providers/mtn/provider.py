@@ -28,6 +28,7 @@ from guichet.providers.capabilities import FloatBalance
 from guichet.providers.mtn import checks as mtn_checks
 from guichet.providers.mtn.responses import (
     is_not_found,
+    mtn_balance,
     read_initiation,
     read_refund_initiation,
     read_refund_status,
@@ -36,14 +37,11 @@ from guichet.providers.mtn.responses import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read, no_call
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import mtn_balance, read_balances
+from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderClient
 from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
 from guichet.providers.shared.results import as_repeated, as_repeated_refund, probe_result, refuse_unserved
-
-REQUIRED: Final = ("target_env", "subscription_key", "api_user", "api_key")
-OPTIONAL: Final = ("disbursement_subscription_key", "disbursement_api_user", "disbursement_api_key", "refund_via")
 
 #: For each target environment the operator it serves (None: any, in MTN's sandbox) and its only currency.
 _ENVIRONMENTS: Final[dict[str, tuple[str | None, str]]] = {

@@ -42,8 +42,6 @@ from guichet.providers.shared.results import (
     refuse_unserved,
 )
 
-REQUIRED: Final = ("country", "client_id", "client_secret", "merchant_key")
-OPTIONAL: Final = ("oauth_path", "currency", "merchant_name", "return_url")
 _MAX_URL: Final = 120
 _OAUTH_PATH: Final = "/oauth/v3/token"
 #: The country of Orange's sandbox, which serves any operator.
@@ -62,9 +60,12 @@ _STATUSES: Final[dict[str, ProviderStatus]] = {
 }
 
 
+def is_sandbox(settings: Mapping[str, str]) -> bool:
+    return settings.get("country", "").lower() == _SANDBOX_COUNTRY
+
+
 def operators(settings: Mapping[str, str]) -> Collection[str] | None:
-    country = settings["country"].lower()
-    return None if country == _SANDBOX_COUNTRY else (f"orange_{country}",)
+    return None if is_sandbox(settings) else (f"orange_{settings['country'].lower()}",)
 
 
 class Orange(HttpProvider):

@@ -36,6 +36,7 @@ from guichet.providers.pawapay import http_message_signatures as http_signatures
 from guichet.providers.pawapay.history import PawaPayStatements
 from guichet.providers.pawapay.responses import (
     is_not_found,
+    pawapay_balances,
     read_availability,
     read_deposit,
     read_initiation,
@@ -45,13 +46,10 @@ from guichet.providers.pawapay.responses import (
 )
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import pawapay_balances, read_balances
+from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.shared.fields import parse_callback_json, plain_text, return_url, text_or_none, units
 from guichet.providers.shared.results import as_repeated_refund, probe_result, refuse_unserved
-
-REQUIRED: Final = ("token",)
-OPTIONAL: Final = ("signing_key", "signing_key_id", "signature_encoding", "callback_public_key", "return_url")
 
 #: For each of our operators pawaPay's word for it, and its currency.
 _PROVIDERS: Final[dict[str, tuple[str, str]]] = {

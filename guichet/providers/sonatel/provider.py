@@ -46,8 +46,6 @@ from guichet.providers.sonatel.responses import (
     read_row,
 )
 
-REQUIRED: Final = ("client_id", "client_secret", "merchant_code")
-OPTIONAL: Final = ("retailer_msisdn", "retailer_pin", "webhook_secret")
 OPERATOR: Final = "orange_sn"
 _CURRENCY: Final = "XOF"
 TransactionType = Literal["MERCHANT_PAYMENT", "CASHIN"]

@@ -28,11 +28,10 @@ from guichet.providers.capabilities import DisputeFacts, FloatBalance
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import read_balances, stripe_balances
+from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import header, parse_callback_json, return_url, text_or_none
 from guichet.providers.shared.results import as_refund_status, as_status, probe_result
-from guichet.providers.shared.sandbox_accounts import is_test_key
 from guichet.providers.stripe import checks as stripe_checks
 from guichet.providers.stripe import disputes as stripe_disputes
 from guichet.providers.stripe.responses import (
@@ -41,10 +40,8 @@ from guichet.providers.stripe.responses import (
     read_refusal,
     read_session,
     smallest_unit,
+    stripe_balances,
 )
-
-REQUIRED: Final = ("secret_key",)
-OPTIONAL: Final = ("webhook_secret", "api_version", "return_url")
 
 _SESSIONS: Final = "/v1/checkout/sessions"
 #: Stripe keeps an Idempotency-Key for a day at least; we stop relying on it before that.
@@ -52,6 +49,10 @@ _KEY_LIFETIME: Final = 20 * HOUR
 _MAX_PRODUCT_NAME: Final = 250
 #: In the smallest unit of the currency.
 _MAX_AMOUNT: Final = 99_999_999
+
+
+def is_test_key(secret_key: str) -> bool:
+    return secret_key.startswith(("sk_test_", "rk_test_"))
 
 
 class Stripe(HttpProvider):

@@ -31,7 +31,7 @@ from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import read_balances, wave_balance
+from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import header, parse_callback_json, return_url, text_or_none, units
 from guichet.providers.shared.results import (
@@ -51,17 +51,9 @@ from guichet.providers.wave.responses import (
     read_payout_refusal,
     read_refusal,
     read_session,
+    wave_balance,
 )
 
-REQUIRED: Final = ("country", "api_key")
-OPTIONAL: Final = (
-    "webhook_secret",
-    "webhook_mode",
-    "signing_secret",
-    "aggregated_merchants",
-    "aggregated_merchant_id",
-    "return_url",
-)
 #: A key belongs to one wallet in one country, here with its dialling code.
 _COUNTRIES: Final = {"ci": "225", "sn": "221", "bf": "226"}
 _CURRENCY: Final = "XOF"
