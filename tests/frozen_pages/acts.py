@@ -23,7 +23,7 @@ async def act(browser: ConsoleBrowser, path: str, **fields: str) -> Page:
     """Posts to a page with the token of its forms, and the keys of a form that has one."""
     page = await browser.get(path)
     assert page.status == 200, (path, page.status)
-    hidden = {}
+    hidden: dict[str, str] = {}
     for form in page.forms():
         if "sign-out" not in form.action:
             hidden |= {name: form.fields[name] for name in ("csrf", "form", "after", "seen") if name in form.fields}
@@ -78,7 +78,7 @@ async def _decide(browser: ConsoleBrowser, case: str, number: int) -> None:
     elif 'name="outcome"' in page.text and number % 3:
         override = {"override": "yes"} if number % 2 else {}
         await act(browser, case, act="settle", outcome=("succeeded", "failed")[number % 2], **override, **said)
-    elif "incident" in fields and number % 2:
+    elif "incident" in fields and number < 5:
         incident = next(form.fields["incident"] for form in page.forms() if "incident" in form.fields)
         await act(browser, case, act="close", incident=incident, **said)
 
@@ -110,8 +110,8 @@ async def sent_empty(browser: ConsoleBrowser, path: str) -> list[tuple[str, Page
 
 def _acts(page: Page, action: str, names: set[str]) -> list[str]:
     """The values of the buttons of the form that has these fields."""
-    lines, found, fields, inside = read(page.text)[0], [], set[str](), False
-    for line in lines:
+    found, fields, inside = list[str](), set[str](), False
+    for line in read(page.text)[0]:
         if line.startswith("[form "):
             inside, fields, found = True, set(), []
         elif inside and line.startswith("[input "):

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from tests.console.conftest import ConsoleBrowser
+from tests.frozen.service import Settings
 from tests.frozen_pages import acts, commands
 from tests.frozen_pages.crawl import crawl
 from tests.frozen_pages.hosted import hosted
 from tests.frozen_pages.normalised import Placeholders, read
-from tests.frozen_pages.world import Settings, World, open_world
+from tests.frozen_pages.world import World, open_world
 
 FOLDER: Final = Path(__file__).parent / "files"
 LANGUAGES: Final = ("fr", "en")
@@ -54,7 +55,7 @@ async def record(settings: Settings) -> AsyncIterator[tuple[str, str]]:
 
 
 async def _pages(
-    browser: ConsoleBrowser, roots: Sequence[str], language: str, most: Mapping[str, int] = _MOST, of_each: int = 2
+    browser: ConsoleBrowser, roots: Sequence[str], language: str, most: Mapping[str, int] = _MOST, of_each: int = 3
 ) -> str:
     asked = {f"{shape.rstrip('?')}?lang={language}": number for shape, number in most.items()}
     lines = await crawl(
