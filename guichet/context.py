@@ -90,11 +90,11 @@ class AppContext:
     settlements: Batching[Settlement, Payment] = field(init=False)
     refund_settlements: Batching[Settlement, Refund] = field(init=False)
     write_probe: WriteProbe = field(init=False)
-    #: Questions to providers that are running, which others may join (`payments/polling.py`).
-    questions: dict[PaymentId, asyncio.Task[Payment | None]] = field(init=False, default_factory=dict)
-    #: Polls that a reader waits for, or waited for long enough (`payments/awaited_polls.py`).
+    #: Polls that are running, which others may join (`payments/polling.py`).
+    running_polls: dict[PaymentId, asyncio.Task[Payment | None]] = field(init=False, default_factory=dict)
+    #: Polls that a reader waits for, or waited for long enough (`payments/polling.py`).
     awaited_polls: set[asyncio.Task[Any]] = field(init=False, default_factory=set)
-    #: Initiations whose request was answered before they ended (`payments/slow_initiation.py`).
+    #: Initiations whose request was answered before they ended (`payments/initiation.py`).
     slow_initiations: set[asyncio.Task[Payment]] = field(init=False, default_factory=set)
     #: Audits of the ledger that were started in the back office (`console/admin/operations/ledger_page.py`).
     ledger_audits: set[asyncio.Task[None]] = field(init=False, default_factory=set)
@@ -103,7 +103,7 @@ class AppContext:
     sign_in_links: dict[str, SignInLink] = field(init=False, default_factory=dict)
     #: Development only: the demo's people, whose codes pages show (`accounts/demo_telephones.py`).
     demo_people: set[UserId] = field(init=False, default_factory=set)
-    #: The last "not found" about payments and refunds that this process got (`payments/never_arrived.py`).
+    #: The last "not found" about payments and refunds that this process got (`payments/outcomes.py`).
     not_found_answers: dict[tuple[SubjectType, int], NotFoundAnswer] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:

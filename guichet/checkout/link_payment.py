@@ -17,12 +17,12 @@ from guichet.clock import MINUTE, SECOND, later
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed, ServerError
 from guichet.domain.merchants import Caller
+from guichet.links.prompt_limits import LimitName, TooManyPrompts
 from guichet.merchants.limits import OverMerchantLimit
 from guichet.pages.forms import is_from_elsewhere, read_form
 from guichet.pages.page_request import PageRequest
 from guichet.payments import repository as payments
 from guichet.payments.create import PaymentRequest, create_payment
-from guichet.payments.prompt_limits import LimitName, TooManyPrompts
 
 #: The notice for a customer who was filling in the form when the link was paid or its last use was reserved.
 _MEANWHILE: Final[Mapping[StateName, StateName]] = {"busy": "last_taken", "used_up": "last_done"}

@@ -125,7 +125,7 @@ class Payment(Record, frozen=True):
     #: When the call that initiated the debit is known to have ended; None while it runs, or if its process died.
     initiation_ended_at: Instant | None = None
     #: How often the provider answered, one time after the other, that it does not know the reference, and the
-    #: microseconds between these answers that the asking process measured (`payments/never_arrived.py`).
+    #: microseconds between these answers that the asking process measured (`payments/outcomes.py`).
     not_found_count: int = 0
     not_found_duration: int = 0
     #: Until then a pending payment keeps its use of a payment link from others; None once it was given to another

@@ -2,55 +2,37 @@
 
 The row is inserted first; the provider is called afterwards, outside any transaction. Our reference is therefore stored
 before the request is sent: after a crash the payment is pending and the worker polls it. No debit is unknown here.
-A provider may need longer than the request may wait (`payments/slow_initiation.py`).
+A provider may need longer than the request may wait (`payments/initiation.py`).
 """
 
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from guichet import tracing
-from guichet.clock import MINUTE, SECOND, Instant, later
+from guichet.clock import MINUTE, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.lost_answers import repeat_when_lost
 from guichet.db.references import new_reference
 from guichet.domain.catalogue import PaymentMode, Quote, debit_faults, missing_fields, quote
-from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed, ServerError
-from guichet.domain.failures import OUR_FAULTS, failure_of
+from guichet.domain.errors import Conflict, InvalidRequest
 from guichet.domain.ids import LinkId, PaymentId
 from guichet.domain.merchants import Caller, Merchant, random_text
 from guichet.domain.money import Currency, Hundredths
-from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, POLL_INTERVALS, Payment
+from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment
 from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import MOBILE_MONEY_ONLY, SCENARIO, TestScenario
 from guichet.ledger import wallets
+from guichet.links import prompt_limits
 from guichet.links import repository as links
-from guichet.logs import log
 from guichet.merchants import limits as merchant_limits
-from guichet.payments import integrity, misconfigured_routes, prompt_limits, repository
-from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data, name_merchant
-from guichet.payments.settlement import settle_payment
-from guichet.payments.slow_initiation import REQUEST_WAIT, WaitingRequest, wait_for_initiation
-from guichet.providers.base import (
-    Accepted,
-    Charge,
-    InitiationResult,
-    NotProcessed,
-    Provider,
-    Refused,
-    Succeeded,
-)
+from guichet.payments import repository
+from guichet.payments.initiation import initiate_within_request, initiation_lease
+from guichet.payments.provider_calls import charge_for, encode_provider_data
 from guichet.schemas.validation import invalid_request
 
-#: Microseconds by which the lease of an initiation is longer than the provider may take to answer.
-_LEASE_MARGIN: Final = 10 * SECOND
 TOKEN_LENGTH: Final = 32
-_ROUTE_FAULT: Final = (
-    "Ce moyen de paiement a un problème de notre côté, et nous en sommes avertis. Rien n'a été débité : le paiement "
-    "est enregistré « failed »."
-)
 
 
 class PaymentRequest(Record, frozen=True):
@@ -123,7 +105,7 @@ async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest
         # Our own row, as we wrote it: its INSERT happened, and the answer was lost.
         if (stored.reference, stored.lease_expires_at) != (payment.reference, payment.lease_expires_at):
             return CreatedPayment(await _answer_again(ctx, stored), quoted.mode, created=False)
-    return CreatedPayment(await _initiate_within_request(ctx, stored, charge, route), quoted.mode, created=True)
+    return CreatedPayment(await initiate_within_request(ctx, stored, charge, route), quoted.mode, created=True)
 
 
 def check_request(mode: PaymentMode, wanted: PaymentRequest) -> Quote:
@@ -187,9 +169,9 @@ def _new_payment(
         redirect_url=f"{ctx.settings.public_url}/checkout/{checkout_token}" if redirects else None,
         failure_reason=None,
         # If the initiation never returns. The lease keeps others from polling the payment while it is running.
-        next_poll_at=_initiation_lease(now, provider),
+        next_poll_at=initiation_lease(now, provider),
         poll_count=0,
-        lease_expires_at=_initiation_lease(now, provider) if provider.remote else None,
+        lease_expires_at=initiation_lease(now, provider) if provider.remote else None,
         account_fingerprint=provider.fingerprint,
         link_reserved_until=None
         if wanted.link_id is None
@@ -244,97 +226,3 @@ async def _answer_again(ctx: AppContext, found: Payment) -> Payment:
     if found.status == "pending" and found.lease_expires_at is not None and not found.answered_pending:
         found = await repository.record_answered_pending(ctx.db, found)
     return found
-
-
-def _initiation_lease(now: Instant, provider: Provider) -> Instant:
-    return later(now, round(provider.initiation_timeout * SECOND) + _LEASE_MARGIN)
-
-
-async def _initiate_within_request(ctx: AppContext, payment: Payment, charge: Charge, route: list[str]) -> Payment:
-    """The payment after its initiation, or still pending after REQUEST_WAIT seconds. Raises PaymentFailed and
-    ServerError."""
-    waiting = WaitingRequest()
-    initiation = _initiate(ctx, payment, charge, route, waiting)
-    if sum(ctx.registry.provider(account).initiation_timeout for account in route) <= REQUEST_WAIT:
-        return await initiation
-    return await wait_for_initiation(ctx, payment, initiation, waiting)
-
-
-async def _initiate(
-    ctx: AppContext, payment: Payment, charge: Charge, route: list[str], waiting: WaitingRequest
-) -> Payment:
-    """Calls the accounts of the route in order; the next one only if the one before provably processed nothing."""
-    tracing.about_payment(payment.reference)
-    result: InitiationResult = NotProcessed()
-    for account in route:
-        if account != payment.provider_account:
-            next_provider = ctx.registry.provider(account)
-            until = _initiation_lease(ctx.clock.now(), next_provider)
-            switched = await repository.switch_provider_account(
-                ctx.db, payment, account, next_provider.fingerprint, until
-            )
-            if switched is None:
-                return require(await repository.by_id(ctx.db, payment.id))
-            payment, charge = switched, charge_for(ctx, switched, charge.otp)
-        provider = ctx.registry.provider(account)
-        charge = await name_merchant(ctx, provider, payment, charge)
-        result = await call_provider(
-            provider, provider.initiate(charge), account, "initiate", provider.initiation_timeout
-        )
-        if provider.remote:
-            ctx.attempts.add(payment.operator, result, ctx.clock.now())
-        if not isinstance(result, NotProcessed):
-            break
-        log.warning("initiation.not_processed", reference=payment.reference, provider_account=account, raw=result.raw)
-    waiting.has_result = True
-    return await _apply(ctx, payment, result, waiting)
-
-
-async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, waiting: WaitingRequest) -> Payment:
-    match result:
-        case Accepted():
-            return await _record_acceptance(ctx, payment, result)
-        case Succeeded() if await integrity.check(ctx, payment, result):
-            await settle_payment(ctx, payment, result)
-        case Refused() | NotProcessed():
-            refusal = Refused(result.reason, result.raw)
-            settled = await settle_payment(ctx, payment, refusal, at_initiation=not waiting.is_answered)
-            await misconfigured_routes.report(ctx, settled, result.raw)
-            if settled.status != "failed" or waiting.is_answered:
-                return settled
-            raise _refusal(settled)
-        case _:
-            log.warning("initiation.unknown", reference=payment.reference, result=repr(result))
-            now = ctx.clock.now()
-            await repository.record_lost_initiation(ctx.db, payment.id, now, later(now, POLL_INTERVALS[0] * SECOND))
-    return payment
-
-
-def _refusal(payment: Payment) -> PaymentFailed | ServerError:
-    """What the caller is told about a payment that failed at its initiation: the operator refused it, or a route of
-    ours does not work (D121)."""
-    if payment.failure_reason in OUR_FAULTS:
-        return ServerError(_ROUTE_FAULT, reference=payment.reference)
-    failure = failure_of(payment.failure_reason)
-    return PaymentFailed(failure.message, reason=failure.code, reference=payment.reference)
-
-
-async def _record_acceptance(ctx: AppContext, payment: Payment, result: Accepted) -> Payment:
-    """Stores what the provider returned. The sandbox returns nothing that must be stored."""
-    account = require(payment.provider_account)
-    if ctx.registry.provider(account).remote:
-        record = partial(
-            repository.record_initiation,
-            ctx.db,
-            payment.id,
-            provider_account=account,
-            provider_reference=result.provider_reference,
-            provider_data=encode_provider_data(dict(result.provider_data)),
-            redirect_url=result.redirect_url,
-            next_poll_at=result.next_poll_at or later(ctx.clock.now(), POLL_INTERVALS[0] * SECOND),
-        )
-        stored = await repeat_when_lost(ctx.db, record)
-        payment = stored or payment
-    if payment.next_poll_at is not None and payment.next_poll_at <= ctx.clock.now():
-        ctx.wakeups.polling.set()
-    return payment

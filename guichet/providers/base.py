@@ -76,7 +76,7 @@ class Reversal:
     provider_data: Mapping[str, str] = field(default_factory=dict)
     #: When the refund was last sent to the provider.
     sent_at: Instant | None = None
-    #: Whether it is proven that no request under this reference ever arrived (`payments/never_arrived.py`). Until then,
+    #: Whether it is proven that no request under this reference ever arrived (`payments/outcomes.py`). Until then,
     #: what a repeated request is refused for says nothing about the first one.
     never_arrived: bool = False
     #: As that of `Charge`.
@@ -129,7 +129,7 @@ class Unknown:
 @dataclass(frozen=True, slots=True)
 class NotFound:
     """The provider does not know our reference, and a debit or payout that it had taken it would know. One such answer
-    proves nothing, because the request may still be on its way: `payments/never_arrived.py` says what proves it."""
+    proves nothing, because the request may still be on its way: `payments/outcomes.py` says what proves it."""
 
     raw: str = ""
 

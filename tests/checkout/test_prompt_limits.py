@@ -13,9 +13,9 @@ from guichet.db.engine import require
 from guichet.domain.failures import RefusalReason
 from guichet.domain.merchants import Caller
 from guichet.links.links import create_link, wanted_link
+from guichet.links.prompt_limits import DAILY_FACTOR
 from guichet.merchants import repository as merchants
 from guichet.metrics import REGISTRY
-from guichet.payments.prompt_limits import DAILY_FACTOR
 from guichet.server.rate_limits import OTP_CODES_PER_LINK, OTP_CODES_PER_PHONE, OTP_CODES_PER_PHONE_A_DAY
 from guichet.settings import Settings
 from tests.checkout.checkout_fixture import Answer, CheckoutFixture, open_checkout
