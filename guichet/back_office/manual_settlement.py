@@ -18,8 +18,8 @@ from guichet.domain.money import plain
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.refusals import Refusal
 from guichet.payments import repository
-from guichet.payments.outcomes import Mismatch, checked, requested_amount
-from guichet.payments.provider_calls import LEASE_DURATION, payment_status, refund_status
+from guichet.payments.outcomes import Mismatch, checked
+from guichet.payments.provider_calls import LEASE_DURATION, payment_status, refund_status, requested_amount
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import (
     Accepted,

@@ -6,10 +6,10 @@ checks it.
 
 import hashlib
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
-from guichet.clock import Instant
+from guichet.clock import MINUTE, Instant
 from guichet.domain.events import (
     PAYMENT_FAILED,
     PAYMENT_REFUNDED,
@@ -139,6 +139,13 @@ class Payment(Record, frozen=True):
     counted_day: int | None = None
 
 
+def unstored_payment(**fields: Any) -> Payment:
+    """A pending payment that no table holds, with these fields: for a request that precedes one, or for a trial."""
+    blank: dict[str, Any] = dict.fromkeys(Payment.__struct_fields__)
+    blank |= {"id": 0, "merchant_id": 0, "env": "live", "status": "pending", "description": DEFAULT_DESCRIPTION}
+    return Payment(**blank | {"poll_count": 0, "not_found_count": 0, "not_found_duration": 0} | fields)
+
+
 class Refund(Record, frozen=True):
     """The one refund that a payment can have (D22). `held`: the wallet's part was moved to the hold account."""
 
@@ -195,6 +202,25 @@ def request_reference(reference: str, number: int) -> str:
         return reference
     digest = hashlib.sha256(f"{reference}/{number}".encode()).digest()
     return str(UUID(bytes=digest[:16], version=4))
+
+
+#: Answers "not found" that prove that a request never arrived, and the microseconds that they must cover. Providers
+#: drop a request after five minutes.
+NEVER_ARRIVED_ANSWERS: Final = 3
+NEVER_ARRIVED_PERIOD: Final = 15 * MINUTE
+#: Microseconds more where nobody saw the request end, because its process died: longer than any request may take.
+UNSEEN_END: Final = 2 * MINUTE
+
+
+def never_arrived(subject: Payment | Refund) -> bool:
+    """Whether the answers counted so far prove that the request never arrived. Never, once the provider gave its own
+    reference: it did know the request."""
+    end_was_seen = isinstance(subject, Payment) and subject.initiation_ended_at is not None
+    return (
+        subject.provider_reference is None
+        and subject.not_found_count >= NEVER_ARRIVED_ANSWERS
+        and subject.not_found_duration >= (NEVER_ARRIVED_PERIOD if end_was_seen else NEVER_ARRIVED_PERIOD + UNSEEN_END)
+    )
 
 
 #: Seconds until the next poll, by the number of polls before it. The last entry repeats until the payment is 72 hours

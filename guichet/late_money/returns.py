@@ -74,7 +74,7 @@ def _reversal(ctx: AppContext, late: LateResult, payment: Payment) -> Reversal:
         reference=late.return_reference or "",
         charge=charge,
         amount=charge.amount,
-        currency=charge.currency,
+        currency=charge.payment.currency,
         payee_number=payer_number(payment),
         provider_reference=late.provider_reference,
         provider_data=decode_provider_data(late.provider_data),

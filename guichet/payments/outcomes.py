@@ -12,26 +12,21 @@ from typing import Final, TypeVar
 
 from msgspec import structs
 
-from guichet.clock import MINUTE, SECOND, Instant, later
+from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext, NotFoundAnswer
 from guichet.domain.failures import OUR_FAULTS
-from guichet.domain.money import Hundredths, plain, round_to_currency
+from guichet.domain.money import Hundredths, plain
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, Refund, SubjectType, poll_interval
 from guichet.incidents import repository as incidents
 from guichet.incidents.details import IncidentDetail
 from guichet.logs import log
+from guichet.payments.provider_calls import requested_amount
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
 from guichet.providers.sandbox.provider import NEVER
 
 #: Pages and callbacks have a provider asked about one payment or refund at most this often, in microseconds.
 MIN_POLL_INTERVAL: Final = 5 * SECOND
-#: Answers "not found" that prove that a request never arrived, and the microseconds that they must cover. Providers
-#: drop a request after five minutes.
-NEVER_ARRIVED_ANSWERS: Final = 3
-NEVER_ARRIVED_PERIOD: Final = 15 * MINUTE
-#: Microseconds more where nobody saw the request end, because its process died: longer than any request may take.
-UNSEEN_END: Final = 2 * MINUTE
 #: Answers that a process remembers; when they are more, all are forgotten, which only makes the proof take longer.
 _REMEMBERED: Final = 10_000
 
@@ -46,12 +41,6 @@ class Mismatch:
     requested: Hundredths
     currency: str
     stated: Succeeded
-
-
-def requested_amount(subject: Payment | Refund) -> Hundredths:
-    """What the provider is asked to move: the total, rounded to the currency's smallest unit (D27)."""
-    total = subject.total_amount if isinstance(subject, Payment) else subject.amount
-    return round_to_currency(total, subject.currency)
 
 
 def check_amount(subject: Payment | Refund, result: Result) -> Result | Mismatch:
@@ -131,17 +120,6 @@ def reset_not_found(ctx: AppContext, subject: Subject) -> Subject:
         return subject
     ctx.not_found_answers.pop(_key(subject), None)
     return structs.replace(subject, not_found_count=0, not_found_duration=0)
-
-
-def never_arrived(subject: Payment | Refund) -> bool:
-    """Whether the answers counted so far prove that the request never arrived. Never, once the provider gave its own
-    reference: it did know the request."""
-    end_was_seen = isinstance(subject, Payment) and subject.initiation_ended_at is not None
-    return (
-        subject.provider_reference is None
-        and subject.not_found_count >= NEVER_ARRIVED_ANSWERS
-        and subject.not_found_duration >= (NEVER_ARRIVED_PERIOD if end_was_seen else NEVER_ARRIVED_PERIOD + UNSEEN_END)
-    )
 
 
 def _key(subject: Payment | Refund) -> tuple[SubjectType, int]:

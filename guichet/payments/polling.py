@@ -19,7 +19,7 @@ from guichet.db.engine import require
 from guichet.db.errors import StorageError
 from guichet.db.work_queue import Claim
 from guichet.domain.ids import PaymentId
-from guichet.domain.payments import Payment
+from guichet.domain.payments import Payment, never_arrived
 from guichet.logs import log
 from guichet.payments import repository
 from guichet.payments.outcomes import (
@@ -27,7 +27,6 @@ from guichet.payments.outcomes import (
     checked,
     count_not_found,
     may_poll_at,
-    never_arrived,
     next_poll,
     refuse_payment,
     report_if_stuck,

@@ -13,12 +13,12 @@ from guichet import metrics, tracing
 from guichet.clock import SECOND
 from guichet.context import AppContext
 from guichet.db.engine import require
+from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payee import payee_number
-from guichet.domain.payments import Payment, Refund
+from guichet.domain.payments import Payment, Refund, never_arrived
 from guichet.incidents import repository as incidents
 from guichet.incidents.details import IncidentDetail
 from guichet.payments import repository
-from guichet.payments.outcomes import never_arrived, requested_amount
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
     Accepted,
@@ -96,7 +96,7 @@ async def payment_status(ctx: AppContext, payment: Payment, *, ask_only: bool = 
     provider = ctx.registry.provider(account)
     if is_another_account(provider, payment):
         return ANOTHER_ACCOUNT
-    charge = msgspec.structs.replace(charge_for(ctx, payment), ask_only=ask_only)
+    charge = charge_for(ctx, payment, ask_only=ask_only)
     if provider.remote and payment.provider_reference is None:  # The answer to the initiation was lost.
         named = await repository.reference_from_callback(ctx.db, payment)
         charge = msgspec.structs.replace(charge, callback_reference=named)
@@ -119,27 +119,23 @@ async def refund_status(
     return await call_provider(provider, provider.refund_status(reversal), account, "refund_status")
 
 
-def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Charge:
-    """The debit to request from the provider: the total, rounded to the currency's smallest unit (D27)."""
+def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None, *, ask_only: bool = False) -> Charge:
+    """The debit to request from the provider, or to ask about."""
     return Charge(
-        reference=payment.reference,
-        operator=payment.operator,
-        amount=requested_amount(payment),
-        currency=payment.currency,
-        description=payment.description,
-        created_at=payment.created_at,
-        phone_number=payment.phone_number,
+        payment,
+        requested_amount(payment),
         otp=otp,
-        firstname=payment.firstname,
-        lastname=payment.lastname,
-        email=payment.email,
-        country=payment.country,
         return_url=_return_url(ctx, payment),
         notify_url=_notify_url(ctx, payment.provider_account, payment.reference),
-        provider_reference=payment.provider_reference,
-        redirect_url=payment.redirect_url,
+        ask_only=ask_only,
         provider_data=decode_provider_data(payment.provider_data),
     )
+
+
+def requested_amount(subject: Payment | Refund) -> Hundredths:
+    """What the provider is asked to move: the total, rounded to the currency's smallest unit (D27)."""
+    total = subject.total_amount if isinstance(subject, Payment) else subject.amount
+    return round_to_currency(total, subject.currency)
 
 
 async def name_merchant(ctx: AppContext, provider: Provider, subject: Payment | Refund, charge: Charge) -> Charge:

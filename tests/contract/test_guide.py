@@ -10,9 +10,8 @@ import pytest
 from guichet.clock import MINUTE
 from guichet.domain import catalogue
 from guichet.domain.failures import REFUSAL_REASONS
-from guichet.domain.payments import INCIDENT_AGE_SECONDS, POLL_INTERVALS
+from guichet.domain.payments import INCIDENT_AGE_SECONDS, NEVER_ARRIVED_PERIOD, POLL_INTERVALS
 from guichet.merchants.catalogue_file import load_catalogue
-from guichet.payments.outcomes import NEVER_ARRIVED_PERIOD
 from tests.contract.tables import column, table, tables
 
 DOCS = Path(__file__).parents[2] / "docs"

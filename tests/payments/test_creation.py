@@ -20,7 +20,7 @@ async def test_a_payment_is_stored_before_its_request_is_sent(live: LivePayments
     seen = []
 
     async def look(charge: Charge) -> Accepted:
-        row = await payments.by_reference(live.ctx.db, live.merchant.id, "live", charge.reference)
+        row = await payments.by_reference(live.ctx.db, live.merchant.id, "live", charge.payment.reference)
         seen.append((require(row).status, require(row).provider_account))
         return taken(charge)
 
@@ -104,7 +104,7 @@ async def test_a_final_payment_goes_to_no_other_route(live: LivePayments) -> Non
     """It was settled meanwhile: the next provider must not debit the customer."""
 
     async def settled_meanwhile(charge: Charge) -> NotProcessed:
-        row = await stored(live, {"reference": charge.reference})
+        row = await stored(live, {"reference": charge.payment.reference})
         await settle_payment(live.ctx, row, Refused("expired"))
         return NotProcessed()
 

@@ -9,8 +9,7 @@ from sqlalchemy import update
 from guichet.clock import DAY, MINUTE, SECOND
 from guichet.db.engine import require
 from guichet.db.tables import payments
-from guichet.domain.payments import Payment, Refund
-from guichet.payments.outcomes import NEVER_ARRIVED_ANSWERS, NEVER_ARRIVED_PERIOD, UNSEEN_END
+from guichet.domain.payments import NEVER_ARRIVED_ANSWERS, NEVER_ARRIVED_PERIOD, UNSEEN_END, Payment, Refund
 from guichet.providers.base import Accepted, NotFound, Refused, Reversal, Unknown
 from guichet.refunds import repository as refunds
 from guichet.settings import Settings

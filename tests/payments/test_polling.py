@@ -87,9 +87,9 @@ async def test_reads_go_on_while_another_process_asks(live: LivePayments) -> Non
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda charge: Succeeded(charge.amount - 100, charge.currency),
-        lambda charge: Succeeded(charge.amount + 100, charge.currency),
-        lambda charge: Succeeded(charge.amount // 100, charge.currency),
+        lambda charge: Succeeded(charge.amount - 100, charge.payment.currency),
+        lambda charge: Succeeded(charge.amount + 100, charge.payment.currency),
+        lambda charge: Succeeded(charge.amount // 100, charge.payment.currency),
         lambda charge: Succeeded(charge.amount, "XAF"),
         lambda charge: Succeeded(None, None),
     ],
@@ -113,7 +113,7 @@ async def test_a_success_with_another_amount_or_currency_is_never_credited(
 
 
 async def test_a_success_at_initiation_is_checked_for_its_amount(live: LivePayments) -> None:
-    live.first.script("initiate", lambda charge: Succeeded(charge.amount * 2, charge.currency), done)
+    live.first.script("initiate", lambda charge: Succeeded(charge.amount * 2, charge.payment.currency), done)
     wrong, right = await live.merchant.pay(), await live.merchant.pay()
     assert await live.state(wrong["reference"]) == "pending"
     assert await live.state(right["reference"]) == "succeeded"
