@@ -32,8 +32,8 @@ from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.provider_merchants import ProviderMerchants
 from guichet.merchants.request_log import RequestLog
 from guichet.merchants.vault import Vault
+from guichet.payments.initiation import finish_slow_initiations
 from guichet.payments.settlement import settle_payments
-from guichet.payments.slow_initiation import finish_slow_initiations
 from guichet.providers.base import Provider
 from guichet.providers.providers_file import (
     NO_PROVIDERS,
@@ -190,7 +190,7 @@ async def service(
 async def _end_tasks(ctx: AppContext) -> None:
     """Ends calls to providers that still run: the leases of their rows run out, and the providers are asked again."""
     await finish_slow_initiations(ctx, grace=0)
-    tasks = [*ctx.questions.values(), *ctx.awaited_polls, *ctx.ledger_audits]
+    tasks = [*ctx.running_polls.values(), *ctx.awaited_polls, *ctx.ledger_audits]
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

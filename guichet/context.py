@@ -84,13 +84,13 @@ class AppContext:
     repeated_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=60, per_second=1))
     #: Initiations that this process counted and the worker has not written yet.
     attempts: AttemptCounts = field(default_factory=AttemptCounts)
-    #: Questions to providers that are running, which others may join (`payments/polling.py`).
-    questions: dict[PaymentId, asyncio.Task[Payment | None]] = field(default_factory=dict)
-    #: Polls that a reader waits for, or waited for long enough (`payments/awaited_polls.py`).
+    #: Polls that are running, which others may join (`payments/polling.py`).
+    running_polls: dict[PaymentId, asyncio.Task[Payment | None]] = field(default_factory=dict)
+    #: Polls that a reader waits for, or waited for long enough (`payments/polling.py`).
     awaited_polls: set[asyncio.Task[Any]] = field(default_factory=set)
-    #: Initiations whose request was answered before they ended (`payments/slow_initiation.py`).
+    #: Initiations whose request was answered before they ended (`payments/initiation.py`).
     slow_initiations: set[asyncio.Task[Payment]] = field(default_factory=set)
     #: Audits of the ledger that were started in the back office (`console/admin/operations/ledger_page.py`).
     ledger_audits: set[asyncio.Task[None]] = field(default_factory=set)
-    #: The last "not found" about payments and refunds that this process got (`payments/never_arrived.py`).
+    #: The last "not found" about payments and refunds that this process got (`payments/outcomes.py`).
     not_found_answers: dict[tuple[SubjectType, int], NotFoundAnswer] = field(default_factory=dict)

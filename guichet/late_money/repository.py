@@ -90,7 +90,7 @@ _NOTE_QUESTION: Final = {"payment": _note_question(payments), "refund": _note_qu
 
 
 async def note_question(db: Writer, late: LateResult, now: Instant) -> None:
-    """The subject is asked about now: a callback causes the next question some seconds later (`poll_schedule.py`)."""
+    """The subject is asked about now: a callback causes the next poll some seconds later (`payments/outcomes.py`)."""
     await db.write(_NOTE_QUESTION[late.subject_type], subject_id=late.subject_id, now=now)
 
 

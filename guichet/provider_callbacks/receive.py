@@ -18,7 +18,7 @@ from guichet.domain.payments import Payment, Refund
 from guichet.late_money.results import ask_about_final
 from guichet.logs import log
 from guichet.payments import repository
-from guichet.payments.poll_schedule import next_question_at
+from guichet.payments.outcomes import may_poll_at
 from guichet.payments.polling import poll_payment_at_most
 from guichet.provider_callbacks import repository as callback_repository
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
@@ -75,7 +75,7 @@ async def _record(ctx: AppContext, subject: Payment | Refund, account: str, name
         provider_account=account,
         provider_reference=named.provider_reference,
         now=now,
-        due_at=next_question_at(subject, now),
+        due_at=may_poll_at(subject, now),
     )
     ctx.wakeups.callbacks.set()
 
@@ -130,7 +130,7 @@ async def _ask_about(ctx: AppContext, callback: ProviderCallback) -> Instant | N
     if subject is None:
         return None
     now = ctx.clock.now()
-    allowed_at = next_question_at(subject, now)
+    allowed_at = may_poll_at(subject, now)
     if allowed_at > now:
         return allowed_at
     if subject.status != "pending":

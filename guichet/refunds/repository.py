@@ -303,7 +303,7 @@ async def confirm_payee(writer: Writer, refund_id: RefundId, payee_number: str, 
     return _refund(await writer.write(_CONFIRM_PAYEE, refund_id=refund_id, payee=payee_number, now=now))
 
 
-async def an_older_one_waits(db: Database, refund_id: RefundId, provider_account: str) -> bool:
+async def has_older_pending_refund(db: Database, refund_id: RefundId, provider_account: str) -> bool:
     """Whether an older refund waits for the balance of this account, or is being paid from it just now: it must be
     paid first.
 

@@ -34,11 +34,11 @@ from guichet.ledger import postings, suspense, wallets
 from guichet.ledger import reconciliation_runs as runs
 from guichet.ledger.held import held
 from guichet.ledger.reconciliation import _named
+from guichet.links import prompt_limits
 from guichet.links import repository as links
 from guichet.links.repository import LinkList
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
-from guichet.payments import prompt_limits
 from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
 from guichet.provider_callbacks import repository as callbacks

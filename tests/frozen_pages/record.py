@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.console.conftest import ConsoleBrowser
-from tests.frozen.service import Settings
 from guichet.settings import Settings
+from tests.console.conftest import ConsoleBrowser
 from tests.frozen_pages import acts, commands
 from tests.frozen_pages.crawl import crawl
 from tests.frozen_pages.hosted import hosted

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
-from guichet.cli.demo_people import demo_people
 from guichet.db.engine import require
 from guichet.domain.ids import MerchantId
 from guichet.merchants import repository as merchants
+from guichet_demo.access import DemoAccess
+from guichet_demo.people import demo_people
 from tests.accounts.totp import code_of
 from tests.console.conftest import PASSWORD, ConsoleBrowser, ConsoleFixture
 from tests.fakes.clock import TurningClock
@@ -134,7 +135,7 @@ async def _fill(world: World) -> None:
     await world.simulated.http.post(f"{world.running.url}/providers/mtn_benin/callback", json={"reference": "nothing"})
     for _ in range(9):
         await world.turn(DAY)
-    await demo_people(world.console.service.ctx, world.merchant.id)
+    await demo_people(world.console.service.ctx, DemoAccess(), world.merchant.id)
     world.shop = await _merchant(world, MerchantId(2))
     await world.join("shop@kora.example", world.shop, "owner")
 

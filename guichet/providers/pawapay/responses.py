@@ -102,7 +102,7 @@ def read_status(result: CallResult, reference: str) -> StatusResult:
 
 def read_deposit(result: CallResult, charge: Charge) -> StatusResult:
     """`read_status`, with the number that paid."""
-    status = read_status(result, charge.reference)
+    status = read_status(result, charge.payment.reference)
     if not isinstance(result, ProviderResponse) or not isinstance(status, Succeeded):
         return status
     payer = result.ok_object()["data"].get("payer")

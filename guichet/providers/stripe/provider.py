@@ -77,9 +77,9 @@ class Stripe(HttpProvider):
         return operator in CARDS and currency in DECIMALS
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        page, amount = return_url(charge, self._return_url), smallest_unit(charge.amount, charge.currency)
-        if not self.takes(charge.operator, charge.currency) or page is None:
-            asked = {"operator": charge.operator, "currency": charge.currency, "page": page}
+        page, amount = return_url(charge, self._return_url), smallest_unit(charge.amount, charge.payment.currency)
+        if not self.takes(charge.payment.operator, charge.payment.currency) or page is None:
+            asked = {"operator": charge.payment.operator, "currency": charge.payment.currency, "page": page}
             return NotProcessed("configuration", ProviderAnswer.NOT_TAKEN_BY_STRIPE(**asked))
         if amount > _MAX_AMOUNT:
             return NotProcessed("limit_reached", ProviderAnswer.TOO_LARGE_FOR_STRIPE())
@@ -87,17 +87,17 @@ class Stripe(HttpProvider):
         form = {
             "mode": "payment",
             "line_items[0][quantity]": "1",
-            f"{price}[currency]": charge.currency.lower(),
+            f"{price}[currency]": charge.payment.currency.lower(),
             f"{price}[unit_amount]": str(amount),
-            f"{price}[product_data][name]": charge.description.strip()[:_MAX_PRODUCT_NAME] or "Paiement",
+            f"{price}[product_data][name]": charge.payment.description.strip()[:_MAX_PRODUCT_NAME] or "Paiement",
             "payment_method_types[0]": "card",
             "success_url": page,
             "cancel_url": page,
-            "client_reference_id": charge.reference,
-            "metadata[reference]": charge.reference,
-            "payment_intent_data[metadata][reference]": charge.reference,
-        } | ({"customer_email": charge.email} if charge.email else {})
-        result = await self._post(_SESSIONS, form, idempotency_key=charge.reference)
+            "client_reference_id": charge.payment.reference,
+            "metadata[reference]": charge.payment.reference,
+            "payment_intent_data[metadata][reference]": charge.payment.reference,
+        } | ({"customer_email": charge.payment.email} if charge.payment.email else {})
+        result = await self._post(_SESSIONS, form, idempotency_key=charge.payment.reference)
         if not isinstance(result, ProviderResponse) or not result.ok:
             return read_refusal(result)
         session = result.ok_object()
@@ -105,9 +105,9 @@ class Stripe(HttpProvider):
         return Accepted(session_id, text_or_none(session.get("url"))) if session_id else Unknown(result.raw)
 
     async def status(self, charge: Charge) -> StatusResult:
-        if charge.provider_reference is not None:
-            return self._read_session(await self._get(f"{_SESSIONS}/{charge.provider_reference}"))
-        if charge.ask_only or self._key_expired(charge.created_at):
+        if charge.payment.provider_reference is not None:
+            return self._read_session(await self._get(f"{_SESSIONS}/{charge.payment.provider_reference}"))
+        if charge.ask_only or self._key_expired(charge.payment.created_at):
             return Unknown(ProviderAnswer.RESPONSE_LOST())
         repeated = await self.initiate(charge)
         if isinstance(repeated, Accepted):
@@ -123,7 +123,7 @@ class Stripe(HttpProvider):
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         """Reads the session first, because a refund names the payment intent inside it."""
-        session = await self._get(f"{_SESSIONS}/{reversal.charge.provider_reference}")
+        session = await self._get(f"{_SESSIONS}/{reversal.charge.payment.provider_reference}")
         intent = None
         if isinstance(session, ProviderResponse):
             intent = text_or_none((session.object() or {}).get("payment_intent"))
