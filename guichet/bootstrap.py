@@ -21,7 +21,7 @@ from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.db.errors import DatabaseMissing, SchemaOutdated
 from guichet.db.schema import check_schema
-from guichet.db.sqlite import SqliteDatabase
+from guichet.db.sqlite.database import SqliteDatabase
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.catalogue_file import load_catalogue
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from guichet.accounts.sign_in import WithoutPassword
-    from guichet.db.postgres import PostgresDatabase
+    from guichet.db.postgres.database import PostgresDatabase
     from guichet.worker.worker import Worker
 
 USER_AGENT: Final = f"Guichet/{__version__}"
@@ -70,7 +70,7 @@ class Service:
 def database(settings: Settings) -> Database:
     if settings.embedded:
         return SqliteDatabase(settings.sqlite_path)
-    from guichet.db.postgres import PostgresDatabase
+    from guichet.db.postgres.database import PostgresDatabase
 
     return PostgresDatabase(
         settings.database_url,
@@ -84,7 +84,7 @@ def monitoring_database(settings: Settings) -> PostgresDatabase | None:
     """See `AppContext.monitoring_db`. Past PgBouncer, whose connections may all wait too, if an address is known."""
     if settings.embedded:
         return None
-    from guichet.db.postgres import PostgresDatabase
+    from guichet.db.postgres.database import PostgresDatabase
 
     direct = settings.direct
     return PostgresDatabase(

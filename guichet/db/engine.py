@@ -1,4 +1,4 @@
-"""The interface of the two databases (`sqlite.py`, `postgres.py`).
+"""The interface of the two databases (`sqlite/`, `postgres/`).
 
 Statements are SQLAlchemy Core, written once for both. Each is compiled once per database, and its text is handed to the
 driver (`statement_cache.py`): a statement must be a module constant or come from a cached builder. Rows are tuples in
@@ -47,7 +47,7 @@ class Writer(Protocol):
         """Runs the statement for each of `rows`, all or none, in one round trip. Nothing happens for no rows.
 
         Rows are inserted in their order. No two of `rows` may change the same row of the table: the result would depend
-        on the database. `array_statements.py` says which statements can be used.
+        on the database. `postgres/array_statements.py` says which statements can be used.
         """
 
 

@@ -27,9 +27,9 @@ from guichet.db.errors import (
     SchemaTooNew,
     UnknownSchema,
 )
-from guichet.db.postgres_connection import Connection
-from guichet.db.postgres_hosts import PostgresHosts
-from guichet.db.sqlite_errors import is_damage
+from guichet.db.postgres.connection import Connection
+from guichet.db.postgres.hosts import PostgresHosts
+from guichet.db.sqlite.errors import is_damage
 from guichet.settings import Settings
 
 #: The last revision of `migrations/versions` (a test compares them).

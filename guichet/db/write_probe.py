@@ -24,7 +24,7 @@ from guichet.db.errors import (
     StorageError,
     StorageUnavailable,
 )
-from guichet.db.replication import waiting_commits
+from guichet.db.postgres.replication import waiting_commits
 from guichet.db.tables import merchants, write_probe
 from guichet.logs import log
 

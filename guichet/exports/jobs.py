@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Sequence
 
 from guichet.clock import Instant
 from guichet.context import AppContext
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.domain.exports import MOST_ATTEMPTS, Export
 from guichet.exports import files, repository
 from guichet.exports.errors import ExportTakenOver

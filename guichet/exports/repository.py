@@ -6,8 +6,8 @@ from sqlalchemy import bindparam, delete, func, insert, literal_column, select, 
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
+from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import export_chunks, exports
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.exports import EXPORT_LEASE, Export
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment

@@ -11,8 +11,8 @@ from sqlalchemy import Table, Update, bindparam, delete, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Writer, require
+from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import late_results, payments, refunds
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import LateResultId, PaymentId, RefundId
 from guichet.domain.late_results import STATUS_OF_STAGE, LateResult, LateStage
 from guichet.domain.money import Hundredths
@@ -181,5 +181,5 @@ async def by_id(db: Reader, late_id: LateResultId) -> LateResult | None:
 async def claim_due(
     db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
 ) -> Claim[LateResult]:
-    """Claims up to `most` rows on which the worker must act; the cost is described in `db/work_queue.py`."""
+    """Claims up to `most` rows on which the worker must act; the cost is described in `db/queues/work_queue.py`."""
     return await _QUEUE.claim(db, now, until, most, saturated)

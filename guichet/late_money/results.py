@@ -16,7 +16,7 @@ from msgspec import structs
 from guichet.clock import Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.domain import posting_rules
 from guichet.domain.late_results import GIVE_UP_AFTER, QUESTIONS, REPEAT_AFTER, LateResult, LateStage
 from guichet.domain.money import Hundredths, plain, round_to_currency

@@ -10,7 +10,7 @@ import aiosmtplib
 
 from guichet.clock import Instant
 from guichet.context import AppContext
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.logs import log
 from guichet.mail.messages import email
 from guichet.mail.outbox import Mail, Outbox

@@ -15,7 +15,7 @@ from guichet import tracing
 from guichet.clock import Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment
 from guichet.logs import log

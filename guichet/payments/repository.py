@@ -10,9 +10,9 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
-from guichet.db.list_pages import ListScope, RowKey, follows, key_of, read_page
+from guichet.db.lists.pages import ListScope, RowKey, follows, key_of, read_page
+from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import payments, provider_callbacks
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, PaymentStatus
@@ -341,7 +341,7 @@ async def claim_due(
 ) -> Claim[Payment]:
     """Claims up to `most` payments to poll; they are due again at `until` if this process dies.
 
-    `saturated`: provider accounts that accept no more polls now. The cost is described in `db/work_queue.py`.
+    `saturated`: provider accounts that accept no more polls now. The cost is described in `db/queues/work_queue.py`.
     """
     return await _QUEUE.claim(db, now, until, most, saturated)
 
@@ -357,7 +357,7 @@ async def page(
     after: RowKey | None = None,
     oldest_first: bool = False,
 ) -> tuple[list[Payment], int]:
-    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/list_pages.py`.
+    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/lists/pages.py`.
 
     `after`: the key of the payment just before the page.
     """

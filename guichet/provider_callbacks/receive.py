@@ -10,8 +10,8 @@ from typing import Final
 from guichet import metrics
 from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext
+from guichet.db.queues.work_queue import Claim
 from guichet.db.references import parse_reference
-from guichet.db.work_queue import Claim
 from guichet.domain.errors import RateLimited
 from guichet.domain.ids import PaymentId, RefundId
 from guichet.domain.payments import Payment, Refund

@@ -9,8 +9,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader
+from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import provider_callbacks
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
@@ -135,6 +135,6 @@ async def claim_due(
 ) -> Claim[ProviderCallback]:
     """Claims up to `most` callbacks to ask about; they are due again at `until` if this process dies.
 
-    `saturated`: provider accounts that accept no more questions now. The cost is described in `db/work_queue.py`.
+    `saturated`: provider accounts that accept no more questions now. The cost: `db/queues/work_queue.py`.
     """
     return await _QUEUE.claim(db, now, until, most, saturated)

@@ -17,7 +17,7 @@ from guichet import tracing
 from guichet.clock import MINUTE, SECOND, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.domain.money import plain
 from guichet.domain.payee import PAYEE_RETRY_SECONDS, payee_number
 from guichet.domain.payments import Payment, Refund

@@ -9,9 +9,9 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer
-from guichet.db.list_pages import ListScope, RowKey, read_page
+from guichet.db.lists.pages import ListScope, RowKey, read_page
+from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import refunds
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Refund, RefundStatus
@@ -218,7 +218,7 @@ async def page(
     after: RowKey | None = None,
     oldest_first: bool = False,
 ) -> tuple[list[Refund], int]:
-    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/list_pages.py`.
+    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/lists/pages.py`.
 
     `after`: the key of the refund just before the page.
     """
@@ -370,7 +370,7 @@ async def claim_due(
     """Claims up to `most` refunds to work on; they are due again at `until` if this process dies.
 
     `saturated`: provider accounts that accept no more jobs now; "" stands for refunds that were not sent yet. The cost
-    is described in `db/work_queue.py`.
+    is described in `db/queues/work_queue.py`.
     """
     return await _QUEUE.claim(db, now, until, most, saturated)
 

@@ -11,8 +11,8 @@ from guichet.clock import DAY, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.batching import Batching
 from guichet.db.errors import StorageError
-from guichet.db.fair_share import FairShare
-from guichet.db.work_queue import Claim
+from guichet.db.queues.fair_share import FairShare
+from guichet.db.queues.work_queue import Claim
 from guichet.domain.events import Delivery, retry_delay
 from guichet.domain.records import Record
 from guichet.http_client import HttpClient

@@ -11,7 +11,7 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from guichet import metrics
 from guichet.clock import SECOND, Clock, Instant, later
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.logs import log
 from guichet.payments.poll_schedule import LEASE_DURATION
 

@@ -12,13 +12,13 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from guichet.availability.attempts import recent_attempts
 from guichet.bootstrap import service
 from guichet.clock import SECOND, Instant, later
-from guichet.db.array_statements import ArrayStatements
 from guichet.db.engine import Database, require
-from guichet.db.fair_share import Shares
-from guichet.db.list_pages import RowKey
-from guichet.db.list_rollup import _DELETE_EMPTY
-from guichet.db.postgres_dialect import PostgresDialect
-from guichet.db.postgres_pool import PLANNER_SETTINGS
+from guichet.db.lists.pages import RowKey
+from guichet.db.lists.rollup import _DELETE_EMPTY
+from guichet.db.postgres.array_statements import ArrayStatements
+from guichet.db.postgres.dialect import PostgresDialect
+from guichet.db.postgres.pool import PLANNER_SETTINGS
+from guichet.db.queues.fair_share import Shares
 from guichet.db.statement_cache import CompiledStatement
 from guichet.domain.events import Delivery
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId

@@ -13,9 +13,9 @@ from sqlalchemy import insert, update
 from guichet.clock import SECOND, Instant, later
 from guichet.db import tables as t
 from guichet.db.engine import Database
-from guichet.db.fair_share import Shares
-from guichet.db.work_queue import Claim
-from guichet.db.work_queue_statements import WINDOW
+from guichet.db.queues.fair_share import Shares
+from guichet.db.queues.work_queue import Claim
+from guichet.db.queues.work_queue_statements import WINDOW
 from guichet.domain.ids import MerchantId
 from guichet.payments import repository as payments
 from guichet.refunds import repository as refunds

@@ -8,8 +8,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from guichet.back_office.jobs.errors import JobTakenOver
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
+from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import staff_jobs, users
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import MerchantId
 from guichet.domain.staff_jobs import STAFF_JOB_LEASE, StaffJob, StaffJobKind
 

@@ -12,7 +12,7 @@ from guichet.back_office.jobs.errors import JobTakenOver
 from guichet.back_office.jobs.tasks import read_task, run_task
 from guichet.clock import Instant, later
 from guichet.context import AppContext
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.domain.audit_log import Actor
 from guichet.domain.staff_jobs import MOST_ATTEMPTS, RETRY_AFTER, StaffJob
 from guichet.logs import log

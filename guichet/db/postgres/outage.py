@@ -4,8 +4,8 @@ import asyncio
 from typing import Final
 
 from guichet.db.errors import StorageError
-from guichet.db.postgres_errors import translated
-from guichet.db.postgres_hosts import PostgresHosts
+from guichet.db.postgres.errors import translated
+from guichet.db.postgres.hosts import PostgresHosts
 from guichet.logs import log
 
 #: How long to wait for a server that went away, in seconds from the first failure: callers wait during a restart, and

@@ -5,12 +5,12 @@ from typing import Any
 
 from sqlalchemy import Executable
 
-from guichet.db.array_statements import ArrayStatements, arrays
 from guichet.db.engine import Row
 from guichet.db.errors import ConnectionLost
-from guichet.db.postgres_connection import Connection
-from guichet.db.postgres_errors import translated
-from guichet.db.postgres_pool import ConnectionPool
+from guichet.db.postgres.array_statements import ArrayStatements, arrays
+from guichet.db.postgres.connection import Connection
+from guichet.db.postgres.errors import translated
+from guichet.db.postgres.pool import ConnectionPool
 from guichet.db.statement_cache import StatementCache
 
 

@@ -1,8 +1,8 @@
 """Opens every connection to PostgreSQL: finds the primary among the hosts of one address (D110).
 
 All hosts are asked at once, each within a time of its own, so that a silent machine delays nobody
-(`postgres_host_connector.py`). Of two servers that call themselves primary, the one with the newer timeline is taken
-(`postgres_timelines.py`).
+(`host_connector.py`). Of two servers that call themselves primary, the one with the newer timeline is taken
+(`timelines.py`).
 """
 
 import asyncio
@@ -11,10 +11,10 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from guichet.db.errors import NoPrimary
-from guichet.db.postgres_address import Host
-from guichet.db.postgres_connection import PostgresConnection, Server
-from guichet.db.postgres_host_connector import HostConnector, Opened, close
-from guichet.db.postgres_timelines import Timelines
+from guichet.db.postgres.address import Host
+from guichet.db.postgres.connection import PostgresConnection, Server
+from guichet.db.postgres.host_connector import HostConnector, Opened, close
+from guichet.db.postgres.timelines import Timelines
 from guichet.settings import Settings
 
 #: Seconds by which the primary that is known is asked before the others. Usually nobody else is asked at all.

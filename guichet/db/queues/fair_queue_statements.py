@@ -21,9 +21,9 @@ from sqlalchemy import (
     update,
 )
 
-from guichet.db.fair_share import FIRST_WINDOW
+from guichet.db.queues.fair_share import FIRST_WINDOW
+from guichet.db.queues.work_queue_statements import PENDING, Ready, is_still_pending
 from guichet.db.sql_functions import in_materialized, json_pairs, json_texts
-from guichet.db.work_queue_statements import PENDING, Ready, is_still_pending
 
 #: Owners that a claim visits after the one that was served last, and as many again from the first one of all.
 MOST_OWNERS: Final = 500

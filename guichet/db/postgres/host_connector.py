@@ -9,10 +9,10 @@ from typing import Any, Final
 import asyncpg
 
 from guichet.db.errors import NoPrimary, OutdatedPrimary, StorageError
-from guichet.db.postgres_address import Address, Host, read_address, words_of
-from guichet.db.postgres_connection import PostgresConnection
-from guichet.db.postgres_errors import NO_CONNECTION
-from guichet.db.postgres_timelines import Timelines, ask_server
+from guichet.db.postgres.address import Address, Host, read_address, words_of
+from guichet.db.postgres.connection import PostgresConnection
+from guichet.db.postgres.errors import NO_CONNECTION
+from guichet.db.postgres.timelines import Timelines, ask_server
 
 #: Seconds that a host has to accept a connection and to say what it is: one of several, and the only one.
 _TIMEOUT: Final = 2.0

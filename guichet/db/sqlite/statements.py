@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Final
 
 from guichet.db.engine import Row
-from guichet.db.sqlite_errors import DRIVER_ERRORS, translate
+from guichet.db.sqlite.errors import DRIVER_ERRORS, translate
 from guichet.db.statement_cache import CompiledStatement
 
 #: Without an adapter of its own, each None parameter costs two exceptions that the driver raises and swallows.

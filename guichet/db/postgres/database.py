@@ -1,6 +1,6 @@
 """PostgreSQL through asyncpg. Statements are prepared once per connection.
 
-The server may go away and come back under load. A statement that was not sent yet waits for it (`postgres_pool.py`); a
+The server may go away and come back under load. A statement that was not sent yet waits for it (`pool.py`); a
 read is sent again; a write whose answer was lost raises ConnectionLost, because nobody can tell whether it happened.
 """
 
@@ -12,24 +12,24 @@ from typing import Any, Final
 
 from sqlalchemy import Executable, text
 
-from guichet.db.array_statements import ArrayStatements, arrays
 from guichet.db.engine import PoolUse, Row
 from guichet.db.errors import ConnectionLost, StatementNotSent
-from guichet.db.postgres_dialect import PostgresDialect
-from guichet.db.postgres_errors import BROKEN
-from guichet.db.postgres_hosts import PostgresHosts
-from guichet.db.postgres_notifications import CHANNEL, NOTIFY, listen
-from guichet.db.postgres_outage import Outage
-from guichet.db.postgres_pool import (
+from guichet.db.postgres.array_statements import ArrayStatements, arrays
+from guichet.db.postgres.dialect import PostgresDialect
+from guichet.db.postgres.errors import BROKEN
+from guichet.db.postgres.hosts import PostgresHosts
+from guichet.db.postgres.notifications import CHANNEL, NOTIFY, listen
+from guichet.db.postgres.outage import Outage
+from guichet.db.postgres.pool import (
     PLANNER_SETTINGS,
     READ_CONNECTIONS,
     STATEMENT_TIMEOUT,
     WRITE_CONNECTIONS,
     ConnectionPool,
 )
-from guichet.db.postgres_timelines import Timelines
-from guichet.db.postgres_transaction import PostgresTransaction, begin
-from guichet.db.postgres_watch import HostWatch
+from guichet.db.postgres.timelines import Timelines
+from guichet.db.postgres.transaction import PostgresTransaction, begin
+from guichet.db.postgres.watch import HostWatch
 from guichet.db.statement_cache import StatementCache
 
 #: How often in all a statement is sent when its connection was lost and it is safe to send it again.

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from guichet.db.postgres_hosts import PostgresHosts
-from guichet.db.postgres_outage import Outage
-from guichet.db.postgres_pool import ConnectionPool
+from guichet.db.postgres.hosts import PostgresHosts
+from guichet.db.postgres.outage import Outage
+from guichet.db.postgres.pool import ConnectionPool
 from guichet.logs import log
 
 #: How often the hosts that are not the primary are asked whether one of them was promoted, in seconds: usually, and

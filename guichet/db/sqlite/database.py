@@ -13,9 +13,9 @@ from sqlalchemy import Executable
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from guichet.db.engine import PoolUse, Row
-from guichet.db.group_commit import BUSY_TIMEOUT, GroupCommit
-from guichet.db.sqlite_errors import translate
-from guichet.db.sqlite_statements import execute, execute_many
+from guichet.db.sqlite.errors import translate
+from guichet.db.sqlite.group_commit import BUSY_TIMEOUT, GroupCommit
+from guichet.db.sqlite.statements import execute, execute_many
 from guichet.db.statement_cache import StatementCache
 from guichet.private_files import make_private_file, make_private_folder
 

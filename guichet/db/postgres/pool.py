@@ -9,10 +9,10 @@ import asyncpg
 
 from guichet.db.engine import PoolUse
 from guichet.db.errors import ConnectionLost, NoPrimary, ReadOnlyServer, StorageUnavailable
-from guichet.db.postgres_connection import BouncerConnection, Connection, PostgresConnection
-from guichet.db.postgres_errors import NO_CONNECTION, translated
-from guichet.db.postgres_hosts import PostgresHosts
-from guichet.db.postgres_outage import Outage
+from guichet.db.postgres.connection import BouncerConnection, Connection, PostgresConnection
+from guichet.db.postgres.errors import NO_CONNECTION, translated
+from guichet.db.postgres.hosts import PostgresHosts
+from guichet.db.postgres.outage import Outage
 
 #: Connections of a process at most. Writes that wait for the standby keep theirs until it is back, so reads have their
 #: own (D113). docs/operations/ha/pgbouncer.ini counts with these numbers.

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Final
 
 from guichet.db.errors import ConnectionLost
-from guichet.db.postgres_connection import Connection
-from guichet.db.postgres_errors import translated
-from guichet.db.postgres_hosts import PostgresHosts
-from guichet.db.postgres_pool import ACQUIRE_TIMEOUT
+from guichet.db.postgres.connection import Connection
+from guichet.db.postgres.errors import translated
+from guichet.db.postgres.hosts import PostgresHosts
+from guichet.db.postgres.pool import ACQUIRE_TIMEOUT
 
 CHANNEL: Final = "guichet"
 #: Announces a topic ($2) on a channel. Its commit waits for the standby, like every other.

@@ -21,7 +21,7 @@ from sqlalchemy import ColumnElement, Table
 
 from guichet.clock import SECOND, Instant, later
 from guichet.db.engine import Database, Row, require
-from guichet.db.work_queue_statements import WINDOW, Ready, WorkQueueStatements, saturated_parameter
+from guichet.db.queues.work_queue_statements import WINDOW, Ready, WorkQueueStatements, saturated_parameter
 
 #: When to look again after rows were due and none could be claimed, in microseconds.
 SOON: Final = SECOND // 10

@@ -20,10 +20,10 @@ from sqlalchemy import ColumnElement, Table, func, select
 
 from guichet.clock import SECOND, Instant, later
 from guichet.db.engine import Database, Row, require
-from guichet.db.fair_queue_statements import FairQueueStatements
-from guichet.db.fair_share import Shares
-from guichet.db.work_queue import SOON, Claim
-from guichet.db.work_queue_statements import PENDING, Ready
+from guichet.db.queues.fair_queue_statements import FairQueueStatements
+from guichet.db.queues.fair_share import Shares
+from guichet.db.queues.work_queue import SOON, Claim
+from guichet.db.queues.work_queue_statements import PENDING, Ready
 
 #: Retries are looked at this often, whatever first attempts wait.
 RETRIES_EVERY: Final = SECOND

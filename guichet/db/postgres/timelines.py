@@ -11,7 +11,7 @@ import asyncpg
 import msgspec
 
 from guichet.db.errors import OutdatedPrimary
-from guichet.db.postgres_connection import UNKNOWN_SERVER, Connection, Server
+from guichet.db.postgres.connection import UNKNOWN_SERVER, Connection, Server
 from guichet.logs import log
 from guichet.private_files import replace_private_file
 
