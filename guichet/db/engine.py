@@ -73,7 +73,7 @@ class Database(Reader, Writer, Protocol):
 
     async def write_locally(self, statement: Executable, **params: Any) -> Row | None:
         """As `write`, but durable on this server alone: the commit does not wait for a synchronous standby. Only for
-        rows that a check leaves behind, which nobody misses if they are lost with the server (D117)."""
+        rows that a check leaves behind, which nobody misses if they are lost with the server."""
 
     async def wait_for_replication(self) -> None:
         """Returns when everything that was committed before is as durable as a commit of ours: on disk, and on the

@@ -1,7 +1,7 @@
 """Whether a write would work now: one small row is really written and committed, seldom, and answered in bounded time.
 
 Nothing less would do: on a full disk a database still answers questions, and on PostgreSQL a commit may wait for a
-standby that is gone (D102).
+standby that is gone (docs/decisions.md, "Ready means writable").
 """
 
 import asyncio

@@ -82,7 +82,7 @@ async def _resend_chosen(visit: Visit, acting: Member, form: dict[str, str]) -> 
     skipped = 0
     for delivery in chosen:
         try:
-            await resend(ctx, delivery, acting.actor)
+            await resend(ctx.db, ctx.clock, delivery, acting.actor)
         except ActRefused:
             skipped += 1
     ctx.wakeups.deliveries.set()

@@ -40,9 +40,9 @@ class _NothingPrepared:
 
 
 class PostgresConnection(asyncpg.Connection):
-    """Never takes a commit for done that the synchronous standby did not confirm (D107). What asyncpg asks a server
-    about PostgreSQL's own types, by three statements of some milliseconds for each new connection, is asked once in a
-    process."""
+    """Never takes a commit for done that the synchronous standby did not confirm
+    (docs/decisions.md, "Engine that exists"). What asyncpg asks a server about PostgreSQL's own types, by three
+    statements of some milliseconds for each new connection, is asked once in a process."""
 
     server = UNKNOWN_SERVER
     _types: ClassVar[dict[frozenset[int], Any]] = {}
@@ -90,7 +90,7 @@ class BouncerConnection(PostgresConnection):
     """Behind PgBouncer, a statement that outlasts its time is given up by closing its connection.
 
     A cancel request comes as a connection of its own, and may reach the server when another client's COMMIT is there.
-    PgBouncer 1.18 (Debian 12) also ends with an error when many come at once (D107).
+    PgBouncer 1.18 (Debian 12) also ends with an error when many come at once.
     """
 
     def _cancel_current_command(

@@ -43,7 +43,8 @@ _ARRAY_STATEMENTS: Final = ArrayStatements()
 class PostgresDatabase:
     """See `engine.Database`. Cost of `write`: one round trip; of `transaction`: two more than its statements.
 
-    Reads have connections of their own: while the standby is away, writes keep theirs until it is back (D113).
+    Reads have connections of their own: while the standby is away, writes keep theirs until it is back
+    (docs/decisions.md, "Reads apart").
 
     `bouncer`: `url` leads to PgBouncer in transaction mode. No prepared statement then outlives its transaction (each
     statement costs one round trip more), announcements are heard only through `listen_url`, a direct address, and the

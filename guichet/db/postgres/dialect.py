@@ -1,7 +1,8 @@
 """SQLAlchemy's dialect for PostgreSQL, with the schema of every table in the text of every statement.
 
 What a statement means may not depend on `search_path`. Behind PgBouncer a connection keeps what an earlier client set
-on it: after a `pg_dump` the path is empty, and every statement of Guichet that came to this connection failed (D112).
+on it: after a `pg_dump` the path is empty, and every statement of Guichet that came to this connection failed
+(docs/decisions.md, "Schema named").
 """
 
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Opens a connection to one host of an address, and asks the server what it is (D110)."""
+"""Opens a connection to one host of an address, and asks the server what it is."""
 
 import asyncio
 from contextlib import suppress

@@ -1,4 +1,5 @@
-"""Opens every connection to PostgreSQL: finds the primary among the hosts of one address (D110).
+"""Opens every connection to PostgreSQL: finds the primary among the hosts of one address
+(docs/decisions.md, "Finding the primary").
 
 All hosts are asked at once, each within a time of its own, so that a silent machine delays nobody
 (`host_connector.py`). Of two servers that call themselves primary, the one with the newer timeline is taken

@@ -15,7 +15,7 @@ from guichet.db.postgres.hosts import PostgresHosts
 from guichet.db.postgres.outage import Outage
 
 #: Connections of a process at most. Writes that wait for the standby keep theirs until it is back, so reads have their
-#: own (D113). docs/operations/ha/pgbouncer.ini counts with these numbers.
+#: own. docs/operations/ha/pgbouncer.ini counts with these numbers.
 READ_CONNECTIONS: Final = 6
 WRITE_CONNECTIONS: Final = 10
 #: How long to wait for a free connection, and for one statement, in seconds.

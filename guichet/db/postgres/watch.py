@@ -1,4 +1,4 @@
-"""Notices the promotion of another host while connections to the old primary still live, or hang (D110)."""
+"""Notices the promotion of another host while connections to the old primary still live, or hang."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
 """A queue in a table whose rows belong to owners (merchants): claims what is due in turns, each owner as much as its
-share allows, first attempts before retries (D99).
+share allows, first attempts before retries.
 
 A claim jumps from owner to owner in an index, takes the head of each owner's rows, and gives every owner one row before
 any owner gets its second; the owner that was served last comes last. So the backlog of one owner, however long, delays

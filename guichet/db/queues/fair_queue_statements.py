@@ -143,7 +143,7 @@ class FairQueueStatements:
         )
 
     def _locked(self, found: SelectBase) -> CTE:
-        """Locks the rows `found`, skipping those that another worker has locked (D54; see `work_queue_statements.py`
+        """Locks the rows `found`, skipping those that another worker has locked (see `work_queue_statements.py`
         for the form of the conditions)."""
         rows = self._table
         due = rows.c[self._due]
