@@ -27,8 +27,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from guichet.db.errors import DatabaseUnusable, StorageUnavailable, UnknownSchema
-from guichet.db.postgres.dialect import SCHEMA
 from guichet.db.postgres.hosts import PostgresHosts
+from guichet.db.postgres.statements import SCHEMA
 from guichet.db.schema import REQUIRED_REVISION, current_revision, is_usable
 from guichet.private_files import make_private_file, make_private_folder
 from guichet.settings import Settings

@@ -86,7 +86,7 @@ _REPLACE: Final = (
 )
 #: Of rows: what they say is still encrypted.
 _QUEUE: Final[WorkQueue[Row]] = WorkQueue(
-    mails, "next_attempt_at", ("kind",), {"attempts": mails.c.attempts + 1}, _COLUMNS, lambda row: row
+    mails, "next_attempt_at", "kind", lambda row: row, values={"attempts": mails.c.attempts + 1}, returning=_COLUMNS
 )
 
 

@@ -5,7 +5,7 @@ after a provider's callback. A lease on the row lets only one of them poll at a 
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection
 from functools import partial
 from typing import Final
 
@@ -188,13 +188,11 @@ class PollingJobs:
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
 
-    async def claim(
-        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
-    ) -> Claim[Payment]:
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Payment]:
         return await repository.claim_due(self._ctx.db, now, until, most, saturated)
 
-    def partition_key(self, job: Payment) -> tuple[str, ...]:
-        return (job.provider_account or "",)
+    def partition(self, job: Payment) -> str:
+        return job.provider_account or ""
 
     async def work(self, job: Payment) -> None:
         await poll_due_payment(self._ctx, job)

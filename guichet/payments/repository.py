@@ -139,9 +139,7 @@ _LEASE: Final = (
     .values(lease_expires_at=bindparam("until"), asked_at=bindparam("now"))
     .returning(*payments.c)
 )
-_QUEUE: Final = WorkQueue(
-    payments, "next_poll_at", ("provider_account",), {}, tuple(payments.c), lambda row: Payment(*row)
-)
+_QUEUE: Final = WorkQueue(payments, "next_poll_at", "provider_account", lambda row: Payment(*row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +252,7 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment
         }
         for each in transitions
     ]
-    return [Payment(*row) for row in await tx.execute_many_returning(_FINISH, rows)]
+    return [Payment(*row) for row in await tx.execute_many(_FINISH, rows)]
 
 
 async def switch_provider_account(
@@ -337,7 +335,7 @@ async def lease(
 
 
 async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
+    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
 ) -> Claim[Payment]:
     """Claims up to `most` payments to poll; they are due again at `until` if this process dies.
 

@@ -3,7 +3,7 @@
 Source: docs/providers/README.md, "Rules common to every family".
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -156,12 +156,12 @@ class CallbackJobs:
         self._ctx = ctx
 
     async def claim(
-        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
+        self, now: Instant, until: Instant, most: int, saturated: Collection[str]
     ) -> Claim[ProviderCallback]:
         return await callback_repository.claim_due(self._ctx.db, now, until, most, saturated)
 
-    def partition_key(self, job: ProviderCallback) -> tuple[str, ...]:
-        return (job.provider_account,)
+    def partition(self, job: ProviderCallback) -> str:
+        return job.provider_account
 
     async def work(self, job: ProviderCallback) -> None:
         retry_at = await _ask_about(self._ctx, job)

@@ -167,9 +167,7 @@ _LEASE: Final = (
     .returning(*refunds.c)
 )
 _END_LEASE: Final = update(refunds).where(*_PENDING).values(lease_expires_at=None)
-_QUEUE: Final = WorkQueue(
-    refunds, "next_poll_at", ("provider_account",), {}, tuple(refunds.c), lambda row: Refund(*row)
-)
+_QUEUE: Final = WorkQueue(refunds, "next_poll_at", "provider_account", lambda row: Refund(*row))
 
 
 async def insert_new(tx: Transaction, refund: Refund) -> RefundId | None:
@@ -243,7 +241,7 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]
         {"refund_id": each.refund_id, "target": each.target, "now": each.now, "reason": each.failure_reason}
         for each in transitions
     ]
-    return [Refund(*row) for row in await tx.execute_many_returning(_FINISH, rows)]
+    return [Refund(*row) for row in await tx.execute_many(_FINISH, rows)]
 
 
 async def mark_sent(
@@ -365,7 +363,7 @@ async def end_lease(db: Database, refund_id: RefundId) -> None:
 
 
 async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
+    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
 ) -> Claim[Refund]:
     """Claims up to `most` refunds to work on; they are due again at `until` if this process dies.
 

@@ -16,7 +16,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.lists.pages import ListScope, RowKey, follows, key_of, read_page
 from guichet.db.queues.fair_queue import FairClaims, FairQueue
-from guichet.db.queues.work_queue_statements import PENDING, is_still_pending
+from guichet.db.queues.work_queue import PENDING, is_still_pending
 from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import payments, webhook_deliveries
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError, DeliveryStatus, EventName

@@ -1,7 +1,7 @@
 """The worker's jobs (`worker/queue_loop.py`): does what the staff asked for in the back office."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection
 from typing import Final
 
 import msgspec
@@ -26,11 +26,9 @@ class StaffJobs:
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
 
-    async def claim(
-        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
-    ) -> Claim[StaffJob]:
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[StaffJob]:
         """Leased for longer than `until`: the claim is renewed while the job is done."""
-        return await repository.claim(self._ctx.db, now, most, [list(each) for each in saturated])
+        return await repository.claim(self._ctx.db, now, most, saturated)
 
     async def work(self, job: StaffJob) -> Awaitable[None] | None:
         ctx = self._ctx

@@ -33,8 +33,12 @@ def execute(connection: sqlite3.Connection, compiled: CompiledStatement, values:
     return rows
 
 
-def execute_many(connection: sqlite3.Connection, compiled: CompiledStatement, rows: Sequence[Sequence[Any]]) -> None:
-    """Runs a statement that returns nothing once for each row of values. Raises like `execute`."""
+def execute_many(
+    connection: sqlite3.Connection, compiled: CompiledStatement, rows: Sequence[Sequence[Any]]
+) -> list[Row]:
+    """Runs the statement once for each row of values; the rows that it returned. Raises like `execute`."""
+    if compiled.returns_rows:
+        return [row for values in rows for row in execute(connection, compiled, values)]
     start = 0
     try:
         for text, size in _of_many_rows(compiled.text):
@@ -44,6 +48,7 @@ def execute_many(connection: sqlite3.Connection, compiled: CompiledStatement, ro
                 start = end
     except DRIVER_ERRORS as error:
         raise translate(error, connection) from error
+    return []
 
 
 @cache
