@@ -24,7 +24,7 @@ from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.db.errors import DatabaseMissing, SchemaOutdated
 from guichet.db.schema import check_schema
-from guichet.db.sqlite import SqliteDatabase
+from guichet.db.sqlite.database import SqliteDatabase
 from guichet.db.write_probe import WriteProbe
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from guichet.accounts.sign_in import WithoutPassword
-    from guichet.db.postgres import PostgresDatabase
+    from guichet.db.postgres.database import PostgresDatabase
     from guichet.worker.worker import Worker
 
 USER_AGENT: Final = f"Guichet/{__version__}"
@@ -77,7 +77,7 @@ class Service:
 def database(settings: Settings) -> Database:
     if settings.embedded:
         return SqliteDatabase(settings.sqlite_path)
-    from guichet.db.postgres import PostgresDatabase
+    from guichet.db.postgres.database import PostgresDatabase
 
     return PostgresDatabase(
         settings.database_url,
@@ -91,7 +91,7 @@ def monitoring_database(settings: Settings) -> PostgresDatabase | None:
     """See `AppContext.monitoring_db`. Past PgBouncer, whose connections may all wait too, if an address is known."""
     if settings.embedded:
         return None
-    from guichet.db.postgres import PostgresDatabase
+    from guichet.db.postgres.database import PostgresDatabase
 
     direct = settings.direct
     return PostgresDatabase(

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from guichet.api.http import Call, Page, requested_page, success_response, unknown_row
 from guichet.clock import Instant, read_date
-from guichet.db.list_pages import key_of
+from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue, mode_faults, quote
 from guichet.domain.errors import InvalidRequest, NotFound

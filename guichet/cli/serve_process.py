@@ -20,7 +20,7 @@ from guichet.bootstrap import (
 )
 from guichet.cli.process import begin_process, check_files, complete_start, run_process
 from guichet.context import AppContext
-from guichet.db.sqlite_lock import lock_database
+from guichet.db.sqlite.lock import lock_database
 from guichet.payments.initiation import finish_slow_initiations
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_limits import ConnectionLimits

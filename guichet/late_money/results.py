@@ -8,11 +8,11 @@ webhooks stay: the contract has no way back. The money is posted where a person 
     a successful refund that came back    operator → suspense:late, for a person to decide
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from guichet.clock import Instant, later
 from guichet.context import AppContext
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.domain import posting_rules
 from guichet.domain.late_results import GIVE_UP_AFTER, QUESTIONS, REPEAT_AFTER, LateResult, LateStage
 from guichet.domain.money import Hundredths, plain, round_to_currency
@@ -112,13 +112,11 @@ class LateResultJobs:
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
 
-    async def claim(
-        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
-    ) -> Claim[LateResult]:
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[LateResult]:
         return await store.claim_due(self._ctx.db, now, until, most, saturated)
 
-    def partition_key(self, job: LateResult) -> tuple[str, ...]:
-        return (job.provider_account,)
+    def partition(self, job: LateResult) -> str:
+        return job.provider_account
 
     async def work(self, job: LateResult) -> None:
         if job.stage == "returning":

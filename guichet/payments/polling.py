@@ -8,7 +8,7 @@ found. While the standby is away no write ends, and reading must work all the sa
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -17,7 +17,7 @@ from guichet.clock import Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.errors import StorageError
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment, never_arrived
 from guichet.logs import log
@@ -217,13 +217,11 @@ class PollingJobs:
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
 
-    async def claim(
-        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
-    ) -> Claim[Payment]:
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Payment]:
         return await repository.claim_due(self._ctx.db, now, until, most, saturated)
 
-    def partition_key(self, job: Payment) -> tuple[str, ...]:
-        return (job.provider_account or "",)
+    def partition(self, job: Payment) -> str:
+        return job.provider_account or ""
 
     async def work(self, job: Payment) -> None:
         await poll_due_payment(self._ctx, job)

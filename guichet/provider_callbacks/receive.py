@@ -3,15 +3,15 @@
 Source: docs/providers/README.md, "Rules common to every family".
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
 from guichet import metrics
 from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext
+from guichet.db.queues.work_queue import Claim
 from guichet.db.references import parse_reference
-from guichet.db.work_queue import Claim
 from guichet.domain.errors import RateLimited
 from guichet.domain.ids import PaymentId, RefundId
 from guichet.domain.payments import Payment, Refund
@@ -156,12 +156,12 @@ class CallbackJobs:
         self._ctx = ctx
 
     async def claim(
-        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
+        self, now: Instant, until: Instant, most: int, saturated: Collection[str]
     ) -> Claim[ProviderCallback]:
         return await callback_repository.claim_due(self._ctx.db, now, until, most, saturated)
 
-    def partition_key(self, job: ProviderCallback) -> tuple[str, ...]:
-        return (job.provider_account,)
+    def partition(self, job: ProviderCallback) -> str:
+        return job.provider_account
 
     async def work(self, job: ProviderCallback) -> None:
         retry_at = await _ask_about(self._ctx, job)

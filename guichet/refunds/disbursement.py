@@ -9,14 +9,14 @@ A payout to a number needs the number that paid (`domain/payee.py`). Where nobod
 refund of the debit can be used; without one, the refund waits until a person confirms the number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Final
 
 from guichet import tracing
 from guichet.clock import MINUTE, SECOND, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.domain.money import plain
 from guichet.domain.payee import PAYEE_RETRY_SECONDS, payee_number
 from guichet.domain.payments import Payment, Refund
@@ -266,11 +266,11 @@ class RefundJobs:
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
 
-    async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[Refund]:
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Refund]:
         return await refund_repository.claim_due(self._ctx.db, now, until, most, saturated)
 
-    def partition_key(self, job: Refund) -> tuple[str, ...]:
-        return (job.provider_account or "",)
+    def partition(self, job: Refund) -> str:
+        return job.provider_account or ""
 
     async def work(self, job: Refund) -> None:
         await process_refund(self._ctx, job)

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.db.engine import require
-from guichet.db.postgres_pool import ACQUIRE_TIMEOUT
+from guichet.db.postgres.pool import ACQUIRE_TIMEOUT
 from guichet.domain.payments import POLL_INTERVALS
 from guichet.incidents import repository as incidents
 from guichet.payments import repository as payments

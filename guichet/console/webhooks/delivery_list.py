@@ -8,7 +8,7 @@ from starlette.responses import Response
 from guichet.accounts.rights import Member
 from guichet.console.failed_deliveries import PERIODS, offered_period, resend_failed
 from guichet.console.visit import Visit
-from guichet.db.list_pages import RowKey, key_of
+from guichet.db.lists.pages import RowKey, key_of
 from guichet.db.references import parse_reference
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import NotFound

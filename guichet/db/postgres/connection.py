@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Final
 
 import asyncpg
 
+from guichet.db.postgres.address import Host
+
 #: A connection of the pool. asyncpg's generic proxy class would add nothing here.
 Connection = Any
 
@@ -27,8 +29,6 @@ class Server:
 
 #: A server that was not asked: behind PgBouncer, each transaction may reach another one.
 UNKNOWN_SERVER: Final = Server("", 0)
-
-
 #: Numbers of types below this are PostgreSQL's own, the same in every database.
 _FIRST_OTHER_TYPE: Final = 10_000
 
@@ -40,22 +40,23 @@ class _NothingPrepared:
 
 
 class PostgresConnection(asyncpg.Connection):
-    """Never takes a commit for done that the synchronous standby did not confirm (D107). What asyncpg asks a server
-    about PostgreSQL's own types, by three statements of some milliseconds for each new connection, is asked once in a
-    process."""
+    """Never takes a commit for done that the synchronous standby did not confirm
+    (docs/decisions.md, "Engine that exists"). What asyncpg asks a server about PostgreSQL's own types, by three
+    statements of some milliseconds for each new connection, is asked once in a process."""
 
+    host: Host
     server = UNKNOWN_SERVER
     _types: ClassVar[dict[frozenset[int], Any]] = {}
     _type_names: ClassVar[dict[str, Any]] = {}
 
     async def _introspect_types(self, typeoids: Iterable[int], timeout: float | None) -> tuple[Any, Any]:
-        wanted = frozenset(typeoids)
-        if (known := self._types.get(wanted)) is not None:
+        key = frozenset(typeoids)
+        if (known := self._types.get(key)) is not None:
             return known, _NothingPrepared
-        found, statement = await super()._introspect_types(typeoids, timeout)  # type: ignore[misc] # asyncpg types its public methods only
-        if max(wanted) < _FIRST_OTHER_TYPE:
-            self._types[wanted] = found
-        return found, statement
+        types, statement = await super()._introspect_types(typeoids, timeout)  # type: ignore[misc] # asyncpg types its public methods only
+        if max(key) < _FIRST_OTHER_TYPE:
+            self._types[key] = types
+        return types, statement
 
     async def _introspect_type(self, typename: str, schema: str) -> Any:
         if schema != "pg_catalog":
@@ -90,7 +91,7 @@ class BouncerConnection(PostgresConnection):
     """Behind PgBouncer, a statement that outlasts its time is given up by closing its connection.
 
     A cancel request comes as a connection of its own, and may reach the server when another client's COMMIT is there.
-    PgBouncer 1.18 (Debian 12) also ends with an error when many come at once (D107).
+    PgBouncer 1.18 (Debian 12) also ends with an error when many come at once.
     """
 
     def _cancel_current_command(
@@ -98,6 +99,6 @@ class BouncerConnection(PostgresConnection):
     ) -> None:
         """Called when a statement's time is over or its task was cancelled, before the statement's waiter is told."""
         asyncio.get_running_loop().call_soon(self.terminate)
-        for each in (waiter, cancel_waiter):
-            if each is not None and not each.done():
-                each.set_result(None)
+        for future in (waiter, cancel_waiter):
+            if future is not None and not future.done():
+                future.set_result(None)

@@ -3,7 +3,7 @@
 import asyncio
 import queue
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,10 +12,10 @@ from typing import Any, Final
 from sqlalchemy import Executable
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
-from guichet.db.engine import PoolUse, Row
-from guichet.db.group_commit import BUSY_TIMEOUT, GroupCommit
-from guichet.db.sqlite_errors import translate
-from guichet.db.sqlite_statements import execute, execute_many
+from guichet.db.engine import Database, Row, Transaction
+from guichet.db.sqlite.errors import translate
+from guichet.db.sqlite.group_commit import BUSY_TIMEOUT, GroupCommit
+from guichet.db.sqlite.statements import execute, execute_many
 from guichet.db.statement_cache import StatementCache
 from guichet.private_files import make_private_file, make_private_folder
 
@@ -25,12 +25,11 @@ _SCAN_THREADS: Final = 2
 _STATEMENTS: Final = StatementCache(sqlite_dialect(paramstyle="qmark"))
 
 
-class SqliteDatabase:
+class SqliteDatabase(Database):
     """See `engine.Database`; `group_commit.py` says what a write costs. Reads see what is committed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._statements = _STATEMENTS
 
     async def open(self) -> None:
         make_private_folder(self._path.parent)
@@ -61,19 +60,12 @@ class SqliteDatabase:
             raise translated from error
         return connection
 
-    async def one(self, statement: Executable, **params: Any) -> Row | None:
-        rows = await self.all(statement, **params)
-        return rows[0] if rows else None
-
     async def all(self, statement: Executable, **params: Any) -> list[Row]:
-        compiled = self._statements[statement]
+        compiled = _STATEMENTS[statement]
         return execute(self._reader, compiled, compiled.positional(params))
 
-    async def wait_for_replication(self) -> None:
-        """Nothing to wait for: a reader sees only what is on disk, and there is no standby."""
-
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
-        compiled = self._statements[statement]
+        compiled = _STATEMENTS[statement]
         values = compiled.positional(params)
 
         def scanned() -> list[Row]:
@@ -85,36 +77,18 @@ class SqliteDatabase:
 
         return await asyncio.get_running_loop().run_in_executor(self._scan_threads, scanned)
 
-    async def write(self, statement: Executable, **params: Any) -> Row | None:
-        rows = await self.execute_returning(statement, **params)
-        return rows[0] if rows else None
-
-    async def write_locally(self, statement: Executable, **params: Any) -> Row | None:
-        return await self.write(statement, **params)
-
     async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
-        compiled = self._statements[statement]
+        compiled = _STATEMENTS[statement]
         return await self._writer.write(compiled, compiled.positional(params))
 
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         async with self.transaction() as tx:
-            await tx.execute_many(statement, rows)
-
-    def pool_use(self) -> dict[str, PoolUse]:
-        return {}
-
-    # The loops of this process are woken by its own commits; another process looks once a second.
-
-    async def announce(self, topic: str) -> None:
-        pass
-
-    async def listen(self, connected: Callable[[], None], heard: Callable[[str], None]) -> None:
-        pass
+            return await tx.execute_many(statement, rows)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator["_Transaction"]:
+    async def transaction(self) -> AsyncIterator[Transaction]:
         async with self._writer.transaction() as connection:
-            yield _Transaction(connection, self._statements)
+            yield _Transaction(connection)
 
 
 def _configure(connection: sqlite3.Connection, *, read_only: bool) -> None:
@@ -133,33 +107,18 @@ def _configure(connection: sqlite3.Connection, *, read_only: bool) -> None:
         connection.execute("PRAGMA busy_timeout = 0")  # `GroupCommit` waits itself, without blocking the loop.
 
 
-class _Transaction:
-    """See `engine.Transaction`."""
+class _Transaction(Transaction):
+    __slots__ = ("_connection",)
 
-    __slots__ = ("_connection", "_statements")
-
-    def __init__(self, connection: sqlite3.Connection, statements: StatementCache) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._statements = statements
-
-    async def one(self, statement: Executable, **params: Any) -> Row | None:
-        rows = await self.all(statement, **params)
-        return rows[0] if rows else None
 
     async def all(self, statement: Executable, **params: Any) -> list[Row]:
-        compiled = self._statements[statement]
+        compiled = _STATEMENTS[statement]
         return execute(self._connection, compiled, compiled.positional(params))
 
-    async def write(self, statement: Executable, **params: Any) -> Row | None:
-        return await self.one(statement, **params)
+    execute_returning = all  # noqa: A003 - the method above
 
-    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
-        return await self.all(statement, **params)
-
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
-        compiled = self._statements[statement]
-        execute_many(self._connection, compiled, [compiled.positional(params) for params in rows])
-
-    async def execute_many_returning(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        compiled = self._statements[statement]
-        return [row for params in rows for row in execute(self._connection, compiled, compiled.positional(params))]
+    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+        compiled = _STATEMENTS[statement]
+        return execute_many(self._connection, compiled, [compiled.positional(params) for params in rows])

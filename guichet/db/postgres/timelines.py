@@ -1,4 +1,5 @@
-"""Timelines: which of two servers that both call themselves primary was promoted last (D111).
+"""Timelines: which of two servers that both call themselves primary was promoted last
+(docs/decisions.md, "Newest timeline").
 
 Each promotion of a standby begins a new timeline of its cluster. The newest one that was seen is remembered, in the
 process and in a file of the data folder, so that an old primary that comes back is refused after a restart too.
@@ -11,7 +12,7 @@ import asyncpg
 import msgspec
 
 from guichet.db.errors import OutdatedPrimary
-from guichet.db.postgres_connection import UNKNOWN_SERVER, Connection, Server
+from guichet.db.postgres.connection import UNKNOWN_SERVER, Connection, Server
 from guichet.logs import log
 from guichet.private_files import replace_private_file
 

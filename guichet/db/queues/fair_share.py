@@ -1,5 +1,5 @@
 """Fair shares: how many jobs of each owner (a merchant) may run at once in this process, learned from what its jobs do
-(D99).
+(docs/decisions.md, "Fair webhooks").
 
 - An owner has a window of jobs at once. It starts at FIRST_WINDOW, grows by one with each success up to a cap, and
   falls to one when a job times out.

@@ -1,4 +1,4 @@
-"""The SQL of the pages of lists (`list_pages.py`). Each function builds its statement once."""
+"""The SQL of the pages of lists (`pages.py`). Each function builds its statement once."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -24,8 +24,8 @@ from sqlalchemy import (
     union_all,
 )
 
+from guichet.db.lists.time_buckets import FINEST, LEVELS, Cover, Level
 from guichet.db.tables import list_count_changes, list_counts, webhook_deliveries
-from guichet.db.time_buckets import FINEST, LEVELS, Cover, Level
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, EventName
 
 #: The level of the one bucket that counts a whole list.

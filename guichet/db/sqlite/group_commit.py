@@ -19,8 +19,8 @@ from typing import Any, Final
 from guichet import metrics
 from guichet.db.engine import Row
 from guichet.db.errors import ConstraintViolated, StorageError, StorageUnavailable
-from guichet.db.sqlite_errors import DRIVER_ERRORS, result_code, translate
-from guichet.db.sqlite_statements import execute
+from guichet.db.sqlite.errors import DRIVER_ERRORS, result_code, translate
+from guichet.db.sqlite.statements import execute
 from guichet.db.statement_cache import CompiledStatement
 from guichet.logs import log
 

@@ -1,7 +1,5 @@
 """What an address of PostgreSQL says: the hosts, and whether only a primary will do. asyncpg reads it."""
 
-import os
-import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -42,10 +40,10 @@ def read_address(url: str, *, bouncer: bool) -> Address:
     """Raises DatabaseUnusable. Of several hosts, only a primary will do, whatever the address says."""
     try:
         read = connect_utils._parse_connect_dsn_and_args  # type: ignore[attr-defined] # its types leave it out
-        found, parameters = read(dsn=url, **dict.fromkeys(_OPTIONS))
+        places, parameters = read(dsn=url, **dict.fromkeys(_OPTIONS))
     except (ValueError, LookupError, OSError, asyncpg.InterfaceError) as error:
         raise DatabaseUnusable(_fault_of_address(error)) from None
-    hosts = [Host(each, int(each.rpartition(".")[2])) if isinstance(each, str) else Host(*each) for each in found]
+    hosts = [Host(place, int(place.rpartition(".")[2])) if isinstance(place, str) else Host(*place) for place in places]
     target = parameters.target_session_attrs
     is_primary = target is connect_utils.SessionAttribute.primary
     return Address(
@@ -60,15 +58,3 @@ def _fault_of_address(error: Exception) -> str:
     if isinstance(error, OSError | asyncpg.InterfaceError) and "URI" not in str(error):
         return str(error)
     return "the address cannot be read; in a password, @ is written %40, / %2F, ? %3F and # %23"
-
-
-def words_of(fault: Exception, timeout: float) -> str:
-    """Why a host was not taken, for a message. `timeout`: how many seconds it had."""
-    if isinstance(fault, TimeoutError):
-        return f"no answer within {timeout:g} s"
-    if isinstance(fault, asyncpg.TargetServerAttributeNotMatched):
-        return "a standby, or read-only"
-    if isinstance(fault, OSError) and not isinstance(fault, ssl.SSLError):
-        known = os.strerror(fault.errno) if fault.errno is not None and fault.errno > 0 else fault.strerror
-        return (known or str(fault)).lower()
-    return str(fault) or type(fault).__name__

@@ -1,23 +1,62 @@
-"""Turns a statement for one row into a statement for many, which PostgreSQL runs in one round trip.
+"""What PostgreSQL needs of a statement: the schema in the name of every table, and a form for many rows.
 
-Each parameter becomes an array with one element for each row; in the statement, `unnest` makes a table of the arrays.
+What a statement means may not depend on `search_path`. Behind PgBouncer a connection keeps what an earlier client set
+on it: after a `pg_dump` the path is empty, and every statement of Guichet that came to this connection failed
+(docs/decisions.md, "Schema named").
+
+A statement for one row becomes one for many, which runs in one round trip: each parameter is an array with one element
+for each row, and `unnest` makes a table of the arrays.
 """
 
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from sqlalchemy import Delete, Executable, Insert, Select, Text, Update, bindparam, column, func, insert, select
+from sqlalchemy import (
+    Delete,
+    Executable,
+    Insert,
+    Select,
+    TableClause,
+    Text,
+    Update,
+    bindparam,
+    column,
+    func,
+    insert,
+    select,
+)
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
+from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg, PGIdentifierPreparer_asyncpg
 from sqlalchemy.sql import visitors
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import BindParameter
 from sqlalchemy.sql.selectable import TableValuedAlias
 from sqlalchemy.types import NullType, String, TypeEngine
 
-_DIALECT: Final = postgresql_dialect()  # type: ignore[no-untyped-call]
-#: The column that numbers the rows in their order.
+from guichet.db.statement_cache import StatementCache
+
+#: The column that numbers the rows of many in their order.
 _POSITION: Final = "position"
+#: The schema of Guichet's tables and functions.
+SCHEMA: Final = "public"
+
+
+class _NamingTheSchema(PGIdentifierPreparer_asyncpg):
+    def schema_for_object(self, named: Any) -> str | None:  # type: ignore[override]
+        """Only tables have a schema: subqueries, aliases and rows of a function do not."""
+        return SCHEMA if isinstance(named, TableClause) else named.schema
+
+
+class PostgresDialect(PGDialect_asyncpg):
+    """Compiles a statement for asyncpg."""
+
+    preparer = _NamingTheSchema
+    supports_statement_cache = True
+
+
+_DIALECT: Final = PostgresDialect()  # type: ignore[no-untyped-call]
+#: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
+STATEMENTS: Final = StatementCache(_DIALECT)
 
 
 class ArrayStatements:

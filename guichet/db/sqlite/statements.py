@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Final
 
 from guichet.db.engine import Row
-from guichet.db.sqlite_errors import DRIVER_ERRORS, translate
+from guichet.db.sqlite.errors import DRIVER_ERRORS, translate
 from guichet.db.statement_cache import CompiledStatement
 
 #: Without an adapter of its own, each None parameter costs two exceptions that the driver raises and swallows.
@@ -33,8 +33,12 @@ def execute(connection: sqlite3.Connection, compiled: CompiledStatement, values:
     return rows
 
 
-def execute_many(connection: sqlite3.Connection, compiled: CompiledStatement, rows: Sequence[Sequence[Any]]) -> None:
-    """Runs a statement that returns nothing once for each row of values. Raises like `execute`."""
+def execute_many(
+    connection: sqlite3.Connection, compiled: CompiledStatement, rows: Sequence[Sequence[Any]]
+) -> list[Row]:
+    """Runs the statement once for each row of values; the rows that it returned. Raises like `execute`."""
+    if compiled.returns_rows:
+        return [row for values in rows for row in execute(connection, compiled, values)]
     start = 0
     try:
         for text, size in _of_many_rows(compiled.text):
@@ -44,6 +48,7 @@ def execute_many(connection: sqlite3.Connection, compiled: CompiledStatement, ro
                 start = end
     except DRIVER_ERRORS as error:
         raise translate(error, connection) from error
+    return []
 
 
 @cache

@@ -1,7 +1,7 @@
 """One page of a long list and the list's exact total, at a cost that grows with neither the list nor the page number.
 
 `list_counts` holds the number of rows of each list, in all and by bucket of time (`time_buckets.py`). Changes that the
-worker has not added up yet (`list_rollup.py`) are read from `list_count_changes` in the same statement.
+worker has not added up yet (`rollup.py`) are read from `list_count_changes` in the same statement.
 
 A page near the beginning of its range takes two statements: the total, then the rows, after skipping up to MAX_SKIPPED
 index entries. A page further down takes up to three: the row count of each bucket of the range; the finest bucket in
@@ -20,10 +20,10 @@ from typing import Any, Final, NamedTuple, Protocol
 from sqlalchemy import Table
 
 from guichet.clock import Instant, later
-from guichet.db import list_page_statements as statements
 from guichet.db.engine import Database, Row
-from guichet.db.list_page_statements import ListKind
-from guichet.db.time_buckets import FINEST, Cover, Level, cover
+from guichet.db.lists import page_statements as statements
+from guichet.db.lists.page_statements import ListKind
+from guichet.db.lists.time_buckets import FINEST, Cover, Level, cover
 from guichet.domain.events import DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment

@@ -1,4 +1,4 @@
-"""Adds the changes of the long lists, which triggers append, to the counts that `list_pages.py` reads.
+"""Adds the changes of the long lists, which triggers append, to the counts that `pages.py` reads.
 
 Deleting the changes of payments adds them to `payment_figures` by a trigger, in the same transaction.
 """
@@ -10,9 +10,9 @@ from sqlalchemy import bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.db.engine import Database
-from guichet.db.list_page_statements import WHOLE_LIST
+from guichet.db.lists.page_statements import WHOLE_LIST
+from guichet.db.lists.time_buckets import FINEST, LEVELS
 from guichet.db.tables import list_count_changes, list_counts
-from guichet.db.time_buckets import FINEST, LEVELS
 
 _oldest: Final = (
     select(list_count_changes.c.id)
