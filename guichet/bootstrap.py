@@ -43,10 +43,10 @@ from guichet.providers.providers_file import (
 )
 from guichet.providers.registry import Registry
 from guichet.refunds.settlement import settle_refunds
-from guichet.server.rate_limit import shared_counters
 from guichet.settings import Settings, SettingsError, with_development_key
 
 if TYPE_CHECKING:
+    from redis.asyncio import Redis
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
@@ -181,10 +181,21 @@ async def service(
             write_probe=WriteProbe(
                 db, clock, settings.sqlite_path.parent if settings.embedded else None, monitoring_db
             ),
-            shared_counters=await stack.enter_async_context(shared_counters(settings.redis_url)),
+            shared_counters=await stack.enter_async_context(_shared_counters(settings.redis_url)),
         )
         stack.push_async_callback(_end_tasks, ctx)
         yield Service(ctx, http_client)
+
+
+@asynccontextmanager
+async def _shared_counters(redis_url: str | None) -> AsyncIterator[Redis | None]:
+    if redis_url is None:
+        yield None
+        return
+    from guichet.server.redis_windows import connected
+
+    async with connected(redis_url) as redis:
+        yield redis
 
 
 async def _end_tasks(ctx: AppContext) -> None:

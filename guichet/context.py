@@ -3,9 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
-
-from redis.asyncio import Redis
+from typing import TYPE_CHECKING, Any
 
 from guichet.availability.attempts import AttemptCounts
 from guichet.availability.states import AvailabilityReader
@@ -25,6 +23,9 @@ from guichet.merchants.vault import Vault
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class AppContext:
     monitoring_db: Database | None
     write_probe: WriteProbe
     #: Rate limits across processes; None when each counts for itself.
-    shared_counters: Redis | None
+    shared_counters: "Redis | None"
     wakeups: WakeUps = field(default_factory=WakeUps)
     #: How often callbacks that name nothing of ours are written and logged, by account: anybody can send them (D101).
     unmatched_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=20, per_second=0.5))
