@@ -139,12 +139,12 @@ async def shop_with_pages() -> AsyncIterator[tuple[CheckoutFixture, dict[str, st
             "GUICHET_SECRET_KEYS": Fernet.generate_key().decode(),
         }
         chosen = replace(settings.load(environ), home=Path(home))
-        await bootstrap.ensure_schema(chosen)
+        await bootstrap.ensure_schema(chosen, create=True)
         async with open_checkout(chosen) as checkout:
             link = await checkout.link(5000, "Commande 42 : trois pagnes wax")
             waiting = await checkout.waiting(link)
             receipt = await checkout.waiting(link)
-            checkout.operator.approve(checkout.operator.last.reference)
+            checkout.operator.approve(checkout.operator.last.payment.reference)
             checkout.pass_time(6)
             await checkout.get(receipt)
             pages = {"link": link, "waiting": waiting, "receipt": receipt, "poster": link + "/qr"}

@@ -10,25 +10,30 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from guichet import __version__, tracing
+from guichet.availability.states import AvailabilityReader
 from guichet.back_office.merchants import create_merchant as create_merchant  # noqa: PLC0414 - for commands and tests
 from guichet.clock import Clock, SystemClock
 from guichet.context import AppContext
+from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.db.errors import DatabaseMissing, SchemaOutdated
 from guichet.db.schema import check_schema
-from guichet.db.sqlite import SqliteDatabase
+from guichet.db.sqlite.database import SqliteDatabase
+from guichet.db.write_probe import WriteProbe
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.provider_merchants import ProviderMerchants
+from guichet.merchants.request_log import RequestLog
 from guichet.merchants.vault import Vault
+from guichet.payments.initiation import finish_slow_initiations
 from guichet.payments.settlement import settle_payments
-from guichet.payments.slow_initiation import finish_slow_initiations
 from guichet.providers.base import Provider
 from guichet.providers.providers_file import (
     NO_PROVIDERS,
@@ -38,20 +43,22 @@ from guichet.providers.providers_file import (
 )
 from guichet.providers.registry import Registry
 from guichet.refunds.settlement import settle_refunds
-from guichet.server.rate_limit import shared_counters
 from guichet.settings import Settings, SettingsError, with_development_key
 
 if TYPE_CHECKING:
+    from redis.asyncio import Redis
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
     from guichet.accounts.sign_in import WithoutPassword
-    from guichet.db.postgres import PostgresDatabase
+    from guichet.db.postgres.database import PostgresDatabase
     from guichet.worker.worker import Worker
 
 USER_AGENT: Final = f"Guichet/{__version__}"
 #: Seconds for one statement of what watches the service.
 _MONITORING_TIMEOUT: Final = 8.0
+#: On SQLite each holds the event loop for about fifty microseconds.
+_SETTLEMENTS_PER_TRANSACTION: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ class Service:
 def database(settings: Settings) -> Database:
     if settings.embedded:
         return SqliteDatabase(settings.sqlite_path)
-    from guichet.db.postgres import PostgresDatabase
+    from guichet.db.postgres.database import PostgresDatabase
 
     return PostgresDatabase(
         settings.database_url,
@@ -84,7 +91,7 @@ def monitoring_database(settings: Settings) -> PostgresDatabase | None:
     """See `AppContext.monitoring_db`. Past PgBouncer, whose connections may all wait too, if an address is known."""
     if settings.embedded:
         return None
-    from guichet.db.postgres import PostgresDatabase
+    from guichet.db.postgres.database import PostgresDatabase
 
     direct = settings.direct
     return PostgresDatabase(
@@ -162,23 +169,39 @@ async def service(
             clock=clock,
             vault=Vault(settings.secret_keys),
             http_client=http_client,
-            settle_payments=settle_payments,
-            settle_refunds=settle_refunds,
             registry=Registry(clock, accounts, routes or {}) if accounts else providers.registry(clock, http_client),
             providers=providers,
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             provider_merchants=ProviderMerchants(db, clock),
+            availability=AvailabilityReader(db, clock),
+            settlements=Batching(partial(settle_payments, db), _SETTLEMENTS_PER_TRANSACTION),
+            refund_settlements=Batching(partial(settle_refunds, db), _SETTLEMENTS_PER_TRANSACTION),
+            request_log=RequestLog(clock),
             monitoring_db=monitoring_db,
-            shared_counters=await stack.enter_async_context(shared_counters(settings.redis_url)),
+            write_probe=WriteProbe(
+                db, clock, settings.sqlite_path.parent if settings.embedded else None, monitoring_db
+            ),
+            shared_counters=await stack.enter_async_context(_shared_counters(settings.redis_url)),
         )
         stack.push_async_callback(_end_tasks, ctx)
         yield Service(ctx, http_client)
 
 
+@asynccontextmanager
+async def _shared_counters(redis_url: str | None) -> AsyncIterator[Redis | None]:
+    if redis_url is None:
+        yield None
+        return
+    from guichet.server.redis_windows import connected
+
+    async with connected(redis_url) as redis:
+        yield redis
+
+
 async def _end_tasks(ctx: AppContext) -> None:
     """Ends calls to providers that still run: the leases of their rows run out, and the providers are asked again."""
     await finish_slow_initiations(ctx, grace=0)
-    tasks = [*ctx.questions.values(), *ctx.awaited_polls, *ctx.ledger_audits]
+    tasks = [*ctx.running_polls.values(), *ctx.awaited_polls, *ctx.ledger_audits]
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -27,7 +27,6 @@ from guichet.checkout.page_limits import PageLimits
 from guichet.checkout.tokens import FormTokens
 from guichet.context import AppContext
 from guichet.pages.page_request import PageRequest
-from guichet.payments.page_poller import PagePoller
 from guichet.server.error_handler import application
 from guichet.server.rate_limit import RateLimiter
 
@@ -75,7 +74,6 @@ def _page_context(ctx: AppContext, limiter: RateLimiter) -> PageContext:
         base_path=base_path,
         tokens=FormTokens(settings.secret_keys, ctx.clock),
         limits=PageLimits(settings, limiter),
-        poller=PagePoller(ctx),
         simulator_path=base_path + SIMULATED_PHONE if settings.development else None,
     )
 

@@ -20,8 +20,8 @@ from guichet.bootstrap import (
 )
 from guichet.cli.process import begin_process, check_files, complete_start, run_process
 from guichet.context import AppContext
-from guichet.db.sqlite_lock import lock_database
-from guichet.payments.slow_initiation import finish_slow_initiations
+from guichet.db.sqlite.lock import lock_database
+from guichet.payments.initiation import finish_slow_initiations
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
@@ -123,7 +123,7 @@ async def _serve_until_stopped(
         start_listening(listener)
         if on_ready:
             await on_ready(opened)
-        complete_start(ctx)
+        complete_start(ctx.settings, ctx.http_client)
         if worker:  # Last, when the start can no longer fail: loops must not outlive the database.
             worker.start()
         tune_garbage_collector()

@@ -157,7 +157,7 @@ async def _acting(visit: Visit) -> Member:
     env = next((env for env in ENVS if env == path["env"]), None)
     if env is None:
         raise NotFound
-    return await member(visit.console.ctx, session, user, path["merchant"], env)
+    return await member(visit.console.ctx.db, session, user, path["merchant"], env)
 
 
 def _staff_page(console: Console, spec: StaffPage) -> Route:

@@ -1,4 +1,4 @@
-"""The revision of a database's schema, and whether this version of Guichet may run on it (D114).
+"""The revision of a database's schema, and whether this version of Guichet may run on it.
 
 Every process asks when it starts. That reads one row and does not load Alembic, which takes a tenth of a second
 (`migrate.py`).
@@ -27,9 +27,9 @@ from guichet.db.errors import (
     SchemaTooNew,
     UnknownSchema,
 )
-from guichet.db.postgres_connection import Connection
-from guichet.db.postgres_hosts import PostgresHosts
-from guichet.db.sqlite_errors import is_damage
+from guichet.db.postgres.connection import Connection
+from guichet.db.postgres.hosts import PostgresHosts
+from guichet.db.sqlite.errors import is_damage
 from guichet.settings import Settings
 
 #: The last revision of `migrations/versions` (a test compares them).
@@ -39,7 +39,7 @@ FIRST_NUMBER: Final = 33
 #: Early development versions wrote `0001`.
 _NAME: Final = re.compile(r"v?(\d{4})(?:_admits_v(\d{4}))?")
 _REVISION: Final = "SELECT version_num FROM alembic_version"
-#: Whatever `search_path` the connection has (D112).
+#: Whatever `search_path` the connection has.
 _REVISION_IN_SCHEMA: Final = "SELECT version_num FROM public.alembic_version"
 
 

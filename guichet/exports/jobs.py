@@ -1,10 +1,10 @@
 """The worker's jobs (`worker/queue_loop.py`): prepares exports that are too long for a direct download."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection
 
 from guichet.clock import Instant
 from guichet.context import AppContext
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.domain.exports import MOST_ATTEMPTS, Export
 from guichet.exports import files, repository
 from guichet.exports.errors import ExportTakenOver
@@ -15,9 +15,9 @@ class ExportJobs:
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
 
-    async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[Export]:
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Export]:
         """Leased for longer than `until`: each stored piece renews the claim."""
-        return await repository.claim(self._ctx.db, now, most, [list(each) for each in saturated])
+        return await repository.claim(self._ctx.db, now, most, saturated)
 
     async def work(self, job: Export) -> Awaitable[None] | None:
         try:

@@ -19,10 +19,10 @@ from guichet.incidents.details import IncidentDetail
 from guichet.late_money import repository as store
 from guichet.ledger import postings
 from guichet.logs import log
-from guichet.payments import integrity
-from guichet.payments.poll_schedule import LEASE_DURATION
+from guichet.payments.outcomes import checked
 from guichet.payments.provider_calls import (
     ANOTHER_ACCOUNT,
+    LEASE_DURATION,
     call_provider,
     charge_for,
     decode_provider_data,
@@ -74,7 +74,7 @@ def _reversal(ctx: AppContext, late: LateResult, payment: Payment) -> Reversal:
         reference=late.return_reference or "",
         charge=charge,
         amount=charge.amount,
-        currency=charge.currency,
+        currency=charge.payment.currency,
         payee_number=payer_number(payment),
         provider_reference=late.provider_reference,
         provider_data=decode_provider_data(late.provider_data),
@@ -85,13 +85,11 @@ def _reversal(ctx: AppContext, late: LateResult, payment: Payment) -> Reversal:
 async def _apply(
     ctx: AppContext, late: LateResult, payment: Payment, result: RefundInitiationResult | RefundStatusResult
 ) -> None:
-    match result:
-        case AlreadyRefunded():
+    match await checked(ctx, payment, result):
+        case AlreadyRefunded() | Succeeded():
             await _returned(ctx, late, payment)
-        case Succeeded() if await integrity.check(ctx, payment, result):
-            await _returned(ctx, late, payment)
-        case Refused() | NotProcessed() | FloatEmpty():
-            await _refused(ctx, late, payment, result)
+        case (Refused() | NotProcessed() | FloatEmpty()) as refusal:
+            await _refused(ctx, late, payment, refusal)
         case Accepted(provider_reference=reference, provider_data=data) if reference or data:
             stored = encode_provider_data({**decode_provider_data(late.provider_data), **data})
             await store.record_acceptance(ctx.db, late, reference, stored, _next_poll(ctx, late))

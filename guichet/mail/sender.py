@@ -1,7 +1,7 @@
 """Sends the mails that are due, over SMTP (`aiosmtplib`). Without GUICHET_SMTP_URL they are only kept."""
 
 import ipaddress
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -10,7 +10,7 @@ import aiosmtplib
 
 from guichet.clock import Instant
 from guichet.context import AppContext
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.logs import log
 from guichet.mail.messages import email
 from guichet.mail.outbox import Mail, Outbox
@@ -52,11 +52,11 @@ class MailJobs:
         self._outbox = outbox
         self._server = SmtpServer.of(ctx.settings.smtp_url) if ctx.settings.smtp_url else None
 
-    async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[Mail]:
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Mail]:
         return await self._outbox.claim(self._ctx.db, now, until, most)
 
-    def partition_key(self, mail: Mail) -> tuple[str, ...]:
-        return (mail.kind,)
+    def partition(self, mail: Mail) -> str:
+        return mail.kind
 
     async def work(self, mail: Mail) -> Awaitable[None] | None:
         ctx = self._ctx

@@ -20,6 +20,7 @@ from guichet.clock import Instant
 from guichet.domain.failures import RefusalReason
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
+from guichet.domain.payments import Payment
 from guichet.domain.records import Record
 
 #: The operator codes of cards; every other code is Mobile Money (docs/contract.md, "Operators").
@@ -27,30 +28,18 @@ CARDS: Final = frozenset({"VISA", "MASTERCARD"})
 
 
 class Charge(Record, frozen=True):
-    """A debit of a customer. `amount` is already rounded to the smallest unit of the currency (D27)."""
+    """A debit of a customer: the payment, and what only a call has. `amount` is the total, rounded to the smallest unit
+    of the currency (D27)."""
 
-    reference: str
-    operator: str
+    payment: Payment
     amount: Hundredths
-    currency: Currency
-    description: str
-    created_at: Instant
-    phone_number: str | None = None
     otp: str | None = None
-    firstname: str | None = None
-    lastname: str | None = None
-    email: str | None = None
-    country: str | None = None
     #: The merchant's page to which the provider's page sends the customer back.
     return_url: str | None = None
     #: Where the provider may send callbacks; its path ends with our reference. None without a public address.
     notify_url: str | None = None
     #: The provider's id of the merchant, for an account that `names_merchants`.
     provider_merchant_id: str | None = None
-    #: The provider's own reference, once it is known.
-    provider_reference: str | None = None
-    #: The provider's page on which the customer confirms; None where there is none, or it is not known yet.
-    redirect_url: str | None = None
     #: The provider's reference that a callback about this payment named. Anybody can send a callback: a provider may
     #: ask about it, but must prove that the transaction is this payment before it believes the answer.
     callback_reference: str | None = None
@@ -77,7 +66,7 @@ class Reversal:
     provider_data: Mapping[str, str] = field(default_factory=dict)
     #: When the refund was last sent to the provider.
     sent_at: Instant | None = None
-    #: Whether it is proven that no request under this reference ever arrived (`payments/never_arrived.py`). Until then,
+    #: Whether it is proven that no request under this reference ever arrived (`domain/payments.py`). Until then,
     #: what a repeated request is refused for says nothing about the first one.
     never_arrived: bool = False
     #: As that of `Charge`.
@@ -130,7 +119,7 @@ class Unknown:
 @dataclass(frozen=True, slots=True)
 class NotFound:
     """The provider does not know our reference, and a debit or payout that it had taken it would know. One such answer
-    proves nothing, because the request may still be on its way: `payments/never_arrived.py` says what proves it."""
+    proves nothing, because the request may still be on its way: `domain/payments.py` says what proves it."""
 
     raw: Answer = ""
 

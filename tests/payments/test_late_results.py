@@ -175,7 +175,10 @@ async def test_a_person_sends_the_money_back_by_the_same_route(live: LivePayment
     returning = await resolve(live, found, "payer")
     await live.service.run_worker()
     assert live.first.references_of("refund") == [returning.return_reference]
-    assert (live.first.reversals[-1].amount, live.first.reversals[-1].charge.reference) == (508800, payment.reference)
+    assert (live.first.reversals[-1].amount, live.first.reversals[-1].charge.payment.reference) == (
+        508800,
+        payment.reference,
+    )
     assert await accounts(live) == {"operator:mtn": -5088_00, "suspense:late": 5088_00}
     await live.service.run_worker(60)
     await live.service.run_worker(HOUR)

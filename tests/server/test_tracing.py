@@ -188,7 +188,7 @@ async def test_traces_contain_no_personal_data_and_are_not_propagated(
 ) -> None:
     seen, address = collector
     operator = ScriptedProvider()
-    operator.script("status", lambda charge: boom(charge.phone_number))
+    operator.script("status", lambda charge: boom(charge.payment.phone_number))
     async with (
         traced_service(settings, address, operator) as service,
         ScriptedServer(tls=authority.server("localhost")) as merchant,

@@ -1,7 +1,7 @@
 """The worker's jobs (`worker/queue_loop.py`): does what the staff asked for in the back office."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection
 from typing import Final
 
 import msgspec
@@ -12,7 +12,7 @@ from guichet.back_office.jobs.errors import JobTakenOver
 from guichet.back_office.jobs.tasks import read_task, run_task
 from guichet.clock import Instant, later
 from guichet.context import AppContext
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.domain.audit_log import Actor
 from guichet.domain.staff_jobs import MOST_ATTEMPTS, RETRY_AFTER, StaffJob
 from guichet.logs import log
@@ -26,11 +26,9 @@ class StaffJobs:
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
 
-    async def claim(
-        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
-    ) -> Claim[StaffJob]:
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[StaffJob]:
         """Leased for longer than `until`: the claim is renewed while the job is done."""
-        return await repository.claim(self._ctx.db, now, most, [list(each) for each in saturated])
+        return await repository.claim(self._ctx.db, now, most, saturated)
 
     async def work(self, job: StaffJob) -> Awaitable[None] | None:
         ctx = self._ctx

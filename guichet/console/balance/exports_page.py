@@ -73,14 +73,14 @@ async def download(visit: Visit, acting: Member) -> Response:
     if not export.can_be_downloaded(ctx.clock.now()):
         return _gone(visit, export)
     if export.status == "ready":
-        content, size = files.stored(ctx, export), export.size
+        content, size = files.stored(ctx.db, ctx.vault, export), export.size
     else:
-        content, size = files.written(ctx, export, files.Progress()), None
+        content, size = files.written(ctx.db, ctx.clock, export, files.Progress()), None
     try:
         first = await anext(content)  # What is missing shows now, while the answer can still say so.
     except (ExportGone, UnreadableSecret):
         return _gone(visit, export)
-    await record_download(ctx, export, acting.actor)
+    await record_download(ctx.db, ctx.clock, export, acting.actor)
     days = [today(each, visit.time_zone).isoformat() for each in (export.since, export.until)]
     name = file_name(_kind(visit, export), acting.merchant.name, acting.env, *days, suffix=export.format)
     return streamed_attachment(_with_first(first, content), _MEDIA_TYPES[export.format], name, size)

@@ -50,7 +50,9 @@ async def _create(visit: Visit, acting: Member, form: dict[str, str]) -> Respons
     after = form.get("after", "")
     newest = int(after) if after.isascii() and after.isdigit() and len(after) < 20 else -1
     try:
-        _, key = await key_management.create(visit.console.ctx, *whose, expires_at, acting.actor, newest)
+        _, key = await key_management.create(
+            visit.console.ctx.db, visit.console.ctx.clock, *whose, expires_at, acting.actor, newest
+        )
     except key_management.NewerKey:
         return await _page(visit, acting, 409, visit.text("developers.sent_twice"))
     # Not redirected: the key is nowhere else. Loading the page again sends the same form, which makes no other key.
@@ -62,7 +64,7 @@ async def _expire(visit: Visit, acting: Member, form: dict[str, str]) -> Respons
     expires_at = end_of_day(form.get("expires", "").strip(), visit.time_zone)
     if expires_at is None:
         return await _page(visit, acting, 422, visit.text("developers.bad_date"))
-    await key_management.expire(visit.console.ctx, key, expires_at, acting.actor)
+    await key_management.expire(visit.console.ctx.db, visit.console.ctx.clock, key, expires_at, acting.actor)
     return visit.redirect(visit.here("/developers", done="expiry_set"))
 
 
@@ -71,7 +73,7 @@ async def _revoke(visit: Visit, acting: Member, form: dict[str, str]) -> Respons
     ctx, key = visit.console.ctx, await _named(visit, acting, form)
     if key.revoked_at is None and not is_confirmed(form):
         return visit.show("developers/key_revocation.html", key=key, state=key.state(ctx.clock.now()))
-    await key_management.revoke(ctx, key.id, acting.actor)
+    await key_management.revoke(ctx.db, ctx.clock, key.id, acting.actor)
     return visit.redirect(visit.here("/developers", done="revoked"))
 
 

@@ -64,8 +64,8 @@ async def create(visit: Visit, acting: Member) -> Response:
     if token is None:
         return await _form_page(visit, acting, form, new_form_token(), 422, visit.text("desk.again"))
     try:
-        wanted = cash_desk_link(ctx, caller(acting), _body(visit, form, token))
-        made = await create_link_by_hand(ctx, caller(acting), wanted, acting.actor)
+        wanted = cash_desk_link(ctx.clock, ctx.settings, caller(acting), _body(visit, form, token))
+        made = await create_link_by_hand(ctx.db, caller(acting), wanted, acting.actor)
     except InvalidRequest as error:
         details = error.details or {"amount": [error.message]}
         return await _form_page(visit, acting, form, token, 422, faults=details)
@@ -140,7 +140,7 @@ async def cancel(visit: Visit, acting: Member) -> Response:
     await visit.form()
     ctx = visit.console.ctx
     acting.require("cash_desk.use", ctx.clock.now())
-    await close_link(ctx, await _sale(visit, acting), acting.actor)
+    await close_link(ctx.db, ctx.clock, await _sale(visit, acting), acting.actor)
     return visit.redirect(visit.here("/cash-desk"))
 
 

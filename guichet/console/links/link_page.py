@@ -55,7 +55,7 @@ async def change(visit: Visit, acting: Member) -> Response:
     ctx = visit.console.ctx
     acting.require("links.change", ctx.clock.now())
     link = await link_of(visit, acting)
-    await close_link(ctx, link, acting.actor)
+    await close_link(ctx.db, ctx.clock, link, acting.actor)
     return visit.redirect(visit.here(f"/links/{link.id}"))
 
 

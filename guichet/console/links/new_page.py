@@ -36,8 +36,8 @@ async def create(visit: Visit, acting: Member) -> Response:
     if token is None:
         return _page(visit, acting, form, new_form_token(), 422, fault=visit.text("links.again"))
     try:
-        wanted = wanted_link(ctx, caller(acting), link_body(form, _PREFIX + token, visit.time_zone))
-        made = await create_link_by_hand(ctx, caller(acting), wanted, acting.actor)
+        wanted = wanted_link(ctx.clock, ctx.settings, caller(acting), link_body(form, _PREFIX + token, visit.time_zone))
+        made = await create_link_by_hand(ctx.db, caller(acting), wanted, acting.actor)
     except InvalidRequest as error:
         return _page(visit, acting, form, token, 422, error.details or {"": [error.message]})
     except ExternalIdTaken as error:

@@ -16,7 +16,7 @@ from guichet.accounts.rights import Member
 from guichet.clock import Instant, earlier, from_datetime
 from guichet.console.payments.payment_view import PaymentView, payment_view
 from guichet.console.visit import Visit
-from guichet.db.list_pages import RowKey, key_of
+from guichet.db.lists.pages import RowKey, key_of
 from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.payments import PAYMENT_STATUSES, Payment

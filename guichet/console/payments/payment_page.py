@@ -11,14 +11,14 @@ from guichet.console.visit import Visit
 from guichet.domain.payments import Payment
 from guichet.history.payment_history import read_story
 from guichet.history.timeline import timeline
-from guichet.payments.page_poller import PagePoller
+from guichet.payments.polling import poll_for_page
 from guichet.printable import printable
 
 
 async def show(visit: Visit, acting: Member) -> Response:
     """Polls the provider of a pending payment first, as its hosted page does."""
     ctx = visit.console.ctx
-    payment = await PagePoller(ctx).poll(await find_payment(visit, acting))
+    payment = await poll_for_page(ctx, await find_payment(visit, acting))
     catalogue = await ctx.catalogues.of(acting.merchant.id)
     mode = catalogue.by_operator(payment.operator)
     story = await read_story(ctx.db, payment)

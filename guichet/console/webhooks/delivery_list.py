@@ -8,7 +8,7 @@ from starlette.responses import Response
 from guichet.accounts.rights import Member
 from guichet.console.failed_deliveries import PERIODS, offered_period, resend_failed
 from guichet.console.visit import Visit
-from guichet.db.list_pages import RowKey, key_of
+from guichet.db.lists.pages import RowKey, key_of
 from guichet.db.references import parse_reference
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import NotFound
@@ -82,7 +82,7 @@ async def _resend_chosen(visit: Visit, acting: Member, form: dict[str, str]) -> 
     skipped = 0
     for delivery in chosen:
         try:
-            await resend(ctx, delivery, acting.actor)
+            await resend(ctx.db, ctx.clock, delivery, acting.actor)
         except ActRefused:
             skipped += 1
     ctx.wakeups.deliveries.set()

@@ -27,7 +27,7 @@ async def change(visit: Visit, acting: Member) -> Response:
     ctx = visit.console.ctx
     acting.require("webhooks.resend", ctx.clock.now())
     try:
-        await resend(ctx, delivery, acting.actor)
+        await resend(ctx.db, ctx.clock, delivery, acting.actor)
     except ActRefused:
         fault = visit.text("webhooks.not_resent")
         return await _page(visit, acting, await _named(visit, acting), 409, fault)

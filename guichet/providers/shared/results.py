@@ -71,12 +71,13 @@ def refuse_unserved(charge: Charge, account: str, takes: Callable[[str, Currency
     If it does not serve the operator at all, the route is wrong, which is our fault; another currency than the
     account's is the request's (D16).
     """
-    if takes(charge.operator, charge.currency):
+    operator = charge.payment.operator
+    if takes(operator, charge.payment.currency):
         return None
-    if any(takes(charge.operator, each) for each in CURRENCIES):
-        asked = {"account": account, "operator": charge.operator, "currency": charge.currency}
+    if any(takes(operator, each) for each in CURRENCIES):
+        asked = {"account": account, "operator": operator, "currency": charge.payment.currency}
         return NotProcessed("currency_not_accepted", ProviderAnswer.CURRENCY_NOT_TAKEN(**asked))
-    return NotProcessed("configuration", ProviderAnswer.OPERATOR_NOT_SERVED(account=account, operator=charge.operator))
+    return NotProcessed("configuration", ProviderAnswer.OPERATOR_NOT_SERVED(account=account, operator=operator))
 
 
 def as_unknown(result: CallResult) -> Unknown:

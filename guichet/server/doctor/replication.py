@@ -5,7 +5,7 @@ from typing import Final
 
 from guichet.clock import SECOND, Instant
 from guichet.db.engine import Database
-from guichet.db.replication import Archive, Replication, Slot, replication
+from guichet.db.postgres.replication import Archive, Replication, Slot, replication
 from guichet.domain.messages import Message
 from guichet.server.doctor.check import DoctorCheck, age
 from guichet.server.doctor.problems import DoctorProblem

@@ -46,13 +46,13 @@ async def _change_key(visit: Visit, acting: StaffMember, merchant: Merchant, for
     if reason is None:
         return await _page(visit, acting, merchant, 422, visit.text("operations.reason_missing"))
     if form.get("act") == "revoke":
-        await key_management.revoke(ctx, key.id, acting.actor, reason)
+        await key_management.revoke(ctx.db, ctx.clock, key.id, acting.actor, reason)
         return visit.redirect(address(visit, merchant, "/developers", done="revoked"))
     expires_at = end_of_day(form.get("expires", "").strip(), visit.time_zone)
     if expires_at is None:
         return await _page(visit, acting, merchant, 422, visit.text("developers.bad_date"))
     try:
-        await key_management.expire(ctx, key, expires_at, acting.actor, reason)
+        await key_management.expire(ctx.db, ctx.clock, key, expires_at, acting.actor, reason)
     except ActRefused:
         fault = visit.text("developers.refused", most=key_management.MOST_KEYS)
         return await _page(visit, acting, merchant, 422, fault)

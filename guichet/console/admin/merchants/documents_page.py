@@ -82,7 +82,7 @@ async def remove(visit: Visit, acting: StaffMember) -> Response:
     if document is not None and reason is None:
         return _removal(visit, acting, merchant, document, 422, visit.text("admin_documents.reason_missing"))
     if document is not None and reason is not None:
-        await remove_document(ctx, merchant.id, document.id, reason, acting.actor)
+        await remove_document(ctx.db, ctx.clock, merchant.id, document.id, reason, acting.actor)
     return visit.redirect(address(visit, merchant, "/documents"))
 
 

@@ -65,7 +65,9 @@ async def _set_status(visit: Visit, acting: StaffMember, merchant: Merchant, for
         return visit.text("admin_merchants.reason_missing")
     if status != "active" and not is_confirmed(form):
         return visit.text("admin_merchants.confirm_missing")
-    await administration.set_status(visit.console.ctx, merchant.id, status, acting.actor, reason)
+    await administration.set_status(
+        visit.console.ctx.db, visit.console.ctx.clock, merchant.id, status, acting.actor, reason
+    )
     return None
 
 
@@ -73,7 +75,7 @@ async def _set_name(visit: Visit, acting: StaffMember, merchant: Merchant, form:
     name = merchant_name(form.get("name", ""))
     if name is None:
         return visit.text("admin_merchants.incomplete")
-    await administration.set_name(visit.console.ctx, merchant.id, name, acting.actor)
+    await administration.set_name(visit.console.ctx.db, visit.console.ctx.clock, merchant.id, name, acting.actor)
     return None
 
 
@@ -83,7 +85,7 @@ async def _set_time_zone(visit: Visit, acting: StaffMember, merchant: Merchant, 
         zone = str(parsers.time_zone(typed)) if typed else None
     except ValueError:
         return visit.text("admin_merchants.zone_unknown")
-    await administration.set_time_zone(visit.console.ctx, merchant.id, zone, acting.actor)
+    await administration.set_time_zone(visit.console.ctx.db, visit.console.ctx.clock, merchant.id, zone, acting.actor)
     return None
 
 
@@ -102,7 +104,7 @@ async def _set_limits(visit: Visit, acting: StaffMember, merchant: Merchant, for
         return visit.text("admin_merchants.limits_wrong")
     if reason is None:
         return visit.text("admin_merchants.reason_needed")
-    await set_limits(visit.console.ctx, merchant.id, wanted, acting.actor, reason)
+    await set_limits(visit.console.ctx.db, visit.console.ctx.clock, merchant.id, wanted, acting.actor, reason)
     return None
 
 

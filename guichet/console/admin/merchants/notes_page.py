@@ -28,7 +28,9 @@ async def change(visit: Visit, acting: StaffMember) -> Response:
     text = form.get("text", "").replace("\r\n", "\n").strip()
     if not text or len(text) > _MAX_NOTE or not text.replace("\n", "").isprintable():
         return await _page(visit, acting, merchant, 422, visit.text("admin_merchants.note_wrong"), text)
-    await add_note(visit.console.ctx, merchant.id, text, acting.actor, _seen(form.get("after")))
+    await add_note(
+        visit.console.ctx.db, visit.console.ctx.clock, merchant.id, text, acting.actor, _seen(form.get("after"))
+    )
     return visit.redirect(address(visit, merchant, "/notes"))
 
 

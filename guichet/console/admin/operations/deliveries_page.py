@@ -82,7 +82,7 @@ async def send_again(visit: Visit, acting: StaffMember) -> Response:
     acting.require("deliveries.resend", ctx.clock.now())
     delivery = await _delivery(visit)
     try:
-        await resend(ctx, delivery, acting.actor)
+        await resend(ctx.db, ctx.clock, delivery, acting.actor)
     except ActRefused as refusal:
         return await _page(visit, acting, delivery, 409, refusal)
     ctx.wakeups.deliveries.set()

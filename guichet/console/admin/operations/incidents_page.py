@@ -85,7 +85,9 @@ async def _close(visit: Visit, acting: StaffMember, case: Case, number: int | No
     """Only an incident of this case: the reason was written about what this page shows. One that somebody else closed a
     moment ago is no fault: the page that follows shows what is still open."""
     if number in {each.id for each in case.incidents}:
-        await incident_acts.close(visit.console.ctx, IncidentId(require(number)), acting.actor, reason)
+        await incident_acts.close(
+            visit.console.ctx.db, visit.console.ctx.clock, IncidentId(require(number)), acting.actor, reason
+        )
 
 
 def _wanted(case: Case, form: dict[str, str], reason: str) -> WantedAct | None:

@@ -32,7 +32,7 @@ async def find(visit: Visit, acting: StaffMember) -> Response:
     ctx = visit.console.ctx
     acting.require("payments.search", ctx.clock.now())
     typed = form.get("q", "").strip()[:LONGEST]
-    found = await search(ctx, typed)
+    found = await search(ctx.db, ctx.registry, typed)
     if typed:
         # What was typed may be personal: the log, which nobody can change, says what was found by it.
         references = [each.reference for each in found]

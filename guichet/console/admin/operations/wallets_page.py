@@ -54,7 +54,7 @@ async def change(visit: Visit, acting: StaffMember) -> Response:
     if status is None or currency is None or reason is None:
         return await _page(visit, acting, merchant, 422, visit.text("operations.reason_missing"))
     if status != ACTIVE:
-        await wallet_status.change_status(ctx, merchant.id, currency, status, acting.actor, reason)
+        await wallet_status.change_status(ctx.db, ctx.clock, merchant.id, currency, status, acting.actor, reason)
         return visit.redirect(visit.at_admin(f"/wallets/{merchant.id}"))
     wanted = WantedAct("wallet.reopen", wallet_subject(merchant.id, currency), {}, reason)
     try:
