@@ -67,7 +67,7 @@ async def name_merchants(ctx: AppContext, account: str) -> AsyncIterator[NamedMe
     if isinstance(at_wave, Unknown):
         raise MerchantsUnlisted(account, at_wave.raw)
     known, existing = await provider_merchants.ids_of(db, account), {*at_wave.values()}
-    for merchant in await merchants.everyone(db):
+    for merchant in await merchants.all_merchants(db):
         if merchant.status != "active" or known.get(merchant.id) in existing:
             continue
         name = name_at_wave(merchant)

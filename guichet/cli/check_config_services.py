@@ -56,7 +56,7 @@ async def secret_keys(settings: Settings) -> Check:
         return Check("secret keys", [str(error)])
     vault, unreadable = Vault(keys), []
     async with _open(settings) as db:
-        secrets = await webhook_secrets.everyone(db)
+        secrets = await webhook_secrets.all_secrets(db)
     for merchant_id, env, secret in secrets:
         try:
             vault.renewed(secret)

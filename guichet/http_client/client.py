@@ -231,7 +231,7 @@ class HttpClient:
         return self._stopped
 
     async def is_own_fault(self, error: NotSent, url: str) -> bool:
-        """Whether a request to `url` failed for want of something of ours (D100). Looks up another name if needed, for
+        """Whether a request to `url` failed because of a fault on our side (D100). Looks up another name if needed, for
         two seconds at most."""
         host = URL(url).raw_host or ""
         return await is_own_fault(error, host, self._names, self._names_by())

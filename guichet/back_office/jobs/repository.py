@@ -106,7 +106,7 @@ async def pending(db: Reader) -> int:
     return int(require(await db.one(_PENDING))[0])
 
 
-async def asker(db: Reader, job: StaffJob) -> str:
+async def requester(db: Reader, job: StaffJob) -> str:
     """The address of who asked, as the audit log names them."""
     return str(require(await db.one(_ASKER, user=job.user_id))[0])
 

@@ -68,7 +68,7 @@ class StaffJobs:
         ctx = self._ctx
         # In a thread: there may be a file of megabytes in it.
         task = await asyncio.to_thread(lambda: read_task(ctx.vault.decrypt_bytes(job.parameters or "")))
-        actor = Actor(await repository.asker(ctx.db, job), CONSOLE)
+        actor = Actor(await repository.requester(ctx.db, job), CONSOLE)
         doing = asyncio.create_task(run_task(ctx, job, task, actor))
         try:
             while not (await asyncio.wait([doing], timeout=_RENEW_EVERY))[0]:
