@@ -252,7 +252,7 @@ async def test_a_comparison_says_its_day_its_state_and_what_differs(sqlite_conso
     difference: list[dict[str, object]] = [
         {"result": MISSING_THERE, "note": note, "ours": ours, "theirs": theirs} for note in noted
     ]
-    difference.append({"result": MISSING_THERE, "note": "", "ours": None, "theirs": {**theirs, "amount": None}})
+    difference.append({"result": MISSING_THERE, "note": None, "ours": None, "theirs": {**theirs, "amount": None}})
     ended = {"finished_at": now, "differences": 1, "lines": 1, "found": json.dumps(difference)}
     for account, more in (("mtn_benin", ended), ("wave_senegal", {})):
         await db.write(
