@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from sqlalchemy import BigInteger, Select, Table, bindparam, cast, func, select, union_all
 
+from guichet.clock import HOUR
 from guichet.db.engine import Database
-from guichet.db.lists.time_buckets import FINEST
 from guichet.db.tables import list_count_changes, payment_figures
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
@@ -92,4 +92,4 @@ async def daily_figures(db: Database, merchant_id: MerchantId, env: Environment,
 
 def hour_from(instant: int) -> int:
     """The first hour that begins at this instant or after it, counted from 1970."""
-    return -(-instant // FINEST.width)
+    return -(-instant // HOUR)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise, product
+from itertools import product
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -24,7 +24,8 @@ from sqlalchemy import (
     union_all,
 )
 
-from guichet.db.lists.time_buckets import FINEST, LEVELS, Cover, Level
+from guichet.clock import HOUR
+from guichet.db.lists.time_buckets import DAYS, HOURS, Cover
 from guichet.db.tables import list_count_changes, list_counts, webhook_deliveries
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, EventName
 
@@ -32,8 +33,8 @@ from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, EventName
 WHOLE_LIST: Final = "all"
 #: Parts of a range besides the runs of a `Cover`, which are numbered from 0.
 CHANGES: Final = -1
-OLDER_PARTIAL_BUCKET: Final = -2
-NEWER_PARTIAL_BUCKET: Final = -3
+OLDER_PARTIAL_HOUR: Final = -2
+NEWER_PARTIAL_HOUR: Final = -3
 #: The parameters that name the row before the first one of a page, by the columns that order a list.
 _AFTER: Final = ("after_at", "after_id")
 
@@ -82,13 +83,13 @@ def range_total(kind: ListKind) -> Executable:
 
 @cache
 def range_counts(kind: ListKind) -> Executable:
-    """Rows (part, bucket, row_count) of a range: of its runs and changes, then of its two partial buckets."""
+    """Rows (part, bucket, row_count) of a range: of its runs and changes, then of its two partial hours."""
     *counted, older, newer = (part.subquery() for part in _parts(kind))
     sums = [
         select(part.c.part, part.c.bucket, _sum(part.c.row_count)).group_by(part.c.part, part.c.bucket)
         for part in counted
     ]
-    partial = (select(each.c.part, each.c.bucket, each.c.row_count) for each in (older, newer))
+    partial = (select(part.c.part, part.c.bucket, part.c.row_count) for part in (older, newer))
     return union_all(*sums, *partial)
 
 
@@ -99,8 +100,8 @@ def cover_params(covered: Cover) -> dict[str, int]:
         "start": covered.start,
         "end": covered.end,
         "before": covered.before,
-        "changes_first": covered.start // FINEST.width,
-        "changes_last": covered.end // FINEST.width - 1,
+        "changes_first": covered.start // HOUR,
+        "changes_last": covered.end // HOUR - 1,
     }
     for number, run in enumerate(covered.runs):
         params |= {f"first_{number}": run.first, f"last_{number}": run.last}
@@ -108,62 +109,38 @@ def cover_params(covered: Cover) -> dict[str, int]:
 
 
 @cache
-def finest_bucket_at(level: Level, kind: ListKind, oldest_first: bool) -> Executable:
-    """For the row after the first `skipped` ones of a bucket of `level`: its finest bucket, and how many rows remain to
-    skip in that."""
-    outer: ColumnElement[int] = bindparam("bucket", type_=Integer)
-    skip: ColumnElement[int] = bindparam("skipped", type_=BigInteger)
-    for finer, coarser in reversed(list(pairwise(LEVELS[: LEVELS.index(level) + 1]))):
-        found = _bucket_inside(finer, coarser, outer, skip, kind, oldest_first).cte()
-        outer, skip = select(found.c.bucket).scalar_subquery(), select(found.c.skip).scalar_subquery()
-    return select(outer, skip)
+def page_rows(kind: ListKind, params: frozenset[str], oldest_first: bool) -> Executable:
+    """Rows of a list. `params` names the conditions among `since`, `before` and `after_at` (with `after_id`: the row
+    that comes just before the first one). Skipping rows reads only the index that orders them."""
+    table = kind.table
+    key, bounds = (table.c.created_at, table.c.id), [bindparam(name, type_=BigInteger) for name in _AFTER]
+    conditions = {
+        "since": table.c.created_at >= bindparam("since"),
+        "before": table.c.created_at < bindparam("before"),
+        "after_at": tuple_(*key) > tuple_(*bounds) if oldest_first else tuple_(*key) < tuple_(*bounds),
+    }
+    chosen = [conditions[name] for name in conditions if name in params]
+    rows: Any = _merged(kind, chosen, oldest_first) if kind.by_combination else table
+    mine = [] if kind.by_combination else [*_rows_of(kind), *chosen]
+    ids = select(rows.c.id).where(*mine).order_by(*_order(rows, oldest_first))
+    page = ids.limit(bindparam("most")).offset(bindparam("skipped")).subquery()
+    return select(table).join(page, page.c.id == table.c.id).order_by(*_order(table, oldest_first))
 
 
-def _bucket_inside(
-    finer: Level,
-    coarser: Level,
-    outer: ColumnElement[int],
-    skip: ColumnElement[int],
-    kind: ListKind,
-    oldest_first: bool,
-) -> Select[*tuple[Any, ...]]:
-    """The bucket of `finer`, inside `outer` of `coarser`, that holds the row after the first `skip` ones."""
-    per_coarser = coarser.width // finer.width
-    inside = (outer * per_coarser, outer * per_coarser + per_coarser - 1)
-    bucket_of_change = list_count_changes.c.hour.op("/", return_type=Integer())(_number(finer.width // FINEST.width))
-    both = union_all(
-        select(list_counts.c.bucket, list_counts.c.row_count).where(
-            *_of_list(list_counts, kind),
-            list_counts.c.level == finer.name,
-            list_counts.c.bucket.between(*inside),
-        ),
-        select(bucket_of_change.label("bucket"), list_count_changes.c.delta.label("row_count")).where(
-            *_of_list(list_count_changes, kind), bucket_of_change.between(*inside)
-        ),
-    ).subquery()
-    sums = select(both.c.bucket, _sum(both.c.row_count).label("row_count")).group_by(both.c.bucket).subquery()
-    running_by = sums.c.bucket.asc() if oldest_first else sums.c.bucket.desc()
-    passed = (_sum(sums.c.row_count, running_by=running_by) - sums.c.row_count).label("passed")
-    ranked = select(sums.c.bucket, passed).where(sums.c.row_count != 0).subquery()
-    reached = select(ranked.c.bucket, (skip - ranked.c.passed).label("skip")).where(ranked.c.passed <= skip)
-    return reached.order_by(ranked.c.bucket.desc() if oldest_first else ranked.c.bucket).limit(1)
+def _sum(column: ColumnElement[int]) -> ColumnElement[int]:
+    """The sum as a whole number: PostgreSQL returns NUMERIC."""
+    return cast(func.coalesce(func.sum(column), 0), BigInteger)
 
 
-def _sum(column: ColumnElement[int], running_by: ColumnElement[int] | None = None) -> ColumnElement[int]:
-    """The sum as a whole number (PostgreSQL returns NUMERIC); `running_by`: the order of a running sum."""
-    added = func.sum(column) if running_by is None else func.sum(column).over(order_by=running_by)
-    return cast(func.coalesce(added, 0), BigInteger)
-
-
-def _parts(kind: ListKind) -> list[Select[*tuple[Any, ...]]]:
-    """Rows (part, bucket, row_count) of each run of a `Cover`, of the changes, and of the two partial buckets."""
-    runs: list[Select[*tuple[Any, ...]]] = [
+def _parts(kind: ListKind) -> list[Select[Any]]:
+    """Rows (part, bucket, row_count) of each run of a `Cover`, of the changes, and of the two partial hours."""
+    runs: list[Select[Any]] = [
         select(_number(run).label("part"), list_counts.c.bucket, list_counts.c.row_count).where(
             *_of_list(list_counts, kind),
             list_counts.c.level == level.name,
             list_counts.c.bucket.between(bindparam(f"first_{run}"), bindparam(f"last_{run}")),
         )
-        for run, level in enumerate([level for level in LEVELS for _ in range(2)][:-1])
+        for run, level in enumerate((HOURS, HOURS, DAYS))
     ]
     hour, delta = list_count_changes.c.hour, list_count_changes.c.delta
     changes = select(_number(CHANGES).label("part"), hour.label("bucket"), delta.label("row_count")).where(
@@ -172,14 +149,18 @@ def _parts(kind: ListKind) -> list[Select[*tuple[Any, ...]]]:
     return [
         *runs,
         changes,
-        _partial_bucket(kind, OLDER_PARTIAL_BUCKET, "since", "start"),
-        _partial_bucket(kind, NEWER_PARTIAL_BUCKET, "end", "before"),
+        _partial_hour(kind, OLDER_PARTIAL_HOUR, "since", "start"),
+        _partial_hour(kind, NEWER_PARTIAL_HOUR, "end", "before"),
     ]
 
 
-def _partial_bucket(kind: ListKind, part: int, since: str, before: str) -> Select[*tuple[Any, ...]]:
+def _partial_hour(kind: ListKind, part: int, since: str, before: str) -> Select[Any]:
     """Counts the rows themselves; `since` and `before` are names of parameters."""
-    columns = (_number(part).label("part"), _number(0).label("bucket"), func.count().label("row_count"))
+    columns: tuple[ColumnElement[Any], ...] = (
+        _number(part).label("part"),
+        _number(0).label("bucket"),
+        func.count().label("row_count"),
+    )
     created_at = kind.table.c.created_at
     between = (created_at >= bindparam(since), created_at < bindparam(before))
     return select(*columns).select_from(kind.table).where(*_rows_of(kind), *between)
@@ -208,25 +189,6 @@ def _of_list(table: Table, kind: ListKind) -> list[ColumnElement[bool]]:
 def _rows_of(kind: ListKind) -> list[ColumnElement[bool]]:
     of_event = [] if kind.event is None else [kind.table.c.event == _word(kind.event)]
     return [*_of_merchant(kind.table, kind.by_status), *of_event]
-
-
-@cache
-def page_rows(kind: ListKind, params: frozenset[str], oldest_first: bool) -> Executable:
-    """Rows of a list. `params` names the conditions among `since`, `before` and `after_at` (with `after_id`: the row
-    that comes just before the first one). Skipping rows reads only the index that orders them."""
-    table = kind.table
-    key, bounds = (table.c.created_at, table.c.id), [bindparam(name, type_=BigInteger) for name in _AFTER]
-    conditions = {
-        "since": table.c.created_at >= bindparam("since"),
-        "before": table.c.created_at < bindparam("before"),
-        "after_at": tuple_(*key) > tuple_(*bounds) if oldest_first else tuple_(*key) < tuple_(*bounds),
-    }
-    chosen = [conditions[name] for name in conditions if name in params]
-    rows: Any = _merged(kind, chosen, oldest_first) if kind.by_combination else table
-    mine = [] if kind.by_combination else [*_rows_of(kind), *chosen]
-    ids = select(rows.c.id).where(*mine).order_by(*_order(rows, oldest_first))
-    wanted = ids.limit(bindparam("most")).offset(bindparam("skipped")).subquery()
-    return select(table).join(wanted, wanted.c.id == table.c.id).order_by(*_order(table, oldest_first))
 
 
 def _merged(kind: ListKind, chosen: list[ColumnElement[bool]], oldest_first: bool) -> FromClause:

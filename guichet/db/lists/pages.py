@@ -1,19 +1,19 @@
 """One page of a long list and the list's exact total, at a cost that grows with neither the list nor the page number.
 
-`list_counts` holds the number of rows of each list, in all and by bucket of time (`time_buckets.py`). Changes that the
+`list_counts` holds the number of rows of each list, in all and by hour and day (`time_buckets.py`). Changes that the
 worker has not added up yet (`rollup.py`) are read from `list_count_changes` in the same statement.
 
 A page near the beginning of its range takes two statements: the total, then the rows, after skipping up to MAX_SKIPPED
-index entries. A page further down takes up to three: the row count of each bucket of the range; the finest bucket in
-which the page begins; its rows. A page after a known row begins at that row in the index, wherever it is.
+index entries. A page further down takes up to three: the row count of each bucket of the range; those of the hours of
+the day in which the page begins; its rows. A page after a known row begins at that row in the index, wherever it is.
 
 Cost: one row for each bucket that covers the range (a row a day with activity, and up to 24 at each end); further down,
-also the buckets inside one bucket of each level; and at most the index entries of three buckets of the finest level.
+also the hours of one day; and at most the index entries of three hours.
 Deliveries filtered by event or by status alone cost that for each combination of the two.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -23,7 +23,7 @@ from guichet.clock import Instant, later
 from guichet.db.engine import Database, Row
 from guichet.db.lists import page_statements as statements
 from guichet.db.lists.page_statements import ListKind
-from guichet.db.lists.time_buckets import FINEST, Cover, Level, cover
+from guichet.db.lists.time_buckets import DAYS, HOURS, Cover, Level, cover, cover_by_hours
 from guichet.domain.events import DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
@@ -75,8 +75,7 @@ class ListScope:
         return params if self.status is None else {**params, "status": self.status}
 
 
-@dataclass(frozen=True, slots=True)
-class _Position:
+class _Position(NamedTuple):
     """Where a page begins: after `skip` rows among those created in `since <= t < before` (None: no bound)."""
 
     total: int
@@ -85,9 +84,8 @@ class _Position:
     skip: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Segment:
-    """The number of rows created in `since <= t < before`. `level` None: a partial bucket, which has no finer ones."""
+class _Segment(NamedTuple):
+    """The number of rows created in `since <= t < before`. `level` None: a partial hour."""
 
     level: Level | None
     since: Instant
@@ -121,12 +119,12 @@ async def read_page(
     bounds: dict[str, int | None] = {"since": position.since, "before": position.before}
     if after is not None:
         bounds |= {"after_at": after.created_at, "after_id": after.id}
-    given = {name: bound for name, bound in bounds.items() if bound is not None}
-    statement = statements.page_rows(kind, frozenset(given), oldest_first)
+    params = {name: bound for name, bound in bounds.items() if bound is not None}
+    statement = statements.page_rows(kind, frozenset(params), oldest_first)
     needed = {"needed": limit + position.skip} if kind.by_combination else {}
     # Few rows are read through an index: on SQLite that is not worth a thread.
     read = db.all if position.skip <= max_skipped else db.scan
-    rows = await read(statement, **scope.params, **given, **needed, most=limit, skipped=position.skip)
+    rows = await read(statement, **scope.params, **params, **needed, most=limit, skipped=position.skip)
     return rows, position.total
 
 
@@ -143,49 +141,51 @@ async def _locate(
 ) -> _Position:
     """Where the page after the first `offset` rows of `since <= t < before` begins."""
     if since is None and before is None and offset <= max_skipped:
-        total = int((await db.all(statements.list_total(kind), **scope.params))[0][0])
+        [(total,)] = await db.all(statements.list_total(kind), **scope.params)
         return _Position(total, None, None, offset)
     covered = cover(since, before)
-    bounds = statements.cover_params(covered)
     if offset <= max_skipped:
-        total = int((await db.scan(statements.range_total(kind), **scope.params, **bounds))[0][0])
+        [(total,)] = await db.scan(statements.range_total(kind), **scope.params, **statements.cover_params(covered))
         return _Position(total, since, before, offset)
-    counts = await db.scan(statements.range_counts(kind), **scope.params, **bounds)
-    segments = _segments(covered, counts, oldest_first)
+    segments = await _segments(db, kind, scope, covered, oldest_first)
     total = sum(segment.rows for segment in segments)
     if offset >= total:
         return _Position(total, since, before, 0)
     segment, skip = _segment_at(segments, offset)
-    first, last = segment.since, segment.before
-    if skip > max_skipped and segment.level not in (None, FINEST):
-        statement = statements.finest_bucket_at(segment.level, kind, oldest_first)
-        bucket_of_segment = segment.since // segment.level.width
-        ((bucket, rest),) = await db.scan(statement, **scope.params, bucket=bucket_of_segment, skipped=skip)
-        if bucket is not None:  # None: its rows were deleted meanwhile.
-            first, last, skip = FINEST.start(bucket), FINEST.start(bucket + 1), rest
-    return _Position(total, first, before, skip) if oldest_first else _Position(total, since, last, skip)
+    if skip > max_skipped and segment.level is DAYS:
+        hours = await _segments(db, kind, scope, cover_by_hours(segment.since), oldest_first)
+        if hours:  # Otherwise its rows were deleted meanwhile.
+            segment, skip = _segment_at(hours, skip)
+    if oldest_first:
+        return _Position(total, segment.since, before, skip)
+    return _Position(total, since, segment.before, skip)
 
 
-def _segments(covered: Cover, counts: Iterable[Row], oldest_first: bool) -> list[_Segment]:
-    """In the order of the list, from the rows of `range_counts`. A change that is not added up yet counts in the bucket
-    that it will be added to."""
+async def _segments(
+    db: Database, kind: ListKind, scope: ListScope, covered: Cover, oldest_first: bool
+) -> list[_Segment]:
+    """Those that have rows, in the order of the list. A change that is not added up yet counts in the bucket that it
+    will be added to."""
     segments = []
     sums: Counter[tuple[int, int]] = Counter()
-    for part, bucket, row_count in counts:
+    for part, bucket, row_count in await db.scan(
+        statements.range_counts(kind), **scope.params, **statements.cover_params(covered)
+    ):
         if part == statements.CHANGES:
-            at = FINEST.start(bucket)
+            at = HOURS.start(bucket)
             run = next(number for number, run in enumerate(covered.runs) if run.holds(at))
             sums[run, at // covered.runs[run].level.width] += row_count
-        elif part == statements.OLDER_PARTIAL_BUCKET:
+        elif part == statements.OLDER_PARTIAL_HOUR:
             segments.append(_Segment(None, covered.since, covered.start, row_count))
-        elif part == statements.NEWER_PARTIAL_BUCKET:
+        elif part == statements.NEWER_PARTIAL_HOUR:
             segments.append(_Segment(None, covered.end, covered.before, row_count))
         else:
             sums[part, bucket] += row_count
     for (run, bucket), row_count in sums.items():
         level = covered.runs[run].level
         segments.append(_Segment(level, level.start(bucket), level.start(bucket + 1), row_count))
-    return sorted((each for each in segments if each.rows), key=lambda each: each.since, reverse=not oldest_first)
+    filled = (segment for segment in segments if segment.rows)
+    return sorted(filled, key=lambda segment: segment.since, reverse=not oldest_first)
 
 
 def _segment_at(segments: Sequence[_Segment], offset: int) -> tuple[_Segment, int]:

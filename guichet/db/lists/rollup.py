@@ -9,9 +9,10 @@ from typing import Final
 from sqlalchemy import bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
+from guichet.clock import HOUR
 from guichet.db.engine import Database
 from guichet.db.lists.page_statements import WHOLE_LIST
-from guichet.db.lists.time_buckets import FINEST, LEVELS
+from guichet.db.lists.time_buckets import LEVELS
 from guichet.db.tables import list_count_changes, list_counts
 
 _oldest: Final = (
@@ -51,7 +52,7 @@ async def roll_up_list_counts(db: Database, most: int) -> int:
         taken = await tx.all(_TAKE, most=most)
         sums: Counter[tuple[int, str, str, str, int, str]] = Counter()
         for merchant_id, env, name, hour, status, delta in taken:
-            since = hour * FINEST.width
+            since = hour * HOUR
             for level in LEVELS:
                 sums[merchant_id, env, name, level.name, since // level.width, status] += delta
             sums[merchant_id, env, name, WHOLE_LIST, 0, status] += delta

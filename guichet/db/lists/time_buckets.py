@@ -1,19 +1,15 @@
 """Buckets of time in which the rows of lists are counted, and how few of them make up a range. Pure arithmetic.
 
-Each level's buckets lie inside those of the next level. A range is covered by whole coarse buckets in the middle and by
-finer ones towards each end, never more of them than one bucket of the next level holds.
+A range is covered by whole days in the middle and by whole hours towards each end, never more than a day has.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from guichet.clock import DAY, HOUR, Instant
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(NamedTuple):
     """Buckets of `width` microseconds each, numbered from 1970."""
 
     name: str
@@ -23,17 +19,15 @@ class Level:
         return Instant(bucket * self.width)
 
 
-#: From the finest to the coarsest.
-LEVELS: Final = (Level("hour", HOUR), Level("day", DAY))
-FINEST: Final = LEVELS[0]
-COARSEST: Final = LEVELS[-1]
-#: No row was created earlier or later. Both are bounds of whole buckets of every level.
+HOURS: Final = Level("hour", HOUR)
+DAYS: Final = Level("day", DAY)
+LEVELS: Final = (HOURS, DAYS)
+#: No row was created earlier or later. Both are bounds of whole days.
 _BEGINNING: Final = Instant(0)
 _END: Final = Instant(1_200_000 * DAY)
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """The buckets `first` to `last` of one level, both included; none when `last` is less than `first`."""
 
     level: Level
@@ -44,11 +38,10 @@ class Run:
         return self.first <= instant // self.level.width <= self.last
 
 
-@dataclass(frozen=True, slots=True)
-class Cover:
-    """What a range consists of: a partial bucket `since <= t < start`, whole buckets, and a partial bucket
-    `end <= t < before`. The rows of partial buckets must be counted one by one. `runs` are the whole buckets: an older
-    and a newer run of each level, then one run of the coarsest level."""
+class Cover(NamedTuple):
+    """What a range consists of: a partial hour `since <= t < start`, whole buckets, and a partial hour
+    `end <= t < before`. The rows of partial hours must be counted one by one. `runs` are the whole buckets: older
+    hours, newer hours, and the days between."""
 
     runs: Sequence[Run]
     since: Instant
@@ -61,25 +54,30 @@ def cover(since: Instant | None, before: Instant | None) -> Cover:
     """Covers `since <= t < before`; None: without a bound."""
     since = _BEGINNING if since is None else max(since, _BEGINNING)
     before = _END if before is None else min(before, _END)
-    low, high = _divide_up(since, FINEST.width), before // FINEST.width
-    if low > high:  # Both bounds lie in the same bucket.
+    first, last = _divide_up(since, HOUR), before // HOUR
+    if first > last:  # Both bounds lie in the same hour.
         return Cover(_runs(0, 0), since, before, before, before)
-    return Cover(_runs(low, high), since, FINEST.start(low), FINEST.start(high), before)
+    return Cover(_runs(first, last), since, HOURS.start(first), HOURS.start(last), before)
 
 
-def _runs(low: int, high: int) -> list[Run]:
-    """Runs that make up the buckets `low <= bucket < high` of the finest level."""
-    runs = []
-    for level, coarser in pairwise(LEVELS):
-        per_coarser = coarser.width // level.width
-        up, down = _divide_up(low, per_coarser), high // per_coarser
-        if up < down:
-            runs += [Run(level, low, up * per_coarser - 1), Run(level, down * per_coarser, high - 1)]
-            low, high = up, down
-        else:  # The rest holds no whole bucket of a coarser level.
-            runs += [Run(level, low, high - 1), Run(level, 0, -1)]
-            low = high = 0
-    return [*runs, Run(COARSEST, low, high - 1)]
+def cover_by_hours(day: Instant) -> Cover:
+    """Covers the day that begins then by its hours."""
+    first, last = day // HOUR, (day + DAY) // HOUR
+    runs = (Run(HOURS, first, last - 1), Run(HOURS, 0, -1), Run(DAYS, 0, -1))
+    return Cover(runs, day, day, HOURS.start(last), HOURS.start(last))
+
+
+def _runs(first: int, last: int) -> Sequence[Run]:
+    """Runs that make up the hours `first <= hour < last`."""
+    per_day = DAY // HOUR
+    day, last_day = _divide_up(first, per_day), last // per_day
+    if day >= last_day:
+        return Run(HOURS, first, last - 1), Run(HOURS, 0, -1), Run(DAYS, 0, -1)
+    return (
+        Run(HOURS, first, day * per_day - 1),
+        Run(HOURS, last_day * per_day, last - 1),
+        Run(DAYS, day, last_day - 1),
+    )
 
 
 def _divide_up(number: int, divisor: int) -> int:
