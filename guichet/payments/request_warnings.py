@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from phonenumbers import PhoneMetadata
-
 from guichet.context import AppContext
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.merchants import Environment
@@ -77,6 +75,8 @@ def _is_number_of(mode: PaymentMode, phone_number: str) -> bool:
 def _numbers_of(country_code: str) -> re.Pattern[str] | None:
     """Lengths and not ranges of numbers: new ranges are opened before a library knows them. None for a country that has
     no numbers of its own."""
+    from phonenumbers import PhoneMetadata  # noqa: PLC0415 - sixty modules that the start does not wait for
+
     metadata = PhoneMetadata.metadata_for_region(country_code, None)
     if metadata is None or metadata.general_desc is None:
         return None
