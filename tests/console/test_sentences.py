@@ -16,8 +16,8 @@ from starlette.requests import Request
 
 import guichet
 from guichet.back_office.manual_settlement import Answer
+from guichet.console.page_request import console_renderer
 from guichet.console.sentences import KINDS, QUOTED, WORDS, said, word_key
-from guichet.console.visit import console_renderer
 from guichet.domain.approvals import APPROVAL_STATUSES
 from guichet.domain.availability import OPERATOR_STATES
 from guichet.domain.disputes import BEARERS
