@@ -15,7 +15,7 @@ endif
 # $(call pip_install,requirements/x.txt)
 pip_install = @touch $(UNFINISHED) && $(BIN)/pip install $(PIP_FLAGS) -r $(1) && rm $(UNFINISHED)
 
-.PHONY: run test lint install dist pictures bench clients chaos fuzz ha machines tracing requirements clean
+.PHONY: run test lint install dist pictures bench bench-quick budget clients chaos fuzz ha machines tracing requirements clean
 
 run: .venv/runtime  ## two demo merchants, keys, links into the console, and the whole service at http://127.0.0.1:8000
 	@$(BIN)/guichet demo
@@ -41,6 +41,12 @@ lint: .venv/dev  ## ruff, mypy --strict, import-linter
 
 bench: .venv/bench  ## measures, side by side, into bench/results.md
 	@$(BIN)/python -m bench
+
+bench-quick: .venv/dev  ## every measure with fifty requests that must be answered right; writes nothing
+	@$(BIN)/python -m bench --requests 50
+
+budget: .venv/dev  ## what Guichet weighs, against the lines of bench/budget.md; needs valgrind
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m bench.budget
 
 clients: .venv/clients clients/node_modules  ## clients generated from the OpenAPI document, compiled and run (clients/README.md)
 	@$(BIN)/python -m clients $(CLIENTS)

@@ -2,6 +2,7 @@
 
 python -m bench                         every measure, side by side, into bench/results.md (`make bench`)
 python -m bench --seconds 4 --rounds 1   the same in less time
+python -m bench --requests 50            every measure with fifty requests that must be answered right; writes nothing
 python -m bench flat [--most 10000000]  what each read and write costs as the payments grow
 python -m bench seed N --database URL   only loads N payments; prints the merchant's key
 python -m bench exports N --database URL  loads N payments (more than 10 000), then exports them
@@ -32,7 +33,7 @@ def main() -> None:
         asyncio.run(work)
     else:
         effort = report.Effort(arguments.seconds, arguments.rounds, arguments.lives, arguments.queued, arguments.many)
-        asyncio.run(report.everything(effort))
+        asyncio.run(report.quick(arguments.requests) if arguments.requests else report.everything(effort))
 
 
 async def _seed(count: int, url: str) -> None:
@@ -58,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--lives", type=int, default=usual.lives, help="payments settled and told as fast as possible")
     parser.add_argument("--queued", type=int, default=usual.queued, help="webhooks queued")
     parser.add_argument("--many", type=int, default=usual.many, help="payments before the memory is read again")
+    parser.add_argument("--requests", type=int, help="of each measure, without the peers in FastAPI and Node")
     parts = parser.add_subparsers(dest="what")
     seeding = parts.add_parser("seed")
     seeding.add_argument("count", type=int)

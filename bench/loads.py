@@ -24,6 +24,10 @@ class LoadStats:
     answers: int
 
 
+#: `python -m bench --requests N`: every load of this process ends after so many requests.
+most_requests: int | None = None
+
+
 class Wrong(Exception):
     """A server did not answer as it should, so its run has no statistics."""
 
@@ -40,6 +44,7 @@ def request(method: str, path: str, key: str, body: object = None, headers: Mapp
 
 async def outcome(load: Load, expected: str | None = "2") -> Outcome:
     """Raises Wrong when an answer's status does not begin with `expected`, or one never came."""
+    load = _shortened(load)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "bench.generator", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
@@ -52,10 +57,22 @@ async def outcome(load: Load, expected: str | None = "2") -> Outcome:
         raise Wrong("no answer began and ended within the measured seconds: measure longer, or with fewer connections")
     if wrong or found.missing > 0:
         raise Wrong(f"unexpected answers: {wrong}, {found.missing} missing of {len(found.latencies)}")
+    if load.rate is None and load.most is not None and len(found.latencies) != load.most:
+        raise Wrong(f"{len(found.latencies)} of {load.most} requests were answered")
     return found
 
 
-async def get(port: int, content: bytes) -> bytes:
+def _shortened(load: Load) -> Load:
+    if most_requests is None:
+        return load
+    if load.rate is None:
+        most = min(load.most or most_requests, most_requests)
+        return msgspec.structs.replace(load, most=most, seconds=600, warm_up=0)
+    rate = max(load.rate, most_requests)  # Within a second.
+    return msgspec.structs.replace(load, rate=rate, seconds=most_requests / rate, warm_up=0)
+
+
+async def get(port: int, content: bytes, *, decompress: bool = True) -> bytes:
     """The body of one answer, which must be a 200."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(content.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
@@ -63,7 +80,7 @@ async def get(port: int, content: bytes) -> bytes:
     writer.close()
     if b" 200 " not in head.partition(b"\r\n")[0]:
         raise Wrong(head.decode())
-    return gzip.decompress(body) if b"content-encoding: gzip" in head.lower() else body
+    return gzip.decompress(body) if decompress and b"content-encoding: gzip" in head.lower() else body
 
 
 async def run(load: Load, expected: str | None = "2") -> LoadStats:

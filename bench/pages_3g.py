@@ -139,7 +139,7 @@ async def shop_with_pages() -> AsyncIterator[tuple[CheckoutFixture, dict[str, st
             "GUICHET_SECRET_KEYS": Fernet.generate_key().decode(),
         }
         chosen = replace(settings.load(environ), home=Path(home))
-        await bootstrap.ensure_schema(chosen)
+        await bootstrap.ensure_schema(chosen, create=True)
         async with open_checkout(chosen) as checkout:
             link = await checkout.link(5000, "Commande 42 : trois pagnes wax")
             waiting = await checkout.waiting(link)

@@ -1,16 +1,18 @@
 """Runs every measure of the table and writes `bench/results.md`."""
 
+import asyncio
 import os
 import platform
 import sqlite3
 import subprocess
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from bench import flat, seed, servers
+from bench import flat, loads, seed, servers
 from bench.loads import LoadStats
 from bench.measures import exports, hooks, life, pages, posting, reads
 from guichet import __version__
@@ -34,6 +36,14 @@ class Effort:
     lives: int = 10_000
     queued: int = 10_000
     many: int = 100_000
+    #: Payments there are before reads, and before exports.
+    seeded: int = 10_000
+    exported: int = 2 * MOST_DIRECT_ROWS
+    #: Payments that are settled by being read.
+    settling: int = 4000
+    starts: int = 3
+    #: With the peers that need Node or FastAPI.
+    foreign_peers: bool = True
 
 
 @dataclass
@@ -49,18 +59,49 @@ class Rows:
         print(self.lines[-1], flush=True)
 
 
+Part = Callable[[Rows, Effort, Path, str], Awaitable[None]]
+
+
+async def quick(requests: int) -> None:
+    """Every measure, with so many requests each and two at a time: its figures mean nothing, but that it runs and that
+    all its requests are answered right."""
+    loads.most_requests = requests
+    effort = Effort(
+        seconds=1,
+        rounds=1,
+        lives=requests,
+        queued=requests,
+        many=requests,
+        seeded=1000,
+        exported=MOST_DIRECT_ROWS + 1,
+        settling=requests // 2,
+        starts=1,
+        foreign_peers=False,
+    )
+    rows, at_once = Rows(), asyncio.Semaphore(3)
+
+    async def run(part: Part) -> None:
+        async with at_once:
+            await part(rows, effort, home, server)
+
+    with servers.folder() as home, servers.postgres() as server:
+        async with asyncio.TaskGroup() as parts:
+            for part in PARTS:
+                parts.create_task(run(part))
+
+
 async def everything(effort: Effort) -> None:
     rows = Rows()
     limit = await posting.generator_limit()
     with servers.folder() as home, servers.postgres() as server:
-        for part in (_posting, _lives, _webhooks, _reads, _exports, _process):
+        for part in PARTS:
             await part(rows, effort, home, server)
             RESULTS.write_text(_page(rows, effort, limit))  # What was measured stays, whatever happens next.
     print(f"written to {RESULTS}")
 
 
 async def _posting(rows: Rows, effort: Effort, home: Path, server: str) -> None:
-    async with posting.sqlite_contenders(home) as contenders:
+    async with posting.sqlite_contenders(home, foreign=effort.foreign_peers) as contenders:
         found = await posting.interleaved(contenders, effort.seconds, effort.rounds)
     label = "`POST /payments`, embedded SQLite, durable, 32 connections"
     _compare(rows, label, found, {"usual": ("FastAPI + SQLAlchemy async + aiosqlite", 6.0)})
@@ -75,7 +116,7 @@ async def _posting(rows: Rows, effort: Effort, home: Path, server: str) -> None:
         {"bare": ("the bare handler", 0.7)},
         posting.AS_USERS_RUN_IT,
     )
-    async with posting.postgres_contenders(home, server) as contenders:
+    async with posting.postgres_contenders(home, server, foreign=effort.foreign_peers) as contenders:
         found = await posting.interleaved(contenders, effort.seconds, effort.rounds)
     label = "`POST /payments`, PostgreSQL, 32 connections"
     _compare(rows, label, found, {"usual": ("FastAPI + SQLAlchemy async + asyncpg", 2.5)})
@@ -129,31 +170,35 @@ async def _webhooks(rows: Rows, effort: Effort, home: Path, server: str) -> None
 
 
 async def _reads(rows: Rows, effort: Effort, home: Path, server: str) -> None:
-    count = 10_000
+    count = effort.seeded
     settings = servers.settings_for(home / "reads")
     merchant = await seed.seed(settings, count)
-    found = await reads.measure(settings, merchant, effort.seconds)
+    found = await reads.measure(settings, merchant, effort.seconds, effort.settling)
     for read in [*found, *await pages.measure(settings, merchant, count, effort.seconds)]:
         speed = (
             f"{read.per_second:,.0f}/s" if read.rows is None else f"{read.per_second * read.rows:,.0f} rows a second"
         )
         measured = f"{speed}; at half of it p50 {read.half.p50:.1f} ms, p99 {read.half.p99:.1f} ms"
-        rows.add(f"{read.name} (SQLite, 10 000 payments)", "per second and p99", measured)
+        rows.add(f"{read.name} (SQLite, {count:,} payments)", "per second and p99", measured)
 
 
 async def _exports(rows: Rows, effort: Effort, home: Path, server: str) -> None:
     settings = servers.settings_for(home / "exports")
-    merchant = await seed.seed(settings, 2 * MOST_DIRECT_ROWS)
+    merchant = await seed.seed(settings, effort.exported)
     for each in await exports.measure(settings, merchant.id):
         measured = f"{each.per_second:,.0f} rows a second; {each.late:.1f} ms, at most {each.longest:.1f} ms"
         rows.add(f"export of {each.rows:,} payments, {each.name}", "rows a second; how long others wait, p99", measured)
 
 
 async def _process(rows: Rows, effort: Effort, home: Path, server: str) -> None:
-    seconds = await reads.starts(home / "start", 3)
+    seconds = await reads.starts(home / "start", effort.starts)
     rows.add("start to first 201", "seconds", f"{seconds:.2f} s")
     idle, loaded = await reads.memory(home / "memory", effort.many)
     rows.add("memory of a server", f"idle; after {effort.many:,} payments", f"{idle:.0f} MB; {loaded:.0f} MB")
+
+
+#: In the order of the table.
+PARTS: Final[tuple[Part, ...]] = (_posting, _lives, _webhooks, _reads, _exports, _process)
 
 
 async def _both(home: Path, server: str, name: str) -> list[tuple[str, Settings]]:

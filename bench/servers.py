@@ -2,13 +2,14 @@
 
 import asyncio
 import os
+import random
 import socket
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +27,9 @@ from guichet.settings import Settings
 
 HOST: Final = "127.0.0.1"
 #: A server is expected to listen within so many seconds.
-PATIENCE: Final = 60
+PATIENCE: Final = 300
+#: Alembic has one context for a process.
+_migrating: Final = asyncio.Lock()
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,11 @@ class Merchant:
 
 
 def free_port() -> int:
-    with socket.create_server((HOST, 0)) as probe:
-        return int(probe.getsockname()[1])
+    """Below those that the system gives to connections: a server under Callgrind listens a minute later."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with suppress(OSError), socket.create_server((HOST, port)):
+            return port
 
 
 @contextmanager
@@ -102,7 +108,8 @@ def settings_for(home: Path, database: str | None = None) -> Settings:
 
 async def prepare(settings: Settings, merchants: int = 1, webhook: str | None = None) -> list[Merchant]:
     """The schema and some merchants, each with a test key; `webhook` becomes everybody's endpoint."""
-    await migrate.upgrade(settings)
+    async with _migrating:
+        await migrate.upgrade(settings)
     made = []
     async with service(settings) as opened:
         for number in range(merchants):
@@ -121,23 +128,28 @@ async def set_endpoint(ctx: Any, merchant_id: MerchantId, url: str) -> None:
         await merchants.configure_endpoint(tx, merchant_id, "test", url, None, ctx.clock.now())
 
 
+def variables(settings: Settings) -> dict[str, str]:
+    """For a process of its own, which logs errors only and refuses no rate."""
+    return {
+        "GUICHET_HOME": str(settings.home),
+        "GUICHET_DATABASE_URL": settings.database_url,
+        "GUICHET_SECRET_KEYS": ",".join(settings.secret_keys),
+        "GUICHET_RATE_LIMIT": "0",
+        "GUICHET_PAGE_RATE_LIMIT": "0",
+        "GUICHET_LOG_LEVEL": "error",
+    }
+
+
 @asynccontextmanager
 async def guichet(
     settings: Settings, key: str, *, worker: bool, processes: int = 1, log_level: str = "error"
 ) -> AsyncIterator[Target]:
     """`guichet serve`. By default it logs errors only, since the peers log nothing."""
     port = free_port()
-    environment = {
-        "GUICHET_HOME": str(settings.home),
-        "GUICHET_DATABASE_URL": settings.database_url,
-        "GUICHET_SECRET_KEYS": ",".join(settings.secret_keys),
-        "GUICHET_RATE_LIMIT": "0",
-        "GUICHET_PAGE_RATE_LIMIT": "0",
-        "GUICHET_LOG_LEVEL": log_level,
-    }
+    environment = {**variables(settings), "GUICHET_LOG_LEVEL": log_level}
     arguments = ["-m", "guichet", "serve", "--port", str(port), *([] if worker else ["--no-worker"])]
     arguments += ["--workers", str(processes)] if processes > 1 else []
-    async with python(arguments, port, environment) as process:
+    async with python(arguments, port, environment, settings.home / "serve.log") as process:
         if processes > 1:
             await asyncio.sleep(2)  # The port listens before they do.
         yield Target(port, key, process)
@@ -145,21 +157,23 @@ async def guichet(
 
 @asynccontextmanager
 async def python(
-    arguments: Sequence[str], port: int, environment: Mapping[str, str] | None = None
+    arguments: Sequence[str], port: int, environment: Mapping[str, str] | None = None, log: Path | None = None
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    async with program([sys.executable, *arguments], port, environment) as process:
+    async with program([sys.executable, *arguments], port, environment, log) as process:
         yield process
 
 
 @asynccontextmanager
 async def program(
-    command: Sequence[str], port: int, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+    command: Sequence[str], port: int, environment: Mapping[str, str] | None = None, log: Path | None = None
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A server process, once it listens on `port`; stopped at the end. No GUICHET_* name reaches it from outside."""
+    """A server process, once it listens on `port`; stopped at the end. No GUICHET_* name reaches it from outside.
+    `log`: where what it says on stderr is added."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GUICHET_")}
-    process = await asyncio.create_subprocess_exec(
-        *command, env={**inherited, **(environment or {})}, cwd=cwd, stdout=asyncio.subprocess.DEVNULL
-    )
+    with nullcontext() if log is None else log.open("ab") as errors:
+        process = await asyncio.create_subprocess_exec(
+            *command, env={**inherited, **(environment or {})}, stdout=asyncio.subprocess.DEVNULL, stderr=errors
+        )
     try:
         await listening(process, port)
         yield process

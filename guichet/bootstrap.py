@@ -10,22 +10,27 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from guichet import __version__, tracing
+from guichet.availability.states import AvailabilityReader
 from guichet.back_office.merchants import create_merchant as create_merchant  # noqa: PLC0414 - for commands and tests
 from guichet.clock import Clock, SystemClock
 from guichet.context import AppContext
+from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.db.errors import DatabaseMissing, SchemaOutdated
 from guichet.db.schema import check_schema
 from guichet.db.sqlite import SqliteDatabase
+from guichet.db.write_probe import WriteProbe
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.provider_merchants import ProviderMerchants
+from guichet.merchants.request_log import RequestLog
 from guichet.merchants.vault import Vault
 from guichet.payments.settlement import settle_payments
 from guichet.payments.slow_initiation import finish_slow_initiations
@@ -52,6 +57,8 @@ if TYPE_CHECKING:
 USER_AGENT: Final = f"Guichet/{__version__}"
 #: Seconds for one statement of what watches the service.
 _MONITORING_TIMEOUT: Final = 8.0
+#: On SQLite each holds the event loop for about fifty microseconds.
+_SETTLEMENTS_PER_TRANSACTION: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +169,18 @@ async def service(
             clock=clock,
             vault=Vault(settings.secret_keys),
             http_client=http_client,
-            settle_payments=settle_payments,
-            settle_refunds=settle_refunds,
             registry=Registry(clock, accounts, routes or {}) if accounts else providers.registry(clock, http_client),
             providers=providers,
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             provider_merchants=ProviderMerchants(db, clock),
+            availability=AvailabilityReader(db, clock),
+            settlements=Batching(partial(settle_payments, db), _SETTLEMENTS_PER_TRANSACTION),
+            refund_settlements=Batching(partial(settle_refunds, db), _SETTLEMENTS_PER_TRANSACTION),
+            request_log=RequestLog(clock),
             monitoring_db=monitoring_db,
+            write_probe=WriteProbe(
+                db, clock, settings.sqlite_path.parent if settings.embedded else None, monitoring_db
+            ),
             shared_counters=await stack.enter_async_context(shared_counters(settings.redis_url)),
         )
         stack.push_async_callback(_end_tasks, ctx)

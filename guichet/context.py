@@ -1,17 +1,16 @@
 """What the features of the service need, built once by `bootstrap.py`."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from redis.asyncio import Redis
 
 from guichet.availability.attempts import AttemptCounts
 from guichet.availability.states import AvailabilityReader
 from guichet.clock import Clock
-from guichet.db.batching import Batching, Result
+from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.db.write_probe import WriteProbe
 from guichet.domain.ids import PaymentId
@@ -23,12 +22,9 @@ from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.provider_merchants import ProviderMerchants
 from guichet.merchants.request_log import RequestLog
 from guichet.merchants.vault import Vault
-from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig
+from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
-
-#: Settlements that share one transaction; on SQLite each holds the event loop for about fifty microseconds.
-SETTLEMENTS_PER_TRANSACTION: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,8 @@ class NotFoundAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AppContext:
-    """One process has one, built by `bootstrap.service`."""
+    """What one process has once; `bootstrap.service` builds it. What needs one or two of these takes them, and not
+    this."""
 
     settings: Settings
     db: Database
@@ -64,18 +61,22 @@ class AppContext:
     vault: Vault
     http_client: HttpClient
     registry: Registry
+    #: What the accounts of `registry` were made of.
+    providers: ProvidersConfig
     catalogues: Catalogues
     provider_merchants: ProviderMerchants
+    availability: AvailabilityReader
+    #: Write settlements that arrive together in one transaction (`payments/settlement.py`, `refunds/settlement.py`).
+    settlements: Batching[Settlement, Payment]
+    refund_settlements: Batching[Settlement, Refund]
+    #: Requests of merchants' keys that this process has not written yet.
+    request_log: RequestLog
     #: PostgreSQL by a few connections of their own, for what watches the service: they are free when all others wait
     #: for a standby. None for the embedded database.
     monitoring_db: Database | None
-    #: Write settlements that arrive together in one transaction (`payments/settlement.py`, `refunds/settlement.py`).
-    settle_payments: Callable[[Database, Sequence[Settlement]], Awaitable[Sequence[Result[Payment]]]]
-    settle_refunds: Callable[[Database, Sequence[Settlement]], Awaitable[Sequence[Result[Refund]]]]
-    #: What the accounts of `registry` were made of.
-    providers: ProvidersConfig = NO_PROVIDERS
+    write_probe: WriteProbe
     #: Rate limits across processes; None when each counts for itself.
-    shared_counters: Redis | None = None
+    shared_counters: Redis | None
     wakeups: WakeUps = field(default_factory=WakeUps)
     #: How often callbacks that name nothing of ours are written and logged, by account: anybody can send them (D101).
     unmatched_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=20, per_second=0.5))
@@ -83,29 +84,13 @@ class AppContext:
     repeated_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=60, per_second=1))
     #: Initiations that this process counted and the worker has not written yet.
     attempts: AttemptCounts = field(default_factory=AttemptCounts)
-    #: Requests of merchants' keys that this process has not written yet.
-    request_log: RequestLog = field(init=False)
-    availability: AvailabilityReader = field(init=False)
-    settlements: Batching[Settlement, Payment] = field(init=False)
-    refund_settlements: Batching[Settlement, Refund] = field(init=False)
-    write_probe: WriteProbe = field(init=False)
     #: Questions to providers that are running, which others may join (`payments/polling.py`).
-    questions: dict[PaymentId, asyncio.Task[Payment | None]] = field(init=False, default_factory=dict)
+    questions: dict[PaymentId, asyncio.Task[Payment | None]] = field(default_factory=dict)
     #: Polls that a reader waits for, or waited for long enough (`payments/awaited_polls.py`).
-    awaited_polls: set[asyncio.Task[Any]] = field(init=False, default_factory=set)
+    awaited_polls: set[asyncio.Task[Any]] = field(default_factory=set)
     #: Initiations whose request was answered before they ended (`payments/slow_initiation.py`).
-    slow_initiations: set[asyncio.Task[Payment]] = field(init=False, default_factory=set)
+    slow_initiations: set[asyncio.Task[Payment]] = field(default_factory=set)
     #: Audits of the ledger that were started in the back office (`console/admin/operations/ledger_page.py`).
-    ledger_audits: set[asyncio.Task[None]] = field(init=False, default_factory=set)
+    ledger_audits: set[asyncio.Task[None]] = field(default_factory=set)
     #: The last "not found" about payments and refunds that this process got (`payments/never_arrived.py`).
-    not_found_answers: dict[tuple[SubjectType, int], NotFoundAnswer] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        batching = Batching(partial(self.settle_payments, self.db), SETTLEMENTS_PER_TRANSACTION)
-        object.__setattr__(self, "settlements", batching)
-        refund_batching = Batching(partial(self.settle_refunds, self.db), SETTLEMENTS_PER_TRANSACTION)
-        object.__setattr__(self, "refund_settlements", refund_batching)
-        object.__setattr__(self, "request_log", RequestLog(self.clock))
-        object.__setattr__(self, "availability", AvailabilityReader(self.db, self.clock))
-        disk = self.settings.sqlite_path.parent if self.settings.embedded else None
-        object.__setattr__(self, "write_probe", WriteProbe(self.db, self.clock, disk, self.monitoring_db))
+    not_found_answers: dict[tuple[SubjectType, int], NotFoundAnswer] = field(default_factory=dict)

@@ -91,7 +91,11 @@ async def fill_month(ctx: AppContext, merchant: Merchant) -> None:
         return
     now, caller = ctx.clock.now(), Caller(merchant, _ENV)
     opening = _at(ctx, merchant.created_at)
-    link = (await create_link(opening, caller, wanted_link(opening, caller, msgspec.json.encode(_LINK)))).link
+    link = (
+        await create_link(
+            opening.db, caller, wanted_link(opening.clock, opening.settings, caller, msgspec.json.encode(_LINK))
+        )
+    ).link
     days = list(days_of_sales(now, ctx.settings.time_zone))
     unheard = {sale.external_id for sale in [sale for sales in days for sale in sales][_OUTAGE]}
     for sales in days:

@@ -54,7 +54,7 @@ def against(target: Target, *contents: bytes) -> Runner:
 
 
 @asynccontextmanager
-async def sqlite_contenders(home: Path) -> AsyncIterator[dict[str, Runner]]:
+async def sqlite_contenders(home: Path, *, foreign: bool = True) -> AsyncIterator[dict[str, Runner]]:
     async with AsyncExitStack() as stack:
         contenders: dict[str, Runner] = {}
         for name, processes in (("guichet", 1), ("guichet, two processes", 2)):
@@ -64,11 +64,11 @@ async def sqlite_contenders(home: Path) -> AsyncIterator[dict[str, Runner]]:
             target = await stack.enter_async_context(serving)
             contenders[name] = against(target, create(merchant.key))
         contenders[AS_USERS_RUN_IT] = await _as_users_run_it(stack, home / "users")
-        for name, program in (("usual", "usual"), ("bare", "bare")):
+        for name in _peers(foreign=foreign):
             url = f"sqlite:///{home / name}.db"
             _peer_schema_sqlite(url)
-            contenders[name] = await _peer(stack, program, url, merchant.key)
-        if mock := await _mock(stack):
+            contenders[name] = await _peer(stack, name, url, merchant.key)
+        if foreign and (mock := await _mock(stack)):
             contenders["mock"] = mock
         yield contenders
 
@@ -83,14 +83,14 @@ async def _as_users_run_it(stack: AsyncExitStack, home: Path) -> Runner:
 
 
 @asynccontextmanager
-async def postgres_contenders(home: Path, server: str) -> AsyncIterator[dict[str, Runner]]:
+async def postgres_contenders(home: Path, server: str, *, foreign: bool = True) -> AsyncIterator[dict[str, Runner]]:
     async with AsyncExitStack() as stack:
         contenders: dict[str, Runner] = {}
         settings = servers.settings_for(home / "pg", await servers.new_database(server, "posting_guichet"))
         merchant = (await servers.prepare(settings))[0]
         target = await stack.enter_async_context(servers.guichet(settings, merchant.key, worker=False))
         contenders["guichet"] = against(target, create(merchant.key))
-        for name in ("usual", "bare"):
+        for name in _peers(foreign=foreign):
             url = await servers.new_database(server, f"posting_{name}")
             await _peer_schema_postgres(url)
             contenders[name] = await _peer(stack, name, url, merchant.key)
@@ -98,6 +98,10 @@ async def postgres_contenders(home: Path, server: str) -> AsyncIterator[dict[str
             if pgbench := pgbench_runner(servers.named(server, database), home):
                 contenders[name] = pgbench
         yield contenders
+
+
+def _peers(*, foreign: bool) -> tuple[str, ...]:
+    return ("usual", "bare") if foreign else ("bare",)
 
 
 async def interleaved(contenders: dict[str, Runner], seconds: float, rounds: int) -> dict[str, LoadStats]:

@@ -33,7 +33,7 @@ class Read:
     rows: int | None = None
 
 
-async def measure(settings: Settings, merchant: Merchant, seconds: float, asked: int = 4000) -> list[Read]:
+async def measure(settings: Settings, merchant: Merchant, seconds: float, asked: int) -> list[Read]:
     """Reads of the API, each of a whole server with nothing left to roll up; before them, reads that settle. `asked`:
     how many pending payments are read once, on a server without a worker, which would settle them first.
     """

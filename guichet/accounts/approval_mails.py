@@ -4,23 +4,25 @@ from collections.abc import Iterable
 from typing import Literal
 
 from guichet.clock import Instant
-from guichet.context import AppContext
 from guichet.db.engine import Transaction
 from guichet.domain.accounts import User
 from guichet.domain.approvals import ApprovalRequest
 from guichet.mail.outbox import Outbox
+from guichet.merchants.vault import Vault
+from guichet.settings import Settings
 
 
 async def tell_approvers(
-    ctx: AppContext, tx: Transaction, request: ApprovalRequest, approvers: Iterable[User], now: Instant
+    vault: Vault, settings: Settings, tx: Transaction, request: ApprovalRequest, approvers: Iterable[User], now: Instant
 ) -> None:
     """What is asked for stands in the back office: mails name no evidence, which can name customers."""
     for each in approvers:
-        await _add(ctx, tx, each, "approval_requested", request, request.requested_by, now)
+        await _add(vault, settings, tx, each, "approval_requested", request, request.requested_by, now)
 
 
 async def tell_asker(
-    ctx: AppContext,
+    vault: Vault,
+    settings: Settings,
     tx: Transaction,
     request: ApprovalRequest,
     asker: User,
@@ -30,17 +32,22 @@ async def tell_asker(
 ) -> None:
     """Nothing to a person who takes their own request back."""
     if asker.id != by.id and asker.status == "active":
-        await _add(ctx, tx, asker, result, request, by.email, now)
+        await _add(vault, settings, tx, asker, result, request, by.email, now)
 
 
-async def tell_expired(ctx: AppContext, tx: Transaction, request: ApprovalRequest, asker: User, now: Instant) -> None:
+async def tell_expired(
+    vault: Vault, settings: Settings, tx: Transaction, request: ApprovalRequest, asker: User, now: Instant
+) -> None:
     """In the transaction that ends the request, so that it is told once."""
     if asker.status == "active":
-        await _add(ctx, tx, asker, "approval_expired", request, request.requested_by, now, of=request.expires_at)
+        await _add(
+            vault, settings, tx, asker, "approval_expired", request, request.requested_by, now, of=request.expires_at
+        )
 
 
 async def _add(
-    ctx: AppContext,
+    vault: Vault,
+    settings: Settings,
     tx: Transaction,
     to: User,
     kind: Literal["approval_requested", "approval_approved", "approval_refused", "approval_expired"],
@@ -56,6 +63,6 @@ async def _add(
         "act": request.act,
         "subject": request.subject,
         "date": str(now if of is None else of),
-        "link": f"{ctx.settings.public_url}/admin/approvals/{request.id}",
+        "link": f"{settings.public_url}/admin/approvals/{request.id}",
     }
-    await Outbox(ctx.vault).add(tx, to, kind, values, now)
+    await Outbox(vault).add(tx, to, kind, values, now)

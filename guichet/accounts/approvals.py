@@ -17,7 +17,7 @@ from guichet.audit_log import entries as audit_log
 from guichet.back_office import money_acts
 from guichet.clock import DAY, Instant, later
 from guichet.context import AppContext
-from guichet.db.engine import Reader, Transaction
+from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.errors import StorageError
 from guichet.domain.accounts import User
 from guichet.domain.approvals import RIGHTS, ApprovalRequest, WantedAct
@@ -26,6 +26,8 @@ from guichet.domain.ids import ApprovalId
 from guichet.domain.refusals import Refusal
 from guichet.domain.roles import StaffRight, may_as_staff
 from guichet.logs import log
+from guichet.merchants.vault import Vault
+from guichet.settings import Settings
 
 #: For how long somebody must have had their role in the staff before they approve.
 _IN_STAFF: Final = DAY
@@ -42,14 +44,14 @@ async def ask(ctx: AppContext, wanted: WantedAct, asker: User, os_user: str) -> 
     merchant_id = await money_acts.check(ctx, wanted)
     now, actor = ctx.clock.now(), Actor(asker.email, os_user)
     async with ctx.db.transaction() as tx:
-        await _expire(ctx, tx, now)  # One of them may hold the place of this request.
+        await _expire(ctx.vault, ctx.settings, tx, now)  # One of them may hold the place of this request.
         others = await _others(tx, asker, right)
         request = await approval_requests.add(tx, wanted, merchant_id, asker.id, actor, now)
         facts: Facts = {"request": request.id, "act": wanted.act, **wanted.arguments}
         act = Act(actor, "approval.requested", "approval", wanted.subject, merchant_id, wanted.reason, after=facts)
         await audit_log.record(tx, act, now)
         able = [each for each in others if not (is_too_new(each, now) or is_same_person(request, each))]
-        await tell_approvers(ctx, tx, request, able, now)
+        await tell_approvers(ctx.vault, ctx.settings, tx, request, able, now)
     return request
 
 
@@ -57,7 +59,7 @@ async def approve(ctx: AppContext, request_id: ApprovalId, approver: StaffMember
     """Does what was asked for, in the transaction of the approval. Raises ActRefused (also when the act is not possible
     any more, and then the request still waits), Forbidden and SecondFactorNeeded."""
     now = ctx.clock.now()
-    request = await _waiting(ctx, request_id, now)
+    request = await _waiting(ctx.db, request_id, now)
     right = RIGHTS[request.act]
     approver.require(right, now)
     if is_same_person(request, approver.user):
@@ -74,7 +76,7 @@ async def approve(ctx: AppContext, request_id: ApprovalId, approver: StaffMember
         raise ActRefused(Refusal.ENDED_ALIKE(subject=request.subject))
     try:
         async with ctx.db.transaction() as tx:
-            await tell_asker(ctx, tx, request, asker, "approval_approved", approver.user, now)
+            await tell_asker(ctx.vault, ctx.settings, tx, request, asker, "approval_approved", approver.user, now)
     except StorageError as error:  # It is done all the same, and nobody must do it again.
         log.error("approval.mail_lost", request=request.id, error=repr(error))
 
@@ -82,7 +84,7 @@ async def approve(ctx: AppContext, request_id: ApprovalId, approver: StaffMember
 async def refuse(ctx: AppContext, request_id: ApprovalId, by: StaffMember, reason: str) -> None:
     """Also for the person who asked, who then takes it back."""
     now = ctx.clock.now()
-    request = await _waiting(ctx, request_id, now)
+    request = await _waiting(ctx.db, request_id, now)
     by.require(RIGHTS[request.act], now)
     async with ctx.db.transaction() as tx:
         await approval_requests.decide(tx, request.id, "refused", by.actor, reason, now)
@@ -90,19 +92,19 @@ async def refuse(ctx: AppContext, request_id: ApprovalId, by: StaffMember, reaso
         act = Act(by.actor, "approval.refused", "approval", request.subject, request.merchant_id, reason, after=facts)
         await audit_log.record(tx, act, now)
         if (asker := await users.get(tx, request.user_id)) is not None:
-            await tell_asker(ctx, tx, request, asker, "approval_refused", by.user, now)
+            await tell_asker(ctx.vault, ctx.settings, tx, request, asker, "approval_refused", by.user, now)
 
 
 async def expire_overdue(ctx: AppContext) -> None:
     """Ends the requests that nobody decided in time, and mails those who asked. One statement while there are none."""
     async with ctx.db.transaction() as tx:
-        await _expire(ctx, tx, ctx.clock.now())
+        await _expire(ctx.vault, ctx.settings, tx, ctx.clock.now())
 
 
-async def _expire(ctx: AppContext, tx: Transaction, now: Instant) -> None:
+async def _expire(vault: Vault, settings: Settings, tx: Transaction, now: Instant) -> None:
     for request in await approval_requests.expire(tx, now):
         if (asker := await users.get(tx, request.user_id)) is not None:
-            await tell_expired(ctx, tx, request, asker, now)
+            await tell_expired(vault, settings, tx, request, asker, now)
 
 
 def is_same_person(request: ApprovalRequest, user: User) -> bool:
@@ -121,8 +123,8 @@ def may_approve_from(user: User) -> Instant:
     return later(user.staff_since if user.staff_since is not None else user.updated_at, _IN_STAFF)
 
 
-async def _waiting(ctx: AppContext, request_id: ApprovalId, now: Instant) -> ApprovalRequest:
-    request = await approval_requests.get(ctx.db, request_id)
+async def _waiting(db: Database, request_id: ApprovalId, now: Instant) -> ApprovalRequest:
+    request = await approval_requests.get(db, request_id)
     if request is None:
         raise ActRefused(Refusal.NO_REQUEST(request=request_id))
     if (status := request.status_at(now)) != "pending":

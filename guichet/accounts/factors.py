@@ -11,11 +11,12 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from guichet.accounts import passkeys, users
 from guichet.accounts.errors import CodeRefused
-from guichet.clock import SECOND, Instant
+from guichet.clock import SECOND, Clock, Instant
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction, Writer, require
 from guichet.db.tables import recovery_codes
 from guichet.domain.accounts import User, UserId, secret_hash
+from guichet.merchants.vault import Vault
 
 #: Seconds of one code, and codes before and after the present one that are accepted: clocks of telephones differ.
 _PERIOD: Final = 30
@@ -81,12 +82,12 @@ async def prepare_new_telephone(ctx: AppContext, user: User) -> str:
     return seed
 
 
-async def change_telephone(ctx: AppContext, tx: Transaction, user: User, code: str) -> None:
+async def change_telephone(clock: Clock, vault: Vault, tx: Transaction, user: User, code: str) -> None:
     """From here on the new telephone counts. Raises CodeRefused."""
     if user.next_totp_secret is None:
         raise CodeRefused
-    now = ctx.clock.now()
-    step = _step_of(ctx.vault.decrypt(user.next_totp_secret), code, now)
+    now = clock.now()
+    step = _step_of(vault.decrypt(user.next_totp_secret), code, now)
     if step is None or not await users.replace_totp(tx, user.id, user.next_totp_secret, step, now):
         raise CodeRefused
 

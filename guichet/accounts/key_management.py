@@ -4,9 +4,8 @@ server sees a change within a second."""
 from typing import Final
 
 from guichet.audit_log import entries as audit_log
-from guichet.clock import Instant, iso
-from guichet.context import AppContext
-from guichet.db.engine import Reader, Transaction
+from guichet.clock import Clock, Instant, iso
+from guichet.db.engine import Database, Reader, Transaction
 from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.merchants import ApiKey, Environment
@@ -30,7 +29,8 @@ async def newest(db: Reader, merchant_id: MerchantId, env: Environment) -> int:
 
 
 async def create(
-    ctx: AppContext,
+    db: Database,
+    clock: Clock,
     merchant_id: MerchantId,
     env: Environment,
     expires_at: Instant | None,
@@ -39,9 +39,9 @@ async def create(
 ) -> tuple[ApiKey, str]:
     """One more key, and its text, which is stored nowhere; the others keep working. `after`: the newest key when the
     person asked, so that one form makes one key; None for a command. Raises ActRefused, NewerKey."""
-    now, key = ctx.clock.now(), new_key(env)
+    now, key = clock.now(), new_key(env)
     _refuse_past(expires_at, now)
-    async with ctx.db.transaction() as tx:
+    async with db.transaction() as tx:
         # Two forms at the same time wait for one another here.
         if await merchants.lock(tx, merchant_id) is None:
             raise ActRefused(Refusal.NO_MERCHANT(merchant=merchant_id))
@@ -56,12 +56,14 @@ async def create(
     return created, key
 
 
-async def expire(ctx: AppContext, key: ApiKey, expires_at: Instant, actor: Actor, reason: str = "") -> ApiKey:
+async def expire(
+    db: Database, clock: Clock, key: ApiKey, expires_at: Instant, actor: Actor, reason: str = ""
+) -> ApiKey:
     """Sets when a key stops working; setting the same end again changes nothing. Raises ActRefused for one that has
     stopped already."""
-    now = ctx.clock.now()
+    now = clock.now()
     _refuse_past(expires_at, now)
-    async with ctx.db.transaction() as tx:
+    async with db.transaction() as tx:
         changed = await api_keys.expire(tx, key.id, expires_at, now)
         if changed is None:
             stored = await api_keys.find(tx, key.merchant_id, key.env, key.id)
@@ -72,10 +74,10 @@ async def expire(ctx: AppContext, key: ApiKey, expires_at: Instant, actor: Actor
     return changed
 
 
-async def revoke(ctx: AppContext, key_id: ApiKeyId, actor: Actor, reason: str = "") -> ApiKey | None:
+async def revoke(db: Database, clock: Clock, key_id: ApiKeyId, actor: Actor, reason: str = "") -> ApiKey | None:
     """Revokes a key for ever; revoking it again changes nothing. None when there is none."""
-    now = ctx.clock.now()
-    async with ctx.db.transaction() as tx:
+    now = clock.now()
+    async with db.transaction() as tx:
         revoked = await api_keys.revoke(tx, key_id, now)
         if revoked is None:
             return await api_keys.by_id(tx, key_id)

@@ -26,7 +26,7 @@ async def remove_passkey(accounts: Accounts, user: User, passkey_id: int, actor:
 async def change_telephone(accounts: Accounts, user: User, code: str, actor: Actor, *, kept: int) -> None:
     """The new telephone counts instead of the old one; every session but `kept` ends. Raises CodeRefused."""
     async with accounts.ctx.db.transaction() as tx:
-        await factors.change_telephone(accounts.ctx, tx, user, code)
+        await factors.change_telephone(accounts.ctx.clock, accounts.ctx.vault, tx, user, code)
         await sessions.end_all(tx, user.id, kept=kept)
         await _record(tx, accounts, user, "user.telephone_changed", actor)
 

@@ -18,9 +18,9 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from guichet.accounts import users
 from guichet.accounts.errors import CodeRefused, TooManyPasskeys
-from guichet.clock import MINUTE, Instant, earlier
+from guichet.clock import MINUTE, Clock, Instant, earlier
 from guichet.context import AppContext
-from guichet.db.engine import Reader, Transaction, Writer, require
+from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.tables import passkey_challenges, passkeys
 from guichet.domain.accounts import Passkey, User, UserId, new_secret, normal_name, secret_hash
 
@@ -85,7 +85,7 @@ async def creation_options(ctx: AppContext, user: User) -> str:
     messages, known = await load_messages(), await of_user(ctx.db, user.id)
     if len(known) >= MOST_PASSKEYS:
         raise TooManyPasskeys
-    options: str = messages.creation_options(_site(messages, ctx), user, await _ask(ctx, user.id), known)
+    options: str = messages.creation_options(_site(messages, ctx), user, await _ask(ctx.db, ctx.clock, user.id), known)
     return options
 
 
@@ -117,7 +117,7 @@ async def request_options(ctx: AppContext, user: User | None) -> str:
     """The JSON for `navigator.credentials.get`. `user`: who must answer; None: whoever has a key of this site."""
     messages = await load_messages()
     known = await of_user(ctx.db, user.id) if user is not None else []
-    challenge = await _ask(ctx, user.id if user is not None else None)
+    challenge = await _ask(ctx.db, ctx.clock, user.id if user is not None else None)
     options: str = messages.request_options(_site(messages, ctx), challenge, known)
     return options
 
@@ -147,9 +147,9 @@ async def remove_all(tx: Transaction, user_id: UserId) -> None:
     await tx.write(_REMOVE_ALL, user=user_id)
 
 
-async def _ask(ctx: AppContext, user_id: UserId | None) -> bytes:
+async def _ask(db: Database, clock: Clock, user_id: UserId | None) -> bytes:
     challenge = new_secret().encode()
-    await ctx.db.write(_ASK, hash=secret_hash(challenge.decode()), user_id=user_id, now=ctx.clock.now())
+    await db.write(_ASK, hash=secret_hash(challenge.decode()), user_id=user_id, now=clock.now())
     return challenge
 
 

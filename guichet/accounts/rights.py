@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from guichet.accounts import users
 from guichet.accounts.errors import Forbidden, SecondFactorNeeded
 from guichet.clock import Instant
-from guichet.context import AppContext
+from guichet.db.engine import Database
 from guichet.domain.accounts import Session, User
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import Environment, Merchant
@@ -78,10 +78,10 @@ def staff_member(session: Session, user: User) -> StaffMember:
     return StaffMember(user, session, user.staff_role)
 
 
-async def member(ctx: AppContext, session: Session, user: User, merchant_id: int, env: Environment) -> Member:
+async def member(db: Database, session: Session, user: User, merchant_id: int, env: Environment) -> Member:
     """The user as a member of this merchant's team. Raises Forbidden for a merchant of somebody else, whether it exists
     or not."""
-    for role, merchant in await users.merchants_of(ctx.db, user.id):
+    for role, merchant in await users.merchants_of(db, user.id):
         if merchant.id == merchant_id:
             return Member(user, session, merchant, role, env)
     raise Forbidden

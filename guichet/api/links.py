@@ -25,8 +25,8 @@ async def create_link(call: Call) -> Response:
     if not call.caller.livemode:
         raise InvalidRequest("Les liens de paiement n'existent qu'en production : utilisez une clé de production.")
     ctx = call.ctx
-    wanted = wanted_link(ctx, call.caller, await call.body())
-    link = (await create_link_once(ctx, call.caller, wanted)).link
+    wanted = wanted_link(ctx.clock, ctx.settings, call.caller, await call.body())
+    link = (await create_link_once(ctx.db, call.caller, wanted)).link
     return success_response(_link_object(call, link), 201, warnings=_born_expired(link, wanted.created_at))
 
 

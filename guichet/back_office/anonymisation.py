@@ -12,8 +12,7 @@ import msgspec
 from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 
 from guichet.audit_log import entries as audit_log
-from guichet.clock import Instant
-from guichet.context import AppContext
+from guichet.clock import Clock, Instant
 from guichet.db.engine import Database, Transaction
 from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import (
@@ -154,7 +153,7 @@ class Anonymised:
 
 
 async def anonymise_customer(
-    ctx: AppContext, merchant_id: MerchantId, customer: CustomerKeys, actor: Actor, reason: str
+    db: Database, clock: Clock, merchant_id: MerchantId, customer: CustomerKeys, actor: Actor, reason: str
 ) -> Anonymised:
     """Asked again, it changes what came since, and nothing else. Each transaction has its entry in the audit log.
 
@@ -163,11 +162,11 @@ async def anonymise_customer(
     """
     done = Anonymised()
     for env in ENVS:
-        found = await _payments_of(ctx.db, merchant_id, env, customer)
+        found = await _payments_of(db, merchant_id, env, customer)
         for at in range(0, len(found), _BATCH):
-            async with ctx.db.transaction() as tx:
-                await _anonymise(ctx, tx, merchant_id, found[at : at + _BATCH], actor, reason, done)
-    async with ctx.db.transaction() as tx:
+            async with db.transaction() as tx:
+                await _anonymise(clock, tx, merchant_id, found[at : at + _BATCH], actor, reason, done)
+    async with db.transaction() as tx:
         for text in customer.texts():
             pattern = f"%{text.translate(_LITERALLY)}%"
             told = await tx.execute_returning(_CLEAR_INCIDENTS, merchant=merchant_id, text=text, pattern=pattern)
@@ -175,7 +174,7 @@ async def anonymise_customer(
             done.unmatched_callbacks += len(await tx.execute_returning(_DELETE_UNMATCHED, pattern=pattern))
         if done.incidents or done.unmatched_callbacks:
             counts: Facts = {"incidents": done.incidents, "unmatched_callbacks": done.unmatched_callbacks}
-            await _record(ctx, tx, merchant_id, actor, reason, counts)
+            await _record(clock, tx, merchant_id, actor, reason, counts)
     return done
 
 
@@ -190,7 +189,7 @@ async def _payments_of(db: Database, merchant_id: MerchantId, env: Environment, 
 
 
 async def _anonymise(
-    ctx: AppContext,
+    clock: Clock,
     tx: Transaction,
     merchant_id: MerchantId,
     ids: list[int],
@@ -228,15 +227,17 @@ async def _anonymise(
     done.payments += len(ready)
     done.refunds += sum(payment_id in ready for payment_id, _, _, _ in refunded)
     done.deliveries += len(bodies)
-    await _record(ctx, tx, merchant_id, actor, reason, {"payments": sorted(ready.values()), "deliveries": len(bodies)})
+    await _record(
+        clock, tx, merchant_id, actor, reason, {"payments": sorted(ready.values()), "deliveries": len(bodies)}
+    )
 
 
 async def _record(
-    ctx: AppContext, tx: Transaction, merchant_id: MerchantId, actor: Actor, reason: str, facts: Facts
+    clock: Clock, tx: Transaction, merchant_id: MerchantId, actor: Actor, reason: str, facts: Facts
 ) -> None:
     """The log says which payments, never whose."""
     act = Act(actor, "customer.anonymised", "merchant", str(merchant_id), merchant_id, reason, after=facts)
-    await audit_log.record(tx, act, ctx.clock.now())
+    await audit_log.record(tx, act, clock.now())
 
 
 def without_customer(body: str) -> str:

@@ -10,9 +10,9 @@ from typing import Final, Literal
 
 from msgspec import structs
 
-from guichet.clock import later
+from guichet.clock import Clock, later
 from guichet.context import AppContext
-from guichet.db.engine import require
+from guichet.db.engine import Database, require
 from guichet.domain.audit_log import Act, Actor, ActRefused, FactName
 from guichet.domain.money import plain, round_to_currency
 from guichet.domain.payments import Payment, Refund
@@ -72,11 +72,11 @@ class Settled:
 async def settle_by_hand(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Settled:
     """Ends a pending live payment or refund as the person decided. Raises ActRefused."""
     check(subject)
-    leased = await _lease(ctx, subject)
+    leased = await _lease(ctx.db, ctx.clock, subject)
     try:
         return await _settle(ctx, leased, decision)
     finally:
-        await _end_lease(ctx, leased)
+        await _end_lease(ctx.db, leased)
 
 
 def check(subject: Payment | Refund) -> None:
@@ -107,24 +107,24 @@ async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision
     return Settled(settled, answer)
 
 
-async def _lease(ctx: AppContext, subject: Payment | Refund) -> Payment | Refund:
-    now = ctx.clock.now()
+async def _lease(db: Database, clock: Clock, subject: Payment | Refund) -> Payment | Refund:
+    now = clock.now()
     until = later(now, LEASE_DURATION)
     leased: Payment | Refund | None
     if isinstance(subject, Payment):
-        leased = await repository.lease(ctx.db, subject.id, now, until, asked_before=now)
+        leased = await repository.lease(db, subject.id, now, until, asked_before=now)
     else:
-        leased = await refund_repository.lease(ctx.db, subject.id, now, until, asked_before=now)
+        leased = await refund_repository.lease(db, subject.id, now, until, asked_before=now)
     if leased is None:
         raise ActRefused(Refusal.BEING_ASKED(reference=subject.reference))
     return leased
 
 
-async def _end_lease(ctx: AppContext, subject: Payment | Refund) -> None:
+async def _end_lease(db: Database, subject: Payment | Refund) -> None:
     if isinstance(subject, Payment):
-        await repository.end_lease(ctx.db, subject)
+        await repository.end_lease(db, subject)
     else:
-        await refund_repository.end_lease(ctx.db, subject.id)
+        await refund_repository.end_lease(db, subject.id)
 
 
 async def _ask(ctx: AppContext, subject: Payment | Refund) -> RefundStatusResult | None:

@@ -10,8 +10,9 @@ from typing import Final
 
 from guichet.audit_log import entries as audit_log
 from guichet.back_office.errors import DocumentRefused
+from guichet.clock import Clock
 from guichet.context import AppContext
-from guichet.db.engine import Transaction
+from guichet.db.engine import Database, Transaction
 from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.documents import MAX_DOCUMENT, MAX_DOCUMENTS, Document, DocumentId, document_name, document_type
 from guichet.domain.errors import ServerError
@@ -24,14 +25,14 @@ from guichet.merchants.notes import Note
 _CHUNK: Final = 256 * 1024
 
 
-async def add_note(ctx: AppContext, merchant_id: MerchantId, text: str, actor: Actor, after: int) -> Note:
+async def add_note(db: Database, clock: Clock, merchant_id: MerchantId, text: str, actor: Actor, after: int) -> Note:
     """The audit log says that there is a note, not what is in it: a note can name people.
 
     `after`: the newest note that the author had seen. A form that is sent twice is one note; the notes of colleagues
     come between without harm.
     """
-    now = ctx.clock.now()
-    async with ctx.db.transaction() as tx:
+    now = clock.now()
+    async with db.transaction() as tx:
         # Two forms at the same time wait for one another here.
         await merchants.lock(tx, merchant_id)
         same = await notes.same_since(tx, merchant_id, actor.name, text, after)
@@ -66,7 +67,7 @@ async def add_document(ctx: AppContext, merchant_id: MerchantId, name: str, cont
             name=document_name(name, kind), media_type=kind, size=len(content), sha256=digest,
             uploaded_by=actor.name, now=now,
         )  # fmt: skip
-        await _record(ctx, tx, "document.uploaded", added, actor)
+        await _record(ctx.clock, tx, "document.uploaded", added, actor)
     return added
 
 
@@ -87,18 +88,18 @@ async def read_document(
     if hashlib.sha256(content).hexdigest() != document.sha256:
         raise ServerError
     async with ctx.db.transaction() as tx:
-        await _record(ctx, tx, "document.read", document, actor)
+        await _record(ctx.clock, tx, "document.read", document, actor)
     return document, content
 
 
 async def remove_document(
-    ctx: AppContext, merchant_id: MerchantId, document_id: DocumentId, reason: str, actor: Actor
+    db: Database, clock: Clock, merchant_id: MerchantId, document_id: DocumentId, reason: str, actor: Actor
 ) -> Document | None:
     """Removes the document with its content; the audit log keeps what it was and why. None if there is none."""
-    async with ctx.db.transaction() as tx:
+    async with db.transaction() as tx:
         removed = await documents.remove(tx, merchant_id, document_id)
         if removed is not None:
-            await _record(ctx, tx, "document.removed", removed, actor, reason)
+            await _record(clock, tx, "document.removed", removed, actor, reason)
     return removed
 
 
@@ -109,9 +110,9 @@ def _encrypted(ctx: AppContext, content: bytes) -> tuple[str, list[str]]:
 
 
 async def _record(
-    ctx: AppContext, tx: Transaction, action: str, document: Document, actor: Actor, reason: str = ""
+    clock: Clock, tx: Transaction, action: str, document: Document, actor: Actor, reason: str = ""
 ) -> None:
     """Without the document's name: it can be a person's, and the log is kept for ever."""
     facts: Facts = {"media_type": document.media_type, "size": document.size, "sha256": document.sha256}
     act = Act(actor, action, "document", str(document.id), document.merchant_id, reason, after=facts)
-    await audit_log.record(tx, act, ctx.clock.now())
+    await audit_log.record(tx, act, clock.now())

@@ -4,7 +4,8 @@ from dataclasses import asdict
 from typing import Final
 
 from guichet.audit_log import entries as audit_log
-from guichet.context import AppContext
+from guichet.clock import Clock
+from guichet.db.engine import Database
 from guichet.domain.audit_log import Act, Actor, FactName
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant, MerchantLimits
@@ -33,13 +34,13 @@ def read_amount(typed: str) -> Hundredths | None:
 
 
 async def set_limits(
-    ctx: AppContext, merchant_id: MerchantId, limits: MerchantLimits, actor: Actor, reason: str = ""
+    db: Database, clock: Clock, merchant_id: MerchantId, limits: MerchantLimits, actor: Actor, reason: str = ""
 ) -> Merchant | None:
     """The merchant with these limits, None among them for the common ones; None if there is no such merchant.
 
     Servers follow within a second, and a merchant's own rate of requests with its next request.
     """
-    async with ctx.db.transaction() as tx:
+    async with db.transaction() as tx:
         before = await merchants.lock(tx, merchant_id)
         if before is None:
             return None
@@ -51,5 +52,5 @@ async def set_limits(
                 actor, "merchant.limits_changed", "merchant", str(merchant_id), merchant_id, reason,
                 before={name: old[name] for name in names}, after={name: new[name] for name in names},
             )  # fmt: skip
-            await audit_log.record(tx, act, ctx.clock.now())
+            await audit_log.record(tx, act, clock.now())
     return changed

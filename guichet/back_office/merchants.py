@@ -5,8 +5,9 @@ from typing import Final, Literal
 
 from guichet.audit_log import entries as audit_log
 from guichet.back_office.errors import NewerMerchant
+from guichet.clock import Clock
 from guichet.context import AppContext
-from guichet.db.engine import Reader, Transaction
+from guichet.db.engine import Database, Reader, Transaction
 from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantStatus, new_webhook_secret
@@ -59,36 +60,39 @@ async def newest(db: Reader, besides: MerchantId | None = None) -> int:
 
 
 async def set_status(
-    ctx: AppContext, merchant_id: MerchantId, status: MerchantStatus, actor: Actor, reason: str = ""
+    db: Database, clock: Clock, merchant_id: MerchantId, status: MerchantStatus, actor: Actor, reason: str = ""
 ) -> Merchant | None:
     """Live keys work only while it is `active`. None if there is no such merchant, as for all functions here."""
 
     async def change(tx: Transaction) -> Merchant | None:
         return await merchants.set_status(tx, merchant_id, status)
 
-    return await _change(ctx, merchant_id, change, "status", actor, reason)
+    return await _change(db, clock, merchant_id, change, "status", actor, reason)
 
 
-async def set_name(ctx: AppContext, merchant_id: MerchantId, name: str, actor: Actor) -> Merchant | None:
+async def set_name(db: Database, clock: Clock, merchant_id: MerchantId, name: str, actor: Actor) -> Merchant | None:
     """`name`: as `domain.merchants.merchant_name` gives it."""
 
     async def change(tx: Transaction) -> Merchant | None:
         return await merchants.set_name(tx, merchant_id, name)
 
-    return await _change(ctx, merchant_id, change, "name", actor)
+    return await _change(db, clock, merchant_id, change, "name", actor)
 
 
-async def set_time_zone(ctx: AppContext, merchant_id: MerchantId, zone: str | None, actor: Actor) -> Merchant | None:
+async def set_time_zone(
+    db: Database, clock: Clock, merchant_id: MerchantId, zone: str | None, actor: Actor
+) -> Merchant | None:
     """`zone`: the name of a time zone that exists; None for the installation's."""
 
     async def change(tx: Transaction) -> Merchant | None:
         return await merchants.set_time_zone(tx, merchant_id, zone)
 
-    return await _change(ctx, merchant_id, change, "time_zone", actor)
+    return await _change(db, clock, merchant_id, change, "time_zone", actor)
 
 
 async def _change(
-    ctx: AppContext,
+    db: Database,
+    clock: Clock,
     merchant_id: MerchantId,
     change: Callable[[Transaction], Awaitable[Merchant | None]],
     field: Literal["status", "name", "time_zone"],
@@ -96,7 +100,7 @@ async def _change(
     reason: str = "",
 ) -> Merchant | None:
     """The audit log gets the field before and after."""
-    async with ctx.db.transaction() as tx:
+    async with db.transaction() as tx:
         before = await merchants.lock(tx, merchant_id)
         changed = await change(tx) if before else None
         if before is None or changed is None:
@@ -105,5 +109,5 @@ async def _change(
             actor, f"merchant.{field}_changed", "merchant", str(merchant_id), merchant_id, reason,
             before={field: getattr(before, field)}, after={field: getattr(changed, field)},
         )  # fmt: skip
-        await audit_log.record(tx, act, ctx.clock.now())
+        await audit_log.record(tx, act, clock.now())
     return changed

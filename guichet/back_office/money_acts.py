@@ -7,6 +7,7 @@ from typing import Final, get_args
 from guichet.back_office import manual_settlement, wallet_status
 from guichet.back_office.manual_settlement import Decision
 from guichet.context import AppContext
+from guichet.db.engine import Database
 from guichet.db.references import parse_reference
 from guichet.disputes import disputes
 from guichet.disputes import repository as dispute_repository
@@ -31,19 +32,19 @@ async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
     """The merchant that the act is about. Raises ActRefused when it could not be done now; no provider is asked."""
     match wanted.act:
         case "payment.settle" | "refund.settle":
-            subject = await _subject(ctx, wanted)
+            subject = await _subject(ctx.db, wanted)
             manual_settlement.check(subject)
             return subject.merchant_id
         case "refund.confirm_payee":
-            refund = await _refund(ctx, wanted)
+            refund = await _refund(ctx.db, wanted)
             await payee_confirmation.check(ctx, refund, str(wanted.arguments.get("phone")))
             return refund.merchant_id
         case "late_money.resolve":
-            late, decision = await _late(ctx, wanted)
+            late, decision = await _late(ctx.db, wanted)
             late_decisions.check(late, decision)
             return late.merchant_id
         case "dispute.resolve":
-            return (await _dispute(ctx, wanted))[0].merchant_id
+            return (await _dispute(ctx.db, wanted))[0].merchant_id
         case "wallet.reopen":
             merchant_id, currency = _wallet(wanted)
             if await wallets.wallet_status(ctx.db, merchant_id, "live", currency) == ACTIVE:
@@ -63,26 +64,26 @@ async def _settle(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
         actor=actor,
         override=wanted.arguments.get("override") is True,
     )
-    await manual_settlement.settle_by_hand(ctx, await _subject(ctx, wanted), decision)
+    await manual_settlement.settle_by_hand(ctx, await _subject(ctx.db, wanted), decision)
 
 
 async def _confirm_payee(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
     number = str(wanted.arguments.get("phone"))
-    await payee_confirmation.confirm_payee(ctx, await _refund(ctx, wanted), number, actor, wanted.reason)
+    await payee_confirmation.confirm_payee(ctx, await _refund(ctx.db, wanted), number, actor, wanted.reason)
 
 
 async def _resolve_late_money(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
-    late, decision = await _late(ctx, wanted)
+    late, decision = await _late(ctx.db, wanted)
     await late_decisions.resolve(ctx, late, decision, actor, wanted.reason)
 
 
 async def _resolve_dispute(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
-    dispute, bearer = await _dispute(ctx, wanted)
+    dispute, bearer = await _dispute(ctx.db, wanted)
     await disputes.resolve(ctx, dispute, bearer, actor, wanted.reason)
 
 
 async def _reopen_wallet(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
-    await wallet_status.change_status(ctx, *_wallet(wanted), ACTIVE, actor, wanted.reason)
+    await wallet_status.change_status(ctx.db, ctx.clock, *_wallet(wanted), ACTIVE, actor, wanted.reason)
 
 
 _PERFORMED: Final[dict[MoneyAct, Callable[[AppContext, WantedAct, Actor], Awaitable[None]]]] = {
@@ -95,32 +96,32 @@ _PERFORMED: Final[dict[MoneyAct, Callable[[AppContext, WantedAct, Actor], Awaita
 }
 
 
-async def _subject(ctx: AppContext, wanted: WantedAct) -> Payment | Refund:
+async def _subject(db: Database, wanted: WantedAct) -> Payment | Refund:
     if wanted.act == "refund.settle":
-        return await _refund(ctx, wanted)
-    payment = await repository.find(ctx.db, _reference(wanted))
+        return await _refund(db, wanted)
+    payment = await repository.find(db, _reference(wanted))
     if payment is None:
         raise ActRefused(Refusal.NO_PAYMENT(subject=wanted.subject))
     return payment
 
 
-async def _refund(ctx: AppContext, wanted: WantedAct) -> Refund:
-    refund = await refund_repository.find(ctx.db, _reference(wanted))
+async def _refund(db: Database, wanted: WantedAct) -> Refund:
+    refund = await refund_repository.find(db, _reference(wanted))
     if refund is None:
         raise ActRefused(Refusal.NO_REFUND(subject=wanted.subject))
     return refund
 
 
-async def _late(ctx: AppContext, wanted: WantedAct) -> tuple[LateResult, LateDecision]:
-    late = await late_decisions.find(ctx.db, _reference(wanted))
+async def _late(db: Database, wanted: WantedAct) -> tuple[LateResult, LateDecision]:
+    late = await late_decisions.find(db, _reference(wanted))
     decision = next((each for each in get_args(LateDecision) if each == wanted.arguments.get("to")), None)
     if decision is None:
         raise ActRefused(Refusal.DECIDE_ONE(decisions=", ".join(get_args(LateDecision))))
     return late, decision
 
 
-async def _dispute(ctx: AppContext, wanted: WantedAct) -> tuple[Dispute, Bearer]:
-    dispute = await dispute_repository.find(ctx.db, _reference(wanted))
+async def _dispute(db: Database, wanted: WantedAct) -> tuple[Dispute, Bearer]:
+    dispute = await dispute_repository.find(db, _reference(wanted))
     if dispute is None:
         raise ActRefused(Refusal.NO_DISPUTE(subject=wanted.subject))
     disputes.check(dispute)

@@ -11,8 +11,7 @@ from typing import Final
 from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from guichet.clock import DAY, MINUTE, Instant, earlier, later
-from guichet.context import AppContext
+from guichet.clock import DAY, MINUTE, Clock, Instant, earlier, later
 from guichet.db.engine import Database, Reader
 from guichet.db.tables import provider_balance_reads, provider_balances
 from guichet.domain.money import Hundredths
@@ -97,7 +96,7 @@ async def claim_due(db: Database, accounts: Sequence[str], now: Instant) -> list
     return [account for account in due if await db.write(_CLAIM, account=account, now=now, until=until)]
 
 
-async def read(ctx: AppContext, account: str, provider: Balances) -> None:
+async def read(db: Database, clock: Clock, account: str, provider: Balances) -> None:
     """Asks the provider and stores the answer. After a failure the balances before stay, and the error is stored.
 
     Not counted among the calls to providers, whose unclear results say that money is in doubt.
@@ -110,9 +109,9 @@ async def read(ctx: AppContext, account: str, provider: Balances) -> None:
         found = Unknown(ProviderAnswer.NO_ANSWER(seconds=f"{PROVIDER_TIMEOUT:g}"))
     if isinstance(found, Unknown):
         log.warning("balances.not_read", provider_account=account, raw=found.raw)
-        await ctx.db.write(_NOT_READ, account=account, raw=found.raw[:_MAX_ERROR])
+        await db.write(_NOT_READ, account=account, raw=found.raw[:_MAX_ERROR])
         return
-    await store(ctx.db, account, found, provider.float_alert_below, ctx.clock.now())
+    await store(db, account, found, provider.float_alert_below, clock.now())
 
 
 async def store(

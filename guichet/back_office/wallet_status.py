@@ -1,7 +1,8 @@
 """A person freezes, closes or reopens a merchant's live wallet (D24)."""
 
 from guichet.audit_log import entries as audit_log
-from guichet.context import AppContext
+from guichet.clock import Clock
+from guichet.db.engine import Database
 from guichet.domain.audit_log import Act, Actor
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Currency
@@ -10,13 +11,19 @@ from guichet.ledger import wallets
 
 
 async def change_status(
-    ctx: AppContext, merchant_id: MerchantId, currency: Currency, status: WalletStatus, actor: Actor, reason: str
+    db: Database,
+    clock: Clock,
+    merchant_id: MerchantId,
+    currency: Currency,
+    status: WalletStatus,
+    actor: Actor,
+    reason: str,
 ) -> None:
     """In one transaction with the entry of the audit log; nothing is done if the wallet has this status already, so
     that a form that is sent again is one act. What was suspended is posted by the worker once the wallet is `Actif`
     again (`ledger/suspense.py`)."""
-    now = ctx.clock.now()
-    async with ctx.db.transaction() as tx:
+    now = clock.now()
+    async with db.transaction() as tx:
         before = (await wallets.lock(tx, merchant_id, "live", currency, now)).status
         if before == status:
             return

@@ -14,7 +14,7 @@ from guichet.cli.arguments import Json, actor, row_id
 from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
 from guichet.cli.runner import run
 from guichet.clock import Instant, iso
-from guichet.context import AppContext
+from guichet.db.engine import Database
 from guichet.domain.accounts import User, normal_email
 from guichet.domain.approvals import ApprovalRequest, WantedAct
 from guichet.domain.ids import ApprovalId
@@ -71,7 +71,7 @@ def ask_for_approval(wanted: WantedAct, by: str | None, *, as_json: bool) -> Non
 
     async def work(opened: Service) -> tuple[ApprovalRequest, str]:
         ctx = opened.ctx
-        request = await approvals.ask(ctx, wanted, await _asker(ctx, by), actor().os_user)
+        request = await approvals.ask(ctx, wanted, await _asker(ctx.db, by), actor().os_user)
         return request, f"{ctx.settings.public_url}/admin/approvals/{request.id}"
 
     request, address = run(work)
@@ -85,15 +85,15 @@ def ask_for_approval(wanted: WantedAct, by: str | None, *, as_json: bool) -> Non
         console.print(f"  {address}", soft_wrap=True)
 
 
-async def _asker(ctx: AppContext, by: str | None) -> User:
+async def _asker(db: Database, by: str | None) -> User:
     """The account of the staff that `--by` names. Raises CommandError."""
-    if not await users.staff_in(ctx.db):
+    if not await users.staff_in(db):
         raise CommandError(
             "Money moves only when two people of the staff agree, and the staff has no account yet: invite two with "
             "`guichet user invite EMAIL --staff --role admin --name NAME`."
         )
     email = normal_email(by or "")
-    user = None if email is None else await users.by_email(ctx.db, email)
+    user = None if email is None else await users.by_email(db, email)
     if user is None or user.staff_role is None:
         raise CommandError("--by is the e-mail address of your account: `guichet user list` shows them.")
     return user

@@ -78,7 +78,7 @@ def reset(merchant: OfMerchant = None, by: OptionalBy = None, as_json: Json = Fa
 
     async def work(opened: Service) -> MerchantId:
         of = await chosen_merchant(opened.ctx, merchant)
-        await sandbox_clock.reset(opened.ctx, of.id, actor(by))
+        await sandbox_clock.reset(opened.ctx.db, opened.ctx.clock, of.id, actor(by))
         return of.id
 
     of = run(work)

@@ -17,8 +17,8 @@ from guichet.cli.arguments import (
 )
 from guichet.cli.console import CommandError, console, error_console, iso_or_none, print_json, print_table
 from guichet.cli.runner import get_merchant, run
-from guichet.clock import Instant, iso
-from guichet.context import AppContext
+from guichet.clock import Clock, Instant, iso
+from guichet.db.engine import Database
 from guichet.db.references import parse_reference
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryStatus
 from guichet.domain.ids import MerchantId
@@ -79,7 +79,7 @@ def show(delivery_id: Reference, as_json: Json = False) -> None:
     """Show one webhook: its attempts, the address it goes to, and the address that the merchant has configured now."""
 
     async def work(opened: Service) -> dict[str, object]:
-        delivery = await find_delivery(opened.ctx, delivery_id)
+        delivery = await find_delivery(opened.ctx.db, delivery_id)
         endpoint = await merchants.endpoint(opened.ctx.db, delivery.merchant_id, delivery.env)
         return {
             **_described(delivery),
@@ -131,15 +131,15 @@ def _resend_one(text: str, by: str, *, as_json: bool) -> None:
         raise typer.BadParameter(f"a delivery's id is expected, such as {EXAMPLE_REFERENCE}.")
 
     async def work(opened: Service) -> Delivery:
-        return await resend_one(opened.ctx, await find_delivery(opened.ctx, reference), by)
+        return await resend_one(opened.ctx.db, opened.ctx.clock, await find_delivery(opened.ctx.db, reference), by)
 
     print_resent(run(work), as_json=as_json)
 
 
-async def resend_one(ctx: AppContext, delivery: Delivery, by: str | None) -> Delivery:
+async def resend_one(db: Database, clock: Clock, delivery: Delivery, by: str | None) -> Delivery:
     """The delivery as it waits for the worker now. Raises ActRefused."""
-    await resend(ctx, delivery, actor(by))
-    return await find_delivery(ctx, delivery.reference)
+    await resend(db, clock, delivery, actor(by))
+    return await find_delivery(db, delivery.reference)
 
 
 def print_resent(done: Delivery, *, as_json: bool) -> None:
@@ -169,9 +169,9 @@ def _resend_failed(merchant: MerchantId, since: Instant, by: str, *, as_json: bo
         console.print(f"{count} failed webhooks of merchant {merchant} are sent again.")
 
 
-async def find_delivery(ctx: AppContext, reference: str) -> Delivery:
+async def find_delivery(db: Database, reference: str) -> Delivery:
     """Raises CommandError when there is none."""
-    delivery = await find(ctx.db, reference)
+    delivery = await find(db, reference)
     if delivery is None:
         raise CommandError(f"There is no webhook with the id {reference}.")
     return delivery

@@ -41,7 +41,9 @@ def incidents(
 
     async def work(opened: Service) -> _Found:
         db = opened.ctx.db
-        if close is not None and not await incident_acts.close(opened.ctx, IncidentId(close), actor(by)):
+        if close is not None and not await incident_acts.close(
+            opened.ctx.db, opened.ctx.clock, IncidentId(close), actor(by)
+        ):
             raise CommandError(f"There is no open incident {close}.")
         return _Found(
             [_incident(each) for each in await repository.still_open(db)],

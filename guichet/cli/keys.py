@@ -37,7 +37,7 @@ def create(
     """Give a merchant one more key; the others keep working. It is shown only once."""
 
     async def work(opened: Service) -> tuple[ApiKey, str]:
-        return await key_management.create(opened.ctx, merchant_id, env, expires_at, actor(by))
+        return await key_management.create(opened.ctx.db, opened.ctx.clock, merchant_id, env, expires_at, actor(by))
 
     created, key = run(work)
     if as_json:
@@ -79,7 +79,7 @@ def expire(
 
     async def work(opened: Service) -> ApiKey:
         found = existing(await api_keys.by_id(opened.ctx.db, ApiKeyId(key_id)), "key", key_id)
-        return await key_management.expire(opened.ctx, found, expires_at, actor(by))
+        return await key_management.expire(opened.ctx.db, opened.ctx.clock, found, expires_at, actor(by))
 
     key = run(work)
     if as_json:
@@ -97,7 +97,7 @@ def revoke(
     """Revoke a key for ever. Every process refuses it within a second. Revoking it again changes nothing."""
 
     async def work(opened: Service) -> ApiKey:
-        revoked = await key_management.revoke(opened.ctx, ApiKeyId(key_id), actor(by))
+        revoked = await key_management.revoke(opened.ctx.db, opened.ctx.clock, ApiKeyId(key_id), actor(by))
         return existing(revoked, "key", key_id)
 
     key = run(work)

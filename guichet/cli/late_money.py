@@ -11,7 +11,7 @@ from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Referen
 from guichet.cli.console import console, iso_or_none, print_json, print_table
 from guichet.cli.runner import run
 from guichet.clock import iso
-from guichet.context import AppContext
+from guichet.db.engine import Database
 from guichet.domain.approvals import WantedAct
 from guichet.domain.late_results import LateResult
 from guichet.domain.money import plain
@@ -52,7 +52,7 @@ class _Found:
 @app.command(epilog=f"Example: `guichet late-money show {EXAMPLE_REFERENCE}`")
 def show(reference: Reference, as_json: Json = False) -> None:
     """Show one late result, and the payments by which the same customer may have paid again."""
-    found = run(lambda opened: _find(opened.ctx, reference))
+    found = run(lambda opened: _find(opened.ctx.db, reference))
     again = [
         {"reference": each.reference, "amount": plain(each.total_amount), "created_at": iso(each.created_at)}
         for each in found.paid_again
@@ -92,10 +92,10 @@ def resolve(
     ask_for_approval(WantedAct("late_money.resolve", reference, {"to": decision}, evidence), by, as_json=as_json)
 
 
-async def _find(ctx: AppContext, reference: str) -> _Found:
-    late = await late_decisions.find(ctx.db, reference)
-    _, payment = await store.subject_of(ctx.db, late)
-    return _Found(late, payment, await late_decisions.paid_again(ctx.db, payment))
+async def _find(db: Database, reference: str) -> _Found:
+    late = await late_decisions.find(db, reference)
+    _, payment = await store.subject_of(db, late)
+    return _Found(late, payment, await late_decisions.paid_again(db, payment))
 
 
 def _print_paid_again(found: _Found) -> None:

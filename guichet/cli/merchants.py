@@ -110,7 +110,7 @@ def status(
     """Change a merchant's status: its live keys work only while it is active."""
 
     async def work(opened: Service) -> Merchant:
-        changed = await administration.set_status(opened.ctx, merchant_id, new_status, actor(by))
+        changed = await administration.set_status(opened.ctx.db, opened.ctx.clock, merchant_id, new_status, actor(by))
         return existing(changed, "merchant", merchant_id)
 
     merchant = run(work)
@@ -132,7 +132,7 @@ def time_zone(
     """Set the time zone of the dates on a merchant's hosted pages and receipts."""
 
     async def work(opened: Service) -> Merchant:
-        changed = await administration.set_time_zone(opened.ctx, merchant_id, zone, actor(by))
+        changed = await administration.set_time_zone(opened.ctx.db, opened.ctx.clock, merchant_id, zone, actor(by))
         return existing(changed, "merchant", merchant_id)
 
     merchant = run(work)
@@ -174,7 +174,7 @@ def limits(
         )
         if wanted == found.limits:
             return found
-        changed = await set_limits(opened.ctx, merchant_id, wanted, actor(by))
+        changed = await set_limits(opened.ctx.db, opened.ctx.clock, merchant_id, wanted, actor(by))
         return existing(changed, "merchant", merchant_id)
 
     merchant = run(work)
@@ -226,7 +226,7 @@ def anonymise(
     async def work(opened: Service) -> Anonymised:
         ctx = opened.ctx
         await get_merchant(ctx.db, merchant_id)
-        return await anonymise_customer(ctx, merchant_id, CustomerKeys(phone, email), actor(by), evidence)
+        return await anonymise_customer(ctx.db, ctx.clock, merchant_id, CustomerKeys(phone, email), actor(by), evidence)
 
     done = run(work)
     if as_json:

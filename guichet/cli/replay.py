@@ -31,10 +31,14 @@ def replay(
 
     async def work(opened: Service) -> Delivery | Forwarded:
         ctx = opened.ctx
-        delivery = await find_delivery(ctx, delivery_id)
+        delivery = await find_delivery(ctx.db, delivery_id)
         if delivery.env != "test":
             raise CommandError("This is a live webhook: `guichet delivery resend` sends those again.")
-        return await resend_one(ctx, delivery, by) if forward_to is None else await _forward(ctx, delivery, forward_to)
+        return (
+            await resend_one(ctx.db, ctx.clock, delivery, by)
+            if forward_to is None
+            else await _forward(ctx, delivery, forward_to)
+        )
 
     done = run(work)
     if isinstance(done, Delivery):

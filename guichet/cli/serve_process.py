@@ -123,7 +123,7 @@ async def _serve_until_stopped(
         start_listening(listener)
         if on_ready:
             await on_ready(opened)
-        complete_start(ctx)
+        complete_start(ctx.settings, ctx.http_client)
         if worker:  # Last, when the start can no longer fail: loops must not outlive the database.
             worker.start()
         tune_garbage_collector()

@@ -74,7 +74,9 @@ def status(
     async def work(opened: Service) -> Wallet:
         ctx = opened.ctx
         await get_merchant(ctx.db, merchant_id)
-        await wallet_status.change_status(ctx, merchant_id, currency, new_status, actor(by), evidence or "")
+        await wallet_status.change_status(
+            ctx.db, ctx.clock, merchant_id, currency, new_status, actor(by), evidence or ""
+        )
         return require(await wallets.wallet(ctx.db, merchant_id, "live", currency))
 
     wallet = run(work, message=None)

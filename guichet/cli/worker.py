@@ -34,7 +34,7 @@ def worker(grace: Grace = GRACE) -> None:
                 on_stop(lambda *_: stopped.set())
                 loops = opened.worker()
                 async with wakeups(opened.ctx, working=True), metrics_port(opened.ctx):
-                    complete_start(opened.ctx)
+                    complete_start(opened.ctx.settings, opened.ctx.http_client)
                     loops.start()
                     log.info("worker.started")
                     await stopped.wait()

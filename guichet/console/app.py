@@ -159,7 +159,7 @@ async def _member(request: MerchantRequest) -> Member:
     env = choice(request.path["env"], ENVS)
     if env is None:
         raise NotFound
-    return await member(request.ctx, *request.signed_in, request.path["merchant"], env)
+    return await member(request.db, *request.signed_in, request.path["merchant"], env)
 
 
 def _staff_page(console: Console, page: StaffPage) -> Route:

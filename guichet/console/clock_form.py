@@ -35,7 +35,7 @@ async def change_clock(request: ConsoleRequest, merchant_id: MerchantId, form: d
     """Advances the clock, once for each form, or counts from zero again. Raises ClockFormWrong, ClockMoved."""
     ctx = request.ctx
     if form.get("act") == "clock_reset":
-        await sandbox_clock.reset(ctx, merchant_id, actor)
+        await sandbox_clock.reset(ctx.db, ctx.clock, merchant_id, actor)
         return
     unit, seen = form.get("unit", ""), form.get("seen", "")
     seconds = sandbox_clock.read_duration(form.get("number", "").strip() + unit) if unit in _UNITS else None

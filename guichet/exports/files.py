@@ -9,13 +9,15 @@ import zlib
 from collections.abc import AsyncIterator
 from typing import Final
 
-from guichet.clock import Instant, later
+from guichet.clock import Clock, Instant, later
 from guichet.context import AppContext
+from guichet.db.engine import Database
 from guichet.domain.exports import KEPT, Export
 from guichet.exports import repository
 from guichet.exports.errors import ExportGone
 from guichet.exports.file_writers import file_writer
 from guichet.exports.rows import pieces
+from guichet.merchants.vault import Vault
 
 #: Rows written without a turn for others: half a millisecond.
 _ROWS_AT_ONCE: Final = 20
@@ -34,10 +36,10 @@ class Progress:
         self.reached: Instant | None = None
 
 
-async def written(ctx: AppContext, export: Export, progress: Progress) -> AsyncIterator[bytes]:
+async def written(db: Database, clock: Clock, export: Export, progress: Progress) -> AsyncIterator[bytes]:
     """The file, as it is written. Memory: one piece of rows."""
     writer = file_writer(export)
-    async for piece in pieces(ctx.db, export, ctx.clock.now()):
+    async for piece in pieces(db, export, clock.now()):
         for first in range(0, len(piece.rows), _ROWS_AT_ONCE):
             some = piece.rows[first : first + _ROWS_AT_ONCE]
             content = writer.write(some)
@@ -66,7 +68,7 @@ async def prepare(ctx: AppContext, export: Export) -> None:
         )
         number += 1
 
-    async for content in written(ctx, export, progress):
+    async for content in written(ctx.db, ctx.clock, export, progress):
         size += len(content)
         waiting += content if compressor is None else compressor.compress(content)
         while len(waiting) >= CHUNK_BYTES:
@@ -79,15 +81,15 @@ async def prepare(ctx: AppContext, export: Export) -> None:
     await repository.finish(ctx.db, export, ready=True, expires=later(began, KEPT), rows=progress.rows, size=size)
 
 
-async def stored(ctx: AppContext, export: Export) -> AsyncIterator[bytes]:
+async def stored(db: Database, vault: Vault, export: Export) -> AsyncIterator[bytes]:
     """The file that the worker prepared. Raises ExportGone if a piece is missing, and UnreadableSecret."""
     decompressor = zlib.decompressobj(_GZIP) if export.format == "csv" else None
     sent, number = 0, 0
     while sent < export.size:
-        sealed = await repository.chunk(ctx.db, export, number)
+        sealed = await repository.chunk(db, export, number)
         if sealed is None:
             raise ExportGone
-        content = ctx.vault.decrypt_bytes(sealed)
+        content = vault.decrypt_bytes(sealed)
         number += 1
         while content:
             if decompressor is None:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import msgspec
 
 from guichet.audit_log import entries as audit_log
-from guichet.clock import Instant, iso, later
+from guichet.clock import Clock, Instant, iso, later
 from guichet.context import AppContext
+from guichet.db.engine import Database
 from guichet.domain.accounts import Language, UserId
 from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.exports import KEPT, MOST_PREPARED, Export, ExportFormat, ExportKind
@@ -54,9 +55,9 @@ async def request_export(ctx: AppContext, wanted: Wanted, actor: Actor) -> Expor
     return export
 
 
-async def record_download(ctx: AppContext, export: Export, actor: Actor) -> None:
-    now = ctx.clock.now()
-    async with ctx.db.transaction() as tx:
+async def record_download(db: Database, clock: Clock, export: Export, actor: Actor) -> None:
+    now = clock.now()
+    async with db.transaction() as tx:
         await audit_log.record(tx, _act(actor, "export.downloaded", export, str(export.id)), now)
 
 

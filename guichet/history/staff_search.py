@@ -7,7 +7,6 @@ from typing import Final
 
 from sqlalchemy import Select, bindparam, or_, select, union_all
 
-from guichet.context import AppContext
 from guichet.db.engine import Database, require
 from guichet.db.references import parse_reference
 from guichet.db.sql_functions import in_materialized, json_texts
@@ -15,6 +14,7 @@ from guichet.db.tables import merchants, payments
 from guichet.domain.merchants import ENVS
 from guichet.domain.payments import Payment
 from guichet.payments import repository
+from guichet.providers.registry import Registry
 from guichet.refunds import repository as refund_repository
 
 #: Payments that a search shows.
@@ -72,7 +72,7 @@ _BY_PROVIDER_REFERENCE: Final = (
 )
 
 
-async def search(ctx: AppContext, typed: str) -> list[Payment]:
+async def search(db: Database, registry: Registry, typed: str) -> list[Payment]:
     """Payments whose reference, external_id, telephone number or provider's reference is exactly this, or whose refund
     has this reference; the newest first. Cost: four index probes for each merchant, one for each provider account, and
     the newest MOST payments of each merchant with the telephone number."""
@@ -81,23 +81,23 @@ async def search(ctx: AppContext, typed: str) -> list[Payment]:
         return []
     found: dict[int, Payment] = {}
     if (reference := parse_reference(wanted)) is not None:
-        for payment in await _by_reference(ctx, reference):
+        for payment in await _by_reference(db, reference):
             found[payment.id] = payment
-    rows = [*await _rows(ctx.db, _BY_EXTERNAL_ID, wanted=wanted)]
+    rows = [*await _rows(db, _BY_EXTERNAL_ID, wanted=wanted)]
     if _PHONE.fullmatch(wanted):
-        rows += await _rows(ctx.db, _BY_PHONE, wanted=re.sub(r"\D", "", wanted)[:15])
-    accounts = json.dumps(sorted(ctx.registry.names()))
-    rows += await _rows(ctx.db, _BY_PROVIDER_REFERENCE, wanted=wanted, accounts=accounts)
+        rows += await _rows(db, _BY_PHONE, wanted=re.sub(r"\D", "", wanted)[:15])
+    accounts = json.dumps(sorted(registry.names()))
+    rows += await _rows(db, _BY_PROVIDER_REFERENCE, wanted=wanted, accounts=accounts)
     found |= {payment.id: payment for payment in rows}
     return sorted(found.values(), key=lambda payment: payment.id, reverse=True)[:MOST]
 
 
-async def _by_reference(ctx: AppContext, reference: str) -> Sequence[Payment]:
-    payment = await repository.find(ctx.db, reference)
+async def _by_reference(db: Database, reference: str) -> Sequence[Payment]:
+    payment = await repository.find(db, reference)
     if payment is not None:
         return [payment]
-    refund = await refund_repository.find(ctx.db, reference)
-    return [] if refund is None else [require(await repository.by_id(ctx.db, refund.payment_id))]
+    refund = await refund_repository.find(db, reference)
+    return [] if refund is None else [require(await repository.by_id(db, refund.payment_id))]
 
 
 async def _rows(db: Database, statement: Select[tuple[object, ...]], **params: str) -> list[Payment]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from guichet.audit_log import entries as audit_log
-from guichet.clock import MINUTE, Instant, iso, later
-from guichet.context import AppContext
-from guichet.db.engine import Transaction, require
+from guichet.clock import MINUTE, Clock, Instant, iso, later
+from guichet.db.engine import Database, Transaction, require
 from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.errors import Conflict, InvalidRequest, MerchantInactive
 from guichet.domain.ids import LinkId
@@ -21,6 +20,7 @@ from guichet.merchants import limits as merchant_limits
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
 from guichet.schemas.payment_link import LinkBody
 from guichet.schemas.validation import check_decimals, invalid_request, metadata_text, validate
+from guichet.settings import Settings
 
 #: Letters and digits of a link's token, 261 random bits; its address shows them as two parts of 22.
 TOKEN_LENGTH: Final = 44
@@ -43,10 +43,10 @@ class ExternalIdTaken(Conflict):
         self.link_id = link_id
 
 
-def wanted_link(ctx: AppContext, caller: Caller, raw: bytes) -> PaymentLink:
+def wanted_link(clock: Clock, settings: Settings, caller: Caller, raw: bytes) -> PaymentLink:
     """The body of a `POST /payment-links` as a link that is not stored yet. Raises InvalidRequest with every fault."""
     values, suspect = parse_object(raw), has_suspect_escape(raw)
-    context = {"development": ctx.settings.development, "suspect": suspect}
+    context = {"development": settings.development, "suspect": suspect}
     body = validate(LinkBody, values, context)
     currency = caller.merchant.currency
     faults = _money_faults(values, body, caller)
@@ -65,7 +65,7 @@ def wanted_link(ctx: AppContext, caller: Caller, raw: bytes) -> PaymentLink:
         completed_uses=0,
         starts_at=body.starts_at,
         expires_at=body.expires_at,
-        created_at=ctx.clock.now(),
+        created_at=clock.now(),
         external_id=body.external_id,
         metadata=metadata_text(raw, body.metadata, suspect=suspect),
         return_url=body.return_url,
@@ -92,31 +92,31 @@ class CreatedLink:
     created: bool
 
 
-async def _check_limits(ctx: AppContext, caller: Caller, wanted: PaymentLink) -> None:
+async def _check_limits(db: Database, caller: Caller, wanted: PaymentLink) -> None:
     """Raises OverMerchantLimit for a new live link that nobody could ever pay. One that exists stays as it is."""
     sentence = merchant_limits.never_taken(caller.merchant, wanted.amount) if caller.livemode else None
     if sentence is None:
         return
     named = wanted.external_id
-    if named is None or await link_repository.by_external_id(ctx.db, wanted.merchant_id, wanted.env, named) is None:
+    if named is None or await link_repository.by_external_id(db, wanted.merchant_id, wanted.env, named) is None:
         raise merchant_limits.OverMerchantLimit(sentence)
 
 
-async def create_link(ctx: AppContext, caller: Caller, wanted: PaymentLink) -> CreatedLink:
+async def create_link(db: Database, caller: Caller, wanted: PaymentLink) -> CreatedLink:
     """The new link, or the one that has its external_id already, in one statement without a transaction. Raises
     OverMerchantLimit."""
-    await _check_limits(ctx, caller, wanted)
-    link = await link_repository.insert_new(ctx.db, wanted)
+    await _check_limits(db, caller, wanted)
+    link = await link_repository.insert_new(db, wanted)
     if link is not None:
         return CreatedLink(link, created=True)
     link = require(
-        await link_repository.by_external_id(ctx.db, wanted.merchant_id, wanted.env, require(wanted.external_id))
+        await link_repository.by_external_id(db, wanted.merchant_id, wanted.env, require(wanted.external_id))
     )
-    await ctx.db.wait_for_replication()  # The request that made it may still wait for the standby (D69).
+    await db.wait_for_replication()  # The request that made it may still wait for the standby (D69).
     return CreatedLink(link, created=False)
 
 
-async def create_link_by_hand(ctx: AppContext, caller: Caller, wanted: PaymentLink, actor: Actor) -> CreatedLink:
+async def create_link_by_hand(db: Database, caller: Caller, wanted: PaymentLink, actor: Actor) -> CreatedLink:
     """As `create_link`, by a person: the audit log says who. A form that is sent twice makes one link.
 
     Raises MerchantInactive, OverMerchantLimit, and ExternalIdTaken if a link that asks for something else has the
@@ -124,13 +124,13 @@ async def create_link_by_hand(ctx: AppContext, caller: Caller, wanted: PaymentLi
     """
     if caller.livemode and caller.merchant.status != "active":
         raise MerchantInactive
-    await _check_limits(ctx, caller, wanted)
-    async with ctx.db.transaction() as tx:
+    await _check_limits(db, caller, wanted)
+    async with db.transaction() as tx:
         link = await link_repository.insert_new(tx, wanted)
         if link is not None:
             await audit_log.record(tx, _act(actor, "link.created", link, {}, _facts(link)), wanted.created_at)
             return CreatedLink(link, created=True)
-    stored = await create_link(ctx, caller, wanted)
+    stored = await create_link(db, caller, wanted)
     if not _is_same(stored.link, wanted):
         raise ExternalIdTaken(stored.link.id)
     return stored
@@ -142,9 +142,9 @@ def _is_same(link: PaymentLink, wanted: PaymentLink) -> bool:
     return all(getattr(link, name) == getattr(wanted, name) for name in names)
 
 
-def cash_desk_link(ctx: AppContext, caller: Caller, raw: bytes) -> PaymentLink:
+def cash_desk_link(clock: Clock, settings: Settings, caller: Caller, raw: bytes) -> PaymentLink:
     """A sale at the cash desk: a link for one payment that ends soon. Raises InvalidRequest."""
-    wanted = wanted_link(ctx, caller, raw)
+    wanted = wanted_link(clock, settings, caller, raw)
     if wanted.external_id is None or not wanted.external_id.startswith(CASH_DESK_PREFIX):
         raise InvalidRequest
     ends = later(wanted.created_at, CASH_DESK_LASTS)
@@ -157,10 +157,10 @@ def is_cancelled_sale(link: PaymentLink) -> bool:
     return link.cash_desk and link.expires_at is not None and link.expires_at < by_itself
 
 
-async def close_link(ctx: AppContext, link: PaymentLink, actor: Actor) -> PaymentLink:
+async def close_link(db: Database, clock: Clock, link: PaymentLink, actor: Actor) -> PaymentLink:
     """The link, closed from now on. One that has ended stays as it is. A payment that was begun can still succeed."""
-    now = ctx.clock.now()
-    async with ctx.db.transaction() as tx:
+    now = clock.now()
+    async with db.transaction() as tx:
         closed = await link_repository.close(tx, link, now)
         if closed is None:
             return link

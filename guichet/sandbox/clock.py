@@ -18,9 +18,9 @@ import msgspec
 from sqlalchemy import ColumnElement, Executable, bindparam, literal_column, or_, select, update
 
 from guichet.audit_log import entries as audit_log
-from guichet.clock import DAY, HOUR, MINUTE, SECOND, Instant, earlier
+from guichet.clock import DAY, HOUR, MINUTE, SECOND, Clock, Instant, earlier
 from guichet.context import AppContext
-from guichet.db.engine import Reader, Row, Transaction
+from guichet.db.engine import Database, Reader, Row, Transaction
 from guichet.db.tables import audit_log as audit_log_table
 from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.db.work_queue_statements import PENDING
@@ -179,10 +179,10 @@ async def advance(
     return moved
 
 
-async def reset(ctx: AppContext, merchant_id: MerchantId, actor: Actor) -> None:
+async def reset(db: Database, clock: Clock, merchant_id: MerchantId, actor: Actor) -> None:
     """Counts from zero again; nothing if it does already. What was moved stays moved."""
-    now = ctx.clock.now()
-    async with ctx.db.transaction() as tx:
+    now = clock.now()
+    async with db.transaction() as tx:
         if await advanced_by(tx, merchant_id):
             await _record(tx, RESET, merchant_id, {}, actor, now)
 

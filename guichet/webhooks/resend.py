@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import String, bindparam, or_, select, update
 
 from guichet.audit_log import entries as audit_log
-from guichet.clock import Instant, iso
+from guichet.clock import Clock, Instant, iso
 from guichet.context import AppContext
 from guichet.db.engine import Database, Reader
 from guichet.db.list_pages import ListScope, read_page
@@ -88,13 +88,13 @@ async def listed(
     return sorted(found, key=lambda each: each.id, reverse=True)[:LISTED]
 
 
-async def resend(ctx: AppContext, delivery: Delivery, actor: Actor) -> None:
+async def resend(db: Database, clock: Clock, delivery: Delivery, actor: Actor) -> None:
     """Sends one delivery again, a delivered one too. Raises ActRefused when it is still being tried, or when it was
     meant for an endpoint that is disabled now."""
     if delivery.status == "pending":
         raise ActRefused(Refusal.STILL_TRIED())
-    now = ctx.clock.now()
-    async with ctx.db.transaction() as tx:
+    now = clock.now()
+    async with db.transaction() as tx:
         endpoint = await repository.endpoint(tx, delivery.merchant_id, delivery.env)
         if delivery.target == "account" and endpoint.url is None:
             raise ActRefused(Refusal.NO_ENDPOINT())

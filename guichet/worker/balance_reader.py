@@ -42,7 +42,7 @@ class BalanceReader:
 
     async def _read(self, account: str, provider: Balances) -> None:
         async with self._places:
-            await provider_balances.read(self._ctx, account, provider)
+            await provider_balances.read(self._ctx.db, self._ctx.clock, account, provider)
 
     async def idle(self) -> None:
         """Every step ends with its work done."""

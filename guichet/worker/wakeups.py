@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Final
 
 from guichet.context import AppContext, WakeUps
+from guichet.db.engine import Database
 from guichet.db.errors import StorageError
 from guichet.logs import log
 
@@ -23,7 +24,9 @@ LONGEST_PAUSE: Final = 5.0
 @asynccontextmanager
 async def wakeups(ctx: AppContext, *, working: bool) -> AsyncIterator[None]:
     """Runs beside the service. `working`: this process has a worker, so it listens instead of announcing."""
-    running = asyncio.create_task(_listen(ctx) if working else _announce(ctx), name="wakeups")
+    running = asyncio.create_task(
+        _listen(ctx.db, ctx.wakeups) if working else _announce(ctx.db, ctx.wakeups), name="wakeups"
+    )
     try:
         yield
     finally:
@@ -35,24 +38,24 @@ def _topics(wakeups: WakeUps) -> dict[str, asyncio.Event]:
     return {field.name: getattr(wakeups, field.name) for field in fields(wakeups)}
 
 
-async def _announce(ctx: AppContext) -> None:
-    await asyncio.gather(*(_announce_topic(ctx, topic, due) for topic, due in _topics(ctx.wakeups).items()))
+async def _announce(db: Database, wakeups: WakeUps) -> None:
+    await asyncio.gather(*(_announce_topic(db, topic, due) for topic, due in _topics(wakeups).items()))
 
 
-async def _announce_topic(ctx: AppContext, topic: str, due: asyncio.Event) -> None:
+async def _announce_topic(db: Database, topic: str, due: asyncio.Event) -> None:
     """Announces in the background: what becomes due while one announcement is on its way shares the next."""
     while True:
         await due.wait()
         due.clear()
         try:
-            await ctx.db.announce(topic)
+            await db.announce(topic)
         except StorageError as error:
             log.warning("wakeups.not_announced", topic=topic, error=str(error))
         await asyncio.sleep(ANNOUNCEMENT_INTERVAL)
 
 
-async def _listen(ctx: AppContext) -> None:
-    topics = _topics(ctx.wakeups)
+async def _listen(db: Database, wakeups: WakeUps) -> None:
+    topics = _topics(wakeups)
     pause = FIRST_PAUSE
 
     def connected() -> None:
@@ -69,7 +72,7 @@ async def _listen(ctx: AppContext) -> None:
 
     while True:
         try:
-            await ctx.db.listen(connected, heard)
+            await db.listen(connected, heard)
         except Exception as error:  # Whatever it is, even a refused password: the loops look by themselves meanwhile.
             log.warning("wakeups.lost", error=repr(error), again_in_seconds=pause)
         else:

@@ -56,7 +56,7 @@ READS: dict[str, Callable[[AppContext], Awaitable[Any]]] = {
     "number of a tenth of all": lambda ctx: search(ctx.db, *MINE, FREQUENT_NUMBER, {FREQUENT_NUMBER}),
     "name of a tenth of all": lambda ctx: search(ctx.db, *MINE, FREQUENT_NAME, set()),
     "external_id": lambda ctx: search(ctx.db, *MINE, seed.external_id(7), set()),
-    "staff: number of a tenth of all": lambda ctx: staff_search.search(ctx, FREQUENT_NUMBER),
+    "staff: number of a tenth of all": lambda ctx: staff_search.search(ctx.db, ctx.registry, FREQUENT_NUMBER),
     "staff: deliveries": lambda ctx: listed(ctx.db, None, EVER, None),
     "staff: a merchant's deliveries": lambda ctx: listed(ctx.db, MINE[0], EVER, "success"),
     "staff: none of a merchant's deliveries": lambda ctx: listed(ctx.db, MINE[0], EVER, "failed"),

@@ -1,5 +1,6 @@
 """A customer at a browser: opens pages, keeps screenshots if asked to, and notices what a page should never do."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from axe_playwright_python.base import AXE_SCRIPT, AxeResults
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+from playwright.async_api import Browser, BrowserContext, CDPSession, ConsoleMessage, Page, Request
 
 from tests.browser.conftest import SHOTS
 
@@ -16,6 +17,10 @@ DESKTOP: Final = {"width": 1280, "height": 800}
 #: The rules of axe-core whose result depends on the colours, and those whose result depends on the width.
 OF_COLOURS: Final = ("color-contrast", "link-in-text-block")
 OF_LAYOUT: Final = ("target-size", "scrollable-region-focusable")
+_UNFOLD: Final = "document.querySelectorAll('details').forEach(d => { d.removeAttribute('name'); d.open = true })"
+_TAB: Final = [
+    {"type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9} for kind in ("rawKeyDown", "keyUp")
+]
 #: `wanted`: what has not had the focus yet; of a group of radio buttons it is enough that one has.
 _WATCH_FOCUS: Final = """() => {
   const controls = "a[href], button, input, select, textarea, summary";
@@ -41,6 +46,7 @@ class Customer:
     scripts: bool
     complaints: list[str] = field(default_factory=list)
     requested: list[str] = field(default_factory=list)
+    _keyboard: CDPSession | None = None
 
     async def open(self, path: str) -> int:
         response = await self.page.goto(self.base + path)
@@ -77,15 +83,40 @@ class Customer:
         assert self.page.viewport_size is not None
         assert width <= self.page.viewport_size["width"]
 
-    async def accessible(self, *rules: str) -> None:
-        """axe-core with everything unfolded: every rule it has for WCAG 2.2 AA and best practice, and the keyboard; or
-        only these rules."""
-        await self.page.evaluate(
-            "document.querySelectorAll('details').forEach(d => { d.removeAttribute('name'); d.open = true })"
-        )
+    async def seen(self, step: str, path: str | None = None, *, unfolded: bool = True) -> None:
+        """The page is accessible and whole: in light by every rule, in dark by those of the colours, and as wide as a
+        desktop by those of the layout. What is folded is unfolded, unless another test does it with the same forms."""
+        if path is not None:
+            await self.open(path)
+        await self.fits()
+        await self.shoot(step)
+        if not self.scripts:
+            return  # axe-core needs scripts; what it would say without them is the same.
+        if unfolded:
+            await self.page.evaluate(_UNFOLD)
+        await self.accessible()
+        await self.fits()
+        await self.page.emulate_media(color_scheme="dark")
+        await self.accessible(*OF_COLOURS)
+        await self.shoot(f"{step}-dark")
+        await self.page.emulate_media(color_scheme="light")
+        before = self.page.viewport_size
+        await self.page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
+        await self.accessible(*OF_LAYOUT)
+        await self.fits()
+        await self.shoot(f"{step}-desktop")
+        await self.page.set_viewport_size(before or PHONE)  # type: ignore[arg-type]
+
+    async def accessible(self, *rules: str, colours: bool = True) -> None:
+        """axe-core: every rule it has for WCAG 2.2 AA and best practice, and the keyboard; or only these rules."""
         if not await self.page.evaluate("'axe' in window"):
             await self.page.evaluate(AXE_SCRIPT)
-        options = {"resultTypes": ["violations"], "elementRef": False, **({"runOnly": list(rules)} if rules else {})}
+        # None of these rules reads the style sheets, which axe-core would otherwise load again.
+        options: dict[str, Any] = {"resultTypes": ["violations"], "elementRef": False, "preload": False}
+        if rules:
+            options["runOnly"] = list(rules)
+        if not colours:
+            options["rules"] = {rule: {"enabled": False} for rule in OF_COLOURS}
         violations = await self.page.evaluate("options => axe.run(options).then(found => found.violations)", options)
         assert not violations, AxeResults({"violations": violations}).generate_report()
         if not rules:
@@ -94,10 +125,12 @@ class Customer:
     async def reachable_by_keyboard(self) -> None:
         """The Tab key comes to everything that can be clicked or filled in, and goes on from there."""
         await self.page.evaluate(_WATCH_FOCUS)
-        for _ in range(await self.page.evaluate("window.wanted.size") * 2 + 10):
-            await self.page.keyboard.press("Tab")
-            if not await self.page.evaluate("window.wanted.size"):
-                return
+        # Left open: to detach a session switches the page's virtual authenticators off.
+        self._keyboard = keyboard = self._keyboard or await self.context.new_cdp_session(self.page)
+        presses = _TAB * await self.page.evaluate("window.wanted.size")
+        for _ in range(3):
+            if await self.page.evaluate("window.wanted.size"):
+                await asyncio.gather(*(keyboard.send("Input.dispatchKeyEvent", each) for each in presses))
         missed = await self.page.evaluate("[...window.wanted].map(each => each.outerHTML.slice(0, 120))")
         assert not missed, missed
 

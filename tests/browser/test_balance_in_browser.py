@@ -11,7 +11,7 @@ from guichet.db.engine import require
 from guichet.exports import rows
 from guichet.merchants import repository as merchants
 from guichet.settings import Settings
-from tests.browser.driver import OF_COLOURS, OF_LAYOUT, Customer, customer
+from tests.browser.driver import Customer, customer
 from tests.console.conftest import PASSWORD, ConsoleFixture
 from tests.service_fixture import open_service
 
@@ -83,29 +83,18 @@ async def test_every_page_of_the_balance_is_accessible_and_whole(
     """On a telephone in light with every rule; in dark the colours again, on a large screen the layout."""
     merchant_id = await _history(console)
     base = f"/console/{merchant_id}/test"
-    for dark, desktop, rules in ((False, False, ()), (True, False, OF_COLOURS), (False, True, OF_LAYOUT)):
-        name = f"balance{'-dark' if dark else ''}{'-desktop' if desktop else ''}"
-        monkeypatch.undo()
-        async with customer(browser, console.service.base_url, name, dark=dark, desktop=desktop, signs_in=True) as awa:
-            await _join(console, awa, merchant_id, f"{name}@example.com")
-            await _seen(awa, "balance", f"{base}/balance", *rules)
-            await _seen(awa, "nothing", f"{base}/balance?from=2001-01-01&to=2001-01-02", *rules)
-            await _seen(awa, "fault", f"{base}/balance?from=hier&to=2001-01-02", *rules)
-            await awa.open(f"{base}/exports")
-            async with awa.page.expect_download():
-                await awa.page.get_by_role("button", name="Exporter").click()
-            monkeypatch.setattr(rows, "MOST_DIRECT_ROWS", 5)
+    async with customer(browser, console.service.base_url, "balance", signs_in=True) as awa:
+        await _join(console, awa, merchant_id, "balance@example.com")
+        await awa.seen("balance", f"{base}/balance")
+        await awa.seen("nothing", f"{base}/balance?from=2001-01-01&to=2001-01-02")
+        await awa.seen("fault", f"{base}/balance?from=hier&to=2001-01-02")
+        await awa.open(f"{base}/exports")
+        async with awa.page.expect_download():
             await awa.page.get_by_role("button", name="Exporter").click()
-            await awa.page.get_by_text("En préparation").first.wait_for()
-            await _seen(awa, "exports", None, *rules)
-            number = (await awa.page.locator(".rows li").count()) or 1
-            assert await awa.open(f"{base}/exports/{number}/file") == 409
-            await _seen(awa, "gone", None, *rules)
-
-
-async def _seen(awa: Customer, step: str, path: str | None, *rules: str) -> None:
-    if path is not None:
-        await awa.open(path)
-    await awa.fits()
-    await awa.accessible(*rules)
-    await awa.shoot(step)
+        monkeypatch.setattr(rows, "MOST_DIRECT_ROWS", 5)
+        await awa.page.get_by_role("button", name="Exporter").click()
+        await awa.page.get_by_text("En préparation").first.wait_for()
+        await awa.seen("exports")
+        number = (await awa.page.locator(".rows li").count()) or 1
+        assert await awa.open(f"{base}/exports/{number}/file") == 409
+        await awa.seen("gone")

@@ -41,8 +41,11 @@ async def site() -> AsyncIterator[Site]:
         yield merchant
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["js", "nojs"])
-@pytest.mark.parametrize(("button", "status"), [("Paiement réussi", "succeeded"), ("Paiement refusé", "failed")])
+@pytest.mark.parametrize(
+    ("scripts", "button", "status"),
+    [(True, "Paiement réussi", "succeeded"), (False, "Paiement refusé", "failed")],
+    ids=["js", "nojs"],
+)
 async def test_back_to_the_merchant(
     browser: Browser, checkout: CheckoutFixture, site: Site, scripts: bool, button: str, status: str
 ) -> None:

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, expect
 from guichet.domain.merchants import Merchant
 from guichet.settings import Settings
 from tests.browser.conftest import SHOTS
-from tests.browser.driver import OF_COLOURS, OF_LAYOUT, Customer, customer
+from tests.browser.driver import Customer, customer
 from tests.console.conftest import PASSWORD, ConsoleFixture
 from tests.ports import free_port
 from tests.service_fixture import open_service
@@ -86,36 +86,34 @@ async def test_the_cash_desk_sees_a_customer_pay(console: ConsoleFixture, browse
 async def test_every_page_of_links_is_accessible_and_whole(console: ConsoleFixture, browser: Browser) -> None:
     base = console.service.base_url
     merchant = await console.merchant("Boutique Kora et Fils de Porto-Novo")
-    for dark, desktop, rules in ((False, False, ()), (True, False, OF_COLOURS), (False, True, OF_LAYOUT)):
-        name = f"links{'-dark' if dark else ''}{'-desktop' if desktop else ''}"
-        async with customer(browser, base, name, dark=dark, desktop=desktop, signs_in=True) as awa:
-            pages = await _join(console, awa, merchant)
-            await _seen(awa, "list-empty" if not dark and not desktop else "list", f"{pages}/links", *rules)
-            await _seen(awa, "new", f"{pages}/links/new", *rules)
-            await awa.page.get_by_label("Montant (XOF)").fill("12,5")
-            await awa.page.get_by_label("Libellé").fill(LONG)
-            await awa.page.get_by_role("button", name="Créer le lien").click()
-            await _seen(awa, "new-faults", None, *rules)
-            await awa.page.get_by_label("Montant (XOF)").fill("12 500")
-            await awa.page.get_by_role("button", name="Créer le lien").click()
-            await awa.page.get_by_role("heading", name=LONG).wait_for()
-            await _seen(awa, "link", None, *rules)
-            await awa.page.get_by_role("link", name="Affiche à imprimer").click()
-            await awa.page.get_by_role("button", name="Imprimer").wait_for()
-            await _seen(awa, "poster", None, *rules)
-            await _print(awa)
-            await awa.page.go_back()
-            await awa.page.get_by_text("Fermer ce lien").click()
-            await awa.page.get_by_role("button", name="Fermer maintenant").click()
-            await awa.page.get_by_text("fermé", exact=True).wait_for()
-            await _seen(awa, "closed", None, *rules)
-            await _seen(awa, "list-some", f"{pages}/links", *rules)
-            await awa.open(f"{pages}/cash-desk")
-            await awa.page.get_by_label("Montant (XOF)").fill("500")
-            await awa.page.get_by_role("button", name="Afficher le code QR").click()
-            await awa.page.get_by_role("heading", name="En attente du client").wait_for()
-            await _seen(awa, "sale", None, *rules)
-            await _seen(awa, "desk", f"{pages}/cash-desk", *rules)
+    async with customer(browser, base, "links", signs_in=True) as awa:
+        pages = await _join(console, awa, merchant)
+        await awa.seen("list-empty", f"{pages}/links")
+        await awa.seen("new", f"{pages}/links/new")
+        await awa.page.get_by_label("Montant (XOF)").fill("12,5")
+        await awa.page.get_by_label("Libellé").fill(LONG)
+        await awa.page.get_by_role("button", name="Créer le lien").click()
+        await awa.seen("new-faults")
+        await awa.page.get_by_label("Montant (XOF)").fill("12 500")
+        await awa.page.get_by_role("button", name="Créer le lien").click()
+        await awa.page.get_by_role("heading", name=LONG).wait_for()
+        await awa.seen("link")
+        await awa.page.get_by_role("link", name="Affiche à imprimer").click()
+        await awa.page.get_by_role("button", name="Imprimer").wait_for()
+        await awa.seen("poster")
+        await _print(awa)
+        await awa.page.go_back()
+        await awa.page.get_by_text("Fermer ce lien").click()
+        await awa.page.get_by_role("button", name="Fermer maintenant").click()
+        await awa.page.get_by_text("fermé", exact=True).wait_for()
+        await awa.seen("closed")
+        await awa.seen("list-some", f"{pages}/links")
+        await awa.open(f"{pages}/cash-desk")
+        await awa.page.get_by_label("Montant (XOF)").fill("500")
+        await awa.page.get_by_role("button", name="Afficher le code QR").click()
+        await awa.page.get_by_role("heading", name="En attente du client").wait_for()
+        await awa.seen("sale")
+        await awa.seen("desk", f"{pages}/cash-desk")
 
 
 async def _print(awa: Customer) -> None:
@@ -133,11 +131,3 @@ async def _print(awa: Customer) -> None:
         )
         assert len(re.findall(rb"/Type\s*/Page\b", paper)) == 1, size
     await awa.page.emulate_media(media="screen")
-
-
-async def _seen(awa: Customer, step: str, path: str | None, *rules: str) -> None:
-    if path is not None:
-        assert await awa.open(path) == 200
-    await awa.fits()
-    await awa.accessible(*rules)
-    await awa.shoot(step)

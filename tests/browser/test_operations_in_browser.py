@@ -11,7 +11,7 @@ from guichet.availability.states import OperatorAvailability, set_availability
 from guichet.clock import DAY, earlier
 from guichet.domain.payments import Payment
 from guichet.settings import Settings
-from tests.browser.driver import OF_COLOURS, OF_LAYOUT, Customer, customer
+from tests.browser.driver import Customer, customer
 from tests.browser.test_console_in_browser import _set_up
 from tests.console.admin.operations import Operations, open_operations
 from tests.console.conftest import PASSWORD
@@ -35,19 +35,14 @@ async def _join(operations: Operations, person: Customer, email: str) -> None:
     await _set_up(operations.console, person)
 
 
-@pytest.mark.parametrize(("dark", "desktop", "rules"), [(False, False, ()), (True, False, OF_COLOURS)])
-async def test_every_page_is_accessible_and_whole(
-    operations: Operations, browser: Browser, dark: bool, desktop: bool, rules: tuple[str, ...]
-) -> None:
-    """On a telephone in light with every rule, in dark the colours."""
+async def test_every_page_is_accessible_and_whole(operations: Operations, browser: Browser) -> None:
     live = operations.live
     late, _ = await found_late(live)
     payment = await _pending(operations)
     state = OperatorAvailability("mtn", "degraded", live.ctx.clock.now(), "4 of 20", "degraded", None, None, None)
     await set_availability(live.ctx.db, state)
     await live.set_wallet("Gelé", "EUR")
-    name = f"operations{'-dark' if dark else ''}"
-    async with customer(browser, live.service.base_url, name, dark=dark, desktop=desktop, signs_in=True) as awa:
+    async with customer(browser, live.service.base_url, "operations", signs_in=True) as awa:
         await _join(operations, awa, "awa@example.com")
         for path in (
             "incidents",
@@ -70,7 +65,7 @@ async def test_every_page_is_accessible_and_whole(
             "doctor/wave-merchants",
         ):
             step = re.sub(r"\W", "", path.replace(late.reference, "late").replace(payment.reference, "case"))
-            await _seen(awa, step, f"/admin/{path}", *rules)
+            await awa.seen(step, f"/admin/{path}")
         awa.nothing_strange()
 
 
@@ -94,9 +89,8 @@ async def test_two_people_decide_on_a_large_screen(operations: Operations, brows
         await zoe.page.get_by_role("link", name="Terminer un paiement à la main").click()
         await zoe.page.get_by_role("heading", name="Décider").wait_for()
         if scripts:
-            await _seen(awa, "own", None, *OF_LAYOUT)
-            await _seen(zoe, "request", None, *OF_LAYOUT)
-            await _seen(awa, "modes", "/admin/modes", *OF_LAYOUT)
+            await awa.seen("own")
+            await zoe.seen("request")
         await zoe.page.get_by_label("Pourquoi").fill("vérifié avec MTN")
         await zoe.page.get_by_role("button", name="Approuver et exécuter").click()
         await zoe.page.get_by_text("approuvée").wait_for()
@@ -112,11 +106,3 @@ async def _pending(operations: Operations) -> Payment:
     payment = await stored(live, await live.merchant.pay())
     await live.merchant.report_mismatch(payment.reference)
     return payment
-
-
-async def _seen(awa: Customer, step: str, path: str | None, *rules: str) -> None:
-    if path is not None:
-        await awa.open(path)
-    await awa.fits()
-    await awa.accessible(*rules)
-    await awa.shoot(step)

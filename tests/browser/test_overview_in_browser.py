@@ -13,7 +13,7 @@ from guichet.db.tables import api_keys, merchants, payments
 from guichet.domain.merchants import Merchant
 from guichet.history.figures import DAYS
 from guichet.settings import Settings
-from tests.browser.driver import OF_COLOURS, OF_LAYOUT, Customer, customer
+from tests.browser.driver import Customer, customer
 from tests.console.conftest import PASSWORD, ConsoleFixture
 from tests.db.rows import PAYMENT
 from tests.service_fixture import open_service
@@ -89,8 +89,8 @@ async def test_the_overview_of_a_month(console: ConsoleFixture, browser: Browser
         await awa.page.get_by_text("Les mêmes chiffres en tableau").first.press("Enter")
         assert await awa.page.locator("details tbody tr").count() > 20
         if scripts:
-            await awa.fits()
             await awa.accessible()
+            await awa.fits()
         await awa.shoot("open")
         awa.nothing_strange()
 
@@ -98,13 +98,9 @@ async def test_the_overview_of_a_month(console: ConsoleFixture, browser: Browser
 async def test_the_overview_is_accessible_and_whole(console: ConsoleFixture, browser: Browser) -> None:
     merchant = await _a_month(console)
     base = console.service.base_url
-    for dark, desktop, rules in ((False, False, ()), (True, False, OF_COLOURS), (False, True, OF_LAYOUT)):
-        name = f"overview{'-dark' if dark else ''}{'-desktop' if desktop else ''}"
-        async with customer(browser, base, name, dark=dark, desktop=desktop, signs_in=True) as awa:
-            await _join(awa, console, merchant, f"{name}@example.com")
-            for step, path in (("live", "/live"), ("month", "/live?days=30"), ("test", "/test")):
-                await awa.open(f"/console/{merchant.id}{path}")
-                assert await awa.page.evaluate("scrollY") == 0, "a page opens at its top"
-                await awa.fits()
-                await awa.accessible(*rules)
-                await awa.shoot(step)
+    async with customer(browser, base, "overview", signs_in=True) as awa:
+        await _join(awa, console, merchant, "overview@example.com")
+        for step, path in (("live", "/live"), ("month", "/live?days=30"), ("test", "/test")):
+            await awa.open(f"/console/{merchant.id}{path}")
+            assert await awa.page.evaluate("scrollY") == 0, "a page opens at its top"
+            await awa.seen(step)

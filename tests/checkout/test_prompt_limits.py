@@ -248,8 +248,8 @@ async def test_tries_in_the_test_environment_use_up_nothing(any_checkout: Checko
     ctx = checkout.ctx
     merchant = require(await merchants.get(ctx.db, checkout.merchant_id))
     caller = Caller(merchant, "test")
-    wanted = wanted_link(ctx, caller, b'{"amount": 5000, "description": "x"}')
-    test_path = f"/pay/{(await create_link(ctx, caller, wanted)).link.path}"
+    wanted = wanted_link(ctx.clock, ctx.settings, caller, b'{"amount": 5000, "description": "x"}')
+    test_path = f"/pay/{(await create_link(ctx.db, caller, wanted)).link.path}"
     number = "0197000002"  # Of the test environment: never confirmed.
     statuses = [(await checkout.pay(test_path, phone=number)).status for _ in range(PER_PHONE + 1)]
     assert statuses == [303] * PER_PHONE + [429]

@@ -61,7 +61,7 @@ class Sample:
         for env in ENVS:
             self.ids[env] = await self._environment({"merchant_id": self.merchant.id, "env": env}, test=env == "test")
         ctx, mine = self.console.service.ctx, {"merchant_id": self.merchant.id}
-        await add_note(ctx, self.merchant.id, self.word, _STAFF, 0)
+        await add_note(ctx.db, ctx.clock, self.merchant.id, self.word, _STAFF, 0)
         document = await add_document(ctx, self.merchant.id, f"{self.word}.pdf", b"%PDF-1.7 x", _STAFF)
         about = {**mine, "detail": self.word, "reason": self.word, "subject": self.ids["live"]["reference"][0]}
         wanted = {**about, "user_id": self.user_id, "created_at": self.now, "expires_at": self.now + HOUR}

@@ -146,7 +146,7 @@ async def test_the_limits_of_a_merchant_are_shown_and_hold_for_sales(sqlite_cons
     base = path.removesuffix("/cash-desk")
     assert "Vos limites" not in (await cashier.get(base)).text
     limits = MerchantLimits(120, Hundredths(4_000_00), Hundredths(10_000_00))
-    await set_limits(ctx, merchant.id, limits, Actor("Ada", "root"))
+    await set_limits(ctx.db, ctx.clock, merchant.id, limits, Actor("Ada", "root"))
     today = merchant_limits.day_of(merchant, ctx.clock.now(), ctx.settings.time_zone)
     await ctx.db.write(insert(daily_totals).values(merchant_id=merchant.id, day=today, amount=2_500_00))
     shown = html.unescape((await cashier.get(base)).text)

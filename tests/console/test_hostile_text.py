@@ -24,10 +24,12 @@ async def test_texts_of_links_and_sales_turn_nothing_around(sqlite_console: Cons
     caller = Caller(merchant, "live")
     body = {"amount": 5000, "description": HOSTILE, "external_id": f"a{HOSTILE}", "metadata": {"a": HOSTILE}}
     link = (
-        await create_link(ctx, caller, wanted_link(ctx, caller, json.dumps(body, ensure_ascii=False).encode()))
+        await create_link(
+            ctx.db, caller, wanted_link(ctx.clock, ctx.settings, caller, json.dumps(body, ensure_ascii=False).encode())
+        )
     ).link
     sale = json.dumps({"amount": 1500, "description": HOSTILE, "external_id": f"{CASH_DESK_PREFIX}1"}).encode()
-    desk = (await create_link(ctx, caller, cash_desk_link(ctx, caller, sale))).link
+    desk = (await create_link(ctx.db, caller, cash_desk_link(ctx.clock, ctx.settings, caller, sale))).link
     base = f"/console/{merchant.id}/live"
     for path in ("/links", f"/links/{link.id}", f"/links/{link.id}/poster", "/cash-desk", f"/cash-desk/{desk.id}"):
         page = await cashier.get(base + path)

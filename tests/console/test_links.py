@@ -34,7 +34,7 @@ async def link_in(console: ConsoleFixture, merchant: Merchant, env: Any = "live"
     raw = "{" + ",".join(f'"{name}":{value}' for name, value in body.items()) + "}"
     ctx = console.service.ctx
     caller = Caller(merchant, env)
-    return (await create_link(ctx, caller, wanted_link(ctx, caller, raw.encode()))).link
+    return (await create_link(ctx.db, caller, wanted_link(ctx.clock, ctx.settings, caller, raw.encode()))).link
 
 
 async def test_a_link_is_made_shown_paid_and_closed(console: ConsoleFixture) -> None:

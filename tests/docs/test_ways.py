@@ -1,9 +1,9 @@
-"""docs/architecture.md shows the ways as they are; `python -m tests.call_trace --write` writes them anew."""
+"""docs/architecture.md shows the ways as they are; `python -m bench.ways --write` writes them anew."""
 
 import asyncio
 
-from tests.call_trace.page import PAGE, markdown, sections
-from tests.call_trace.ways import record
+from bench.ways.page import PAGE, markdown, sections
+from bench.ways.ways import record
 
 
 def test_the_architecture_page_shows_the_ways_as_they_are() -> None:

@@ -116,7 +116,7 @@ async def test_doctor_reports_a_low_and_an_unreadable_balance_with_a_provider(se
         await provider_balances.claim_due(db, ["mtn_benin"], now)
         await provider_balances.store(db, "mtn_benin", found, bounds, now)
         await provider_balances.claim_due(db, ["wave_senegal"], now)
-        await provider_balances.read(service.ctx, "wave_senegal", _Unreadable())
+        await provider_balances.read(service.ctx.db, service.ctx.clock, "wave_senegal", _Unreadable())
     said = _checks(cli)["balances with providers"]
     assert said["problems"] == [
         "900 XOF with mtn_benin disbursement, below the bound of 5000: fill it, refunds are paid from it",

@@ -43,7 +43,9 @@ async def _everything(service: ServiceFixture) -> str:
 
 async def _forget(service: ServiceFixture, merchant: MerchantClient) -> Anonymised:
     keys = CustomerKeys(NUMBER, EMAIL)
-    return await anonymise_customer(service.ctx, merchant.id, keys, Actor("Ada", "root"), "Lettre du 3 mai")
+    return await anonymise_customer(
+        service.ctx.db, service.ctx.clock, merchant.id, keys, Actor("Ada", "root"), "Lettre du 3 mai"
+    )
 
 
 async def test_nothing_names_the_customer_and_the_books_are_the_same(service: ServiceFixture) -> None:

@@ -18,7 +18,9 @@ from tests.service_fixture import Answer
 async def _limit(live: LivePayments, payment: int | None, day: int | None) -> None:
     """In XOF. Servers may remember a merchant for a second."""
     hundredths = [None if each is None else Hundredths(each * 100) for each in (payment, day)]
-    await set_limits(live.ctx, live.merchant.id, MerchantLimits(None, *hundredths), Actor("Awa", "awa"))
+    await set_limits(
+        live.ctx.db, live.ctx.clock, live.merchant.id, MerchantLimits(None, *hundredths), Actor("Awa", "awa")
+    )
     live.service.clock.advance(1)
 
 

@@ -134,7 +134,7 @@ async def test_an_advance_is_recorded_and_added_up(service: ServiceFixture) -> N
     await _advance(other, 7)
     db = service.ctx.db
     assert await sandbox_clock.advanced_by(db, merchant.id) == 3605
-    await sandbox_clock.reset(service.ctx, merchant.id, AWA)
+    await sandbox_clock.reset(service.ctx.db, service.ctx.clock, merchant.id, AWA)
     assert (await sandbox_clock.advanced_by(db, merchant.id), await sandbox_clock.advanced_by(db, other.id)) == (0, 7)
     await _advance(merchant, 1)
     assert await sandbox_clock.advanced_by(db, merchant.id) == 1

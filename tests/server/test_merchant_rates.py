@@ -19,7 +19,7 @@ async def test_a_merchants_own_rate_replaces_that_of_its_address(sqlite_settings
         ctx, little, large = service.ctx, await service.merchant("Kora"), await service.merchant("Djembe")
 
         async def limit(merchant: MerchantClient, rate: int | None) -> None:
-            await set_limits(ctx, merchant.id, MerchantLimits(rate), Actor("Awa", "awa"))
+            await set_limits(ctx.db, ctx.clock, merchant.id, MerchantLimits(rate), Actor("Awa", "awa"))
             service.clock.advance(61)
 
         await limit(little, 2)
@@ -44,7 +44,7 @@ async def test_a_merchants_own_rate_replaces_that_of_its_address(sqlite_settings
 async def test_a_revoked_key_uses_up_nothing_of_its_merchant(sqlite_settings: Settings) -> None:
     async with open_service(replace(sqlite_settings, rate_limit=0)) as service:
         ctx, merchant = service.ctx, await service.merchant()
-        await set_limits(ctx, merchant.id, MerchantLimits(3), Actor("Awa", "awa"))
+        await set_limits(ctx.db, ctx.clock, merchant.id, MerchantLimits(3), Actor("Awa", "awa"))
         assert await _statuses(merchant, 1) == [200], "without a limit for addresses too"
         live = replace(merchant, env="live")
         assert await _statuses(live, 1) == [200]

@@ -11,12 +11,13 @@ from guichet.back_office.jobs.statement_comparison import ComparedStatement, Com
 from guichet.back_office.jobs.wave_merchants import NamedAtWave, NameWaveMerchants, name_wave_merchants
 from guichet.clock import Instant
 from guichet.context import AppContext
-from guichet.db.engine import require
+from guichet.db.engine import Database, require
 from guichet.domain.audit_log import Actor
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.staff_jobs import StaffJob, StaffJobKind
 from guichet.ledger.margin import margins
 from guichet.providers.account_review import BalanceLine, balance_lines, findings_of, probe_accounts
+from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.shared.account_checks import Finding
 
 
@@ -124,21 +125,21 @@ async def run_task(ctx: AppContext, job: StaffJob, task: Task, actor: Actor) -> 
     match task:
         case AnonymiseCustomer():
             customer = CustomerKeys(task.phone_number, task.email)
-            return await anonymise_customer(ctx, require(job.merchant_id), customer, actor, task.reason)
+            return await anonymise_customer(ctx.db, ctx.clock, require(job.merchant_id), customer, actor, task.reason)
         case LedgerMargin():
-            return await _margins(ctx, task)
+            return await _margins(ctx.db, task)
         case CompareStatement():
             return await compare_statement(ctx, task)
         case NameWaveMerchants():
             return await name_wave_merchants(ctx, task)
         case ProviderBalances():
-            return ReadBalances(await balance_lines(ctx.registry, ctx.providers, _accounts(ctx, task)))
+            return ReadBalances(await balance_lines(ctx.registry, ctx.providers, _accounts(ctx.providers, task)))
         case ProviderCheck() | ProviderDeepCheck():
             return await _check(ctx, task)
 
 
-async def _margins(ctx: AppContext, task: LedgerMargin) -> Margins:
-    found = await margins(ctx.db, task.since, task.until)
+async def _margins(db: Database, task: LedgerMargin) -> Margins:
+    found = await margins(db, task.since, task.until)
     rows = [
         MarginRow(
             operator,
@@ -154,7 +155,7 @@ async def _margins(ctx: AppContext, task: LedgerMargin) -> Margins:
 
 
 async def _check(ctx: AppContext, task: ProviderCheck | ProviderDeepCheck) -> CheckedAccounts:
-    names = _accounts(ctx, task)
+    names = _accounts(ctx.providers, task)
     answers: dict[str, str] = {}
     findings: dict[str, list[Finding]] = {}
     if isinstance(task, ProviderDeepCheck):
@@ -169,6 +170,6 @@ async def _check(ctx: AppContext, task: ProviderCheck | ProviderDeepCheck) -> Ch
     return CheckedAccounts(accounts, {code: list(route) for code, route in ctx.providers.routes.items()})
 
 
-def _accounts(ctx: AppContext, task: AboutAccounts) -> list[str]:
+def _accounts(providers: ProvidersConfig, task: AboutAccounts) -> list[str]:
     """None if the account has left the providers' file since."""
-    return [name for name in ctx.providers.accounts if task.account in (None, name)]
+    return [name for name in providers.accounts if task.account in (None, name)]

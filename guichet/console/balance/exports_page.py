@@ -72,14 +72,14 @@ async def download(request: MerchantRequest) -> Response:
     if not export.can_be_downloaded(ctx.clock.now()):
         return _gone(request, export)
     if export.status == "ready":
-        content, size = files.stored(ctx, export), export.size
+        content, size = files.stored(ctx.db, ctx.vault, export), export.size
     else:
-        content, size = files.written(ctx, export, files.Progress()), None
+        content, size = files.written(ctx.db, ctx.clock, export, files.Progress()), None
     try:
         first = await anext(content)  # What is missing shows now, while the answer can still say so.
     except (ExportGone, UnreadableSecret):
         return _gone(request, export)
-    await record_download(ctx, export, request.actor)
+    await record_download(ctx.db, ctx.clock, export, request.actor)
     days = [today(each, request.time_zone).isoformat() for each in (export.since, export.until)]
     name = file_name(_kind(request, export), request.merchant.name, request.env, *days, suffix=export.format)
     return streamed_attachment(_with_first(first, content), _MEDIA_TYPES[export.format], name, size)

@@ -49,7 +49,7 @@ async def _create(request: MerchantRequest, form: dict[str, str]) -> Response:
     after = form.get("after", "")
     newest = int(after) if after.isascii() and after.isdigit() and len(after) < 20 else -1
     try:
-        _, key = await key_management.create(request.ctx, *whose, expires_at, request.actor, newest)
+        _, key = await key_management.create(request.db, request.ctx.clock, *whose, expires_at, request.actor, newest)
     except key_management.NewerKey:
         return await _page(request, 409, request.text("developers.sent_twice"))
     # Not redirected: the key is nowhere else. Loading the page again sends the same form, which makes no other key.
@@ -61,7 +61,7 @@ async def _expire(request: MerchantRequest, form: dict[str, str]) -> Response:
     expires_at = end_of_day(form.get("expires", "").strip(), request.time_zone)
     if expires_at is None:
         return await _page(request, 422, request.text("developers.bad_date"))
-    await key_management.expire(request.ctx, key, expires_at, request.actor)
+    await key_management.expire(request.db, request.ctx.clock, key, expires_at, request.actor)
     return request.redirect(request.here("/developers", done="expiry_set"))
 
 
@@ -70,7 +70,7 @@ async def _revoke(request: MerchantRequest, form: dict[str, str]) -> Response:
     ctx, key = request.ctx, await _named(request, form)
     if key.revoked_at is None and not is_confirmed(form):
         return request.show("developers/key_revocation.html", key=key, state=key.state(ctx.clock.now()))
-    await key_management.revoke(ctx, key.id, request.actor)
+    await key_management.revoke(ctx.db, ctx.clock, key.id, request.actor)
     return request.redirect(request.here("/developers", done="revoked"))
 
 

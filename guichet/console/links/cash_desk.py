@@ -63,8 +63,8 @@ async def create(request: MerchantRequest) -> Response:
     if token is None:
         return await _form_page(request, form, new_form_token(), 422, request.text("desk.again"))
     try:
-        wanted = cash_desk_link(ctx, caller(request), _body(request, form, token))
-        made = await create_link_by_hand(ctx, caller(request), wanted, request.actor)
+        wanted = cash_desk_link(ctx.clock, ctx.settings, caller(request), _body(request, form, token))
+        made = await create_link_by_hand(ctx.db, caller(request), wanted, request.actor)
     except InvalidRequest as error:
         details = error.details or {"amount": [error.message]}
         return await _form_page(request, form, token, 422, faults=details)
@@ -138,7 +138,7 @@ async def cancel(request: MerchantRequest) -> Response:
     await request.form()
     ctx = request.ctx
     request.require("cash_desk.use")
-    await close_link(ctx, await _sale(request), request.actor)
+    await close_link(ctx.db, ctx.clock, await _sale(request), request.actor)
     return request.redirect(request.here("/cash-desk"))
 
 

@@ -54,7 +54,7 @@ async def change(request: MerchantRequest) -> Response:
     ctx = request.ctx
     request.require("links.change")
     link = await link_of(request)
-    await close_link(ctx, link, request.actor)
+    await close_link(ctx.db, ctx.clock, link, request.actor)
     return request.redirect(request.here(f"/links/{link.id}"))
 
 

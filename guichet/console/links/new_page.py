@@ -35,8 +35,10 @@ async def create(request: MerchantRequest) -> Response:
     if token is None:
         return _page(request, form, new_form_token(), 422, fault=request.text("links.again"))
     try:
-        wanted = wanted_link(ctx, caller(request), link_body(form, _PREFIX + token, request.time_zone))
-        made = await create_link_by_hand(ctx, caller(request), wanted, request.actor)
+        wanted = wanted_link(
+            ctx.clock, ctx.settings, caller(request), link_body(form, _PREFIX + token, request.time_zone)
+        )
+        made = await create_link_by_hand(ctx.db, caller(request), wanted, request.actor)
     except InvalidRequest as error:
         return _page(request, form, token, 422, error.details or {"": [error.message]})
     except ExternalIdTaken as error:

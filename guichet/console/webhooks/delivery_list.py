@@ -81,7 +81,7 @@ async def _resend_chosen(request: MerchantRequest, form: dict[str, str]) -> Resp
     skipped = 0
     for delivery in chosen:
         try:
-            await resend(ctx, delivery, request.actor)
+            await resend(ctx.db, ctx.clock, delivery, request.actor)
         except ActRefused:
             skipped += 1
     ctx.wakeups.deliveries.set()

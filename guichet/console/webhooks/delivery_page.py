@@ -26,7 +26,7 @@ async def change(request: MerchantRequest) -> Response:
     ctx = request.ctx
     request.require("webhooks.resend")
     try:
-        await resend(ctx, delivery, request.actor)
+        await resend(ctx.db, ctx.clock, delivery, request.actor)
     except ActRefused:
         fault = request.text("webhooks.not_resent")
         return await _page(request, await _named(request), 409, fault)

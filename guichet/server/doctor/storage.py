@@ -3,6 +3,7 @@
 from sqlalchemy import text
 
 from guichet.context import AppContext
+from guichet.db.engine import Database
 from guichet.db.errors import DatabaseDamaged
 from guichet.db.write_probe import STANDBY_SILENT
 from guichet.private_files import FILE_MODE, FOLDER_MODE, too_wide
@@ -20,16 +21,16 @@ async def database_file(ctx: AppContext, writable: bool) -> Check:
     `writable`: False if it is known that a write would wait for a standby; then none is tried.
     """
     name = "database file" if ctx.settings.embedded else "writing to the database"
-    if ctx.settings.embedded and (damage := await _damage(ctx)):
+    if ctx.settings.embedded and (damage := await _damage(ctx.db)):
         return Check(name, [str(DatabaseDamaged(str(ctx.settings.sqlite_path), damage))])
     fault = await ctx.write_probe.fault() if writable else STANDBY_SILENT
     return Check(name, [f"nothing can be written: {fault}"] if fault else [])
 
 
-async def _damage(ctx: AppContext) -> str | None:
+async def _damage(db: Database) -> str | None:
     """What is wrong with the file, on one line; None if nothing is."""
     try:
-        [(found,), *_] = await ctx.db.scan(_QUICK_CHECK)
+        [(found,), *_] = await db.scan(_QUICK_CHECK)
     except DatabaseDamaged as error:
         return str(error.__cause__)
     return None if found == "ok" else " ".join(str(found).split())

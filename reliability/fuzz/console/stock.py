@@ -125,9 +125,9 @@ async def _payments(ctx: AppContext, caller: Caller, word: str, phone_number: st
 
 async def _links(ctx: AppContext, caller: Caller, word: str) -> Ids:
     wanted = {"amount": 2500, "description": f"<b>zq7 {word}</b> {_HOSTILE}", "external_id": f"lien-{word}"}
-    link = await create_link(ctx, caller, wanted_link(ctx, caller, json.dumps(wanted).encode()))
+    link = await create_link(ctx.db, caller, wanted_link(ctx.clock, ctx.settings, caller, json.dumps(wanted).encode()))
     sale = {"amount": 1500, "description": f"caisse {word} {_HOSTILE}", "external_id": f"caisse-{word}"}
-    desk = await create_link(ctx, caller, cash_desk_link(ctx, caller, json.dumps(sale).encode()))
+    desk = await create_link(ctx.db, caller, cash_desk_link(ctx.clock, ctx.settings, caller, json.dumps(sale).encode()))
     return {"links/link": [str(link.link.id)], "cash-desk/link": [str(desk.link.id)]}
 
 
@@ -145,7 +145,7 @@ async def _keys(ctx: AppContext, made: Stock, env: Environment) -> None:
 async def _file(ctx: AppContext, made: Stock) -> None:
     """What the staff has about the merchant."""
     merchant, word, now = made.merchant, made.word, ctx.clock.now()
-    await add_note(ctx, merchant.id, f"{word} <script>zq7(2)</script>", _STAFF, after=0)
+    await add_note(ctx.db, ctx.clock, merchant.id, f"{word} <script>zq7(2)</script>", _STAFF, after=0)
     document = await add_document(ctx, merchant.id, f"{word}.pdf", b"%PDF-1.7 x", _STAFF)
     [reference, *_] = made.by_env["live"]["payments/reference"]
     await incidents.report(
@@ -178,7 +178,7 @@ async def _file(ctx: AppContext, made: Stock) -> None:
 async def approval(ctx: AppContext, made: Stock, asker: User) -> None:
     """Adds an act that waits for another person: it would open a wallet again in which nothing is."""
     why = "Contrôle terminé"
-    await wallet_status.change_status(ctx, made.merchant.id, "XAF", "Gelé", _STAFF, why)
+    await wallet_status.change_status(ctx.db, ctx.clock, made.merchant.id, "XAF", "Gelé", _STAFF, why)
     wanted = WantedAct("wallet.reopen", money_acts.wallet_subject(made.merchant.id, "XAF"), {}, why)
     request = await approvals.ask(ctx, wanted, asker, approvals.CONSOLE)
     made.of_staff["approvals/request"] = [str(request.id)]

@@ -123,7 +123,7 @@ async def test_a_wallet_is_frozen_at_once_and_reopened_by_two(operations: Operat
     assert (await awa.get(f"/admin/wallets?merchant={merchant}")).path == path
     wrong = await awa.get("/admin/wallets?merchant=abc")
     assert (wrong.status, 'value="abc"' in wrong.text, "pas un numéro de marchand" in wrong.text) == (422, True, True)
-    await change_status(ctx, merchant, "EUR", "Fermé", Actor("Root", "root"), "test")
+    await change_status(ctx.db, ctx.clock, merchant, "EUR", "Fermé", Actor("Root", "root"), "test")
     for _ in range(2):  # Sent again, as after a lost answer.
         page = await act(awa, path, currency="XOF", status="Gelé", reason="fraude signalée")
         assert page.path == path

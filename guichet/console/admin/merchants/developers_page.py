@@ -45,13 +45,13 @@ async def _change_key(request: StaffRequest, merchant: Merchant, form: dict[str,
     if reason is None:
         return await _page(request, merchant, 422, request.text("operations.reason_missing"))
     if form.get("act") == "revoke":
-        await key_management.revoke(ctx, key.id, request.actor, reason)
+        await key_management.revoke(ctx.db, ctx.clock, key.id, request.actor, reason)
         return request.redirect(address(request, merchant, "/developers", done="revoked"))
     expires_at = end_of_day(form.get("expires", "").strip(), request.time_zone)
     if expires_at is None:
         return await _page(request, merchant, 422, request.text("developers.bad_date"))
     try:
-        await key_management.expire(ctx, key, expires_at, request.actor, reason)
+        await key_management.expire(ctx.db, ctx.clock, key, expires_at, request.actor, reason)
     except ActRefused:
         fault = request.text("developers.refused", most=key_management.MOST_KEYS)
         return await _page(request, merchant, 422, fault)

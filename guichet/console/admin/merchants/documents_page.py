@@ -81,7 +81,7 @@ async def remove(request: StaffRequest) -> Response:
     if document is not None and reason is None:
         return _removal(request, merchant, document, 422, request.text("admin_documents.reason_missing"))
     if document is not None and reason is not None:
-        await remove_document(ctx, merchant.id, document.id, reason, request.actor)
+        await remove_document(ctx.db, ctx.clock, merchant.id, document.id, reason, request.actor)
     return request.redirect(address(request, merchant, "/documents"))
 
 

@@ -63,7 +63,7 @@ async def _set_status(request: StaffRequest, merchant: Merchant, form: dict[str,
         return request.text("admin_merchants.reason_missing")
     if status != "active" and not is_confirmed(form):
         return request.text("admin_merchants.confirm_missing")
-    await administration.set_status(request.ctx, merchant.id, status, request.actor, reason)
+    await administration.set_status(request.db, request.ctx.clock, merchant.id, status, request.actor, reason)
     return None
 
 
@@ -71,7 +71,7 @@ async def _set_name(request: StaffRequest, merchant: Merchant, form: dict[str, s
     name = merchant_name(form.get("name", ""))
     if name is None:
         return request.text("admin_merchants.incomplete")
-    await administration.set_name(request.ctx, merchant.id, name, request.actor)
+    await administration.set_name(request.db, request.ctx.clock, merchant.id, name, request.actor)
     return None
 
 
@@ -81,7 +81,7 @@ async def _set_time_zone(request: StaffRequest, merchant: Merchant, form: dict[s
         zone = str(parsers.time_zone(typed)) if typed else None
     except ValueError:
         return request.text("admin_merchants.zone_unknown")
-    await administration.set_time_zone(request.ctx, merchant.id, zone, request.actor)
+    await administration.set_time_zone(request.db, request.ctx.clock, merchant.id, zone, request.actor)
     return None
 
 
@@ -100,7 +100,7 @@ async def _set_limits(request: StaffRequest, merchant: Merchant, form: dict[str,
         return request.text("admin_merchants.limits_wrong")
     if reason is None:
         return request.text("admin_merchants.reason_needed")
-    await set_limits(request.ctx, merchant.id, wanted, request.actor, reason)
+    await set_limits(request.db, request.ctx.clock, merchant.id, wanted, request.actor, reason)
     return None
 
 

@@ -27,7 +27,7 @@ async def change(request: StaffRequest) -> Response:
     text = form.get("text", "").replace("\r\n", "\n").strip()
     if not text or len(text) > _MAX_NOTE or not text.replace("\n", "").isprintable():
         return await _page(request, merchant, 422, request.text("admin_merchants.note_wrong"), text)
-    await add_note(request.ctx, merchant.id, text, request.actor, _seen(form.get("after")))
+    await add_note(request.db, request.ctx.clock, merchant.id, text, request.actor, _seen(form.get("after")))
     return request.redirect(address(request, merchant, "/notes"))
 
 

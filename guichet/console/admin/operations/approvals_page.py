@@ -53,7 +53,7 @@ async def decide(request: StaffRequest) -> Response:
 
 
 async def _approval(request: StaffRequest) -> ApprovalRequest:
-    number: int = request.path["approval"]
+    number: int = request.path["request"]
     found = await approval_requests.get(request.db, ApprovalId(number))
     if found is None:
         raise NotFound
@@ -93,5 +93,5 @@ async def _page(
 
 PAGES: Final = (
     StaffPage("/approvals", "incidents.decide", show_list, menu="approvals"),
-    StaffPage("/approvals/{approval:row}", "incidents.decide", show, decide),
+    StaffPage("/approvals/{request:row}", "incidents.decide", show, decide),
 )

@@ -81,7 +81,7 @@ async def send_again(request: StaffRequest) -> Response:
     request.require("deliveries.resend")
     delivery = await _delivery(request)
     try:
-        await resend(ctx, delivery, request.actor)
+        await resend(ctx.db, ctx.clock, delivery, request.actor)
     except ActRefused as refusal:
         return await _page(request, delivery, 409, refusal)
     ctx.wakeups.deliveries.set()

@@ -84,7 +84,7 @@ async def _close(request: StaffRequest, case: Case, number: int | None, reason: 
     """Only an incident of this case: the reason was written about what this page shows. One that somebody else closed a
     moment ago is no fault: the page that follows shows what is still open."""
     if number in {each.id for each in case.incidents}:
-        await incident_acts.close(request.ctx, IncidentId(require(number)), request.actor, reason)
+        await incident_acts.close(request.db, request.ctx.clock, IncidentId(require(number)), request.actor, reason)
 
 
 def _wanted(case: Case, form: dict[str, str], reason: str) -> WantedAct | None:

@@ -31,7 +31,7 @@ async def find(request: StaffRequest) -> Response:
     ctx = request.ctx
     request.require("payments.search")
     typed = form.get("q", "").strip()[:LONGEST]
-    found = await search(ctx, typed)
+    found = await search(ctx.db, ctx.registry, typed)
     if typed:
         # What was typed may be personal: the log, which nobody can change, says what was found by it.
         references = [each.reference for each in found]

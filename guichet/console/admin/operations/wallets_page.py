@@ -53,7 +53,7 @@ async def change(request: StaffRequest) -> Response:
     if status is None or currency is None or reason is None:
         return await _page(request, merchant, 422, request.text("operations.reason_missing"))
     if status != ACTIVE:
-        await wallet_status.change_status(ctx, merchant.id, currency, status, request.actor, reason)
+        await wallet_status.change_status(ctx.db, ctx.clock, merchant.id, currency, status, request.actor, reason)
         return request.redirect(request.at_admin(f"/wallets/{merchant.id}"))
     wanted = WantedAct("wallet.reopen", wallet_subject(merchant.id, currency), {}, reason)
     try:

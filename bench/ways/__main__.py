@@ -1,10 +1,10 @@
-"""`python -m tests.call_trace [--write]`."""
+"""`python -m bench.ways [--write]`."""
 
 import asyncio
 import sys
 
-from tests.call_trace.page import PAGE, markdown, written
-from tests.call_trace.ways import record
+from bench.ways.page import PAGE, markdown, written
+from bench.ways.ways import record
 from tests.frozen.service import quiet
 
 

@@ -4,7 +4,7 @@ import ast
 import re
 from typing import Final
 
-from tests.call_trace.ways import WAYS, Walk
+from bench.ways.ways import WAYS, Walk
 from tests.frozen.service import PACKAGE
 
 PAGE: Final = PACKAGE.parent / "docs" / "architecture.md"

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from tests.call_trace.recorder import Recorder, Trace
+from bench.ways.recorder import Recorder, Trace
 from tests.frozen.service import (
     DELIVERING,
     FOLLOWING_UP,
