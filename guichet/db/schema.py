@@ -52,10 +52,10 @@ class Revision(NamedTuple):
 
 def parse_revision(name: str) -> Revision:
     """Raises UnknownSchema when no version of Guichet names a revision like that."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+    parts = _NAME.fullmatch(name)
+    if parts is None:
         raise UnknownSchema(f"{name!r} is not a revision of Guichet")
-    return Revision(int(found[1]), int(found[2] or found[1]))
+    return Revision(int(parts[1]), int(parts[2] or parts[1]))
 
 
 def is_usable(name: str, required: str = REQUIRED_REVISION) -> bool:
@@ -95,18 +95,18 @@ async def current_revision(settings: Settings) -> str | None:
 async def check_schema(settings: Settings) -> str:
     """The revision of a schema that this code can use. Raises DatabaseMissing, SchemaOutdated, and what
     `current_revision` raises."""
-    found = await current_revision(settings)
-    if found is None:
+    revision = await current_revision(settings)
+    if revision is None:
         raise DatabaseMissing(
             f"There is no Guichet database at {settings.database_address}: is the environment loaded? "
             "`guichet migrate` creates it."
         )
-    if not is_usable(found):
+    if not is_usable(revision):
         raise SchemaOutdated(
-            f"The schema of the database {settings.database_address} is {found}, and this version of Guichet "
+            f"The schema of the database {settings.database_address} is {revision}, and this version of Guichet "
             f"({__version__}) needs {REQUIRED_REVISION}: run `guichet migrate` first."
         )
-    return found
+    return revision
 
 
 async def _postgresql_revision(hosts: PostgresHosts) -> str | None:

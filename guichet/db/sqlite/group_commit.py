@@ -258,9 +258,9 @@ class GroupCommit:
 
     def _wake_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            if not each.done():
-                each.set_result(None)
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
 
 
 def _fail(waiter: Waiter, error: Exception) -> None:
