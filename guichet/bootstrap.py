@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from guichet.accounts.sign_in import WithoutPassword
     from guichet.db.postgres.database import PostgresDatabase
+    from guichet.server.rate_limit import RateLimiter
     from guichet.worker.worker import Worker
 
 USER_AGENT: Final = f"Guichet/{__version__}"
@@ -308,14 +309,11 @@ def application(
     from starlette.middleware import Middleware
     from starlette.routing import BaseRoute, Mount, Route
 
-    from guichet.accounts.passwords import Passwords
     from guichet.api.app import ROOT, api_routes
     from guichet.api.callbacks import PREFIX, callback_routes
-    from guichet.api.docs import routes as doc_routes
-    from guichet.checkout.app import checkout_routes
-    from guichet.console.app import console_routes
     from guichet.server import error_handler
     from guichet.server.health import healthz, readyz
+    from guichet.server.lazy import LazyApplication
     from guichet.server.metrics_endpoint import routes_behind_token
     from guichet.server.rate_limit import RateLimiter, RateLimitMiddleware
     from guichet.server.rate_limits import CALLBACKS, api_limit
@@ -328,10 +326,10 @@ def application(
         Route("/healthz", healthz),
         Route("/readyz", readyz(ctx.write_probe, worker)),
         *routes_behind_token(ctx),
-        *doc_routes(ctx.settings),
         *callback_routes(ctx),
-        *checkout_routes(ctx, limiter),
-        *console_routes(ctx, limiter, Passwords(), demo),
+        *LazyApplication(partial(_docs, ctx)).at("/openapi.json", "/docs"),
+        *LazyApplication(partial(_checkout, ctx, limiter)).at("/pay", "/checkout"),
+        *LazyApplication(partial(_console, ctx, limiter, demo)).at("/console", "/admin"),
     ]
     if operators_simulator is not None:
         routes.append(Mount("/simulator", operators_simulator))
@@ -343,3 +341,22 @@ def application(
 
         return TracedRequests(app, tracer)
     return app
+
+
+def _docs(ctx: AppContext) -> ASGIApp:
+    from guichet.api.docs import docs
+
+    return docs(ctx.settings)
+
+
+def _checkout(ctx: AppContext, limiter: RateLimiter) -> ASGIApp:
+    from guichet.checkout.app import checkout
+
+    return checkout(ctx, limiter)
+
+
+def _console(ctx: AppContext, limiter: RateLimiter, demo: WithoutPassword | None) -> ASGIApp:
+    from guichet.accounts.passwords import Passwords
+    from guichet.console.app import console_application
+
+    return console_application(ctx, limiter, Passwords(), demo)

@@ -32,9 +32,9 @@ async def show(pages: PageContext, page: PageRequest) -> Response:
 async def choose(pages: PageContext, page: PageRequest) -> Response:
     """POST: settles a pending payment as chosen, then redirects to the merchant or to the result."""
     payment, merchant = await _find_payment(pages, page)
-    if is_from_elsewhere(page.request, pages.public_url):
+    if is_from_elsewhere(page.http, pages.public_url):
         return state_pages.state_page(page, "elsewhere", page.href(f"/checkout/{payment.checkout_token}"))
-    choice = (await read_form(page.request)).get("outcome")
+    choice = (await read_form(page.http)).get("outcome")
     if choice not in _CHOICES:
         return await _payment_page(pages, page, payment, merchant, status=422)
     if payment.status == "pending":
@@ -47,7 +47,7 @@ async def choose(pages: PageContext, page: PageRequest) -> Response:
 
 
 async def _find_payment(pages: PageContext, page: PageRequest) -> tuple[Payment, Merchant]:
-    token = page.request.path_params["token"]
+    token = page.path["token"]
     payment = await payments.by_token(pages.ctx.db, token) if token.isascii() else None
     if payment is None or payment.env != "test":
         raise NotFound

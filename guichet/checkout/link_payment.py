@@ -37,9 +37,9 @@ _PROMPTS: Final[Mapping[LimitName, str]] = {
 async def pay(pages: PageContext, page: PageRequest) -> Response:
     """POST: starts the payment of this form, once, and redirects to its page; or only requests a code."""
     request = await find_link(pages, page)
-    if is_from_elsewhere(page.request, pages.public_url):
+    if is_from_elsewhere(page.http, pages.public_url):
         return request.state_page("elsewhere")
-    form = await read_form(page.request)
+    form = await read_form(page.http)
     token = pages.tokens.read(request.link.token, form.get("token", ""))
     if token and await _is_paid_already(request, token):
         return _redirect_to_payment(request, token)
@@ -97,7 +97,7 @@ async def _send_code(request: LinkRequest, mode: PaymentMode, checked: forms.Che
     if token is None:
         return await form_page(request, given, notice="link.notice_again")
     phone_number = checked.clean["phone_number"]
-    wait = await pages.limits.count_otp_code(page.request, phone_number, request.link.id)
+    wait = await pages.limits.count_otp_code(page.http, phone_number, request.link.id)
     if wait is not None:
         return await _try_later(request, mode, given, "otp", "code.too_many", wait, token)
     notice: str | None

@@ -82,7 +82,7 @@ class QrCodeView:
 
 async def find_link(pages: PageContext, page: PageRequest) -> LinkRequest:
     """The link of this address and its merchant. Raises NotFound when there is none."""
-    first, second = page.request.path_params["a"], page.request.path_params["b"]
+    first, second = page.path["a"], page.path["b"]
     link = await link_repository.by_token(pages.ctx.db, first + second) if (first + second).isascii() else None
     if link is None or link.path != f"{first}/{second}":
         raise NotFound
@@ -94,7 +94,7 @@ async def show(pages: PageContext, page: PageRequest) -> Response:
     request = await find_link(pages, page)
     if state := await request.closed_state():
         return request.state_page(state)
-    return await form_page(request, FormInput(operator=page.request.query_params.get("mode", "")[:32]))
+    return await form_page(request, FormInput(operator=page.query.get("mode", "")[:32]))
 
 
 async def show_qr_code(pages: PageContext, page: PageRequest) -> Response:
@@ -131,7 +131,7 @@ async def form_page(
     """
     pages, page, link = request.pages, request.page, request.link
     modes = (await pages.ctx.catalogues.of(request.merchant.id)).active()
-    likely_country = i18n.region(page.request.headers.get("accept-language", ""))
+    likely_country = i18n.region(page.http.headers.get("accept-language", ""))
     shown = groups(page, modes, link.amount, link.currency, given, likely_country, pages.public_url)
     faulty = [field.id for group in shown for mode in group.modes for field in mode.fields if field.faults]
     view = LinkView(

@@ -39,7 +39,7 @@ async def status(pages: PageContext, page: PageRequest) -> Response:
 
 
 async def _find_payment(pages: PageContext, page: PageRequest, link_id: LinkId) -> Payment:
-    token = page.request.path_params["token"]
+    token = page.path["token"]
     payment = await payments.by_token(pages.ctx.db, token) if token.isascii() else None
     if payment is None or payment.link_id != link_id:
         raise NotFound

@@ -15,7 +15,7 @@ async def redirect(pages: PageContext, page: PageRequest) -> Response:
 
     A provider's page knows neither: it only repeats the address it was given when the payment was requested.
     """
-    token = page.request.path_params["token"]
+    token = page.path["token"]
     payment = await payments.by_token(pages.ctx.db, token) if token.isascii() else None
     if payment is None or payment.env != "live" or payment.link_id is not None:
         raise NotFound

@@ -11,7 +11,8 @@ from guichet.accounts import approvals, users
 from guichet.audit_log import approval_requests
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, actor, row_id
-from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
+from guichet.cli.console import console, iso_or_none, print_json, print_table
+from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.clock import Instant, iso
 from guichet.db.engine import Database

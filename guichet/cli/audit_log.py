@@ -10,7 +10,8 @@ from guichet.audit_log.entries import Entry
 from guichet.bootstrap import Service
 from guichet.chain_heads.known import known_heads
 from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile
-from guichet.cli.console import console, fail, print_json, print_table, with_sentence
+from guichet.cli.console import console, print_json, print_table, with_sentence
+from guichet.cli.errors import fail
 from guichet.cli.runner import run
 from guichet.clock import iso
 

@@ -4,9 +4,8 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.status import Status
@@ -44,16 +43,6 @@ class _SafeConsole(Console):
 
 console = _SafeConsole(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 error_console = _SafeConsole(stderr=True, soft_wrap=True)
-
-
-class CommandError(Exception):
-    """The command is refused or failed. The message is one sentence; the exit code is 1."""
-
-
-def fail(sentence: object, code: int = 1) -> NoReturn:
-    """Prints one sentence on stderr and exits."""
-    error_console.print(Text.assemble(("✗", "red"), f" {printable(str(sentence))}"))
-    raise typer.Exit(code)
 
 
 def json_text(value: object) -> str:

@@ -8,7 +8,8 @@ import typer
 from guichet.back_office import incident_acts
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, OptionalBy, actor, row_id
-from guichet.cli.console import CommandError, print_json, print_table
+from guichet.cli.console import print_json, print_table
+from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.clock import Instant, iso
 from guichet.domain.ids import IncidentId

@@ -8,7 +8,8 @@ from guichet.bootstrap import Service
 from guichet.chain_heads.known import known_heads
 from guichet.chain_heads.publication import publish_heads
 from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile
-from guichet.cli.console import console, error_console, fail, print_json, print_table, with_sentence
+from guichet.cli.console import console, error_console, print_json, print_table, with_sentence
+from guichet.cli.errors import fail
 from guichet.cli.ledger_margin import margin
 from guichet.cli.runner import run
 from guichet.cli.wallet_statement import print_statement

@@ -11,7 +11,8 @@ from guichet.accounts import totp_seeds
 from guichet.back_office.jobs import repository as staff_jobs
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
-from guichet.cli.console import console, fail, print_json
+from guichet.cli.console import console, print_json
+from guichet.cli.errors import fail
 from guichet.cli.runner import run
 from guichet.db.engine import Database
 from guichet.exports import repository as exports

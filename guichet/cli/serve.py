@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from guichet.bootstrap import ensure_schema
-from guichet.cli.console import fail
+from guichet.cli.errors import fail
 from guichet.cli.process import Grace, begin_process, check_files
 from guichet.cli.runner import load_settings, run_async
 from guichet.cli.serve_process import Listen, serve_process

@@ -6,11 +6,10 @@ import msgspec
 from starlette.responses import Response
 
 from guichet.accounts import users
-from guichet.accounts.rights import Member
 from guichet.audit_log import entries
 from guichet.audit_log.entries import STAFF, Entry
+from guichet.console.page_request import MerchantRequest
 from guichet.console.sections import MerchantPage
-from guichet.console.visit import Visit
 from guichet.domain.accounts import UserId
 from guichet.domain.roles import MERCHANT_ROLES, MerchantRight
 
@@ -105,14 +104,14 @@ _FACTS: Final[dict[str, MerchantRight | None]] = {
 }
 
 
-async def show(visit: Visit, acting: Member) -> Response:
-    query, db = visit.request.query_params, visit.console.ctx.db
-    members = [user for _, user in await users.team(db, acting.merchant.id)]
+async def show(request: MerchantRequest) -> Response:
+    query, db = request.query, request.db
+    members = [user for _, user in await users.team(db, request.merchant.id)]
     team = [(user.email, user.name) for user in members]
     by = next((email for email in (STAFF, *(email for email, _ in team)) if email == query.get("by")), "")
     act = next((act for act in SHOWN if act == query.get("act")), None)
     before, after = _number(query.get("before")), _number(query.get("after"))
-    wanted = (acting.merchant.id, SHOWN if act is None else (act,), by, _PAGE + 1)
+    wanted = (request.merchant.id, SHOWN if act is None else (act,), by, _PAGE + 1)
     found = await entries.of_merchant(db, *wanted, before=before, after=after)
     if after is not None:
         newer, older, found = len(found) > _PAGE, True, found[-_PAGE:]
@@ -123,20 +122,18 @@ async def show(visit: Visit, acting: Member) -> Response:
     invited = {_user(entry) for entry, _ in found if entry.action in _INVITATIONS} - {user.id for user in members}
     names = await users.names(db, {number for number in about if number not in invited})
     filters = {"by": by, "act": act}
-    return visit.show(
+    return request.show(
         "activity.html",
-        rows=[_described(visit, acting, entry, name, names) for entry, name in found],
+        rows=[_described(request, entry, name, names) for entry, name in found],
         filters=filters,
-        people=[("", visit.text("activity.everybody")), *team, (STAFF, "Guichet")],
-        acts=[("", visit.text("activity.every_act")), *((act, visit.text(f"activity.act.{act}")) for act in SHOWN)],
-        newer=visit.here("/activity", None, **filters, after=str(found[0][0].number)) if newer and found else None,
-        older=visit.here("/activity", None, **filters, before=str(found[-1][0].number)) if older and found else None,
+        people=[("", request.text("activity.everybody")), *team, (STAFF, "Guichet")],
+        acts=[("", request.text("activity.every_act")), *((act, request.text(f"activity.act.{act}")) for act in SHOWN)],
+        newer=request.here("/activity", None, **filters, after=str(found[0][0].number)) if newer and found else None,
+        older=request.here("/activity", None, **filters, before=str(found[-1][0].number)) if older and found else None,
     )
 
 
-def _described(
-    visit: Visit, acting: Member, entry: Entry, name: str | None, names: dict[UserId, str]
-) -> dict[str, Any]:
+def _described(request: MerchantRequest, entry: Entry, name: str | None, names: dict[UserId, str]) -> dict[str, Any]:
     facts = msgspec.json.decode(entry.after, type=dict[str, Any])
     number = _user(entry)
     details = [] if number is None else [names.get(number, "")]
@@ -144,14 +141,14 @@ def _described(
         details.append(entry.subject)
     role = next((role for role in MERCHANT_ROLES if role == facts.get("role")), None)
     if role is not None:
-        details.append(visit.text(f"role.{role}"))
-    may_see = [fact for fact, right in _FACTS.items() if right is None or acting.may(right)]
+        details.append(request.text(f"role.{role}"))
+    may_see = [fact for fact, right in _FACTS.items() if right is None or request.may(right)]
     details += [str(facts[fact]) for fact in may_see if facts.get(fact) is not None]
     env = facts.get("env")
     return {
         "at": entry.at,
         "who": name or "Guichet",
-        "text": visit.text(f"activity.act.{entry.action}"),
+        "text": request.text(f"activity.act.{entry.action}"),
         "details": [each for each in details if each],
         "env": env if env in ("test", "live") else None,
     }

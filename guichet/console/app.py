@@ -23,18 +23,19 @@ those of the back office at `/admin` and the path of `staff_pages.py`.
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
+from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from guichet.accounts.devices import Devices
 from guichet.accounts.errors import AccountError, Forbidden
 from guichet.accounts.passwords import Passwords
-from guichet.accounts.rights import Member, StaffMember, member, staff_member
+from guichet.accounts.rights import Member, member
 from guichet.accounts.sign_in import Accounts, SessionState, WithoutPassword
 from guichet.console import (
     factor_pages,
@@ -48,22 +49,31 @@ from guichet.console import (
 from guichet.console.cookies import Cookies
 from guichet.console.error_pages import ConsoleLimitMiddleware, error_page
 from guichet.console.merchant_pages import MERCHANT_PAGES
-from guichet.console.row_ids import register_row_ids
+from guichet.console.page_request import (
+    ADMIN_ROOT,
+    ASSETS_PATH,
+    ROOT,
+    Console,
+    ConsoleRequest,
+    FormRefused,
+    MerchantRequest,
+    StaffRequest,
+)
 from guichet.console.sections import MerchantPage, StaffPage, environment_switch, merchant_menu, staff_menu
 from guichet.console.sign_in_limits import SignInLimits
 from guichet.console.staff_pages import STAFF_PAGES
-from guichet.console.visit import ADMIN_ROOT, ASSETS_PATH, ROOT, Console, FormRefused, Visit
 from guichet.context import AppContext
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import ENVS
 from guichet.logs import log
 from guichet.mail.outbox import Outbox
+from guichet.pages.fields import choice, register_row_ids
 from guichet.server.error_handler import application
 from guichet.server.rate_limit import RateLimiter
 from guichet.server.rate_limits import console_limit
 from guichet.server.request_context import ClientAddresses
 
-Handler = Callable[[Visit], Awaitable[Response]]
+AnyRequest = TypeVar("AnyRequest", bound=ConsoleRequest)
 
 #: For whom a page is, by the state of the session; None: for anybody.
 _ANY: Final[tuple[SessionState, ...] | None] = None
@@ -71,14 +81,14 @@ _OPEN: Final[tuple[SessionState, ...]] = ("open",)
 _SIGNED_IN: Final[tuple[SessionState, ...]] = ("open", "needs_factor", "needs_setup")
 
 
-def console_routes(
+def console_application(
     ctx: AppContext, limiter: RateLimiter, passwords: Passwords, without_password: WithoutPassword | None = None
-) -> list[BaseRoute]:
-    """The routes for the root of the server, below `server.request_context.RequestContext`. `without_password`: of a
+) -> Starlette:
+    """For the root of the server, below `server.request_context.RequestContext`. `without_password`: of a
     demonstration."""
     console = _console(ctx, limiter, passwords, without_password if ctx.settings.development else None)
     register_row_ids()
-    page = partial(_page, console)
+    page = partial(_page, console, kind=ConsoleRequest)
     routes = [
         page("/sign-in", sign_in_page.show, sign_in_page.sign_in, _ANY),
         page("/sign-out", sign_in_page.leave, sign_in_page.sign_out, _SIGNED_IN),
@@ -94,8 +104,8 @@ def console_routes(
         page("", home_page.show, None, _OPEN),
         page("/security/password", password_pages.show_own, password_pages.change_own, _OPEN),
         page("/security", security_page.show, security_page.change, _OPEN),
-        *(_merchant_page(page, each) for each in MERCHANT_PAGES),
-        *(_staff_page(console, each) for each in STAFF_PAGES),
+        *(_merchant_page(console, page_of_merchant) for page_of_merchant in MERCHANT_PAGES),
+        *(_staff_page(console, staff_page) for staff_page in STAFF_PAGES),
         Route(f"{ASSETS_PATH}/{{name}}", _asset(console)),
     ]
     if ctx.settings.development:
@@ -103,9 +113,7 @@ def console_routes(
     if console.without_password is not None:
         routes.append(page("/sign-in/{secret}", sign_in_page.sign_in_by_link, None, _ANY))
     limited = [Middleware(ConsoleLimitMiddleware, console, limiter, console_limit(ctx.settings))]
-    app = application(routes, limited, partial(error_page, console), (AccountError,))
-    # A mount would not match its own address, without a slash at the end.
-    return [route for root in (ROOT, ADMIN_ROOT) for route in (Route(root, app), Route(f"{root}/{{page:path}}", app))]
+    return application(routes, limited, partial(error_page, console), (AccountError,))
 
 
 def _console(
@@ -131,80 +139,72 @@ def _console(
     )
 
 
-def _merchant_page(page: "Callable[..., Route]", spec: MerchantPage) -> Route:
+def _merchant_page(console: Console, page: MerchantPage) -> Route:
     """A page that only members of the merchant's team with the page's right may open, or post to."""
 
-    def as_member(handler: Callable[[Visit, Member], Awaitable[Response]] | None) -> Handler | None:
-        async def handle(visit: Visit) -> Response:
-            acting = await _acting(visit)
-            # Before the right is asked: a refusal, too, shows the way to the other pages.
-            visit.act_as(acting)
-            visit.menu = merchant_menu(MERCHANT_PAGES, spec, visit, acting)
-            visit.environments = environment_switch(MERCHANT_PAGES, spec, visit, acting)
-            if not acting.may(spec.right):
-                raise Forbidden
-            assert handler is not None
-            return await handler(visit, acting)
+    async def admit(request: MerchantRequest) -> None:
+        request.act_as(await _member(request))
+        # Before the right is checked: a refusal, too, shows the way to the other pages.
+        request.menu = merchant_menu(MERCHANT_PAGES, page, request)
+        request.environments = environment_switch(MERCHANT_PAGES, page, request)
+        if not request.may(page.right):
+            raise Forbidden
 
-        return handle if handler is not None else None
-
-    return page(f"/{{merchant:row}}/{{env}}{spec.path}", as_member(spec.show), as_member(spec.change), _OPEN)
+    path = f"/{{merchant:row}}/{{env}}{page.path}"
+    return _page(console, path, page.show, page.change, _OPEN, MerchantRequest, admit)
 
 
-async def _acting(visit: Visit) -> Member:
-    session, user = visit.signed_in
-    path = visit.request.path_params
-    env = next((env for env in ENVS if env == path["env"]), None)
+async def _member(request: MerchantRequest) -> Member:
+    env = choice(request.path["env"], ENVS)
     if env is None:
         raise NotFound
-    return await member(visit.console.ctx.db, session, user, path["merchant"], env)
+    return await member(request.db, *request.signed_in, request.path["merchant"], env)
 
 
-def _staff_page(console: Console, spec: StaffPage) -> Route:
+def _staff_page(console: Console, page: StaffPage) -> Route:
     """A page that only staff with the page's right may open, or post to."""
 
-    def as_staff(handler: Callable[[Visit, StaffMember], Awaitable[Response]] | None) -> Handler | None:
-        async def handle(visit: Visit) -> Response:
-            acting = staff_member(*visit.signed_in)
-            visit.menu = staff_menu(STAFF_PAGES, spec, visit, acting)
-            if not acting.may(spec.right):
-                raise Forbidden
-            assert handler is not None
-            return await handler(visit, acting)
+    async def admit(request: StaffRequest) -> None:
+        request.menu = staff_menu(STAFF_PAGES, page, request)
+        if not request.may(page.right):
+            raise Forbidden
 
-        return handle if handler is not None else None
-
-    return _page(console, spec.path, as_staff(spec.show), as_staff(spec.change), _OPEN, root=ADMIN_ROOT)
+    return _page(console, page.path, page.show, page.change, _OPEN, StaffRequest, admit, root=ADMIN_ROOT)
 
 
 def _page(
     console: Console,
     path: str,
-    get: Handler | None,
-    post: Handler | None,
+    get: Callable[[AnyRequest], Awaitable[Response]] | None,
+    post: Callable[[AnyRequest], Awaitable[Response]] | None,
     states: tuple[SessionState, ...] | None,
+    kind: type[AnyRequest],
+    admit: Callable[[AnyRequest], Awaitable[None]] | None = None,
     root: str = ROOT,
 ) -> Route:
-    """`states`: those of a session that may see the page. Anybody else is sent where they must go first."""
+    """`states`: those of a session that may see the page; anybody else is sent where they must go first. `admit` raises
+    Forbidden for somebody who may not see it."""
 
-    async def endpoint(request: Request) -> Response:
-        visit = await Visit.begin(console, request)
+    async def endpoint(http: Request) -> Response:
+        request = await kind.begin(console, http)
         if states is not None:
-            if visit.user is None:
-                return visit.redirect(visit.at("/sign-in", next=_own_path(request)))
-            if visit.state not in states:
-                return visit.redirect(visit.at("/factor" if visit.state == "needs_factor" else "/factor/setup"))
-        handler = post if request.method == "POST" else get
+            if request.user is None:
+                return request.redirect(request.at("/sign-in", next=_own_path(http)))
+            if request.state not in states:
+                return request.redirect(request.at("/factor" if request.state == "needs_factor" else "/factor/setup"))
+        handler = post if http.method == "POST" else get
         assert handler is not None
         try:
-            return await handler(visit)
+            if admit is not None:
+                await admit(request)
+            return await handler(request)
         except (Forbidden, FormRefused) as refused:
-            merchant, user = request.path_params.get("merchant"), visit.user
-            who = {"user": user.id if user else None, "merchant": merchant}
-            log.info("access.refused", method=request.method, path=root + path, why=type(refused).__name__, **who)
+            who = {"user": request.user.id if request.user else None, "merchant": request.path.get("merchant")}
+            log.info("access.refused", method=http.method, path=root + path, why=type(refused).__name__, **who)
             raise
 
-    return Route(root + path, endpoint, methods=[method for method, each in (("GET", get), ("POST", post)) if each])
+    methods = [method for method, handler in (("GET", get), ("POST", post)) if handler]
+    return Route(root + path, endpoint, methods=methods)
 
 
 def _own_path(request: Request) -> str | None:
@@ -214,6 +214,6 @@ def _own_path(request: Request) -> str | None:
 
 def _asset(console: Console) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        return Visit(console, request).asset()
+        return ConsoleRequest(console, request).asset()
 
     return endpoint

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, later
-from guichet.console.visit import Visit
+from guichet.console.page_request import ConsoleRequest
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.sandbox import clock as sandbox_clock
@@ -19,21 +19,21 @@ class ClockMoved(Exception):
     """The clock was moved since the form was shown: it was sent twice, or a colleague was faster."""
 
 
-async def clock_view(visit: Visit, merchant_id: MerchantId) -> dict[str, Any]:
-    ctx = visit.console.ctx
+async def clock_view(request: ConsoleRequest, merchant_id: MerchantId) -> dict[str, Any]:
+    ctx = request.ctx
     ahead = await sandbox_clock.advanced_by(ctx.db, merchant_id) * SECOND
     units = {"days": ahead // DAY, "hours": ahead % DAY // HOUR, "minutes": ahead % HOUR // MINUTE}
     return {
-        "ahead": visit.text("clock.duration", **units) if ahead else None,
-        "time": visit.date_time(later(ctx.clock.now(), ahead)),
+        "ahead": request.text("clock.duration", **units) if ahead else None,
+        "time": request.date_time(later(ctx.clock.now(), ahead)),
         "seen": await sandbox_clock.newest_move(ctx.db, merchant_id),
-        "units": [(unit, visit.text(f"clock.unit.{unit}")) for unit in _UNITS],
+        "units": [(unit, request.text(f"clock.unit.{unit}")) for unit in _UNITS],
     }
 
 
-async def change_clock(visit: Visit, merchant_id: MerchantId, form: dict[str, str], actor: Actor) -> None:
+async def change_clock(request: ConsoleRequest, merchant_id: MerchantId, form: dict[str, str], actor: Actor) -> None:
     """Advances the clock, once for each form, or counts from zero again. Raises ClockFormWrong, ClockMoved."""
-    ctx = visit.console.ctx
+    ctx = request.ctx
     if form.get("act") == "clock_reset":
         await sandbox_clock.reset(ctx.db, ctx.clock, merchant_id, actor)
         return

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet import metrics
 from guichet.accounts.errors import Forbidden, SecondFactorNeeded
-from guichet.console.visit import VISIT, Console, FormRefused, Visit
+from guichet.console.page_request import PAGE_REQUEST, Console, ConsoleRequest, FormRefused
 from guichet.db.errors import StorageError
 from guichet.domain.errors import GuichetError, InvalidRequest, MethodNotAllowed, NotFound, RateLimited
 from guichet.logs import log
@@ -49,29 +49,29 @@ class ConsoleLimitMiddleware:
         await refusal(scope, receive, send)
 
 
-async def _visit(console: Console, request: Request, error: Exception) -> Visit:
+async def _page_request(console: Console, request: Request, error: Exception) -> ConsoleRequest:
     """With the menu, where the page knew it. An address that is none had no page: who is signed in is read for it, as
     for any page. Nothing is read for a request over the rate limit, nor when the database has failed."""
-    visit: Visit | None = request.scope.get(VISIT)
-    if visit is None and isinstance(error, HTTPException):
+    page: ConsoleRequest | None = request.scope.get(PAGE_REQUEST)
+    if page is None and isinstance(error, HTTPException):
         with suppress(StorageError):
-            visit = await Visit.begin(console, request)
-    return visit if visit is not None else Visit(console, request)
+            page = await ConsoleRequest.begin(console, request)
+    return page if page is not None else ConsoleRequest(console, request)
 
 
 async def error_page(console: Console, request: Request, error: Exception) -> Response:
     if isinstance(error, ClientDisconnect):
         return Response(status_code=CLIENT_CLOSED_REQUEST)
-    visit = await _visit(console, request, error)
+    page = await _page_request(console, request, error)
     if isinstance(error, SecondFactorNeeded):
         # What was typed into a form is gone afterwards: its page says so.
         path = request.url.path if request.method == "GET" else f"{request.url.path}?repeat=yes"
-        return visit.redirect(visit.at("/factor", next=path))
+        return page.redirect(page.at("/factor", next=path))
     known = error if isinstance(error, Forbidden | FormRefused) else contract_error(error)
     name, status = _STATES.get(type(known), ("server_error", 500))
     if name == "server_error" and isinstance(error, GuichetError):
         log.error("page.unexpected_error", code=error.code, error=repr(error))
     log_storage_error(error)
-    response = visit.show("message.html", status, name=name, action=visit.at(""))
+    response = page.show("message.html", status, name=name, action=page.at(""))
     response.headers.update(error_headers(error))
     return response

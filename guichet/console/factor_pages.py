@@ -10,8 +10,8 @@ from guichet.accounts.own_factors import change_telephone
 from guichet.accounts.sign_in import give_factor, renewed
 from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, earlier
+from guichet.console.page_request import ConsoleRequest
 from guichet.console.sign_in_page import next_page
-from guichet.console.visit import Visit
 from guichet.domain.audit_log import Act, Actor
 from guichet.pages.qr_codes import qr_code
 
@@ -21,55 +21,55 @@ _GROUP: Final = 4
 _SET_UP_WITHIN: Final = 15 * MINUTE
 
 
-async def ask(visit: Visit) -> Response:
-    _, user = visit.signed_in
+async def ask(request: ConsoleRequest) -> Response:
+    _, user = request.signed_in
     if not user.totp_confirmed:
-        return visit.redirect(visit.at("/factor/setup", next=visit.request.query_params.get("next")))
-    return await code_form(visit)
+        return request.redirect(request.at("/factor/setup", next=request.query.get("next")))
+    return await code_form(request)
 
 
-async def give(visit: Visit) -> Response:
-    form = await visit.form()
-    session, user = visit.signed_in
+async def give(request: ConsoleRequest) -> Response:
+    form = await request.form()
+    session, user = request.signed_in
     try:
-        secret, _ = await give_factor(visit.console.accounts, session, user, form.get("code", ""))
+        secret, _ = await give_factor(request.console.accounts, session, user, form.get("code", ""))
     except CodeRefused:
-        return await code_form(visit, 422, visit.text("factor.refused"), next_page(visit, form.get("next")))
+        return await code_form(request, 422, request.text("factor.refused"), next_page(request, form.get("next")))
     except TooManyAttempts as refused:
         minutes = -(-refused.retry_after // 60)
-        fault = visit.text("sign_in.too_many", minutes=minutes)
-        return await code_form(visit, 429, fault, next_page(visit, form.get("next")))
-    return renewed_response(visit, secret, next_page(visit, form.get("next")))
+        fault = request.text("sign_in.too_many", minutes=minutes)
+        return await code_form(request, 429, fault, next_page(request, form.get("next")))
+    return renewed_response(request, secret, next_page(request, form.get("next")))
 
 
-async def show_setup(visit: Visit) -> Response:
+async def show_setup(request: ConsoleRequest) -> Response:
     """The seed to photograph: a new one in each session, the same when the page is loaded again.
 
     Who has one that counts sees none: a link to this page must not take anybody's second factor away. `?next=`: the
     page that asked for the factor.
     """
-    session, user = visit.signed_in
-    to = visit.request.query_params.get("next")
+    session, user = request.signed_in
+    to = request.query.get("next")
     if user.totp_confirmed:
-        return visit.redirect(visit.at("/security"))
-    ctx = visit.console.ctx
+        return request.redirect(request.at("/security"))
+    ctx = request.ctx
     if session.created_at < earlier(ctx.clock.now(), _SET_UP_WITHIN):
         # A telephone makes whoever holds the session a person with two factors: the password is asked for again.
-        return visit.redirect(visit.at("/sign-in", again="yes", next=visit.at("/factor/setup", next=to)))
+        return request.redirect(request.at("/sign-in", again="yes", next=request.at("/factor/setup", next=to)))
     if user.totp_secret is not None and user.updated_at >= session.created_at:
-        return _setup_form(visit, ctx.vault.decrypt(user.totp_secret), to=to)
-    return _setup_form(visit, await factors.begin_totp(ctx, user), to=to)
+        return _setup_form(request, ctx.vault.decrypt(user.totp_secret), to=to)
+    return _setup_form(request, await factors.begin_totp(ctx, user), to=to)
 
 
-async def set_up(visit: Visit) -> Response:
+async def set_up(request: ConsoleRequest) -> Response:
     """The first code: it proves that the telephone has the seed. The recovery codes follow, shown once.
 
     All of it is one transaction: a telephone that counts has recovery codes and an entry in the audit log."""
-    form = await visit.form()
-    session, user = visit.signed_in
-    ctx, accounts = visit.console.ctx, visit.console.accounts
+    form = await request.form()
+    session, user = request.signed_in
+    ctx, accounts = request.ctx, request.console.accounts
     if user.totp_confirmed or user.totp_secret is None:
-        return visit.redirect(visit.at("/security"))
+        return request.redirect(request.at("/security"))
     try:
         await accounts.attempt("factor", str(user.id))
         async with ctx.db.transaction() as tx:
@@ -80,76 +80,84 @@ async def set_up(visit: Visit) -> Response:
             act = Act(Actor(user.email, "console"), "user.factor_added", "user", str(user.id))
             await audit_log.record(tx, act, now)
     except CodeRefused:
-        fault = visit.text("factor.refused")
-        return _setup_form(visit, ctx.vault.decrypt(user.totp_secret), 422, fault, to=form.get("next"))
+        fault = request.text("factor.refused")
+        return _setup_form(request, ctx.vault.decrypt(user.totp_secret), 422, fault, to=form.get("next"))
     except TooManyAttempts as refused:
         minutes = -(-refused.retry_after // 60)
-        fault = visit.text("sign_in.too_many", minutes=minutes)
-        return _setup_form(visit, ctx.vault.decrypt(user.totp_secret), 429, fault, to=form.get("next"))
+        fault = request.text("sign_in.too_many", minutes=minutes)
+        return _setup_form(request, ctx.vault.decrypt(user.totp_secret), 429, fault, to=form.get("next"))
     # The forms of this page are already those of the renewed session.
-    visit.state, visit.secret = "open", secret
-    response = visit.show("recovery_codes.html", codes=codes, next=next_page(visit, form.get("next")))
-    visit.console.cookies.set_session(response, secret)
+    request.state, request.secret = "open", secret
+    response = request.show("recovery_codes.html", codes=codes, next=next_page(request, form.get("next")))
+    request.console.cookies.set_session(response, secret)
     return response
 
 
-async def show_new_telephone(visit: Visit) -> Response:
+async def show_new_telephone(request: ConsoleRequest) -> Response:
     """The seed for another telephone. The one before counts until the new one has proved itself."""
-    session, user = visit.signed_in
-    ctx = visit.console.ctx
+    session, user = request.signed_in
+    ctx = request.ctx
     if not user.totp_confirmed:
-        return visit.redirect(visit.at("/factor/setup"))
+        return request.redirect(request.at("/factor/setup"))
     if not session.factor_is_fresh(ctx.clock.now()):
         raise SecondFactorNeeded
     if user.next_totp_secret is not None and user.updated_at >= session.created_at:
-        return _setup_form(visit, ctx.vault.decrypt(user.next_totp_secret), replaces=True)
-    return _setup_form(visit, await factors.prepare_new_telephone(ctx, user), replaces=True)
+        return _setup_form(request, ctx.vault.decrypt(user.next_totp_secret), replaces=True)
+    return _setup_form(request, await factors.prepare_new_telephone(ctx, user), replaces=True)
 
 
-async def take_new_telephone(visit: Visit) -> Response:
-    form = await visit.form()
-    session, user = visit.signed_in
-    ctx, accounts = visit.console.ctx, visit.console.accounts
+async def take_new_telephone(request: ConsoleRequest) -> Response:
+    form = await request.form()
+    session, user = request.signed_in
+    ctx, accounts = request.ctx, request.console.accounts
     if user.next_totp_secret is None:
-        return visit.redirect(visit.at("/security"))
+        return request.redirect(request.at("/security"))
     if not session.factor_is_fresh(ctx.clock.now()):
         raise SecondFactorNeeded
     try:
         await accounts.attempt("factor", str(user.id))
         await change_telephone(accounts, user, form.get("code", ""), Actor(user.email, "console"), kept=session.id)
     except CodeRefused:
-        status, fault = 422, visit.text("factor.refused")
+        status, fault = 422, request.text("factor.refused")
     except TooManyAttempts as refused:
-        status, fault = 429, visit.text("sign_in.too_many", minutes=-(-refused.retry_after // 60))
+        status, fault = 429, request.text("sign_in.too_many", minutes=-(-refused.retry_after // 60))
     else:
-        return visit.redirect(visit.at("/security"))
-    return _setup_form(visit, ctx.vault.decrypt(user.next_totp_secret), status, fault, replaces=True)
+        return request.redirect(request.at("/security"))
+    return _setup_form(request, ctx.vault.decrypt(user.next_totp_secret), status, fault, replaces=True)
 
 
-def renewed_response(visit: Visit, secret: str, to: str) -> Response:
-    response = visit.redirect(to)
-    visit.console.cookies.set_session(response, secret)
+def renewed_response(request: ConsoleRequest, secret: str, to: str) -> Response:
+    response = request.redirect(to)
+    request.console.cookies.set_session(response, secret)
     return response
 
 
-async def code_form(visit: Visit, status: int = 200, fault: Any = None, to: str | None = None) -> Response:
+async def code_form(request: ConsoleRequest, status: int = 200, fault: Any = None, to: str | None = None) -> Response:
     """`to`: where to go on afterwards; by default what the address of this page says."""
-    _, user = visit.signed_in
-    has_passkeys = bool(await passkeys.of_user(visit.console.ctx.db, user.id))
-    to = to or next_page(visit, visit.request.query_params.get("next"))
-    console, ctx = visit.console, visit.console.ctx
+    _, user = request.signed_in
+    has_passkeys = bool(await passkeys.of_user(request.db, user.id))
+    to = to or next_page(request, request.query.get("next"))
+    console, ctx = request.console, request.ctx
     demo_code = None
-    if console.without_password is not None and visit.is_from_this_machine:
+    if console.without_password is not None and request.is_from_this_machine:
         demo_code = console.without_password.code(user, ctx.vault, ctx.clock.now())
-    return visit.show("factor.html", status, fault=fault, next=to, has_passkeys=has_passkeys, demo_code=demo_code)
+    return request.show("factor.html", status, fault=fault, next=to, has_passkeys=has_passkeys, demo_code=demo_code)
 
 
 def _setup_form(
-    visit: Visit, seed: str, status: int = 200, fault: Any = None, *, to: str | None = None, replaces: bool = False
+    request: ConsoleRequest,
+    seed: str,
+    status: int = 200,
+    fault: Any = None,
+    *,
+    to: str | None = None,
+    replaces: bool = False,
 ) -> Response:
     """`to`: where to go on afterwards. `replaces`: for a telephone that takes the place of another one."""
-    _, user = visit.signed_in
+    _, user = request.signed_in
     address = factors.totp_address(seed, user)
     groups = " ".join(seed[at : at + _GROUP] for at in range(0, len(seed), _GROUP))
-    shown = {"qr": qr_code(address, visit.text("setup.qr").unescape()), "seed": groups, "address": address}
-    return visit.show("factor_setup.html", status, **shown, fault=fault, next=next_page(visit, to), replaces=replaces)
+    shown = {"qr": qr_code(address, request.text("setup.qr").unescape()), "seed": groups, "address": address}
+    return request.show(
+        "factor_setup.html", status, **shown, fault=fault, next=next_page(request, to), replaces=replaces
+    )

@@ -12,7 +12,7 @@ from babel.numbers import format_decimal
 
 from guichet.clock import read_date
 from guichet.console.messages import said, word_key
-from guichet.console.visit import Visit
+from guichet.console.page_request import ConsoleRequest
 from guichet.domain.audit_log import ActSubject
 from guichet.domain.messages import Message
 from guichet.domain.money import plain
@@ -54,11 +54,13 @@ STATUSES: Final[Mapping[str, str]] = {
 Shown = list[tuple[str, str]]
 
 
-def label(visit: Visit, name: str) -> str:
-    return visit.word("fact.", name)
+def label(request: ConsoleRequest, name: str) -> str:
+    return request.word("fact.", name)
 
 
-def changed_facts(visit: Visit, subject: ActSubject | str, before: str, after: str, *, in_team: bool) -> Shown:
+def changed_facts(
+    request: ConsoleRequest, subject: ActSubject | str, before: str, after: str, *, in_team: bool
+) -> Shown:
     """What an entry of the audit log keeps, by name: one value, or the old and the new one. `before`, `after`: JSON
     objects; `in_team`: whether a role is one in a merchant's team, and not of the staff."""
     old: dict[str, Any] = msgspec.json.decode(before)
@@ -67,35 +69,35 @@ def changed_facts(visit: Visit, subject: ActSubject | str, before: str, after: s
     for name in {**old, **new}:
         values = [facts[name] for facts in (old, new) if name in facts]
         currency = new.get("currency")
-        texts = [_text(visit, subject, name, each, currency, in_team=in_team) for each in values]
-        shown.append((label(visit, name), " → ".join(texts)))
+        texts = [_text(request, subject, name, each, currency, in_team=in_team) for each in values]
+        shown.append((label(request, name), " → ".join(texts)))
     return shown
 
 
-def fact_text(visit: Visit, subject: str, name: str, value: Any) -> str:
+def fact_text(request: ConsoleRequest, subject: str, name: str, value: Any) -> str:
     """One fact of a story: of a payment, a refund, a dispute or a webhook, as `subject` says."""
     if isinstance(value, Message):
-        return said(visit, value)
-    return _text(visit, subject, name, value, None, in_team=False)
+        return said(request, value)
+    return _text(request, subject, name, value, None, in_team=False)
 
 
-def _text(visit: Visit, subject: str, name: str, value: Any, currency: str | None, *, in_team: bool) -> str:
+def _text(request: ConsoleRequest, subject: str, name: str, value: Any, currency: str | None, *, in_team: bool) -> str:
     if value in (None, "", []):
         return _NOTHING
     if name in _AMOUNTS:  # In hundredths, or as the text of a number in main units.
-        return visit.stated(plain(value) if isinstance(value, int) else str(value), currency)
+        return request.stated(plain(value) if isinstance(value, int) else str(value), currency)
     if name == "fee_percent":
-        return f"{format_decimal(bytes(percent(value)).decode(), '#,##0.####', locale=visit.language)}\u00a0%"
+        return f"{format_decimal(bytes(percent(value)).decode(), '#,##0.####', locale=request.language)}\u00a0%"
     match value:
         case bool():
-            return visit.text("operations.yes" if value else "operations.no")
+            return request.text("operations.yes" if value else "operations.no")
         case list():
             return ", ".join(printable(str(each)) for each in value)
         case _:
-            return _words(visit, subject, name, str(value), in_team=in_team)
+            return _words(request, subject, name, str(value), in_team=in_team)
 
 
-def _words(visit: Visit, subject: str, name: str, value: str, *, in_team: bool) -> str:
+def _words(request: ConsoleRequest, subject: str, name: str, value: str, *, in_team: bool) -> str:
     if name in _PHONES:
         return printable(full_phone(value))
     prefixes = WORDS.get(name, ())
@@ -104,7 +106,7 @@ def _words(visit: Visit, subject: str, name: str, value: str, *, in_team: bool) 
     elif name == "role":
         prefixes = ("role.",) if in_team else ("staff.",)
     for prefix in prefixes:
-        if visit.renderer.has(word_key(prefix, value)):
-            return visit.word(prefix, value)
+        if request.renderer.has(word_key(prefix, value)):
+            return request.word(prefix, value)
     at = read_date(value) if "T" in value else None
-    return printable(value) if at is None else visit.date_time(at)
+    return printable(value) if at is None else request.date_time(at)

@@ -5,25 +5,25 @@ from typing import Final
 
 from starlette.responses import Response
 
-from guichet.console.visit import Visit
+from guichet.console.page_request import ConsoleRequest
 from guichet.domain.merchants import Environment, Merchant, MerchantStatus
 
 #: Where a merchant's pages begin: one that may not take money yet has nothing but tests.
 _FIRST: Final[dict[MerchantStatus, Environment]] = {"pending": "test"}
 
 
-async def show(visit: Visit) -> Response:
-    _, user = visit.signed_in
+async def show(request: ConsoleRequest) -> Response:
+    _, user = request.signed_in
     if user.staff_role is not None:
-        return visit.redirect(visit.at_admin(""))
-    if len(visit.places) == 1:
-        return visit.redirect(_overview(visit, visit.places[0][1]))
+        return request.redirect(request.at_admin(""))
+    if len(request.places) == 1:
+        return request.redirect(_overview(request, request.places[0][1]))
     places = [
-        {"merchant": merchant, "role": visit.text(f"role.{role}"), "overview": _overview(visit, merchant)}
-        for role, merchant in visit.places
+        {"merchant": merchant, "role": request.text(f"role.{role}"), "overview": _overview(request, merchant)}
+        for role, merchant in request.places
     ]
-    return visit.show("home.html", places=places)
+    return request.show("home.html", places=places)
 
 
-def _overview(visit: Visit, merchant: Merchant) -> str:
-    return visit.at(f"/{merchant.id}/{_FIRST.get(merchant.status, 'live')}")
+def _overview(request: ConsoleRequest, merchant: Merchant) -> str:
+    return request.at(f"/{merchant.id}/{_FIRST.get(merchant.status, 'live')}")

@@ -36,20 +36,20 @@ _QUOTED: Final = "answer"
 _STATED: Final = ("least", "most")
 
 
-def said(visit: PageRequest, message: Answer | None) -> Markup:
+def said(request: PageRequest, message: Answer | None) -> Markup:
     """A message in the reader's language. What somebody else said is shown as it is, marked as English unless it is a
     single name or address."""
-    if isinstance(message, Message) and visit.renderer.has(message.code):
-        return visit.text(message.code, **{name: _fact(visit, name, fact) for name, fact in message.facts.items()})
+    if isinstance(message, Message) and request.renderer.has(message.code):
+        return request.text(message.code, **{name: _fact(request, name, fact) for name, fact in message.facts.items()})
     text = str(message or "")  # A code of another version, or somebody else's words.
     marked = Markup('<span lang="en">{}</span>') if " " in text else Markup("{}")
     return marked.format(printable(text))
 
 
-def word(visit: PageRequest, prefix: str, value: str) -> str:
+def word(request: PageRequest, prefix: str, value: str) -> str:
     """A word of ours, such as a status, in the reader's language; one without a text as it is."""
     key = word_key(prefix, value)
-    return visit.text(key) if visit.renderer.has(key) else printable(value)
+    return request.text(key) if request.renderer.has(key) else printable(value)
 
 
 def word_key(prefix: str, value: str) -> str:
@@ -57,24 +57,24 @@ def word_key(prefix: str, value: str) -> str:
     return prefix + value.replace(" ", "_").replace("-", "_")
 
 
-def _fact(visit: PageRequest, name: str, fact: Fact) -> str:
+def _fact(request: PageRequest, name: str, fact: Fact) -> str:
     match fact:
         case Message():
-            return said(visit, fact)
+            return said(request, fact)
         case list():
-            return Markup(", ").join(_fact(visit, name, each) for each in fact)
+            return Markup(", ").join(_fact(request, name, each) for each in fact)
         case Amount():
-            return printable(formatting.stated_amount(plain(fact.hundredths), fact.currency, visit.language))
+            return printable(formatting.stated_amount(plain(fact.hundredths), fact.currency, request.language))
         case Moment():
-            return visit.date_time(fact.at)
+            return request.date_time(fact.at)
         case Day():
-            return formatting.long_date(fact.day, visit.language)
-    return _text(visit, name, fact) if isinstance(fact, str) else str(fact)
+            return formatting.long_date(fact.day, request.language)
+    return _text(request, name, fact) if isinstance(fact, str) else str(fact)
 
 
-def _text(visit: PageRequest, name: str, text: str) -> str:
+def _text(request: PageRequest, name: str, text: str) -> str:
     if name == _QUOTED:
-        return said(visit, text)
+        return said(request, text)
     if name in WORDS:
-        return ", ".join(word(visit, WORDS[name], each) for each in text.split(", "))
-    return formatting.stated_amount(text, None, visit.language) if name in _STATED else printable(text)
+        return ", ".join(word(request, WORDS[name], each) for each in text.split(", "))
+    return formatting.stated_amount(text, None, request.language) if name in _STATED else printable(text)

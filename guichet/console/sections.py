@@ -6,8 +6,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import Member, StaffMember
-from guichet.console.visit import MenuEntry, Visit
+from guichet.console.page_request import ConsoleRequest, MenuEntry, MerchantRequest, StaffRequest
 from guichet.domain.merchants import ENVS
 from guichet.domain.roles import MerchantRight, StaffRight, may_as_merchant
 
@@ -48,8 +47,8 @@ class MerchantPage:
 
     path: str
     right: MerchantRight
-    show: Callable[[Visit, Member], Awaitable[Response]] | None
-    change: Callable[[Visit, Member], Awaitable[Response]] | None = None
+    show: Callable[[MerchantRequest], Awaitable[Response]] | None
+    change: Callable[[MerchantRequest], Awaitable[Response]] | None = None
     menu: str | None = None
     below: str | None = None
 
@@ -60,36 +59,34 @@ class StaffPage:
 
     path: str
     right: StaffRight
-    show: Callable[[Visit, StaffMember], Awaitable[Response]] | None
-    change: Callable[[Visit, StaffMember], Awaitable[Response]] | None = None
+    show: Callable[[StaffRequest], Awaitable[Response]] | None
+    change: Callable[[StaffRequest], Awaitable[Response]] | None = None
     menu: str | None = None
     below: str | None = None
 
 
-def merchant_menu(
-    pages: tuple[MerchantPage, ...], shown: MerchantPage, visit: Visit, acting: Member
-) -> list[MenuEntry]:
+def merchant_menu(pages: tuple[MerchantPage, ...], shown: MerchantPage, request: MerchantRequest) -> list[MenuEntry]:
     """The entries that this person may open; `shown` is the page that is open."""
-    seen = {page.menu: visit.here(page.path) for page in pages if acting.may(page.right)}
+    seen = {page.menu: request.here(page.path) for page in pages if request.may(page.right)}
     entries: dict[str, str] = {name: seen[name] for name in _MERCHANT_MENU if name in seen}
-    return _menu(visit, "nav", entries, _entry_of(pages, shown))
+    return _menu(request, "nav", entries, _entry_of(pages, shown))
 
 
-def staff_menu(pages: tuple[StaffPage, ...], shown: StaffPage, visit: Visit, acting: StaffMember) -> list[MenuEntry]:
-    seen = {page.menu: visit.at_admin(page.path) for page in pages if acting.may(page.right)}
+def staff_menu(pages: tuple[StaffPage, ...], shown: StaffPage, request: StaffRequest) -> list[MenuEntry]:
+    seen = {page.menu: request.at_admin(page.path) for page in pages if request.may(page.right)}
     entries: dict[str, str] = {name: seen[name] for name in _STAFF_MENU if name in seen}
-    return _menu(visit, "admin_nav", entries, _entry_of(pages, shown))
+    return _menu(request, "admin_nav", entries, _entry_of(pages, shown))
 
 
 def environment_switch(
-    pages: tuple[MerchantPage, ...], shown: MerchantPage, visit: Visit, acting: Member
+    pages: tuple[MerchantPage, ...], shown: MerchantPage, request: MerchantRequest
 ) -> list[MenuEntry]:
     """Leads to the same section in the other environment, or to its overview if this person may not open that."""
     section = next((page for page in pages if page.menu and page.menu == _entry_of(pages, shown)), None)
     links = []
     for env in reversed(ENVS):
-        path = section.path if section and may_as_merchant(acting.role, section.right, env) else ""
-        links.append(MenuEntry(str(visit.text(f"env.{env}")), visit.here(path, env), env == acting.env))
+        path = section.path if section and may_as_merchant(request.member.role, section.right, env) else ""
+        links.append(MenuEntry(str(request.text(f"env.{env}")), request.here(path, env), env == request.env))
     return links
 
 
@@ -100,5 +97,5 @@ def _entry_of(pages: Sequence[MerchantPage | StaffPage], shown: MerchantPage | S
     return shown.menu or shown.below or (nearest.menu if nearest else None)
 
 
-def _menu(visit: Visit, texts: str, entries: dict[str, str], here: str | None) -> list[MenuEntry]:
-    return [MenuEntry(str(visit.text(f"{texts}.{name}")), href, name == here) for name, href in entries.items()]
+def _menu(request: ConsoleRequest, texts: str, entries: dict[str, str], here: str | None) -> list[MenuEntry]:
+    return [MenuEntry(str(request.text(f"{texts}.{name}")), href, name == here) for name, href in entries.items()]

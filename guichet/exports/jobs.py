@@ -6,7 +6,7 @@ from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.queues.work_queue import Claim
 from guichet.domain.exports import MOST_ATTEMPTS, Export
-from guichet.exports import files, repository
+from guichet.exports import repository
 from guichet.exports.errors import ExportTakenOver
 from guichet.logs import log
 
@@ -25,6 +25,8 @@ class ExportJobs:
                 log.error("export.given_up", export=job.id, attempts=job.attempts)
                 await repository.finish(self._ctx.db, job, ready=False, expires=job.expires_at)
             else:
+                from guichet.exports import files  # noqa: PLC0415 - few exports are prepared
+
                 await files.prepare(self._ctx, job)
         except ExportTakenOver:
             log.warning("export.taken_over", export=job.id)

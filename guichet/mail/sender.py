@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-import aiosmtplib
-
 from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.queues.work_queue import Claim
 from guichet.logs import log
-from guichet.mail.messages import email
 from guichet.mail.outbox import Mail, Outbox
 
 #: Seconds for a whole conversation with the server.
@@ -73,6 +70,10 @@ class MailJobs:
         server, message = self._server, mail.message
         if server is None or message is None:
             return None
+        import aiosmtplib  # noqa: PLC0415 - few processes ever send a mail
+
+        from guichet.mail.messages import email  # noqa: PLC0415 - with Jinja and Babel
+
         try:
             await aiosmtplib.send(
                 email(mail, message, self._ctx.settings.mail_from, self._ctx.clock.now()),

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -39,13 +40,22 @@ class PageRequest:
     the installation's until the page knows its merchant."""
 
     def __init__(self, request: Request, renderer: Renderer, base_path: str, time_zone: ZoneInfo) -> None:
-        self.request = request
+        self.http = request
         self.renderer = renderer
         self.base_path = base_path
         self.time_zone = time_zone
         chosen = request.query_params.get("lang", "")
         self.chosen_language = chosen if chosen in i18n.LANGUAGES else None
         self.language = self.chosen_language or i18n.negotiate(request.headers.get("accept-language", ""))
+
+    @property
+    def query(self) -> QueryParams:
+        return self.http.query_params
+
+    @property
+    def path(self) -> dict[str, Any]:
+        """What the address names: `/payments/{reference}`."""
+        return self.http.path_params
 
     def href(self, path: str, **query: str | None) -> str:
         """`path` (absolute within the service, without its base) in the language the customer chose."""
@@ -68,7 +78,7 @@ class PageRequest:
     def render(self, template: str, view: Any, status: int = 200, *, forms_to: str = "'self'") -> Response:
         """A page. `forms_to`: the sources to which its form may lead, redirects included (a CSP source list)."""
         other = next(language for language in i18n.LANGUAGES if language != self.language)
-        query = {**self.request.query_params, "lang": other}  # A search or a filter stays as it is.
+        query = {**self.query, "lang": other}  # A search or a filter stays as it is.
         switch = LanguageSwitch(
             language=other,
             name=self.renderer.text(other, "base.language"),
@@ -93,7 +103,7 @@ class PageRequest:
     ) -> Response:
         """Any content, compressed as the browser accepts it."""
         all_headers = {**HEADERS, **(headers or {})}
-        encoding = choose_encoding(self.request.headers.get("accept-encoding", ""))
+        encoding = choose_encoding(self.http.headers.get("accept-encoding", ""))
         if len(content) >= _WORTH_COMPRESSING and encoding:
             content = compress(content, encoding)
             all_headers["Content-Encoding"] = encoding
@@ -102,7 +112,7 @@ class PageRequest:
     def asset(self) -> Response:
         """The script that the path names; browsers keep it for a year, since its name changes with its content. Raises
         NotFound."""
-        asset = self.renderer.assets.get(self.request.path_params["name"])
+        asset = self.renderer.assets.get(self.path["name"])
         if asset is None:
             raise NotFound
         headers = {"Cache-Control": _A_YEAR, "Vary": "Accept-Encoding"}

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final
 
-from phonenumbers import PhoneMetadata
-
 from guichet.clock import MINUTE, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import require
@@ -264,6 +262,8 @@ def _numbers_of(country_code: str) -> re.Pattern[str] | None:
     """What is known of a country's numbers, compiled once: lengths and not ranges, since new ranges are
     opened before a library knows them. None for a country that has
     no numbers of its own."""
+    from phonenumbers import PhoneMetadata  # noqa: PLC0415 - sixty modules that the start does not wait for
+
     metadata = PhoneMetadata.metadata_for_region(country_code, None)
     if metadata is None or metadata.general_desc is None:
         return None

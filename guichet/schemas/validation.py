@@ -11,7 +11,6 @@ from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Final, TypeVar
 from urllib.parse import urlsplit
 
-from email_validator import EmailNotValidError, validate_email
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -28,7 +27,7 @@ from pydantic_core import PydanticCustomError
 
 from guichet.clock import Instant, read_date
 from guichet.domain import money
-from guichet.domain.emails import is_plain_email
+from guichet.domain.emails import is_email
 from guichet.domain.errors import InvalidRequest
 from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import is_loopback_host
@@ -140,12 +139,8 @@ def _refuse_bad_text(value: str) -> str:
 
 def check_email(value: str) -> str:
     """An e-mail address, as it was sent; its domain is not looked up."""
-    if is_plain_email(value):
-        return value
-    try:
-        validate_email(value, check_deliverability=False)
-    except EmailNotValidError:
-        raise refuse("L'adresse e-mail n'est pas valide.") from None
+    if not is_email(value):
+        raise refuse("L'adresse e-mail n'est pas valide.")
     return value
 
 

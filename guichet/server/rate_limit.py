@@ -8,6 +8,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import MutableHeaders
@@ -19,7 +20,7 @@ from guichet.domain.errors import RateLimited
 from guichet.logs import log
 from guichet.server.json_response import error_response
 from guichet.server.merchant_rates import MerchantRate, MerchantRates
-from guichet.server.rate_limits import Allowance, RateLimit
+from guichet.server.rate_limits import RateLimit
 from guichet.server.request_context import ClientAddresses, add_header
 
 if TYPE_CHECKING:
@@ -36,6 +37,20 @@ MAX_KEYS: Final = 20_000
 _REMOVED_AT_ONCE: Final = 8
 
 _OF_MERCHANT: Final = "Trop de requêtes : votre compte en accepte {} par minute. Réessayez dans un instant."
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Whether a request is allowed, how many more are, and in how many seconds (at least 1) there is room again."""
+
+    allowed: bool
+    remaining: int
+    retry_after: int
+
+    @classmethod
+    def of(cls, allowed: bool, remaining: int, room_in: int) -> Allowance:
+        """`room_in`: microseconds until the oldest request leaves the window."""
+        return cls(allowed, max(0, remaining), max(1, -(-room_in // SECOND)))
 
 
 class RateLimiter:

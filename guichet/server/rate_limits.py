@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from guichet.clock import DAY, MINUTE, SECOND
+from guichet.clock import DAY, MINUTE
 from guichet.settings import Settings
 
 #: An address may ask for known pages this many times as often as for unknown ones: a waiting page asks by itself.
@@ -18,20 +18,6 @@ class RateLimit:
     name: str
     requests: int
     window: int = MINUTE
-
-
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """Whether a request is allowed, how many more are, and in how many seconds (at least 1) there is room again."""
-
-    allowed: bool
-    remaining: int
-    retry_after: int
-
-    @classmethod
-    def of(cls, allowed: bool, remaining: int, room_in: int) -> "Allowance":
-        """`room_in`: microseconds until the oldest request leaves the window."""
-        return cls(allowed, max(0, remaining), max(1, -(-room_in // SECOND)))
 
 
 #: Callbacks of providers, by address; a provider sends a few for each payment.

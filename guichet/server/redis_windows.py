@@ -9,7 +9,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from guichet.server.rate_limits import Allowance, RateLimit
+from guichet.server.rate_limit import Allowance
+from guichet.server.rate_limits import RateLimit
 
 #: Seconds that Redis may take to count a request.
 REDIS_TIMEOUT: Final = 0.25

@@ -83,7 +83,6 @@ class DeliveryJobs:
     def __init__(self, ctx: AppContext, http_client: HttpClient) -> None:
         self._ctx = ctx
         self._http_client = http_client
-        self._log = log.bind()
         self._queue = deliveries.queue()
         self.limits = DeliveryLimits()
         #: Claimed attempts that were not made, and could not be given back because the database did not answer.
@@ -140,7 +139,7 @@ class DeliveryJobs:
         await self._results.add(result)
         facts = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}
         if attempt.delivered:
-            self._log.info("delivery.success", **facts, status=attempt.response_code)
+            log.info("delivery.success", **facts, status=attempt.response_code)
         else:
             log.warning("delivery.failed", **facts, status=attempt.response_code, next_in_seconds=delay)
 

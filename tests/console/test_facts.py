@@ -12,7 +12,7 @@ from guichet.console import messages
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.console.facts import STATUSES, WORDS
 from guichet.console.messages import word_key
-from guichet.console.visit import console_renderer
+from guichet.console.page_request import console_renderer
 from guichet.domain.approvals import APPROVAL_STATUSES, MONEY_ACTS
 from guichet.domain.audit_log import ActSubject, FactName
 from guichet.domain.availability import OPERATOR_STATES

@@ -32,7 +32,7 @@ def _to_change(page: StaffPage) -> set[str]:
     source = inspect.getsource(page.change)
     found: set[str] = {right for right in STAFF_RIGHTS if f'"{right}"' in source}
     module: Any = sys.modules[page.change.__module__]
-    if "RIGHTS[request.act]" in source:
+    if "RIGHTS[approval.act]" in source:
         found |= set(RIGHTS.values())
     if "RIGHT_OF[kind]" in source:
         found |= {RIGHT_OF[kind] for kind in module._TASKS}

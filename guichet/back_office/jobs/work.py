@@ -9,7 +9,6 @@ import msgspec
 from guichet.audit_log.entries import CONSOLE
 from guichet.back_office.jobs import repository
 from guichet.back_office.jobs.errors import JobTakenOver
-from guichet.back_office.jobs.tasks import read_task, run_task
 from guichet.clock import Instant, later
 from guichet.context import AppContext
 from guichet.db.queues.work_queue import Claim
@@ -65,6 +64,8 @@ class StaffJobs:
         await repository.finish(self._ctx.db, job, None, self._ctx.clock.now())
 
     async def _do(self, job: StaffJob) -> None:
+        from guichet.back_office.jobs.tasks import read_task, run_task  # noqa: PLC0415 - jobs are rare
+
         ctx = self._ctx
         # In a thread: there may be a file of megabytes in it.
         task = await asyncio.to_thread(lambda: read_task(ctx.vault.decrypt_bytes(job.parameters or "")))

@@ -4,7 +4,6 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import StaffMember
 from guichet.audit_log import entries as audit_log
 from guichet.audit_log.entries import CONSOLE, Entry, Filter
 from guichet.audit_log.verification import Verification, verify
@@ -12,8 +11,8 @@ from guichet.chain_heads.published import last_published
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.console.admin.fields import before
 from guichet.console.facts import changed_facts
+from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.console.visit import Visit
 from guichet.domain.chain_faults import ChainFault
 from guichet.domain.chain_heads import KnownHead, KnownHeads
 
@@ -25,79 +24,79 @@ _MAX_FIELD: Final = 254
 ACTS: Final = frozenset({*SHOWN, *NOT_SHOWN})
 
 
-async def show(visit: Visit, acting: StaffMember) -> Response:
-    return await _page(visit, None)
+async def show(request: StaffRequest) -> Response:
+    return await _page(request, None)
 
 
-async def check(visit: Visit, acting: StaffMember) -> Response:
+async def check(request: StaffRequest) -> Response:
     """Reads the whole log and compares it with the head that was published last. It changes nothing, so the answer is
     the page itself. Files of published heads are for `guichet audit-log verify`."""
-    await visit.form()
-    ctx = visit.console.ctx
-    acting.require("audit_log.view", ctx.clock.now())
+    await request.form()
+    ctx = request.ctx
+    request.require("audit_log.view")
     number, _ = await audit_log.head(ctx.db)
     if number > _MOST_VERIFIED:
-        return await _page(visit, None)
+        return await _page(request, None)
     last = await last_published(ctx.db)
     published = () if last.act_digest is None else (KnownHead(last.act_digest, last.act, ChainFault.LAST_HEAD()),)
-    return await _page(visit, await verify(ctx.db, KnownHeads(acts=published)))
+    return await _page(request, await verify(ctx.db, KnownHeads(acts=published)))
 
 
-async def _page(visit: Visit, verified: Verification | None) -> Response:
+async def _page(request: StaffRequest, verified: Verification | None) -> Response:
     """Reading the log is no entry of it: each page would make the next one longer."""
-    db = visit.console.ctx.db
+    db = request.db
     # No entry holds a NUL, and PostgreSQL takes none.
-    asked = {name: visit.request.query_params.get(name, "").replace("\0", "") for name in Filter._fields}
+    asked = {name: request.query.get(name, "").replace("\0", "") for name in Filter._fields}
     typed = {name: text.strip()[:_MAX_FIELD] for name, text in asked.items()}
-    found = await audit_log.filtered(db, Filter(**typed), before(visit), _PAGE + 1)
+    found = await audit_log.filtered(db, Filter(**typed), before(request), _PAGE + 1)
     shown = found[:_PAGE]
-    older = visit.at_admin("/audit-log", **typed, before=str(shown[-1].number)) if len(found) > _PAGE else None
+    older = request.at_admin("/audit-log", **typed, before=str(shown[-1].number)) if len(found) > _PAGE else None
     number, _ = await audit_log.head(db)
     view: dict[str, Any] = {
-        "entries": [_described(visit, entry) for entry in shown],
+        "entries": [_described(request, entry) for entry in shown],
         "typed": typed,
-        "acts": _acts(visit, typed["action"]),
+        "acts": _acts(request, typed["action"]),
         "older": older,
         "number": number,
         "too_long": number > _MOST_VERIFIED,
         "verified": verified,
         "published": await last_published(db),
     }
-    return visit.show("admin/audit_log.html", **view)
+    return request.show("admin/audit_log.html", **view)
 
 
-def _acts(visit: Visit, chosen: str) -> list[tuple[str, str]]:
+def _acts(request: StaffRequest, chosen: str) -> list[tuple[str, str]]:
     """All acts by their words, and one that only another version knows if it was asked for."""
-    known = sorted(((act, str(visit.text(f"activity.act.{act}"))) for act in ACTS), key=lambda each: each[1])
+    known = sorted(((act, str(request.text(f"activity.act.{act}"))) for act in ACTS), key=lambda each: each[1])
     other = [(chosen, chosen)] if chosen and chosen not in ACTS else []
-    return [("", visit.text("activity.every_act")), *known, *other]
+    return [("", request.text("activity.every_act")), *known, *other]
 
 
-def _described(visit: Visit, entry: Entry) -> dict[str, object]:
+def _described(request: StaffRequest, entry: Entry) -> dict[str, object]:
     """In the reader's words; what the command line prints, with which whoever audits compares it, is below."""
     who = entry.actor if entry.os_user in (entry.actor, CONSOLE) else f"{entry.actor} ({entry.os_user})"
     in_team = entry.merchant_id is not None
     return {
         "number": entry.number,
-        "at": visit.date_time(entry.at),
+        "at": request.date_time(entry.at),
         "who": who,
         "actor": entry.actor,
-        "act": visit.word("activity.act.", entry.action),
+        "act": request.word("activity.act.", entry.action),
         "action": entry.action,
-        "subject_type": visit.word("act_subject.", entry.subject_type),
+        "subject_type": request.word("act_subject.", entry.subject_type),
         "subject": entry.subject,
-        "subject_text": _subject(visit, entry),
+        "subject_text": _subject(request, entry),
         "merchant_id": entry.merchant_id,
         "reason": entry.reason,
-        "facts": changed_facts(visit, entry.subject_type, entry.before, entry.after, in_team=in_team),
+        "facts": changed_facts(request, entry.subject_type, entry.before, entry.after, in_team=in_team),
         "changes": " → ".join(facts for facts in (entry.before, entry.after) if facts != "{}"),
     }
 
 
-def _subject(visit: Visit, entry: Entry) -> str:
+def _subject(request: StaffRequest, entry: Entry) -> str:
     """A reference or a number; reads of lists say which list, those of incidents by their kind."""
-    named = visit.renderer.has(f"act_named.{entry.subject}")
-    return visit.word("act_named." if named else "operations.kind.", entry.subject)
+    named = request.renderer.has(f"act_named.{entry.subject}")
+    return request.word("act_named." if named else "operations.kind.", entry.subject)
 
 
 PAGES: Final = (StaffPage("/audit-log", "audit_log.view", show, check, menu="audit_log"),)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from guichet.console.visit import Visit
+from guichet.console.page_request import StaffRequest
 
 #: Ids are 64-bit integers in both databases.
 MAX_ID: Final = 2**63 - 1
@@ -18,9 +18,9 @@ def row_number(text: str | None) -> int | None:
     return int(text)
 
 
-def before(visit: Visit) -> int:
+def before(request: StaffRequest) -> int:
     """The page of a list that is shown: rows with an id below this one, all of them on the first page."""
-    return row_number(visit.request.query_params.get("before")) or MAX_ID
+    return row_number(request.query.get("before")) or MAX_ID
 
 
 def reason_of(form: dict[str, str]) -> str | None:

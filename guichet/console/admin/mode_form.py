@@ -4,12 +4,11 @@ fee. A field that is left empty stays as it is."""
 from dataclasses import replace
 from typing import Any, Final
 
-from guichet.accounts.rights import StaffMember
 from guichet.back_office.errors import ClosedForEverybody, UnknownOperator
 from guichet.back_office.payment_modes import change_mode, current_catalogue, find_mode
 from guichet.console.admin.fields import reason_of
 from guichet.console.forms import is_confirmed
-from guichet.console.visit import Visit
+from guichet.console.page_request import StaffRequest
 from guichet.domain.catalogue import RATE_PLACES, ModeOverride, PaymentMode
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Hundredths, parse_typed, plain
@@ -32,7 +31,7 @@ class _WrongFee(ValueError):
 
 
 async def change_by_form(
-    visit: Visit, acting: StaffMember, merchant_id: MerchantId | None, form: dict[str, str]
+    request: StaffRequest, merchant_id: MerchantId | None, form: dict[str, str]
 ) -> dict[str, Any] | None:
     """Changes the mode if the change was confirmed, and returns None; otherwise what the page shows that asks for the
     confirmation (`_modes.html`). The caller has checked the right. Raises ModeFormFault.
@@ -40,33 +39,35 @@ async def change_by_form(
     The first form is answered with the mode before and after; it is changed when that was ticked, if the mode is still
     the one that was shown.
     """
-    ctx, reason = visit.console.ctx, reason_of(form)
+    ctx, reason = request.ctx, reason_of(form)
     if reason is None:
-        raise ModeFormFault(visit.text("operations.reason_missing"))
+        raise ModeFormFault(request.text("operations.reason_missing"))
     try:
         override = _override(merchant_id, form)
         mode = find_mode(await current_catalogue(ctx, merchant_id), override.operator)
         if not is_confirmed(form) or form.get("before") != _facts(mode):
-            return _confirmation(visit, mode, override, form)
-        await change_mode(ctx, override, acting.actor, reason)
+            return _confirmation(request, mode, override, form)
+        await change_mode(ctx, override, request.actor, reason)
     except _WrongFee:
-        raise ModeFormFault(visit.text("admin_merchants.fee_wrong")) from None
+        raise ModeFormFault(request.text("admin_merchants.fee_wrong")) from None
     except ClosedForEverybody as closed:
-        raise ModeFormFault(visit.text("admin_merchants.closed_for_everybody", operator=closed)) from None
+        raise ModeFormFault(request.text("admin_merchants.closed_for_everybody", operator=closed)) from None
     except UnknownOperator:
-        raise ModeFormFault(visit.text("operations.incomplete")) from None
+        raise ModeFormFault(request.text("operations.incomplete")) from None
     return None
 
 
-def fee_text(visit: Visit, mode: PaymentMode) -> str:
+def fee_text(request: StaffRequest, mode: PaymentMode) -> str:
     """`1,75 % + 100` for a French reader."""
     text = f"{bytes(percent(mode.fee_percent)).decode()}\u00a0%"
     if mode.fee_fixed:
         text += f" + {plain(mode.fee_fixed)}"
-    return text.replace(".", ",") if visit.language == "fr" else text
+    return text.replace(".", ",") if request.language == "fr" else text
 
 
-def _confirmation(visit: Visit, mode: PaymentMode, override: ModeOverride, form: dict[str, str]) -> dict[str, Any]:
+def _confirmation(
+    request: StaffRequest, mode: PaymentMode, override: ModeOverride, form: dict[str, str]
+) -> dict[str, Any]:
     """The change as it would be. A second form without the tick, or about a mode that changed since, is asked again."""
     after = replace(
         mode,
@@ -77,9 +78,9 @@ def _confirmation(visit: Visit, mode: PaymentMode, override: ModeOverride, form:
     again = "before" in form
     return {
         "status": 422 if again else 200,
-        "fault": visit.text("admin_modes.confirm_missing") if again else None,
+        "fault": request.text("admin_modes.confirm_missing") if again else None,
         "mode": mode,
-        "change": [(each.active, fee_text(visit, each)) for each in (mode, after)],
+        "change": [(each.active, fee_text(request, each)) for each in (mode, after)],
         "kept": {name: form.get(name, "") for name in ("operator", "state", "percent", "fixed", "reason")},
         "before": _facts(mode),
     }

@@ -1,15 +1,13 @@
 """Every read of personal data by the staff is an entry of the audit log."""
 
-from guichet.accounts.rights import StaffMember
 from guichet.audit_log import entries as audit_log
-from guichet.console.visit import Visit
+from guichet.console.page_request import StaffRequest
 from guichet.domain.audit_log import Act, ActSubject, Facts
 from guichet.domain.ids import MerchantId
 
 
 async def record_read(
-    visit: Visit,
-    acting: StaffMember,
+    request: StaffRequest,
     action: str,
     subject_type: ActSubject,
     subject: object,
@@ -17,7 +15,7 @@ async def record_read(
     shown: Facts | None = None,
 ) -> None:
     """`shown`: for a list, what was on it, as ids, references and counts: nothing of what a person typed."""
-    ctx = visit.console.ctx
-    act = Act(acting.actor, action, subject_type, str(subject), merchant_id, after=shown or {})
+    ctx = request.ctx
+    act = Act(request.actor, action, subject_type, str(subject), merchant_id, after=shown or {})
     async with ctx.db.transaction() as tx:
         await audit_log.record(tx, act, ctx.clock.now())

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from guichet.console.visit import Visit
+from guichet.console.page_request import ConsoleRequest
 from guichet.domain.merchants import Environment
 from guichet.pages.pdf import PdfDocument
 
 
-def plain(visit: Visit, key: str, **values: Any) -> str:
+def plain(request: ConsoleRequest, key: str, **values: Any) -> str:
     """A text without the escapes of a page."""
-    return visit.text(key, **values).unescape()
+    return request.text(key, **values).unescape()
 
 
-def new_document(visit: Visit, env: Environment, title: str) -> PdfDocument:
-    banner = f"{plain(visit, 'base.test')} · {plain(visit, 'base.test_text')}" if env == "test" else None
-    return PdfDocument(title, visit.language, visit.console.public_url, banner)
+def new_document(request: ConsoleRequest, env: Environment, title: str) -> PdfDocument:
+    banner = f"{plain(request, 'base.test')} · {plain(request, 'base.test_text')}" if env == "test" else None
+    return PdfDocument(title, request.language, request.console.public_url, banner)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from guichet.clock import Instant
 from guichet.console.balance.periods import Period, read_period, today
-from guichet.console.visit import Visit
+from guichet.console.page_request import ConsoleRequest
 from guichet.domain.money import Currency
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.movement_names import movement_name
@@ -17,7 +17,7 @@ _MONTHS: Final = 24
 
 
 async def movements_view(
-    visit: Visit,
+    request: ConsoleRequest,
     wallet: WalletKey,
     created_at: Instant,
     at: Callable[..., str],
@@ -25,58 +25,60 @@ async def movements_view(
 ) -> dict[str, Any]:
     """What `_movements.html` shows. `created_at`: of the account; `at`: the address of the page with more of a query;
     `payment_at`: that of the payment with this reference."""
-    query = visit.request.query_params
-    period = _period(visit, created_at)
-    found, older = await _movements(visit, wallet, period)
+    query = request.query
+    period = _period(request, created_at)
+    found, older = await _movements(request, wallet, period)
     filters = {"from": query.get("from"), "to": query.get("to")}
     return {
         "currency": wallet.currency,
         "period": period,
         "typed": {"from": query.get("from", "")[:20], "to": query.get("to", "")[:20]},
-        "fault": visit.text(f"balance.fault.{period.fault}") if period.fault else None,
-        "movements": [_row(visit, each, wallet.currency, payment_at) for each in found],
+        "fault": request.text(f"balance.fault.{period.fault}") if period.fault else None,
+        "movements": [_row(request, each, wallet.currency, payment_at) for each in found],
         "newest": at(**filters) if "before" in query else None,
         "older": at(**filters, before=older) if older else None,
     }
 
 
-def month_options(visit: Visit, created_at: Instant) -> list[tuple[str, str]]:
+def month_options(request: ConsoleRequest, created_at: Instant) -> list[tuple[str, str]]:
     """The months whose statement is offered: since the account was made, newest first."""
-    last = today(visit.console.ctx.clock.now(), visit.time_zone)
-    first = today(created_at, visit.time_zone)
+    last = today(request.now(), request.time_zone)
+    first = today(created_at, request.time_zone)
     count = min(_MONTHS, (last.year - first.year) * 12 + last.month - first.month + 1)
     months = []
     for back in range(max(1, count)):
         year, month = divmod(last.year * 12 + last.month - 1 - back, 12)
-        months.append((f"{year:04d}-{month + 1:02d}", visit.month(year, month + 1)))
+        months.append((f"{year:04d}-{month + 1:02d}", request.month(year, month + 1)))
     return months
 
 
-def _period(visit: Visit, created_at: Instant) -> Period:
+def _period(request: ConsoleRequest, created_at: Instant) -> Period:
     """All of the account's life unless days were typed."""
-    query, now = visit.request.query_params, visit.console.ctx.clock.now()
-    life = (today(created_at, visit.time_zone), today(now, visit.time_zone))
-    return read_period(query.get("from", ""), query.get("to", ""), visit.time_zone, life)
+    query, now = request.query, request.now()
+    life = (today(created_at, request.time_zone), today(now, request.time_zone))
+    return read_period(query.get("from", ""), query.get("to", ""), request.time_zone, life)
 
 
-async def _movements(visit: Visit, wallet: WalletKey, period: Period) -> tuple[list[Movement], str | None]:
+async def _movements(request: ConsoleRequest, wallet: WalletKey, period: Period) -> tuple[list[Movement], str | None]:
     """One page of movements, and the key of the page after it."""
-    ctx, before = visit.console.ctx, _key(visit.request.query_params.get("before"))
+    ctx, before = request.ctx, _key(request.query.get("before"))
     found = await newest_movements(ctx.db, wallet, period.since, period.until, _PER_PAGE + 1, ctx.clock.now(), before)
     page = found[:_PER_PAGE]
     return page, f"{page[-1].at}.{page[-1].posting_id}" if len(found) > _PER_PAGE else None
 
 
-def _row(visit: Visit, each: Movement, currency: Currency, payment_at: Callable[[str], str] | None) -> dict[str, Any]:
+def _row(
+    request: ConsoleRequest, each: Movement, currency: Currency, payment_at: Callable[[str], str] | None
+) -> dict[str, Any]:
     sign = "+" if each.amount > 0 else ""
     return {
-        "at": visit.date_time(each.at),
-        "kind": movement_name(each.cause, visit.language),
+        "at": request.date_time(each.at),
+        "kind": movement_name(each.cause, request.language),
         "reference": each.payment_reference,
         "href": payment_at(each.payment_reference) if payment_at and each.payment_reference else None,
         "external_id": each.external_id,
-        "amount": sign + visit.amount(each.amount, currency),
-        "balance": visit.amount(each.balance, currency),
+        "amount": sign + request.amount(each.amount, currency),
+        "balance": request.amount(each.balance, currency),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from guichet.clock import Instant
 from guichet.console.balance.document_base import new_document, plain
 from guichet.console.balance.periods import today
-from guichet.console.visit import Visit
+from guichet.console.page_request import ConsoleRequest
 from guichet.domain.merchants import Merchant
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.monthly_statement import Figures, MonthlyStatement
@@ -21,7 +21,7 @@ _SHARES: Final = (9, 21, 21, 24)
 
 
 def draw_statement(
-    visit: Visit,
+    request: ConsoleRequest,
     merchant: Merchant,
     wallet: WalletKey,
     month: date,
@@ -30,19 +30,19 @@ def draw_statement(
     until: Instant | None,
 ) -> Callable[[], bytes]:
     """What draws the document. `operators`: their names; `until`: how far the figures go if the month is not over."""
-    return lambda: _Drawing(visit, merchant, wallet, figures, operators).draw(month, until)
+    return lambda: _Drawing(request, merchant, wallet, figures, operators).draw(month, until)
 
 
 class _Drawing:
     def __init__(
         self,
-        visit: Visit,
+        request: ConsoleRequest,
         merchant: Merchant,
         wallet: WalletKey,
         figures: MonthlyStatement,
         operators: Mapping[str | None, str],
     ) -> None:
-        self._visit = visit
+        self._visit = request
         self._merchant = merchant
         self._env = wallet.env
         self._currency = wallet.currency
@@ -50,23 +50,23 @@ class _Drawing:
         self._operators = operators
 
     def draw(self, month: date, until: Instant | None) -> bytes:
-        visit, figures, merchant = self._visit, self._figures, self._merchant
-        title = self._text("statement.title", month=visit.month(month.year, month.month))
-        document = new_document(visit, self._env, f"{title} · {merchant.name}")
+        request, figures, merchant = self._visit, self._figures, self._merchant
+        title = self._text("statement.title", month=request.month(month.year, month.month))
+        document = new_document(request, self._env, f"{title} · {merchant.name}")
         document.heading(title)
         pairs = [
             (self._text("receipt.merchant"), merchant.name),
             (self._text("balance.currency"), self._currency),
-            (self._text("statement.time_zone"), str(visit.time_zone)),
+            (self._text("statement.time_zone"), str(request.time_zone)),
         ]
         if until is not None:
-            pairs.append((self._text("statement.until"), visit.date_time(until)))
+            pairs.append((self._text("statement.until"), request.date_time(until)))
         document.lines(pairs)
         document.heading(self._text("statement.kinds"), 12)
         document.lines(
             [
                 (self._text("statement.opening"), self._amount(figures.opening)),
-                *((movement_name(cause, visit.language), self._signed(each)) for cause, each in self._kinds()),
+                *((movement_name(cause, request.language), self._signed(each)) for cause, each in self._kinds()),
                 (self._text("statement.closing"), self._amount(figures.closing)),
             ],
             strong_last=True,
@@ -82,7 +82,7 @@ class _Drawing:
         document.table(columns, [*rows, [*total, self._amount(figures.total.fees)]], strong_last=True)
         document.heading(self._text("statement.days"), 12)
         days = [
-            [visit.day(today(each.start, visit.time_zone)), *self._cells(each.figures), self._amount(each.closing)]
+            [request.day(today(each.start, request.time_zone)), *self._cells(each.figures), self._amount(each.closing)]
             for each in figures.days
         ]
         columns = self._columns("balance.day", "balance.after")

@@ -4,8 +4,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import Member
-from guichet.console.visit import Visit
+from guichet.console.page_request import MerchantRequest
 from guichet.merchants import api_keys, request_log
 from guichet.merchants.request_log import RequestFilter
 
@@ -15,14 +14,14 @@ _CLASSES: Final = ("2", "4", "5")
 _LONGEST: Final = 200
 
 
-async def show(visit: Visit, acting: Member) -> Response:
-    query = visit.request.query_params
+async def show(request: MerchantRequest) -> Response:
+    query = request.query
     chosen = query.get("status")
     status = chosen if chosen in _CLASSES else None
     path = query.get("begins", "").strip()[:_LONGEST].replace("\0", "")
     wanted = RequestFilter(None if status is None else int(status), path)
     before, after = _row_id(query.get("before")), _row_id(query.get("after"))
-    db, whose = visit.console.ctx.db, (acting.merchant.id, acting.env)
+    db, whose = request.db, (request.merchant.id, request.env)
     if after is not None:
         rows = await request_log.page(db, *whose, wanted, _PAGE + 1, after=after)
         newer, older, rows = len(rows) > _PAGE, True, rows[-_PAGE:]
@@ -30,14 +29,16 @@ async def show(visit: Visit, acting: Member) -> Response:
         rows = await request_log.page(db, *whose, wanted, _PAGE + 1, before=before)
         newer, older, rows = before is not None, len(rows) > _PAGE, rows[:_PAGE]
     filters = {"status": status, "begins": path}
-    return visit.show(
+    return request.show(
         "developers/requests.html",
         rows=rows,
         previews=await api_keys.previews(db, {row.key_id for row in rows}),
         filters=filters,
         classes=_CLASSES,
-        newer=visit.here("/developers/requests", None, **filters, after=str(rows[0].id)) if newer and rows else None,
-        older=visit.here("/developers/requests", None, **filters, before=str(rows[-1].id)) if older and rows else None,
+        newer=request.here("/developers/requests", None, **filters, after=str(rows[0].id)) if newer and rows else None,
+        older=request.here("/developers/requests", None, **filters, before=str(rows[-1].id))
+        if older and rows
+        else None,
     )
 
 

@@ -7,12 +7,11 @@ from typing import Any, Final, Literal
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import Member
 from guichet.clock import Instant
 from guichet.console.links.link_form import json_number
 from guichet.console.links.views import PaymentView, address_of, caller, link_of, payment_view
+from guichet.console.page_request import MerchantRequest
 from guichet.console.sent_once import form_token, new_form_token
-from guichet.console.visit import Visit
 from guichet.domain.errors import InvalidRequest, MerchantInactive, NotFound
 from guichet.domain.money import DECIMALS
 from guichet.domain.payment_links import PaymentLink
@@ -51,49 +50,48 @@ class SaleRow:
     state: SaleState
 
 
-async def show(visit: Visit, acting: Member) -> Response:
-    return await _form_page(visit, acting, {}, new_form_token())
+async def show(request: MerchantRequest) -> Response:
+    return await _form_page(request, {}, new_form_token())
 
 
-async def create(visit: Visit, acting: Member) -> Response:
+async def create(request: MerchantRequest) -> Response:
     """Makes the link of one sale, once, and shows it."""
-    form = await visit.form()
-    ctx = visit.console.ctx
-    acting.require("cash_desk.use", ctx.clock.now())
+    form = await request.form()
+    ctx = request.ctx
+    request.require("cash_desk.use")
     token = form_token(form)
     if token is None:
-        return await _form_page(visit, acting, form, new_form_token(), 422, visit.text("desk.again"))
+        return await _form_page(request, form, new_form_token(), 422, request.text("desk.again"))
     try:
-        wanted = cash_desk_link(ctx.clock, ctx.settings, caller(acting), _body(visit, form, token))
-        made = await create_link_by_hand(ctx.db, caller(acting), wanted, acting.actor)
+        wanted = cash_desk_link(ctx.clock, ctx.settings, caller(request), _body(request, form, token))
+        made = await create_link_by_hand(ctx.db, caller(request), wanted, request.actor)
     except InvalidRequest as error:
         details = error.details or {"amount": [error.message]}
-        return await _form_page(visit, acting, form, token, 422, faults=details)
+        return await _form_page(request, form, token, 422, faults=details)
     except ExternalIdTaken:  # The form of a sale before, with another amount: the cashier went back.
-        return await _form_page(visit, acting, form, new_form_token(), 409, visit.text("desk.again"))
+        return await _form_page(request, form, new_form_token(), 409, request.text("desk.again"))
     except MerchantInactive as error:
-        return await _form_page(visit, acting, form, token, 403, error.message)
-    return visit.redirect(visit.here(f"/cash-desk/{made.link.id}"))
+        return await _form_page(request, form, token, 403, error.message)
+    return request.redirect(request.here(f"/cash-desk/{made.link.id}"))
 
 
-def _body(visit: Visit, form: Mapping[str, str], token: str) -> bytes:
-    label = form.get("description", "").strip() or visit.text("desk.default_label").unescape()
+def _body(request: MerchantRequest, form: Mapping[str, str], token: str) -> bytes:
+    label = form.get("description", "").strip() or request.text("desk.default_label").unescape()
     external_id = CASH_DESK_PREFIX + token
     members = f'"description":{json.dumps(label)},"external_id":{json.dumps(external_id)}'
     return f'{{"amount":{json_number(form, "amount")},{members}}}'.encode(errors="replace")
 
 
 async def _form_page(
-    visit: Visit,
-    acting: Member,
+    request: MerchantRequest,
     form: Mapping[str, str],
     token: str,
     status: int = 200,
     fault: Any = None,
     faults: Mapping[str, Sequence[str]] | None = None,
 ) -> Response:
-    currency = acting.merchant.currency
-    return visit.show(
+    currency = request.merchant.currency
+    return request.show(
         "links/cash_desk.html",
         status,
         typed=form,
@@ -102,51 +100,51 @@ async def _form_page(
         faults=faults or {},
         currency=currency,
         inputmode="decimal" if DECIMALS[currency] else "numeric",
-        sales=await _last_sales(visit, acting),
-        all_sales=visit.here("/links", kind="desk"),
+        sales=await _last_sales(request),
+        all_sales=request.here("/links", kind="desk"),
     )
 
 
-async def show_sale(visit: Visit, acting: Member) -> Response:
+async def show_sale(request: MerchantRequest) -> Response:
     """The amount and the QR code, then what became of it. Reads the database only: the customer's page and the worker
     ask the operator."""
-    ctx = visit.console.ctx
-    link = await _sale(visit, acting)
+    ctx = request.ctx
+    link = await _sale(request)
     now = ctx.clock.now()
     tries = await payments.of_link(ctx.db, link.id, _TRIES)
     state, payment = sale_state(link, tries, now)
-    modes = await ctx.catalogues.of(acting.merchant.id)
-    address = address_of(visit, link)
-    shown: PaymentView | None = None if payment is None else payment_view(visit, payment, modes)
+    modes = await ctx.catalogues.of(request.merchant.id)
+    address = address_of(request, link)
+    shown: PaymentView | None = None if payment is None else payment_view(request, payment, modes)
     is_over = link.expires_at is not None and link.expires_at <= now
     ended = state in ("paid", "refunded", "expired", "cancelled")
-    return visit.show(
+    return request.show(
         "links/sale.html",
         link=link,
         state=state,
         payment=shown,
-        amount_text=visit.amount(link.amount, link.currency),
-        expires=None if link.expires_at is None else visit.date_time(link.expires_at),
+        amount_text=request.amount(link.amount, link.currency),
+        expires=None if link.expires_at is None else request.date_time(link.expires_at),
         can_be_paid=state in ("waiting", "failed") and not is_over,
         refresh=None if ended else _REFRESH_LATER if is_over else _REFRESH,
         address=address,
-        qr=qr_code(address, visit.text("links.qr_alt").unescape()),
-        page=visit.here(f"/cash-desk/{link.id}"),
+        qr=qr_code(address, request.text("links.qr_alt").unescape()),
+        page=request.here(f"/cash-desk/{link.id}"),
     )
 
 
-async def cancel(visit: Visit, acting: Member) -> Response:
+async def cancel(request: MerchantRequest) -> Response:
     """Closes the sale, so that nobody pays an amount that was mistyped, and goes back to the form."""
-    await visit.form()
-    ctx = visit.console.ctx
-    acting.require("cash_desk.use", ctx.clock.now())
-    await close_link(ctx.db, ctx.clock, await _sale(visit, acting), acting.actor)
-    return visit.redirect(visit.here("/cash-desk"))
+    await request.form()
+    ctx = request.ctx
+    request.require("cash_desk.use")
+    await close_link(ctx.db, ctx.clock, await _sale(request), request.actor)
+    return request.redirect(request.here("/cash-desk"))
 
 
-async def _sale(visit: Visit, acting: Member) -> PaymentLink:
+async def _sale(request: MerchantRequest) -> PaymentLink:
     """The sale that the path names. Raises NotFound for any other link: closing those is another right."""
-    link = await link_of(visit, acting)
+    link = await link_of(request)
     if not link.cash_desk:
         raise NotFound
     return link
@@ -176,16 +174,16 @@ _DECIDES: Final[tuple[tuple[str, SaleState], ...]] = (
 )
 
 
-async def _last_sales(visit: Visit, acting: Member) -> list[SaleRow]:
-    now = visit.console.ctx.clock.now()
-    wanted = LinkList(acting.merchant.id, acting.env, cash_desk=True)
-    found = await link_repository.walk(visit.console.ctx.db, wanted, LAST_SALES)
+async def _last_sales(request: MerchantRequest) -> list[SaleRow]:
+    now = request.now()
+    wanted = LinkList(request.merchant.id, request.env, cash_desk=True)
+    found = await link_repository.walk(request.db, wanted, LAST_SALES)
     return [
         SaleRow(
-            href=visit.here(f"/cash-desk/{link.id}"),
-            amount=visit.amount(link.amount, link.currency),
+            href=request.here(f"/cash-desk/{link.id}"),
+            amount=request.amount(link.amount, link.currency),
             label=link.description,
-            created=visit.date_time(link.created_at),
+            created=request.date_time(link.created_at),
             state="paid" if link.uses_count else "waiting" if link.is_open(now) else _end_of(link),
         )
         for link in found

@@ -5,11 +5,10 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import Member
 from guichet.console.links.link_form import link_body
 from guichet.console.links.views import caller
+from guichet.console.page_request import MerchantRequest
 from guichet.console.sent_once import form_token, new_form_token
-from guichet.console.visit import Visit
 from guichet.domain.errors import InvalidRequest, MerchantInactive
 from guichet.domain.money import DECIMALS
 from guichet.domain.payment_links import LIMITED, PERMANENT
@@ -22,36 +21,37 @@ _FIELDS: Final = frozenset(
 )
 
 
-async def show(visit: Visit, acting: Member) -> Response:
-    return _page(visit, acting, {}, new_form_token())
+async def show(request: MerchantRequest) -> Response:
+    return _page(request, {}, new_form_token())
 
 
-async def create(visit: Visit, acting: Member) -> Response:
+async def create(request: MerchantRequest) -> Response:
     """Makes the link, once, and goes to its page; or the form with what was typed and a sentence at each faulty
     field."""
-    form = await visit.form()
-    ctx = visit.console.ctx
-    acting.require("links.change", ctx.clock.now())
+    form = await request.form()
+    ctx = request.ctx
+    request.require("links.change")
     token = form_token(form)
     if token is None:
-        return _page(visit, acting, form, new_form_token(), 422, fault=visit.text("links.again"))
+        return _page(request, form, new_form_token(), 422, fault=request.text("links.again"))
     try:
-        wanted = wanted_link(ctx.clock, ctx.settings, caller(acting), link_body(form, _PREFIX + token, visit.time_zone))
-        made = await create_link_by_hand(ctx.db, caller(acting), wanted, acting.actor)
+        wanted = wanted_link(
+            ctx.clock, ctx.settings, caller(request), link_body(form, _PREFIX + token, request.time_zone)
+        )
+        made = await create_link_by_hand(ctx.db, caller(request), wanted, request.actor)
     except InvalidRequest as error:
-        return _page(visit, acting, form, token, 422, error.details or {"": [error.message]})
+        return _page(request, form, token, 422, error.details or {"": [error.message]})
     except ExternalIdTaken as error:
         if not form.get("external_id", "").strip():  # The same form, changed after it was sent.
-            return _page(visit, acting, form, new_form_token(), 409, fault=visit.text("links.again"))
-        return _page(visit, acting, form, token, 409, {"external_id": [error.message]})
+            return _page(request, form, new_form_token(), 409, fault=request.text("links.again"))
+        return _page(request, form, token, 409, {"external_id": [error.message]})
     except MerchantInactive as error:
-        return _page(visit, acting, form, token, 403, fault=error.message)
-    return visit.redirect(visit.here(f"/links/{made.link.id}"))
+        return _page(request, form, token, 403, fault=error.message)
+    return request.redirect(request.here(f"/links/{made.link.id}"))
 
 
 def _page(
-    visit: Visit,
-    acting: Member,
+    request: MerchantRequest,
     form: Mapping[str, str],
     token: str,
     status: int = 200,
@@ -64,17 +64,17 @@ def _page(
     at_fields = {name: each for name, each in found.items() if name in _FIELDS}
     at_fields |= {name.partition(".")[0]: each for name, each in found.items() if name.partition(".")[0] in _FIELDS}
     if fault is None and found:
-        fault = " ".join(elsewhere) or visit.text("links.faults")
-    return visit.show(
+        fault = " ".join(elsewhere) or request.text("links.faults")
+    return request.show(
         "links/new.html",
         status,
         typed=form,
         token=token,
         faults=at_fields,
         fault=fault,
-        currency=acting.merchant.currency,
-        inputmode="decimal" if DECIMALS[acting.merchant.currency] else "numeric",
+        currency=request.merchant.currency,
+        inputmode="decimal" if DECIMALS[request.merchant.currency] else "numeric",
         limited=LIMITED,
         permanent=PERMANENT,
-        time_zone=str(visit.time_zone),
+        time_zone=str(request.time_zone),
     )

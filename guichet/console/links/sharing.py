@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from guichet.console.visit import Visit
+from guichet.console.page_request import MerchantRequest
 from guichet.domain.payment_links import PaymentLink
 from guichet.printable import printable_label
 
@@ -15,13 +15,13 @@ class Sharing:
     mail: str
 
 
-def sharing(visit: Visit, merchant: str, link: PaymentLink, address: str) -> Sharing:
+def sharing(request: MerchantRequest, merchant: str, link: PaymentLink, address: str) -> Sharing:
     """The same sentence for each. Its values are percent-encoded as a whole: nothing in a title can add a recipient, a
     copy or a second line to a header."""
-    amount = visit.amount(link.amount, link.currency)
-    # As text, not as HTML: `visit.text` escapes what it is given.
+    amount = request.amount(link.amount, link.currency)
+    # As text, not as HTML: `request.text` escapes what it is given.
     values = {"merchant": merchant, "label": printable_label(link.description), "amount": amount, "address": address}
-    message = visit.text("links.share_message", **values).unescape()
-    subject = visit.text("links.share_subject", merchant=merchant, amount=amount).unescape()
+    message = request.text("links.share_message", **values).unescape()
+    subject = request.text("links.share_subject", merchant=merchant, amount=amount).unescape()
     body, title = quote(message, safe=""), quote(" ".join(subject.split()), safe="")
     return Sharing(f"https://wa.me/?text={body}", f"sms:?body={body}", f"mailto:?subject={title}&body={body}")

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from guichet.accounts.rights import Member
 from guichet.clock import Instant
-from guichet.console.visit import Visit
+from guichet.console.page_request import MerchantRequest
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import LinkId
@@ -18,17 +17,17 @@ from guichet.pages import formatting
 LinkState = Literal["active", "not_open", "expired", "used_up"]
 
 
-async def link_of(visit: Visit, acting: Member) -> PaymentLink:
+async def link_of(request: MerchantRequest) -> PaymentLink:
     """The link that the path names. Raises NotFound for one of another merchant or environment."""
-    number = LinkId(visit.request.path_params["link"])
-    found = await link_repository.by_id(visit.console.ctx.db, acting.merchant.id, acting.env, number)
+    number = LinkId(request.path["link"])
+    found = await link_repository.by_id(request.db, request.merchant.id, request.env, number)
     if found is None:
         raise NotFound
     return found
 
 
-def caller(acting: Member) -> Caller:
-    return Caller(acting.merchant, acting.env)
+def caller(request: MerchantRequest) -> Caller:
+    return Caller(request.merchant, request.env)
 
 
 def link_state(link: PaymentLink, now: Instant) -> LinkState:
@@ -39,9 +38,9 @@ def link_state(link: PaymentLink, now: Instant) -> LinkState:
     return "active" if link.is_open(now) else "not_open"
 
 
-def address_of(visit: Visit, link: PaymentLink) -> str:
+def address_of(request: MerchantRequest, link: PaymentLink) -> str:
     """The public address, for customers."""
-    return f"{visit.console.public_url}/pay/{link.path}"
+    return f"{request.console.public_url}/pay/{link.path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +56,15 @@ class PaymentView:
     updated: str
 
 
-def payment_view(visit: Visit, payment: Payment, modes: Catalogue) -> PaymentView:
+def payment_view(request: MerchantRequest, payment: Payment, modes: Catalogue) -> PaymentView:
     mode = modes.by_operator(payment.operator)
     number = payment.phone_number
     return PaymentView(
-        href=visit.here(f"/payments/{payment.reference}"),
+        href=request.here(f"/payments/{payment.reference}"),
         status=payment.status,
-        total=visit.amount(payment.amount, payment.currency),
+        total=request.amount(payment.amount, payment.currency),
         mode=mode.name if mode else payment.operator,
         payer=formatting.masked_phone(number, mode.dial_code if mode else None) if number else None,
-        created=visit.date_time(payment.created_at),
-        updated=visit.date_time(payment.updated_at),
+        created=request.date_time(payment.created_at),
+        updated=request.date_time(payment.updated_at),
     )

@@ -5,10 +5,9 @@ from typing import Final
 
 from markupsafe import Markup
 
-from guichet.accounts.rights import Member
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.console.overview.summaries import count_text
-from guichet.console.visit import Visit
+from guichet.console.page_request import MerchantRequest
 from guichet.domain.money import Currency
 from guichet.domain.posting_rules import ACTIVE, WalletStatus
 from guichet.ledger import wallets
@@ -33,67 +32,67 @@ class Concern:
     serious: bool = False
 
 
-async def concerns(visit: Visit, acting: Member, currency: Currency, now: Instant) -> list[Concern]:
+async def concerns(request: MerchantRequest, currency: Currency, now: Instant) -> list[Concern]:
     """The most serious first. Cost: bounded by what waits, not by how many payments there are."""
     found = []
-    if acting.may("balance.view"):
-        status = await wallets.wallet_status(visit.console.ctx.db, acting.merchant.id, acting.env, currency)
-        found += _of_wallet(visit, status)
-    if acting.may("webhooks.view"):
-        found += await _of_webhooks(visit, acting, now)
-    if acting.may("keys.view"):
-        found += await _of_keys(visit, acting, now)
-    if acting.may("payments.view"):
-        found += await _of_payments(visit, acting, now)
+    if request.may("balance.view"):
+        status = await wallets.wallet_status(request.db, request.merchant.id, request.env, currency)
+        found += _of_wallet(request, status)
+    if request.may("webhooks.view"):
+        found += await _of_webhooks(request, now)
+    if request.may("keys.view"):
+        found += await _of_keys(request, now)
+    if request.may("payments.view"):
+        found += await _of_payments(request, now)
     return sorted(found, key=lambda each: not each.serious)
 
 
-def _of_wallet(visit: Visit, status: WalletStatus) -> list[Concern]:
+def _of_wallet(request: MerchantRequest, status: WalletStatus) -> list[Concern]:
     if status == ACTIVE:
         return []
-    return [Concern(visit.text("overview.wallet_not_active"), _page(visit, "/balance"), serious=True)]
+    return [Concern(request.text("overview.wallet_not_active"), _page(request, "/balance"), serious=True)]
 
 
-async def _of_webhooks(visit: Visit, acting: Member, now: Instant) -> list[Concern]:
-    db, mine = visit.console.ctx.db, (acting.merchant.id, acting.env)
+async def _of_webhooks(request: MerchantRequest, now: Instant) -> list[Concern]:
+    db, mine = request.db, (request.merchant.id, request.env)
     failed = await deliveries.failed_since(db, *mine, earlier(now, _RECENTLY))
     waiting = await deliveries.retried(db, *mine)
     found = []
     if failed:
-        text = visit.text("overview.webhooks_failed", count=count_text(failed, visit.language))
-        found.append(Concern(text, _page(visit, "/webhooks"), serious=True))
+        text = request.text("overview.webhooks_failed", count=count_text(failed, request.language))
+        found.append(Concern(text, _page(request, "/webhooks"), serious=True))
     if waiting:
         more = "+" if waiting == deliveries.MOST_RETRIED else ""
-        text = visit.text("overview.webhooks_retried", count=count_text(waiting, visit.language) + more)
-        found.append(Concern(text, _page(visit, "/webhooks")))
+        text = request.text("overview.webhooks_retried", count=count_text(waiting, request.language) + more)
+        found.append(Concern(text, _page(request, "/webhooks")))
     return found
 
 
-async def _of_keys(visit: Visit, acting: Member, now: Instant) -> list[Concern]:
+async def _of_keys(request: MerchantRequest, now: Instant) -> list[Concern]:
     found = []
-    for key in await api_keys.list_of(visit.console.ctx.db, acting.merchant.id):
+    for key in await api_keys.list_of(request.db, request.merchant.id):
         ends = key.expires_at
-        if key.env != acting.env or key.revoked_at is not None or ends is None:
+        if key.env != request.env or key.revoked_at is not None or ends is None:
             continue
         if not earlier(now, _KEY_NOTICE) <= ends <= later(now, _KEY_NOTICE):
             continue
-        values = {"preview": key.preview, "date": visit.date_time(ends)}
+        values = {"preview": key.preview, "date": request.date_time(ends)}
         expired = ends <= now
-        text = visit.text("overview.key_expired" if expired else "overview.key_expires", **values)
-        found.append(Concern(text, _page(visit, "/developers"), serious=expired))
+        text = request.text("overview.key_expired" if expired else "overview.key_expires", **values)
+        found.append(Concern(text, _page(request, "/developers"), serious=expired))
     return found
 
 
-async def _of_payments(visit: Visit, acting: Member, now: Instant) -> list[Concern]:
+async def _of_payments(request: MerchantRequest, now: Instant) -> list[Concern]:
     wanted = PaymentFilter(status="pending", until=earlier(now, _LONG))
-    _, total = await payments.page(visit.console.ctx.db, acting.merchant.id, acting.env, wanted, 1, 0)
+    _, total = await payments.page(request.db, request.merchant.id, request.env, wanted, 1, 0)
     if not total:
         return []
-    text = visit.text("overview.pending_long", count=count_text(total, visit.language))
-    return [Concern(text, _page(visit, "/payments", status="pending"))]
+    text = request.text("overview.pending_long", count=count_text(total, request.language))
+    return [Concern(text, _page(request, "/payments", status="pending"))]
 
 
-def _page(visit: Visit, path: str, status: str | None = None) -> str | None:
+def _page(request: MerchantRequest, path: str, status: str | None = None) -> str | None:
     """The address of a page that stands in the menu of this person."""
-    in_menu = any(entry.href == visit.here(path) for entry in visit.menu)
-    return visit.here(path, status=status) if in_menu else None
+    in_menu = any(entry.href == request.here(path) for entry in request.menu)
+    return request.here(path, status=status) if in_menu else None

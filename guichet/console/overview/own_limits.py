@@ -4,29 +4,28 @@ They stand on the overview because it is the one page that the owner, finance an
 the balance is closed to developers there, and the developers' page to finance.
 """
 
-from guichet.accounts.rights import Member
 from guichet.clock import Instant
 from guichet.console.overview.summaries import count_text
-from guichet.console.visit import Visit
+from guichet.console.page_request import MerchantRequest
 from guichet.merchants import limits as merchant_limits
 
 
-async def own_limits(visit: Visit, acting: Member, now: Instant) -> list[tuple[str, str]]:
+async def own_limits(request: MerchantRequest, now: Instant) -> list[tuple[str, str]]:
     """(what, how much) of each, none for a merchant like the others. Those of amounts are about live payments alone.
     Reads one row for a merchant with a limit of the day."""
-    merchant = acting.merchant
+    merchant = request.merchant
     lines: list[tuple[str, str]] = []
-    if acting.env == "live" and merchant.payment_limit is not None:
-        most = visit.amount(merchant.payment_limit, merchant.currency)
-        lines.append((visit.text("overview.limit_payment"), most))
-    if acting.env == "live" and merchant.daily_limit is not None:
-        ctx = visit.console.ctx
+    if request.env == "live" and merchant.payment_limit is not None:
+        most = request.amount(merchant.payment_limit, merchant.currency)
+        lines.append((request.text("overview.limit_payment"), most))
+    if request.env == "live" and merchant.daily_limit is not None:
+        ctx = request.ctx
         day = merchant_limits.day_of(merchant, now, ctx.settings.time_zone)
         left = max(0, merchant.daily_limit - await merchant_limits.total_of(ctx.db, merchant.id, day))
         values = {"most": merchant.daily_limit, "left": left}
-        shown = {name: visit.amount(amount, merchant.currency) for name, amount in values.items()}
-        lines.append((visit.text("overview.limit_day"), visit.text("overview.limit_day_left", **shown)))
+        shown = {name: request.amount(amount, merchant.currency) for name, amount in values.items()}
+        lines.append((request.text("overview.limit_day"), request.text("overview.limit_day_left", **shown)))
     if merchant.rate_limit is not None:
-        count = count_text(merchant.rate_limit, visit.language)
-        lines.append((visit.text("overview.limit_rate"), visit.text("overview.limit_rate_of", count=count)))
+        count = count_text(merchant.rate_limit, request.language)
+        lines.append((request.text("overview.limit_rate"), request.text("overview.limit_rate_of", count=count)))
     return lines

@@ -9,14 +9,13 @@ from typing import Any, Final
 from babel.dates import format_date
 from starlette.responses import Response
 
-from guichet.accounts.rights import Member
 from guichet.console.overview import charts
 from guichet.console.overview.attention import concerns
 from guichet.console.overview.days import Days
 from guichet.console.overview.own_limits import own_limits
 from guichet.console.overview.summaries import Summary, count_text, rate_text, summarise, time_text
+from guichet.console.page_request import MerchantRequest
 from guichet.console.sections import MerchantPage
-from guichet.console.visit import Visit
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.money import CURRENCIES, Currency
 from guichet.history.figures import DAYS, Figure, daily_figures
@@ -41,23 +40,25 @@ class Line:
     time: str
 
 
-async def show(visit: Visit, acting: Member) -> Response:
-    ctx, query = visit.console.ctx, visit.request.query_params
+async def show(request: MerchantRequest) -> Response:
+    ctx, query = request.ctx, request.query
     now = ctx.clock.now()
-    days = Days.until(now, visit.time_zone)
-    figures = await daily_figures(ctx.db, acting.merchant.id, acting.env, days.bounds)
-    used = {each.currency for each in figures} | {acting.merchant.currency}
-    asked = next((each for each in used if each == query.get("currency")), acting.merchant.currency)
+    days = Days.until(now, request.time_zone)
+    figures = await daily_figures(ctx.db, request.merchant.id, request.env, days.bounds)
+    used = {each.currency for each in figures} | {request.merchant.currency}
+    asked = next((each for each in used if each == query.get("currency")), request.merchant.currency)
     period = next((each for each in _PERIODS if str(each) == query.get("days")), _USUAL)
     mine = [each for each in figures if each.currency == asked]
-    report = _Report(visit, await ctx.catalogues.of(acting.merchant.id), asked, mine)
-    return visit.show(
+    report = _Report(request, await ctx.catalogues.of(request.merchant.id), asked, mine)
+    return request.show(
         "overview/page.html",
-        merchant=acting.merchant,
+        merchant=request.merchant,
         periods=[report.period(each) for each in _PERIODS],
-        period=visit.text(f"overview.days_{period}"),
-        choices=[(visit.text(f"overview.days_{each}"), _here(visit, each, asked), each == period) for each in _PERIODS],
-        currencies=[(each, _here(visit, period, each), each == asked) for each in CURRENCIES if each in used]
+        period=request.text(f"overview.days_{period}"),
+        choices=[
+            (request.text(f"overview.days_{each}"), _here(request, each, asked), each == period) for each in _PERIODS
+        ],
+        currencies=[(each, _here(request, period, each), each == asked) for each in CURRENCIES if each in used]
         if len(used) > 1
         else [],
         daily=report.daily(days),
@@ -65,25 +66,24 @@ async def show(visit: Visit, acting: Member) -> Response:
         countries=report.by("country", period),
         empty=not mine,
         exact=days.exact,
-        money=await _money(visit, acting, asked) if acting.may("balance.view") else None,
-        concerns=await concerns(visit, acting, asked, now),
-        limits=await own_limits(visit, acting, now),
+        money=await _money(request, asked) if request.may("balance.view") else None,
+        concerns=await concerns(request, asked, now),
+        limits=await own_limits(request, now),
     )
 
 
-def _here(visit: Visit, period: int, currency: Currency) -> str:
+def _here(request: MerchantRequest, period: int, currency: Currency) -> str:
     """The address of this page for another period or currency."""
-    assert visit.acting is not None
-    other = currency if currency != visit.acting.merchant.currency else None
-    return visit.here("", days=str(period) if period != _USUAL else None, currency=other)
+    other = currency if currency != request.merchant.currency else None
+    return request.here("", days=str(period) if period != _USUAL else None, currency=other)
 
 
-async def _money(visit: Visit, acting: Member, currency: Currency) -> dict[str, str]:
-    db, mine = visit.console.ctx.db, (acting.merchant.id, acting.env, currency)
+async def _money(request: MerchantRequest, currency: Currency) -> dict[str, str]:
+    db, mine = request.db, (request.merchant.id, request.env, currency)
     wallet = await wallets.wallet(db, *mine)
     return {
-        "balance": visit.amount(wallet.balance if wallet else 0, currency),
-        "held": visit.amount((await held(db, *mine)).total, currency),
+        "balance": request.amount(wallet.balance if wallet else 0, currency),
+        "held": request.amount((await held(db, *mine)).total, currency),
     }
 
 
@@ -91,15 +91,15 @@ async def _money(visit: Visit, acting: Member, currency: Currency) -> dict[str, 
 class _Report:
     """Figures of one currency as charts and tables."""
 
-    visit: Visit
+    request: MerchantRequest
     catalogue: Catalogue
     currency: Currency
     figures: list[Figure]
 
     def period(self, last_days: int) -> dict[str, Any]:
         summary = summarise(self._of_last(last_days))
-        line = self._line(str(self.visit.text(f"overview.days_{last_days}")), summary)
-        refunded = self.visit.amount(summary.refunded_amount, self.currency) if summary.refunded else None
+        line = self._line(str(self.request.text(f"overview.days_{last_days}")), summary)
+        refunded = self.request.amount(summary.refunded_amount, self.currency) if summary.refunded else None
         return {"line": line, "refunded": refunded}
 
     def daily(self, days: Days) -> dict[str, Any]:
@@ -108,17 +108,17 @@ class _Report:
         for each in self.figures:
             of_day[each.day].append(each)
         by_day = [summarise(figures) for figures in of_day]
-        names = [_day_name(each, self.visit.language) for each in days.dates]
+        names = [_day_name(each, self.request.language) for each in days.dates]
         lines = [
             self._line(name, summary)
             for name, summary in zip(names, by_day, strict=True)
             if summary.paid + summary.failed
         ]
         values = [
-            (f"{name} : {self.visit.amount(summary.amount, self.currency)}", summary.amount)
+            (f"{name} : {self.request.amount(summary.amount, self.currency)}", summary.amount)
             for name, summary in zip(names, by_day, strict=True)
         ]
-        most = self.visit.amount(max(each.amount for each in by_day), self.currency)
+        most = self.request.amount(max(each.amount for each in by_day), self.currency)
         return {"bars": charts.columns(values), "lines": lines[::-1], "most": most, "ends": (names[0], names[-1])}
 
     def by(self, what: str, last_days: int) -> dict[str, Any]:
@@ -134,10 +134,10 @@ class _Report:
         return [each for each in self.figures if each.day >= DAYS - last_days]
 
     def _line(self, name: str, summary: Summary) -> Line:
-        language = self.visit.language
+        language = self.request.language
         return Line(
             name=name,
-            amount=self.visit.amount(summary.amount, self.currency),
+            amount=self.request.amount(summary.amount, self.currency),
             paid=count_text(summary.paid, language),
             failed=count_text(summary.failed, language),
             rate=rate_text(summary.success_rate, language),
@@ -154,8 +154,8 @@ class _Report:
     def _country_name(self, operator: str) -> str:
         mode = self.catalogue.by_operator(operator)
         if mode is None or mode.country is None:
-            return str(self.visit.text("overview.no_country"))
-        return country_name(mode.country, mode.country_code, self.visit.language)
+            return str(self.request.text("overview.no_country"))
+        return country_name(mode.country, mode.country_code, self.request.language)
 
 
 @lru_cache(maxsize=256)

@@ -12,10 +12,9 @@ from zoneinfo import ZoneInfo
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import Member
 from guichet.clock import Instant, earlier, from_datetime
+from guichet.console.page_request import MerchantRequest
 from guichet.console.payments.payment_view import PaymentView, payment_view
-from guichet.console.visit import Visit
 from guichet.db.lists.pages import RowKey, key_of
 from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue
@@ -44,32 +43,32 @@ class _Cut:
     newer: bool
 
 
-async def show(visit: Visit, acting: Member) -> Response:
-    typed = {name: visit.request.query_params.get(name, "") for name in ("q", "status", "from", "to")}
+async def show(request: MerchantRequest) -> Response:
+    typed = {name: request.query.get(name, "") for name in ("q", "status", "from", "to")}
     if typed["q"].strip():
-        return await _found(visit, acting, typed)
+        return await _found(request, typed)
     try:
-        wanted = _filter(typed, visit.time_zone)
-        cut = await _cut(visit, acting)
+        wanted = _filter(typed, request.time_zone)
+        cut = await _cut(request)
     except _BadFilter as fault:
-        return _page(visit, [], typed, status=422, fault=visit.text(str(fault)))
-    whose = (visit.console.ctx.db, acting.merchant.id, acting.env)
+        return _page(request, [], typed, status=422, fault=request.text(str(fault)))
+    whose = (request.db, request.merchant.id, request.env)
     rows, total = await repository.page(*whose, wanted, PAGE_SIZE + 1, 0, after=cut.after, oldest_first=cut.newer)
     more, rows = len(rows) > PAGE_SIZE, rows[:PAGE_SIZE]
     if cut.newer:
         rows = rows[::-1]
-    catalogue = await visit.console.ctx.catalogues.of(acting.merchant.id)
-    newer, older = _neighbours(visit, typed, rows, cut, more=more)
-    return _page(visit, _views(visit, rows, catalogue), typed, total=total, newer=newer, older=older)
+    catalogue = await request.ctx.catalogues.of(request.merchant.id)
+    newer, older = _neighbours(request, typed, rows, cut, more=more)
+    return _page(request, _views(request, rows, catalogue), typed, total=total, newer=newer, older=older)
 
 
-async def _found(visit: Visit, acting: Member, typed: dict[str, str]) -> Response:
+async def _found(request: MerchantRequest, typed: dict[str, str]) -> Response:
     """The payments that a search found, in all statuses and of all times."""
-    catalogue = await visit.console.ctx.catalogues.of(acting.merchant.id)
-    whose = (visit.console.ctx.db, acting.merchant.id, acting.env)
+    catalogue = await request.ctx.catalogues.of(request.merchant.id)
+    whose = (request.db, request.merchant.id, request.env)
     found = await search(*whose, typed["q"], _phone_numbers(typed["q"], catalogue))
-    views = _views(visit, found.payments, catalogue)
-    return _page(visit, views, typed, searched=True, more_found=found.more)
+    views = _views(request, found.payments, catalogue)
+    return _page(request, views, typed, searched=True, more_found=found.more)
 
 
 def _phone_numbers(typed: str, catalogue: Catalogue) -> set[str]:
@@ -111,16 +110,16 @@ def _start(day: date, zone: ZoneInfo) -> Instant:
     return from_datetime(datetime.combine(day, time(), zone))
 
 
-async def _cut(visit: Visit, acting: Member) -> _Cut:
+async def _cut(request: MerchantRequest) -> _Cut:
     """Raises _BadFilter."""
-    query = visit.request.query_params
+    query = request.query
     order, after = query.get("order", "desc"), query.get("after")
     if order not in ("desc", "asc"):
         raise _BadFilter("payments.bad_page")
     if after is None:
         return _Cut(None, order == "asc")
     reference = parse_reference(after)
-    whose = (visit.console.ctx.db, acting.merchant.id, acting.env)
+    whose = (request.db, request.merchant.id, request.env)
     payment = None if reference is None else await repository.by_reference(*whose, reference)
     if payment is None:
         raise _BadFilter("payments.bad_page")
@@ -128,37 +127,37 @@ async def _cut(visit: Visit, acting: Member) -> _Cut:
 
 
 def _neighbours(
-    visit: Visit, typed: Mapping[str, str], rows: list[Payment], cut: _Cut, *, more: bool
+    request: MerchantRequest, typed: Mapping[str, str], rows: list[Payment], cut: _Cut, *, more: bool
 ) -> tuple[str | None, str | None]:
     """The addresses of the pages with newer and with older payments; None where there is none."""
 
     def address(row: Payment, order: str | None) -> str:
         chosen: dict[str, Any] = {name: typed[name] for name in ("status", "from", "to")}
-        return visit.here("/payments", **chosen, after=row.reference, order=order)
+        return request.here("/payments", **chosen, after=row.reference, order=order)
 
     is_newer, is_older = (more, cut.after is not None) if cut.newer else (cut.after is not None, more)
     newer = address(rows[0], "asc") if rows and is_newer else None
     return newer, address(rows[-1], None) if rows and is_older else None
 
 
-def _views(visit: Visit, rows: list[Payment], catalogue: Catalogue) -> list[PaymentView]:
-    return [payment_view(visit, row, catalogue.by_operator(row.operator)) for row in rows]
+def _views(request: MerchantRequest, rows: list[Payment], catalogue: Catalogue) -> list[PaymentView]:
+    return [payment_view(request, row, catalogue.by_operator(row.operator)) for row in rows]
 
 
 def _page(
-    visit: Visit, shown: list[PaymentView], typed: dict[str, str], *, status: int = 200, **values: Any
+    request: MerchantRequest, shown: list[PaymentView], typed: dict[str, str], *, status: int = 200, **values: Any
 ) -> Response:
     defaults = {"fault": None, "total": None, "newer": None, "older": None, "searched": False, "more_found": False}
-    options = [("", visit.text("payments.any_status"))]
-    options += [(each, visit.text(f"payments.status.{each}")) for each in PAYMENT_STATUSES]
+    options = [("", request.text("payments.any_status"))]
+    options += [(each, request.text(f"payments.status.{each}")) for each in PAYMENT_STATUSES]
     view = {
         **defaults,
         "payments": shown,
         "typed": typed,
         "statuses": options,
-        "all": visit.here("/payments"),
+        "all": request.here("/payments"),
         **values,
     }
     limits = {"most_found": MOST_FOUND, "shortest_name": SHORTEST_NAME}
     view["filtered"] = any(typed[name] for name in ("status", "from", "to"))
-    return visit.show("payments/list.html", status, **view, **limits)
+    return request.show("payments/list.html", status, **view, **limits)

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from guichet.accounts.rights import Member
-from guichet.console.visit import Visit
+from guichet.console.page_request import MerchantRequest
 from guichet.db.references import parse_reference
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.errors import NotFound
@@ -35,34 +34,34 @@ class PaymentView:
     updated: str
 
 
-async def find_payment(visit: Visit, acting: Member) -> Payment:
+async def find_payment(request: MerchantRequest) -> Payment:
     """The payment that the address names. Raises NotFound, also for one of another merchant or environment."""
-    reference = parse_reference(visit.request.path_params["reference"])
+    reference = parse_reference(request.path["reference"])
     if reference is None:
         raise NotFound
-    payment = await repository.by_reference(visit.console.ctx.db, acting.merchant.id, acting.env, reference)
+    payment = await repository.by_reference(request.db, request.merchant.id, request.env, reference)
     if payment is None:
         raise NotFound
     return payment
 
 
-def payment_view(visit: Visit, payment: Payment, mode: PaymentMode | None) -> PaymentView:
+def payment_view(request: MerchantRequest, payment: Payment, mode: PaymentMode | None) -> PaymentView:
     """`mode`: that of the payment's operator; None when the catalogue no longer has it."""
     total = round_to_currency(payment.total_amount, payment.currency)
     name = " ".join(part for part in (payment.firstname, payment.lastname) if part)
     return PaymentView(
         reference=payment.reference,
         number=payment_identifier(payment.id),
-        href=visit.here(f"/payments/{payment.reference}"),
+        href=request.here(f"/payments/{payment.reference}"),
         status=payment.status,
-        amount=visit.amount(payment.amount, payment.currency),
-        fee=visit.amount(total - payment.amount, payment.currency),
-        total=visit.amount(total, payment.currency),
+        amount=request.amount(payment.amount, payment.currency),
+        fee=request.amount(total - payment.amount, payment.currency),
+        total=request.amount(total, payment.currency),
         description=printable(payment.description),
         external_id=None if payment.external_id is None else printable(payment.external_id),
         customer=printable(name) or None,
         phone=None if payment.phone_number is None else full_phone(payment.phone_number),
         operator=mode.name if mode else payment.operator,
-        created=visit.date_time(payment.created_at),
-        updated=visit.date_time(payment.updated_at),
+        created=request.date_time(payment.created_at),
+        updated=request.date_time(payment.updated_at),
     )

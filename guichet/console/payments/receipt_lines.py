@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from guichet.console.visit import Visit
+from guichet.console.page_request import MerchantRequest
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.merchants import Merchant
 from guichet.domain.payments import Payment
@@ -22,20 +22,20 @@ class Receipt:
     amounts: list[tuple[str, str]]
 
 
-def receipt_of(visit: Visit, merchant: Merchant, payment: Payment, mode: PaymentMode | None) -> Receipt:
+def receipt_of(request: MerchantRequest, merchant: Merchant, payment: Payment, mode: PaymentMode | None) -> Receipt:
     """`payment`: succeeded or refunded. `mode`: of its operator; None when the catalogue no longer has it."""
     refunded = payment.status == "refunded"
     name = mode.name if mode else payment.operator
     phone = masked_phone(payment.phone_number, mode.dial_code if mode else None) if payment.phone_number else None
 
     def text(key: str) -> str:
-        return visit.text(key, merchant=merchant.name).unescape()
+        return request.text(key, merchant=merchant.name).unescape()
 
     # The change to its present status is the last that a payment sees.
-    dates = [(text("receipt.refunded_at" if refunded else "receipt.paid_at"), visit.date_time(payment.updated_at))]
+    dates = [(text("receipt.refunded_at" if refunded else "receipt.paid_at"), request.date_time(payment.updated_at))]
     if refunded:
-        dates.insert(0, (text("receipt.created"), visit.date_time(payment.created_at)))
-    shown = bill(visit, payment.amount, payment.total_amount, payment.currency)
+        dates.insert(0, (text("receipt.created"), request.date_time(payment.created_at)))
+    shown = bill(request, payment.amount, payment.total_amount, payment.currency)
     return Receipt(
         title=text("receipt.refunded" if refunded else "receipt.title"),
         text=text("receipt.refunded_text" if refunded else "receipt.text"),

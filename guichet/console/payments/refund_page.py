@@ -4,9 +4,8 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import Member
+from guichet.console.page_request import MerchantRequest
 from guichet.console.payments.payment_view import find_payment, payment_view
-from guichet.console.visit import Visit
 from guichet.domain.errors import Conflict
 from guichet.domain.payments import Payment
 from guichet.ledger import wallets
@@ -16,38 +15,37 @@ from guichet.refunds.request import refund_obstacle, request_refund
 _LONGEST_REASON: Final = 255
 
 
-async def show(visit: Visit, acting: Member) -> Response:
+async def show(request: MerchantRequest) -> Response:
     """Asks for the second factor before the question, so that nobody must answer it twice."""
-    acting.require("payments.refund", visit.console.ctx.clock.now())
-    payment = await find_payment(visit, acting)
-    obstacle = await refund_obstacle(visit.console.ctx.db, payment)
-    return await _page(visit, acting, payment, obstacle=obstacle)
+    request.require("payments.refund")
+    payment = await find_payment(request)
+    obstacle = await refund_obstacle(request.db, payment)
+    return await _page(request, payment, obstacle=obstacle)
 
 
-async def refund(visit: Visit, acting: Member) -> Response:
-    form = await visit.form()
-    ctx = visit.console.ctx
-    acting.require("payments.refund", ctx.clock.now())
-    payment = await find_payment(visit, acting)
+async def refund(request: MerchantRequest) -> Response:
+    form = await request.form()
+    ctx = request.ctx
+    request.require("payments.refund")
+    payment = await find_payment(request)
     reason = " ".join(form.get("reason", "").replace("\0", "").split())
     if len(reason) > _LONGEST_REASON:
-        fault = visit.text("payments.reason_too_long", most=_LONGEST_REASON)
-        return await _page(visit, acting, payment, 422, fault=fault, reason=reason)
+        fault = request.text("payments.reason_too_long", most=_LONGEST_REASON)
+        return await _page(request, payment, 422, fault=fault, reason=reason)
     obstacle: str | None = await refund_obstacle(ctx.db, payment)
     if obstacle is None:
         try:
-            await request_refund(ctx, payment, reason or None, acting.actor)
+            await request_refund(ctx, payment, reason or None, request.actor)
         except Conflict as conflict:
             obstacle = conflict.reason or "not_refundable"
     if obstacle in (None, "already_refunded"):
         # A form that was sent twice: the page of the payment shows the refund that there is.
-        return visit.redirect(visit.here(f"/payments/{payment.reference}"))
-    return await _page(visit, acting, payment, 409, obstacle=obstacle, reason=reason)
+        return request.redirect(request.here(f"/payments/{payment.reference}"))
+    return await _page(request, payment, 409, obstacle=obstacle, reason=reason)
 
 
 async def _page(
-    visit: Visit,
-    acting: Member,
+    request: MerchantRequest,
     payment: Payment,
     status: int = 200,
     *,
@@ -55,19 +53,19 @@ async def _page(
     fault: Any = None,
     reason: str = "",
 ) -> Response:
-    ctx = visit.console.ctx
-    mode = (await ctx.catalogues.of(acting.merchant.id)).by_operator(payment.operator)
+    ctx = request.ctx
+    mode = (await ctx.catalogues.of(request.merchant.id)).by_operator(payment.operator)
     wallet = await wallets.wallet(ctx.db, payment.merchant_id, payment.env, payment.currency)
     balance = wallet.balance if wallet else 0
-    return visit.show(
+    return request.show(
         "payments/refund.html",
         status,
-        payment=payment_view(visit, payment, mode),
-        balance=visit.amount(balance, payment.currency),
-        balance_after=visit.amount(balance - payment.amount, payment.currency),
-        sees_balance=acting.may("balance.view"),
+        payment=payment_view(request, payment, mode),
+        balance=request.amount(balance, payment.currency),
+        balance_after=request.amount(balance - payment.amount, payment.currency),
+        sees_balance=request.may("balance.view"),
         obstacle=obstacle,
-        fault=visit.text(f"payments.refusal.{obstacle}") if obstacle else fault,
+        fault=request.text(f"payments.refusal.{obstacle}") if obstacle else fault,
         reason=reason,
         longest_reason=_LONGEST_REASON,
     )

@@ -6,8 +6,7 @@ from typing import Any, Final, Literal
 
 from markupsafe import Markup
 
-from guichet.accounts.rights import Member
-from guichet.console.visit import Visit
+from guichet.console.page_request import MerchantRequest
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import DEFAULT_REASON, Payment
 from guichet.domain.posting_rules import HELD
@@ -44,32 +43,30 @@ class Line:
     tone: Tone
 
 
-def lines(
-    visit: Visit, acting: Member, payment: Payment, entries: Iterable[TimelineEntry], operator: str
-) -> list[Line]:
+def lines(request: MerchantRequest, payment: Payment, entries: Iterable[TimelineEntry], operator: str) -> list[Line]:
     """`operator`: its name as people know it. What moved on the wallet is for who may see the balance, the address
     of a webhook and the receiver's answers for who may see the webhooks."""
-    writer = _Writer(visit, payment, operator, may_see_webhooks=acting.may("webhooks.view"))
-    may_see_balance = acting.may("balance.view")
+    writer = _Writer(request, payment, operator, may_see_webhooks=request.may("webhooks.view"))
+    may_see_balance = request.may("balance.view")
     return [_line(writer, entry) for entry in entries if entry.kind != "money.moved" or may_see_balance]
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    visit: Visit
+    request: MerchantRequest
     payment: Payment
     operator: str
     may_see_webhooks: bool
 
     def text(self, name: str, **values: object) -> Markup:
-        return self.visit.text(f"payments.event.{name}", **values)
+        return self.request.text(f"payments.event.{name}", **values)
 
     def amount(self, hundredths: Any) -> str:
-        return self.visit.amount(hundredths, self.payment.currency)
+        return self.request.amount(hundredths, self.payment.currency)
 
     def at(self, name: str, instant: Any) -> list[Markup]:
         """A detail with a date; none if there is no date."""
-        return [] if instant is None else [self.text(name, at=self.visit.date_time(instant))]
+        return [] if instant is None else [self.text(name, at=self.request.date_time(instant))]
 
 
 def _line(writer: _Writer, entry: TimelineEntry) -> Line:
@@ -77,7 +74,7 @@ def _line(writer: _Writer, entry: TimelineEntry) -> Line:
     tone = _TONES.get(entry.kind, "")
     if entry.kind == "webhook.attempted":
         tone = "ok" if entry.values["delivered"] else "bad"
-    return Line(writer.visit.date_time(entry.at), text, details, tone)
+    return Line(writer.request.date_time(entry.at), text, details, tone)
 
 
 Sentence = tuple[Markup, list[Markup]]
@@ -111,7 +108,7 @@ def _succeeded(writer: _Writer, values: _Values, _: str) -> Sentence:
 
 
 def _failed(writer: _Writer, values: _Values, subject: str) -> Sentence:
-    return writer.text(f"{subject}_failed"), [writer.visit.text(f"payments.failure.{values['code']}")]
+    return writer.text(f"{subject}_failed"), [writer.request.text(f"payments.failure.{values['code']}")]
 
 
 def _moved(writer: _Writer, values: _Values, _: str) -> Sentence:
@@ -131,7 +128,7 @@ def _refund_requested(writer: _Writer, values: _Values, _: str) -> Sentence:
 
 
 def _dispute_opened(writer: _Writer, values: _Values, _: str) -> Sentence:
-    reason = writer.text("reason", reason=writer.visit.word("operations.dispute_reason.", values["reason"]))
+    reason = writer.text("reason", reason=writer.request.word("operations.dispute_reason.", values["reason"]))
     text = writer.text("dispute_opened", amount=writer.amount(values["amount"]))
     return text, [reason, *writer.at("evidence_due", values["evidence_due_at"])]
 
@@ -154,7 +151,7 @@ def _attempted(writer: _Writer, values: _Values, _: str) -> Sentence:
         else writer.text("webhook_attempted", **numbers, of=of)
     )
     code = [] if values["response_code"] is None else [writer.text("answered", code=values["response_code"])]
-    why = [] if values["error"] is None else [writer.visit.text(f"payments.delivery_error.{values['error']}")]
+    why = [] if values["error"] is None else [writer.request.text(f"payments.delivery_error.{values['error']}")]
     said = [Markup.escape(_short(values["answer"]))] if values["answer"] and writer.may_see_webhooks else []
     return text, [*code, *why, *said, *writer.at("next_attempt", values["next_attempt_at"])]
 

@@ -4,8 +4,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import Member
-from guichet.console.visit import Visit
+from guichet.console.page_request import MerchantRequest
 from guichet.console.webhooks.delivery_list import delivery_of
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
@@ -16,32 +15,32 @@ from guichet.webhooks.resend import resend
 from guichet.webhooks.sender import SIGNATURE, headers_of
 
 
-async def show(visit: Visit, acting: Member) -> Response:
-    return await _page(visit, acting, await _named(visit, acting))
+async def show(request: MerchantRequest) -> Response:
+    return await _page(request, await _named(request))
 
 
-async def change(visit: Visit, acting: Member) -> Response:
+async def change(request: MerchantRequest) -> Response:
     """Sends it again, with the same id and the same bytes."""
-    await visit.form()
-    delivery = await _named(visit, acting)
-    ctx = visit.console.ctx
-    acting.require("webhooks.resend", ctx.clock.now())
+    await request.form()
+    delivery = await _named(request)
+    ctx = request.ctx
+    request.require("webhooks.resend")
     try:
-        await resend(ctx.db, ctx.clock, delivery, acting.actor)
+        await resend(ctx.db, ctx.clock, delivery, request.actor)
     except ActRefused:
-        fault = visit.text("webhooks.not_resent")
-        return await _page(visit, acting, await _named(visit, acting), 409, fault)
+        fault = request.text("webhooks.not_resent")
+        return await _page(request, await _named(request), 409, fault)
     ctx.wakeups.deliveries.set()
-    return visit.redirect(visit.here(f"/webhooks/deliveries/{delivery.reference}"))
+    return request.redirect(request.here(f"/webhooks/deliveries/{delivery.reference}"))
 
 
-async def _named(visit: Visit, acting: Member) -> Delivery:
-    return await delivery_of(visit, acting, visit.request.path_params["reference"])
+async def _named(request: MerchantRequest) -> Delivery:
+    return await delivery_of(request, request.path["reference"])
 
 
-async def _page(visit: Visit, acting: Member, delivery: Delivery, status: int = 200, fault: Any = None) -> Response:
-    references = await deliveries.payment_references(visit.console.ctx.db, [delivery])
-    return visit.show(
+async def _page(request: MerchantRequest, delivery: Delivery, status: int = 200, fault: Any = None) -> Response:
+    references = await deliveries.payment_references(request.db, [delivery])
+    return request.show(
         "webhooks/delivery.html",
         status,
         fault=fault,
@@ -51,7 +50,7 @@ async def _page(visit: Visit, acting: Member, delivery: Delivery, status: int = 
         signature=SIGNATURE,
         most=MAX_ATTEMPTS,
         attempts=[_described(attempt) for attempt in reversed(past_attempts(delivery.history))],
-        may_resend=acting.may("webhooks.resend") and delivery.status != "pending",
+        may_resend=request.may("webhooks.resend") and delivery.status != "pending",
     )
 
 

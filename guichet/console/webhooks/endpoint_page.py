@@ -4,8 +4,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import Member
-from guichet.console.visit import Visit
+from guichet.console.page_request import MerchantRequest
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import GuichetError, InvalidRequest
 from guichet.domain.events import EVENT_NAMES, WEBHOOK_TEST, EventName
@@ -21,99 +20,99 @@ from guichet.webhooks.deliveries import DeliveryFilter
 _WARNINGS: Final[tuple[WarningCode, ...]] = ("webhook_address_not_public", "webhook_host_not_resolvable")
 
 
-async def show(visit: Visit, acting: Member) -> Response:
-    return await _page(visit, acting)
+async def show(request: MerchantRequest) -> Response:
+    return await _page(request)
 
 
-async def change(visit: Visit, acting: Member) -> Response:
+async def change(request: MerchantRequest) -> Response:
     """Sets or disables the address, shows or changes the secret, sends a test event."""
-    form = await visit.form()
+    form = await request.form()
     match form.get("act"):
         case "configure":
-            return await _configure(visit, acting, form.get("url", "").strip())
+            return await _configure(request, form.get("url", "").strip())
         case "disable":
-            return await _set_url(visit, acting, None)
+            return await _set_url(request, None)
         case "show_secret":
-            return await _show_secret(visit, acting)
+            return await _show_secret(request)
         case "rotate":
-            return await _rotate(visit, acting)
+            return await _rotate(request)
         case "test":
-            return await _send_test(visit, acting, form.get("event", WEBHOOK_TEST))
+            return await _send_test(request, form.get("event", WEBHOOK_TEST))
         case _:
             raise InvalidRequest
 
 
-async def _configure(visit: Visit, acting: Member, typed: str) -> Response:
+async def _configure(request: MerchantRequest, typed: str) -> Response:
     try:
-        body = validate(EndpointBody, {"url": typed}, {"development": visit.console.ctx.settings.development})
+        body = validate(EndpointBody, {"url": typed}, {"development": request.ctx.settings.development})
     except InvalidRequest:
-        return await _page(visit, acting, 422, visit.text("webhooks.bad_url"), typed=typed)
-    return await _set_url(visit, acting, body.url)
+        return await _page(request, 422, request.text("webhooks.bad_url"), typed=typed)
+    return await _set_url(request, body.url)
 
 
-async def _set_url(visit: Visit, acting: Member, url: str | None) -> Response:
-    ctx = visit.console.ctx
+async def _set_url(request: MerchantRequest, url: str | None) -> Response:
+    ctx = request.ctx
     now = ctx.clock.now()
-    acting.require("webhooks.configure", now)
-    whose = (acting.merchant.id, acting.env)
-    await endpoints.configure(ctx.db, ctx.vault, *whose, url, now, rotate=False, actor=acting.actor)
+    request.require("webhooks.configure")
+    whose = (request.merchant.id, request.env)
+    await endpoints.configure(ctx.db, ctx.vault, *whose, url, now, rotate=False, actor=request.actor)
     if url is None:
-        return visit.redirect(visit.here("/webhooks", done="disabled"))
+        return request.redirect(request.here("/webhooks", done="disabled"))
     # Looked up once, here: the page itself must not make us resolve names, however often it is loaded.
     found = await endpoints.warnings_about(ctx.http_client, url)
-    return visit.redirect(visit.here("/webhooks", done="saved", warning=found[0].code if found else None))
+    return request.redirect(request.here("/webhooks", done="saved", warning=found[0].code if found else None))
 
 
-async def _show_secret(visit: Visit, acting: Member) -> Response:
-    ctx = visit.console.ctx
+async def _show_secret(request: MerchantRequest) -> Response:
+    ctx = request.ctx
     now = ctx.clock.now()
-    acting.require("webhooks.secret", now)
-    secret = await endpoints.reveal_secret(ctx.db, ctx.vault, acting.merchant.id, acting.env, acting.actor, now)
-    return await _page(visit, acting, secret=secret)
+    request.require("webhooks.secret")
+    secret = await endpoints.reveal_secret(ctx.db, ctx.vault, request.merchant.id, request.env, request.actor, now)
+    return await _page(request, secret=secret)
 
 
-async def _rotate(visit: Visit, acting: Member) -> Response:
-    ctx = visit.console.ctx
+async def _rotate(request: MerchantRequest) -> Response:
+    ctx = request.ctx
     now = ctx.clock.now()
-    acting.require("webhooks.secret", now)
-    await endpoints.rotate_secret(ctx.db, ctx.vault, acting.merchant.id, acting.env, acting.actor, now)
-    return visit.redirect(visit.here("/webhooks", done="rotated"))
+    request.require("webhooks.secret")
+    await endpoints.rotate_secret(ctx.db, ctx.vault, request.merchant.id, request.env, request.actor, now)
+    return request.redirect(request.here("/webhooks", done="rotated"))
 
 
-async def _send_test(visit: Visit, acting: Member, named: str) -> Response:
-    ctx = visit.console.ctx
-    acting.require("webhooks.resend", ctx.clock.now())
-    event = next((event for event in _events(acting) if event == named), None)
+async def _send_test(request: MerchantRequest, named: str) -> Response:
+    ctx = request.ctx
+    request.require("webhooks.resend")
+    event = next((event for event in _events(request) if event == named), None)
     if event is None:
         raise InvalidRequest
     if event != WEBHOOK_TEST:
         try:
-            await cause(ctx, acting.merchant, event)
+            await cause(ctx, request.merchant, event)
         except (ActRefused, GuichetError):
-            return await _page(visit, acting, 409, visit.text("webhooks.no_test_payment"))
-        return visit.redirect(visit.here("/webhooks/deliveries"))
-    whose = (acting.merchant.id, acting.env)
-    delivery = await endpoints.queue_test(ctx.db, *whose, ctx.clock.now(), acting.actor)
+            return await _page(request, 409, request.text("webhooks.no_test_payment"))
+        return request.redirect(request.here("/webhooks/deliveries"))
+    whose = (request.merchant.id, request.env)
+    delivery = await endpoints.queue_test(ctx.db, *whose, ctx.clock.now(), request.actor)
     if delivery is None:
-        return await _page(visit, acting, 409, visit.text("webhooks.no_address"))
+        return await _page(request, 409, request.text("webhooks.no_address"))
     ctx.wakeups.deliveries.set()
-    return visit.redirect(visit.here(f"/webhooks/deliveries/{delivery.reference}"))
+    return request.redirect(request.here(f"/webhooks/deliveries/{delivery.reference}"))
 
 
-def _events(acting: Member) -> tuple[EventName, ...]:
+def _events(request: MerchantRequest) -> tuple[EventName, ...]:
     """What can be tried: in live only the event that tells of no payment."""
-    return (WEBHOOK_TEST,) if acting.env == "live" else (WEBHOOK_TEST, *(e for e in EVENT_NAMES if e != WEBHOOK_TEST))
+    return (WEBHOOK_TEST,) if request.env == "live" else (WEBHOOK_TEST, *(e for e in EVENT_NAMES if e != WEBHOOK_TEST))
 
 
 async def _page(
-    visit: Visit, acting: Member, status: int = 200, fault: Any = None, *, typed: str | None = None, secret: str = ""
+    request: MerchantRequest, status: int = 200, fault: Any = None, *, typed: str | None = None, secret: str = ""
 ) -> Response:
-    ctx = visit.console.ctx
-    endpoint = await merchants.endpoint(ctx.db, acting.merchant.id, acting.env)
-    done = visit.request.query_params.get("done")
-    warning = visit.request.query_params.get("warning")
-    _, failed = await deliveries.page(ctx.db, acting.merchant.id, acting.env, 1, 0, DeliveryFilter("failed"))
-    return visit.show(
+    ctx = request.ctx
+    endpoint = await merchants.endpoint(ctx.db, request.merchant.id, request.env)
+    done = request.query.get("done")
+    warning = request.query.get("warning")
+    _, failed = await deliveries.page(ctx.db, request.merchant.id, request.env, 1, 0, DeliveryFilter("failed"))
+    return request.show(
         "webhooks/endpoint.html",
         status,
         fault=fault,
@@ -122,9 +121,9 @@ async def _page(
         secret=secret,
         done=done if done in ("saved", "disabled", "rotated") else None,
         warnings=[code for code in _WARNINGS if done == "saved" and code == warning],
-        events=_events(acting),
+        events=_events(request),
         failed=failed,
-        may_configure=acting.may("webhooks.configure"),
-        may_see_secret=acting.may("webhooks.secret"),
-        may_send=acting.may("webhooks.resend"),
+        may_configure=request.may("webhooks.configure"),
+        may_see_secret=request.may("webhooks.secret"),
+        may_send=request.may("webhooks.resend"),
     )

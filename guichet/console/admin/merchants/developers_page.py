@@ -6,13 +6,12 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from guichet.accounts import key_management
-from guichet.accounts.rights import StaffMember
 from guichet.console.admin.fields import reason_of, row_number
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.clock_form import ClockFormWrong, ClockMoved, change_clock, clock_view
 from guichet.console.days import end_of_day
+from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.console.visit import Visit
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import ApiKeyId
@@ -24,69 +23,68 @@ _REVOKED: Final = 20
 _DONE: Final = ("clock", "expiry_set", "revoked")
 
 
-async def show(visit: Visit, acting: StaffMember) -> Response:
-    return await _page(visit, acting, await merchant_of(visit))
+async def show(request: StaffRequest) -> Response:
+    return await _page(request, await merchant_of(request))
 
 
-async def change(visit: Visit, acting: StaffMember) -> Response:
-    form = await visit.form()
-    acting.require("merchants.change", visit.console.ctx.clock.now())
-    merchant = await merchant_of(visit)
+async def change(request: StaffRequest) -> Response:
+    form = await request.form()
+    request.require("merchants.change")
+    merchant = await merchant_of(request)
     match form.get("act"):
         case "expire" | "revoke":
-            return await _change_key(visit, acting, merchant, form)
+            return await _change_key(request, merchant, form)
         case "clock_advance" | "clock_reset":
-            return await _change_clock(visit, acting, merchant, form)
+            return await _change_clock(request, merchant, form)
         case _:
-            return await _page(visit, acting, merchant, 422, visit.text("admin_merchants.incomplete"))
+            return await _page(request, merchant, 422, request.text("admin_merchants.incomplete"))
 
 
-async def _change_key(visit: Visit, acting: StaffMember, merchant: Merchant, form: dict[str, str]) -> Response:
-    ctx, key, reason = visit.console.ctx, await _named(visit, merchant, form), reason_of(form)
+async def _change_key(request: StaffRequest, merchant: Merchant, form: dict[str, str]) -> Response:
+    ctx, key, reason = request.ctx, await _named(request, merchant, form), reason_of(form)
     if reason is None:
-        return await _page(visit, acting, merchant, 422, visit.text("operations.reason_missing"))
+        return await _page(request, merchant, 422, request.text("operations.reason_missing"))
     if form.get("act") == "revoke":
-        await key_management.revoke(ctx.db, ctx.clock, key.id, acting.actor, reason)
-        return visit.redirect(address(visit, merchant, "/developers", done="revoked"))
-    expires_at = end_of_day(form.get("expires", "").strip(), visit.time_zone)
+        await key_management.revoke(ctx.db, ctx.clock, key.id, request.actor, reason)
+        return request.redirect(address(request, merchant, "/developers", done="revoked"))
+    expires_at = end_of_day(form.get("expires", "").strip(), request.time_zone)
     if expires_at is None:
-        return await _page(visit, acting, merchant, 422, visit.text("developers.bad_date"))
+        return await _page(request, merchant, 422, request.text("developers.bad_date"))
     try:
-        await key_management.expire(ctx.db, ctx.clock, key, expires_at, acting.actor, reason)
+        await key_management.expire(ctx.db, ctx.clock, key, expires_at, request.actor, reason)
     except ActRefused:
-        fault = visit.text("developers.refused", most=key_management.MOST_KEYS)
-        return await _page(visit, acting, merchant, 422, fault)
-    return visit.redirect(address(visit, merchant, "/developers", done="expiry_set"))
+        fault = request.text("developers.refused", most=key_management.MOST_KEYS)
+        return await _page(request, merchant, 422, fault)
+    return request.redirect(address(request, merchant, "/developers", done="expiry_set"))
 
 
-async def _change_clock(visit: Visit, acting: StaffMember, merchant: Merchant, form: dict[str, str]) -> Response:
+async def _change_clock(request: StaffRequest, merchant: Merchant, form: dict[str, str]) -> Response:
     try:
-        await change_clock(visit, merchant.id, form, acting.actor)
+        await change_clock(request, merchant.id, form, request.actor)
     except ClockFormWrong:
-        return await _page(visit, acting, merchant, 422, visit.text("clock.wrong"), form)
+        return await _page(request, merchant, 422, request.text("clock.wrong"), form)
     except ClockMoved:
-        return await _page(visit, acting, merchant, 409, visit.text("clock.moved"), form)
-    return visit.redirect(address(visit, merchant, "/developers", done="clock"))
+        return await _page(request, merchant, 409, request.text("clock.moved"), form)
+    return request.redirect(address(request, merchant, "/developers", done="clock"))
 
 
-async def _named(visit: Visit, merchant: Merchant, form: dict[str, str]) -> ApiKey:
+async def _named(request: StaffRequest, merchant: Merchant, form: dict[str, str]) -> ApiKey:
     """The key that the form names, of this merchant. Raises NotFound."""
     number = row_number(form.get("key"))
-    key = None if number is None else await api_keys.by_id(visit.console.ctx.db, ApiKeyId(number))
+    key = None if number is None else await api_keys.by_id(request.db, ApiKeyId(number))
     if key is None or key.merchant_id != merchant.id:
         raise NotFound
     return key
 
 
 async def _page(
-    visit: Visit,
-    acting: StaffMember,
+    request: StaffRequest,
     merchant: Merchant,
     status: int = 200,
     fault: Any = None,
     form: dict[str, str] | None = None,
 ) -> Response:
-    db, now = visit.console.ctx.db, visit.console.ctx.clock.now()
+    db, now = request.db, request.now()
     keys = [
         key
         for env in ENVS[::-1]
@@ -98,12 +96,12 @@ async def _page(
     ]
     view = {
         "api_keys": [(key, key.state(now)) for key in keys],
-        "clock": await clock_view(visit, merchant.id),
-        "may_change": acting.may("merchants.change"),
-        "done": next((each for each in _DONE if each == visit.request.query_params.get("done")), None),
+        "clock": await clock_view(request, merchant.id),
+        "may_change": request.may("merchants.change"),
+        "done": next((each for each in _DONE if each == request.query.get("done")), None),
         "typed": form or {},
     }
-    return show_file(visit, acting, merchant, "developers", status, fault=fault, **view)
+    return show_file(request, merchant, "developers", status, fault=fault, **view)
 
 
 PAGES: Final = (StaffPage("/merchants/{merchant:row}/developers", "merchants.view", show, change),)

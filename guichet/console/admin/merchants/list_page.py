@@ -5,13 +5,12 @@ from typing import Any, Final, get_args
 from starlette.responses import Response
 
 from guichet.accounts import users
-from guichet.accounts.rights import StaffMember
 from guichet.back_office.errors import NewerMerchant
 from guichet.back_office.merchants import create_merchant, newest
 from guichet.console.admin.fields import MAX_ID, before, row_number
 from guichet.console.admin.reads import record_read
+from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.console.visit import Visit
 from guichet.domain.accounts import normal_email
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import MERCHANT_STATUSES, Merchant, MerchantStatus, merchant_name
@@ -22,78 +21,80 @@ _CURRENCIES: Final[tuple[Currency, ...]] = get_args(Currency)
 _MAX_SEARCH: Final = 100
 
 
-async def show(visit: Visit, acting: StaffMember) -> Response:
+async def show(request: StaffRequest) -> Response:
     """Newest first."""
-    return _list(visit, acting, await merchants.page(visit.console.ctx.db, before(visit)), "")
+    return _list(request, await merchants.page(request.db, before(request)), "")
 
 
-async def find(visit: Visit, acting: StaffMember) -> Response:
+async def find(request: StaffRequest) -> Response:
     """By id, e-mail address of somebody in the team, or a part of the name. A POST, because what is typed may be
     personal: it must not stay in addresses and their logs."""
-    form = await visit.form()
-    acting.require("merchants.view", visit.console.ctx.clock.now())
+    form = await request.form()
+    request.require("merchants.view")
     wanted = form.get("q", "").strip()[:_MAX_SEARCH]
     if not wanted:
-        return visit.redirect(visit.at_admin("/merchants"))
-    found = await _search(visit, acting, wanted, row_number(form.get("before")) or MAX_ID)
-    return _list(visit, acting, found, wanted)
+        return request.redirect(request.at_admin("/merchants"))
+    found = await _search(request, wanted, row_number(form.get("before")) or MAX_ID)
+    return _list(request, found, wanted)
 
 
-def _list(visit: Visit, acting: StaffMember, found: list[Merchant], wanted: str) -> Response:
+def _list(request: StaffRequest, found: list[Merchant], wanted: str) -> Response:
     shown = found[: merchants.PAGE]
     next_before = str(shown[-1].id) if len(found) > merchants.PAGE else None
     view = {
         "found": shown,
         "q": wanted,
         "next_before": next_before,
-        "older": visit.at_admin("/merchants", before=next_before) if next_before and not wanted else None,
-        "may_create": acting.may("merchants.change"),
+        "older": request.at_admin("/merchants", before=next_before) if next_before and not wanted else None,
+        "may_create": request.may("merchants.change"),
     }
-    return visit.show("admin/merchants/list.html", 200, **view)
+    return request.show("admin/merchants/list.html", 200, **view)
 
 
-async def _search(visit: Visit, acting: StaffMember, wanted: str, below: int) -> list[Merchant]:
-    db = visit.console.ctx.db
+async def _search(request: StaffRequest, wanted: str, below: int) -> list[Merchant]:
+    db = request.db
     if (number := row_number(wanted)) is not None:
         one = await merchants.get(db, MerchantId(number))
         return [one] if one else []
     if (email := normal_email(wanted)) is not None:
         user = await users.by_email(db, email)
         # The address is personal: the log says who was found by it, not what was typed.
-        await record_read(visit, acting, "user.searched", "user", user.id if user else "none")
+        await record_read(request, "user.searched", "user", user.id if user else "none")
         # At most one page: nobody works for more merchants.
         return [merchant for _, merchant in await users.merchants_of(db, user.id)][: merchants.PAGE] if user else []
     return await merchants.named(db, wanted, below)
 
 
-async def show_new(visit: Visit, acting: StaffMember) -> Response:
-    acting.require("merchants.change", visit.console.ctx.clock.now())
-    return await _form(visit)
+async def show_new(request: StaffRequest) -> Response:
+    request.require("merchants.change")
+    return await _form(request)
 
 
-async def create(visit: Visit, acting: StaffMember) -> Response:
+async def create(request: StaffRequest) -> Response:
     """Without API keys: nobody of the staff sees those of a merchant. Its owner makes them in the console."""
-    form = await visit.form()
-    ctx = visit.console.ctx
-    acting.require("merchants.change", ctx.clock.now())
+    form = await request.form()
+    ctx = request.ctx
+    request.require("merchants.change")
     name = merchant_name(form.get("name", ""))
     status = next((each for each in MERCHANT_STATUSES if each == form.get("status")), None)
     currency = next((each for each in _CURRENCIES if each == form.get("currency")), None)
     if name is None or status is None or currency is None:
-        return await _form(visit, 422, visit.text("admin_merchants.incomplete"), form)
+        return await _form(request, 422, request.text("admin_merchants.incomplete"), form)
     after = row_number(form.get("after")) or 0
     try:
-        merchant, _ = await create_merchant(ctx, name, status, currency, {}, acting.actor, after)
+        merchant, _ = await create_merchant(ctx, name, status, currency, {}, request.actor, after)
     except NewerMerchant:
-        return await _form(visit, 409, visit.text("admin_merchants.sent_twice"), form)
-    return visit.redirect(visit.at_admin(f"/merchants/{merchant.id}", done="created"))
+        return await _form(request, 409, request.text("admin_merchants.sent_twice"), form)
+    return request.redirect(request.at_admin(f"/merchants/{merchant.id}", done="created"))
 
 
-async def _form(visit: Visit, status: int = 200, fault: Any = None, form: dict[str, str] | None = None) -> Response:
+async def _form(
+    request: StaffRequest, status: int = 200, fault: Any = None, form: dict[str, str] | None = None
+) -> Response:
     typed = form or {"status": _FIRST_STATUS, "currency": DEFAULT_CURRENCY}
-    after = await newest(visit.console.ctx.db)
+    after = await newest(request.db)
     choices = {"statuses": MERCHANT_STATUSES, "currencies": _CURRENCIES}
-    return visit.show("admin/merchants/new.html", status, fault=fault, typed=typed, after=after, **choices)
+    return request.show("admin/merchants/new.html", status, fault=fault, typed=typed, after=after, **choices)
 
 
 #: Until its file is complete, a new merchant only has the test environment.

@@ -4,52 +4,50 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import StaffMember
 from guichet.back_office.payment_modes import current_catalogue
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.mode_form import ModeFormFault, change_by_form, fee_text
+from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.console.visit import Visit
 from guichet.domain.merchants import Merchant
 
 
-async def show(visit: Visit, acting: StaffMember) -> Response:
-    return await _page(visit, acting, await merchant_of(visit))
+async def show(request: StaffRequest) -> Response:
+    return await _page(request, await merchant_of(request))
 
 
-async def change(visit: Visit, acting: StaffMember) -> Response:
+async def change(request: StaffRequest) -> Response:
     """Opens or closes a mode for this merchant, or sets its fee, after a confirmation."""
-    form = await visit.form()
-    acting.require("merchants.change", visit.console.ctx.clock.now())
-    merchant = await merchant_of(visit)
+    form = await request.form()
+    request.require("merchants.change")
+    merchant = await merchant_of(request)
     try:
-        to_confirm = await change_by_form(visit, acting, merchant.id, form)
+        to_confirm = await change_by_form(request, merchant.id, form)
     except ModeFormFault as fault:
-        return await _page(visit, acting, merchant, 422, fault.text, form)
+        return await _page(request, merchant, 422, fault.text, form)
     if to_confirm is not None:
-        return show_file(visit, acting, merchant, "modes_confirmation", **to_confirm)
-    return visit.redirect(address(visit, merchant, "/modes", done="saved"))
+        return show_file(request, merchant, "modes_confirmation", **to_confirm)
+    return request.redirect(address(request, merchant, "/modes", done="saved"))
 
 
 async def _page(
-    visit: Visit,
-    acting: StaffMember,
+    request: StaffRequest,
     merchant: Merchant,
     status: int = 200,
     fault: Any = None,
     form: dict[str, str] | None = None,
 ) -> Response:
-    ctx = visit.console.ctx
+    ctx = request.ctx
     everybody = await current_catalogue(ctx, None)
     modes = (await current_catalogue(ctx, merchant.id)).modes
     view = {
-        "rows": [(mode, fee_text(visit, mode), mode != everybody.by_operator(mode.operator)) for mode in modes],
+        "rows": [(mode, fee_text(request, mode), mode != everybody.by_operator(mode.operator)) for mode in modes],
         "modes": modes,
-        "may_change": acting.may("merchants.change"),
-        "done": visit.request.query_params.get("done") == "saved",
+        "may_change": request.may("merchants.change"),
+        "done": request.query.get("done") == "saved",
         "typed": form or {},
     }
-    return show_file(visit, acting, merchant, "modes", status, fault=fault, **view)
+    return show_file(request, merchant, "modes", status, fault=fault, **view)
 
 
 PAGES: Final = (StaffPage("/merchants/{merchant:row}/modes", "merchants.view", show, change),)

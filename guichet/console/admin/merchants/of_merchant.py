@@ -4,8 +4,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import StaffMember
-from guichet.console.visit import Visit
+from guichet.console.page_request import StaffRequest
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
@@ -13,29 +12,27 @@ from guichet.domain.staff_jobs import RIGHT_OF
 from guichet.merchants import repository as merchants
 
 
-async def merchant_of(visit: Visit) -> Merchant:
+async def merchant_of(request: StaffRequest) -> Merchant:
     """The merchant that the address names. Raises NotFound."""
-    number: int = visit.request.path_params["merchant"]
-    found = await merchants.get(visit.console.ctx.db, MerchantId(number))
+    number: int = request.path["merchant"]
+    found = await merchants.get(request.db, MerchantId(number))
     if found is None:
         raise NotFound
     return found
 
 
-def address(visit: Visit, merchant: Merchant, page: str = "", **query: str | None) -> str:
+def address(request: StaffRequest, merchant: Merchant, page: str = "", **query: str | None) -> str:
     """Of a page of the merchant's file."""
-    return visit.at_admin(f"/merchants/{merchant.id}{page}", **query)
+    return request.at_admin(f"/merchants/{merchant.id}{page}", **query)
 
 
-def show_file(
-    visit: Visit, acting: StaffMember, merchant: Merchant, page: str, status: int = 200, **view: Any
-) -> Response:
+def show_file(request: StaffRequest, merchant: Merchant, page: str, status: int = 200, **view: Any) -> Response:
     """A page of the file, with the way to the others. `page`: the name of its template and of its tab."""
     tabs = [("file", ""), ("modes", "/modes"), ("notes", "/notes")]
-    if acting.may("documents.view"):
+    if request.may("documents.view"):
         tabs.append(("documents", "/documents"))
     tabs.append(("developers", "/developers"))
-    if acting.may(RIGHT_OF["anonymise_customer"]):
+    if request.may(RIGHT_OF["anonymise_customer"]):
         tabs.append(("anonymise", "/anonymise"))
-    shown = [(name, address(visit, merchant, path), name == page) for name, path in tabs]
-    return visit.show(f"admin/merchants/{page}.html", status, merchant=merchant, tabs=shown, **view)
+    shown = [(name, address(request, merchant, path), name == page) for name, path in tabs]
+    return request.show(f"admin/merchants/{page}.html", status, merchant=merchant, tabs=shown, **view)

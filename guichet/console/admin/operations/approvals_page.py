@@ -5,14 +5,13 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from guichet.accounts import approvals
-from guichet.accounts.rights import StaffMember
 from guichet.audit_log import approval_requests
 from guichet.console.admin.fields import reason_of
 from guichet.console.admin.operations.case import Case, case_of
 from guichet.console.admin.reads import record_read
 from guichet.console.facts import fact_text
+from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.console.visit import Visit
 from guichet.domain.approvals import RIGHTS, ApprovalRequest
 from guichet.domain.audit_log import ActRefused, Facts
 from guichet.domain.errors import NotFound
@@ -21,77 +20,75 @@ from guichet.domain.ids import ApprovalId
 _DECIDED_SHOWN: Final = 50
 
 
-async def show_list(visit: Visit, acting: StaffMember) -> Response:
+async def show_list(request: StaffRequest) -> Response:
     """What waits, oldest first; then the latest requests, whatever became of them."""
-    ctx = visit.console.ctx
+    ctx = request.ctx
     now = ctx.clock.now()
     waiting = await approval_requests.waiting(ctx.db, now)
     latest = await approval_requests.latest(ctx.db, _DECIDED_SHOWN)
     decided = [each for each in latest if each.status_at(now) != "pending"]
     shown: Facts = {"waiting": [each.id for each in waiting], "decided": [each.id for each in decided]}
-    await record_read(visit, acting, "approvals.listed", "approval", "list", shown=shown)
-    return visit.show("admin/operations/approvals.html", waiting=waiting, decided=decided, now=now)
+    await record_read(request, "approvals.listed", "approval", "list", shown=shown)
+    return request.show("admin/operations/approvals.html", waiting=waiting, decided=decided, now=now)
 
 
-async def show(visit: Visit, acting: StaffMember) -> Response:
-    return await _page(visit, acting, await _request(visit))
+async def show(request: StaffRequest) -> Response:
+    return await _page(request, await _approval(request))
 
 
-async def decide(visit: Visit, acting: StaffMember) -> Response:
+async def decide(request: StaffRequest) -> Response:
     """Approves, which does the act, or refuses."""
-    form = await visit.form()
-    ctx = visit.console.ctx
-    request = await _request(visit)
-    acting.require(RIGHTS[request.act], ctx.clock.now())
+    form = await request.form()
+    approval = await _approval(request)
+    request.require(RIGHTS[approval.act])
     reason = reason_of(form)
     decision = {"approve": approvals.approve, "refuse": approvals.refuse}.get(form.get("act", ""))
     if reason is None or decision is None:
-        return await _page(visit, acting, request, 422, visit.text("operations.reason_missing"), form)
+        return await _page(request, approval, 422, request.text("operations.reason_missing"), form)
     try:
-        await decision(ctx, request.id, acting, reason)
+        await decision(request.ctx, approval.id, request.member, reason)
     except ActRefused as refusal:
-        return await _page(visit, acting, await _request(visit), 409, typed=form, refusal=refusal)
-    return visit.redirect(visit.at_admin(f"/approvals/{request.id}"))
+        return await _page(request, await _approval(request), 409, typed=form, refusal=refusal)
+    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
 
 
-async def _request(visit: Visit) -> ApprovalRequest:
-    number: int = visit.request.path_params["request"]
-    found = await approval_requests.get(visit.console.ctx.db, ApprovalId(number))
+async def _approval(request: StaffRequest) -> ApprovalRequest:
+    number: int = request.path["request"]
+    found = await approval_requests.get(request.db, ApprovalId(number))
     if found is None:
         raise NotFound
     return found
 
 
 async def _page(
-    visit: Visit,
-    acting: StaffMember,
-    request: ApprovalRequest,
+    request: StaffRequest,
+    approval: ApprovalRequest,
     status: int = 200,
     fault: Any = None,
     typed: dict[str, str] | None = None,
     refusal: ActRefused | None = None,
 ) -> Response:
-    ctx = visit.console.ctx
+    ctx = request.ctx
     case: Case | None = None
-    if not request.act.startswith("wallet."):
-        case = await case_of(ctx, request.subject)
+    if not approval.act.startswith("wallet."):
+        case = await case_of(ctx, approval.subject)
     if case is not None:
-        await record_read(visit, acting, "payment.viewed", "payment", case.payment.reference, request.merchant_id)
+        await record_read(request, "payment.viewed", "payment", case.payment.reference, approval.merchant_id)
     view = {
-        "request": request,
+        "request": approval,
         "arguments": [
-            (name, fact_text(visit, "approval", name, value))
-            for name, value in sorted(request.wanted.arguments.items())
+            (name, fact_text(request, "approval", name, value))
+            for name, value in sorted(approval.wanted.arguments.items())
         ],
-        "request_status": request.status_at(ctx.clock.now()),
-        "own": approvals.is_same_person(request, acting.user),
-        "too_new": approvals.is_too_new(acting.user, ctx.clock.now()),
-        "approves_from": approvals.may_approve_from(acting.user),
-        "may": acting.may(RIGHTS[request.act]),
+        "request_status": approval.status_at(ctx.clock.now()),
+        "own": approvals.is_same_person(approval, request.person),
+        "too_new": approvals.is_too_new(request.person, ctx.clock.now()),
+        "approves_from": approvals.may_approve_from(request.person),
+        "may": request.may(RIGHTS[approval.act]),
         "case": case,
         "typed": typed or {},
     }
-    return visit.show("admin/operations/approval.html", status, fault=fault, refusal=refusal, **view)
+    return request.show("admin/operations/approval.html", status, fault=fault, refusal=refusal, **view)
 
 
 PAGES: Final = (

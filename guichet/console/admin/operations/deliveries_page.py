@@ -5,13 +5,12 @@ from typing import Final
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import StaffMember
 from guichet.clock import Instant
 from guichet.console.admin.fields import MOST_TYPED, row_number
 from guichet.console.admin.reads import record_read
 from guichet.console.failed_deliveries import PERIODS, offered_period, resend_failed
+from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.console.visit import Visit
 from guichet.db.references import parse_reference
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import NotFound
@@ -26,28 +25,28 @@ from guichet.webhooks.resend import find, listed, resend
 _SHOWN: Final = 100
 
 
-async def show_list(visit: Visit, acting: StaffMember) -> Response:
-    return await _list(visit, acting)
+async def show_list(request: StaffRequest) -> Response:
+    return await _list(request)
 
 
-async def resend_list(visit: Visit, acting: StaffMember) -> Response:
+async def resend_list(request: StaffRequest) -> Response:
     """Sends all again that failed of one merchant in the period, live and test, as the command does."""
-    form = await visit.form()
-    ctx = visit.console.ctx
-    acting.require("deliveries.resend", ctx.clock.now())
+    form = await request.form()
+    ctx = request.ctx
+    request.require("deliveries.resend")
     number = row_number(form.get("merchant"))
     merchant = None if number is None else await merchants.get(ctx.db, MerchantId(number))
     if merchant is None:
-        return await _list(visit, acting, wrong=True)
-    resent, left = await resend_failed(ctx, merchant.id, ENVS, form.get("since", ""), acting.actor)
+        return await _list(request, wrong=True)
+    resent, left = await resend_failed(ctx, merchant.id, ENVS, form.get("since", ""), request.actor)
     query = {"merchant": str(merchant.id), "resent": str(resent), "more": "yes" if left else None}
-    return visit.redirect(visit.at_admin("/deliveries", **query))
+    return request.redirect(request.at_admin("/deliveries", **query))
 
 
-async def _list(visit: Visit, acting: StaffMember, *, wrong: bool = False) -> Response:
+async def _list(request: StaffRequest, *, wrong: bool = False) -> Response:
     """The latest of all merchants or of one, newest first. Reads at most the latest 10 000, or the merchant's newest
     500. Of addresses it shows the servers alone, which name no customer."""
-    ctx, query = visit.console.ctx, visit.request.query_params
+    ctx, query = request.ctx, request.query
     now = ctx.clock.now()
     status = next((each for each in DELIVERY_STATUSES if each == query.get("status")), None)
     typed = query.get("merchant", "").strip()
@@ -61,49 +60,49 @@ async def _list(visit: Visit, acting: StaffMember, *, wrong: bool = False) -> Re
         "deliveries": found[:_SHOWN],
         "chosen": status or "",
         "merchant": typed[:MOST_TYPED],
-        "fault": visit.text("operations.merchant_wrong") if wrong else None,
+        "fault": request.text("operations.merchant_wrong") if wrong else None,
         "statuses": DELIVERY_STATUSES,
-        "may_resend": acting.may("deliveries.resend") and merchant is not None,
+        "may_resend": request.may("deliveries.resend") and merchant is not None,
         "periods": tuple(PERIODS),
         "since": offered_period(found, now),
         "resent": row_number(query.get("resent")) or 0 if "resent" in query else None,
         "more": "more" in query,
     }
-    return visit.show("admin/operations/deliveries.html", 422 if wrong else 200, **view)
+    return request.show("admin/operations/deliveries.html", 422 if wrong else 200, **view)
 
 
-async def show(visit: Visit, acting: StaffMember) -> Response:
-    return await _page(visit, acting, await _delivery(visit))
+async def show(request: StaffRequest) -> Response:
+    return await _page(request, await _delivery(request))
 
 
-async def send_again(visit: Visit, acting: StaffMember) -> Response:
-    await visit.form()
-    ctx = visit.console.ctx
-    acting.require("deliveries.resend", ctx.clock.now())
-    delivery = await _delivery(visit)
+async def send_again(request: StaffRequest) -> Response:
+    await request.form()
+    ctx = request.ctx
+    request.require("deliveries.resend")
+    delivery = await _delivery(request)
     try:
-        await resend(ctx.db, ctx.clock, delivery, acting.actor)
+        await resend(ctx.db, ctx.clock, delivery, request.actor)
     except ActRefused as refusal:
-        return await _page(visit, acting, delivery, 409, refusal)
+        return await _page(request, delivery, 409, refusal)
     ctx.wakeups.deliveries.set()
-    return visit.redirect(visit.at_admin(f"/deliveries/{delivery.reference}"))
+    return request.redirect(request.at_admin(f"/deliveries/{delivery.reference}"))
 
 
-async def _delivery(visit: Visit) -> Delivery:
-    reference = parse_reference(visit.request.path_params["reference"])
-    found = await find(visit.console.ctx.db, reference) if reference else None
+async def _delivery(request: StaffRequest) -> Delivery:
+    reference = parse_reference(request.path["reference"])
+    found = await find(request.db, reference) if reference else None
     if found is None:
         raise NotFound
     return found
 
 
 async def _page(
-    visit: Visit, acting: StaffMember, delivery: Delivery, status: int = 200, refusal: ActRefused | None = None
+    request: StaffRequest, delivery: Delivery, status: int = 200, refusal: ActRefused | None = None
 ) -> Response:
     """The read is in the audit log: an address of one payment's webhook may name its customer."""
-    await record_read(visit, acting, "delivery.viewed", "delivery", delivery.reference, delivery.merchant_id)
-    may_resend = acting.may("deliveries.resend") and delivery.status != "pending"
-    return visit.show("admin/operations/delivery.html", status, each=delivery, refusal=refusal, may_resend=may_resend)
+    await record_read(request, "delivery.viewed", "delivery", delivery.reference, delivery.merchant_id)
+    may_resend = request.may("deliveries.resend") and delivery.status != "pending"
+    return request.show("admin/operations/delivery.html", status, each=delivery, refusal=refusal, may_resend=may_resend)
 
 
 PAGES: Final = (

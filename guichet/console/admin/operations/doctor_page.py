@@ -5,9 +5,8 @@ from typing import Final
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import StaffMember
+from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.console.visit import Visit
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
 from guichet.server.doctor.check import DoctorCheck
@@ -19,15 +18,15 @@ from guichet.server.doctor.storage import file_modes
 _WITHIN: Final = 6.0
 
 
-async def show(visit: Visit, acting: StaffMember) -> Response:
+async def show(request: StaffRequest) -> Response:
     found: list[DoctorCheck] = []
     complete = True
     try:
         async with asyncio.timeout(_WITHIN):
-            await _look(visit.console.ctx, found)
+            await _look(request.ctx, found)
     except (TimeoutError, StorageError):
         complete = False
-    return visit.show("admin/operations/doctor.html", checks=found, complete=complete)
+    return request.show("admin/operations/doctor.html", checks=found, complete=complete)
 
 
 async def _look(ctx: AppContext, found: list[DoctorCheck]) -> None:

@@ -9,13 +9,12 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from guichet.accounts import approvals
-from guichet.accounts.rights import StaffMember
 from guichet.back_office import incident_acts
 from guichet.console.admin.fields import reason_of, row_number
 from guichet.console.admin.operations.case import Case, case_of
 from guichet.console.admin.reads import record_read
+from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.console.visit import Visit
 from guichet.db.engine import require
 from guichet.disputes import repository as dispute_repository
 from guichet.domain.approvals import Arguments, WantedAct
@@ -33,15 +32,15 @@ _LISTS: Final[tuple[FactName, ...]] = ("incidents", "late", "disputes", "callbac
 _CALLBACKS_SHOWN: Final = 20
 
 
-async def show_list(visit: Visit, acting: StaffMember) -> Response:
+async def show_list(request: StaffRequest) -> Response:
     """Live before test, oldest first, at most 500; `?kind=` shows those of one kind.
 
     The page quotes what providers said, which may name people: the entry of the audit log says which lists were read
     and how long they were. What was open at that time is known from the incidents themselves.
     """
-    db = visit.console.ctx.db
+    db = request.db
     found = await incidents.still_open(db)
-    kind = next((each for each in incidents.KINDS if each == visit.request.query_params.get("kind")), None)
+    kind = next((each for each in incidents.KINDS if each == request.query.get("kind")), None)
     view: dict[str, Any] = {
         "incidents": [each for each in found if kind in (None, each.kind)],
         "kinds": sorted(Counter(each.kind for each in found).items()),
@@ -51,43 +50,41 @@ async def show_list(visit: Visit, acting: StaffMember) -> Response:
         "callbacks": (await unmatched_callbacks.list_latest(db))[:_CALLBACKS_SHOWN],
     }
     shown: Facts = {name: len(view[name]) for name in _LISTS}
-    await record_read(visit, acting, "incidents.listed", "incident", kind or "all", shown=shown)
-    return visit.show("admin/operations/incidents.html", 200, **view)
+    await record_read(request, "incidents.listed", "incident", kind or "all", shown=shown)
+    return request.show("admin/operations/incidents.html", 200, **view)
 
 
-async def show(visit: Visit, acting: StaffMember) -> Response:
-    return await _page(visit, acting, await _case(visit))
+async def show(request: StaffRequest) -> Response:
+    return await _page(request, await _case(request))
 
 
-async def change(visit: Visit, acting: StaffMember) -> Response:
+async def change(request: StaffRequest) -> Response:
     """Closes an incident, or asks for an act that another person approves."""
-    form = await visit.form()
-    ctx = visit.console.ctx
-    acting.require("incidents.decide", ctx.clock.now())
-    case = await _case(visit)
+    form = await request.form()
+    ctx = request.ctx
+    request.require("incidents.decide")
+    case = await _case(request)
     reason = reason_of(form)
     if reason is None:
-        return await _page(visit, acting, case, 422, visit.text("operations.reason_missing"), form)
+        return await _page(request, case, 422, request.text("operations.reason_missing"), form)
     if form.get("act") == "close":
-        await _close(visit, acting, case, row_number(form.get("incident")), reason)
-        return visit.redirect(visit.at_admin(f"/incidents/{case.subject.reference}"))
+        await _close(request, case, row_number(form.get("incident")), reason)
+        return request.redirect(request.at_admin(f"/incidents/{case.subject.reference}"))
     wanted = _wanted(case, form, reason)
     if wanted is None:
-        return await _page(visit, acting, case, 422, visit.text("operations.incomplete"), form)
+        return await _page(request, case, 422, request.text("operations.incomplete"), form)
     try:
-        request = await approvals.ask(ctx, wanted, acting.user, approvals.CONSOLE)
+        approval = await approvals.ask(ctx, wanted, request.person, approvals.CONSOLE)
     except ActRefused as refusal:
-        return await _page(visit, acting, case, 409, typed=form, refusal=refusal)
-    return visit.redirect(visit.at_admin(f"/approvals/{request.id}"))
+        return await _page(request, case, 409, typed=form, refusal=refusal)
+    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
 
 
-async def _close(visit: Visit, acting: StaffMember, case: Case, number: int | None, reason: str) -> None:
+async def _close(request: StaffRequest, case: Case, number: int | None, reason: str) -> None:
     """Only an incident of this case: the reason was written about what this page shows. One that somebody else closed a
     moment ago is no fault: the page that follows shows what is still open."""
     if number in {each.id for each in case.incidents}:
-        await incident_acts.close(
-            visit.console.ctx.db, visit.console.ctx.clock, IncidentId(require(number)), acting.actor, reason
-        )
+        await incident_acts.close(request.db, request.ctx.clock, IncidentId(require(number)), request.actor, reason)
 
 
 def _wanted(case: Case, form: dict[str, str], reason: str) -> WantedAct | None:
@@ -109,16 +106,15 @@ def _wanted(case: Case, form: dict[str, str], reason: str) -> WantedAct | None:
     return None
 
 
-async def _case(visit: Visit) -> Case:
-    found = await case_of(visit.console.ctx, visit.request.path_params["reference"])
+async def _case(request: StaffRequest) -> Case:
+    found = await case_of(request.ctx, request.path["reference"])
     if found is None:
         raise NotFound
     return found
 
 
 async def _page(
-    visit: Visit,
-    acting: StaffMember,
+    request: StaffRequest,
     case: Case,
     status: int = 200,
     fault: Any = None,
@@ -126,9 +122,9 @@ async def _page(
     refusal: ActRefused | None = None,
 ) -> Response:
     payment = case.payment
-    await record_read(visit, acting, "payment.viewed", "payment", payment.reference, payment.merchant_id)
-    view = {"case": case, "may_decide": acting.may("incidents.decide"), "typed": typed or {}, "bearers": BEARERS}
-    return visit.show("admin/operations/case.html", status, fault=fault, refusal=refusal, **view)
+    await record_read(request, "payment.viewed", "payment", payment.reference, payment.merchant_id)
+    view = {"case": case, "may_decide": request.may("incidents.decide"), "typed": typed or {}, "bearers": BEARERS}
+    return request.show("admin/operations/case.html", status, fault=fault, refusal=refusal, **view)
 
 
 PAGES: Final = (

@@ -5,12 +5,11 @@ from typing import Final
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import StaffMember
 from guichet.console.admin.operations.case import case_of
 from guichet.console.admin.operations.story_view import story_lines
 from guichet.console.admin.reads import record_read
+from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.console.visit import Visit
 from guichet.db.engine import require
 from guichet.domain.audit_log import Facts
 from guichet.domain.errors import NotFound
@@ -21,16 +20,16 @@ from guichet.history.timeline import timeline
 from guichet.payments import repository
 
 
-async def show_search(visit: Visit, acting: StaffMember) -> Response:
+async def show_search(request: StaffRequest) -> Response:
     """By reference, external_id, telephone number or the provider's reference. A POST, because what is typed is
     personal: it must not stay in addresses and their logs."""
-    return visit.show("admin/operations/payments.html", found=None, q="")
+    return request.show("admin/operations/payments.html", found=None, q="")
 
 
-async def find(visit: Visit, acting: StaffMember) -> Response:
-    form = await visit.form()
-    ctx = visit.console.ctx
-    acting.require("payments.search", ctx.clock.now())
+async def find(request: StaffRequest) -> Response:
+    form = await request.form()
+    ctx = request.ctx
+    request.require("payments.search")
     typed = form.get("q", "").strip()[:LONGEST]
     found = await search(ctx.db, ctx.registry, typed)
     if typed:
@@ -38,28 +37,28 @@ async def find(visit: Visit, acting: StaffMember) -> Response:
         references = [each.reference for each in found]
         subject = references[0] if len(found) == 1 else "several" if found else "none"
         shown: Facts = {"count": len(found), "payments": references}
-        await record_read(visit, acting, "payment.searched", "payment", subject, shown=shown)
-    return visit.show("admin/operations/payments.html", found=found if typed else None, q=typed)
+        await record_read(request, "payment.searched", "payment", subject, shown=shown)
+    return request.show("admin/operations/payments.html", found=found if typed else None, q=typed)
 
 
-async def show(visit: Visit, acting: StaffMember) -> Response:
-    ctx = visit.console.ctx
-    number: int = visit.request.path_params["payment"]
+async def show(request: StaffRequest) -> Response:
+    ctx = request.ctx
+    number: int = request.path["payment"]
     payment = await repository.by_id(ctx.db, PaymentId(number))
     if payment is None:
         raise NotFound
-    await record_read(visit, acting, "payment.viewed", "payment", payment.reference, payment.merchant_id)
+    await record_read(request, "payment.viewed", "payment", payment.reference, payment.merchant_id)
     story = await read_story(ctx.db, payment)
     told = timeline(story, for_staff=True)
-    if not acting.may("audit_log.view"):  # What people did stands in the audit log.
+    if not request.may("audit_log.view"):  # What people did stands in the audit log.
         told = [entry for entry in told if entry.kind != "person.acted"]
     view = {
         "payment": payment,
         "refund": story.refund,
         "case": require(await case_of(ctx, payment.reference)),
-        "story": story_lines(visit, payment.currency, told),
+        "story": story_lines(request, payment.currency, told),
     }
-    return visit.show("admin/operations/payment.html", 200, **view)
+    return request.show("admin/operations/payment.html", 200, **view)
 
 
 PAGES: Final = (

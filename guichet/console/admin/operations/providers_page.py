@@ -5,15 +5,14 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import StaffMember
 from guichet.back_office.aggregated_merchants import aggregating
 from guichet.back_office.jobs import repository
 from guichet.back_office.jobs.errors import TooManyJobs
 from guichet.back_office.jobs.tasks import AboutAccounts, ProviderBalances, ProviderCheck, ProviderDeepCheck
 from guichet.console.admin.staff_jobs import ask_worker, chosen_job, jobs_view
+from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.console.sent_once import form_token, new_form_token
-from guichet.console.visit import Visit
 from guichet.domain.money import plain
 from guichet.domain.staff_jobs import MOST_PENDING, RIGHT_OF, StaffJob, StaffJobKind
 
@@ -25,51 +24,50 @@ _TASKS: Final[dict[StaffJobKind, type[AboutAccounts]]] = {
 }
 
 
-async def show(visit: Visit, acting: StaffMember) -> Response:
-    return await _page(visit, acting, {}, shown=await chosen_job(visit, _allowed(acting)))
+async def show(request: StaffRequest) -> Response:
+    return await _page(request, {}, shown=await chosen_job(request, _allowed(request)))
 
 
-async def change(visit: Visit, acting: StaffMember) -> Response:
-    form = await visit.form()
-    ctx = visit.console.ctx
+async def change(request: StaffRequest) -> Response:
+    form = await request.form()
+    ctx = request.ctx
     kind = next((each for each in _TASKS if each == form.get("kind")), None)
     account = form.get("account", "")
     if kind is None or (account and account not in ctx.providers.accounts):
-        return await _page(visit, acting, form, 422, visit.text("provider_jobs.incomplete"))
-    acting.require(RIGHT_OF[kind], ctx.clock.now())
+        return await _page(request, form, 422, request.text("provider_jobs.incomplete"))
+    request.require(RIGHT_OF[kind])
     try:
-        job_id = await ask_worker(visit, acting, form, _TASKS[kind](account or None))
+        job_id = await ask_worker(request, form, _TASKS[kind](account or None))
     except TooManyJobs:
-        return await _page(visit, acting, form, 409, visit.text("jobs.too_many", most=MOST_PENDING))
-    return visit.redirect(visit.at_admin(_PATH, job=str(job_id)))
+        return await _page(request, form, 409, request.text("jobs.too_many", most=MOST_PENDING))
+    return request.redirect(request.at_admin(_PATH, job=str(job_id)))
 
 
-def _allowed(acting: StaffMember) -> list[StaffJobKind]:
-    return [kind for kind in _TASKS if acting.may(RIGHT_OF[kind])]
+def _allowed(request: StaffRequest) -> list[StaffJobKind]:
+    return [kind for kind in _TASKS if request.may(RIGHT_OF[kind])]
 
 
 async def _page(
-    visit: Visit,
-    acting: StaffMember,
+    request: StaffRequest,
     form: dict[str, str],
     status: int = 200,
     fault: Any = None,
     shown: StaffJob | None = None,
 ) -> Response:
-    ctx, kinds = visit.console.ctx, _allowed(acting)
+    ctx, kinds = request.ctx, _allowed(request)
     latest = [job for kind in kinds for job in await repository.latest(ctx.db, kind)]
     latest.sort(key=lambda job: -job.id)
     view = {
-        **await jobs_view(visit, _PATH, latest[: repository.MOST_LISTED], shown),
-        "kinds": [(kind, visit.text(f"jobs.kind.{kind}")) for kind in kinds],
-        "accounts": [("", visit.text("provider_jobs.all")), *((name, name) for name in ctx.providers.accounts)],
-        "aggregates": bool(aggregating(ctx.providers.accounts)) and acting.may(RIGHT_OF["wave_merchants"]),
+        **await jobs_view(request, _PATH, latest[: repository.MOST_LISTED], shown),
+        "kinds": [(kind, request.text(f"jobs.kind.{kind}")) for kind in kinds],
+        "accounts": [("", request.text("provider_jobs.all")), *((name, name) for name in ctx.providers.accounts)],
+        "aggregates": bool(aggregating(ctx.providers.accounts)) and request.may(RIGHT_OF["wave_merchants"]),
         # As the command writes them: a provider may state a balance in a currency that is none of ours.
         "plain": plain,
         "typed": form,
         "token": form_token(form) or new_form_token(),
     }
-    return visit.show("admin/operations/providers.html", status, fault=fault, **view)
+    return request.show("admin/operations/providers.html", status, fault=fault, **view)
 
 
 PAGES: Final = (StaffPage(_PATH, "doctor.view", show, change),)

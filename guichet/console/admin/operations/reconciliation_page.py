@@ -6,10 +6,9 @@ from typing import Final
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import StaffMember
 from guichet.clock import Instant, iso
+from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.console.visit import Visit
 from guichet.domain.errors import NotFound
 from guichet.ledger.reconciliation_runs import recent_runs
 
@@ -17,25 +16,25 @@ from guichet.ledger.reconciliation_runs import recent_runs
 _SHOWN: Final = 100
 
 
-async def show_list(visit: Visit, acting: StaffMember) -> Response:
-    ctx = visit.console.ctx
+async def show_list(request: StaffRequest) -> Response:
+    ctx = request.ctx
     runs = [(iso(each.day)[:10], each) for each in await recent_runs(ctx.db, ctx.clock.now())]
-    return visit.show("admin/operations/reconciliation.html", runs=runs, day=_day_text(visit))
+    return request.show("admin/operations/reconciliation.html", runs=runs, day=_day_text(request))
 
 
-async def show(visit: Visit, acting: StaffMember) -> Response:
+async def show(request: StaffRequest) -> Response:
     """The differences of one account and day."""
-    ctx, path = visit.console.ctx, visit.request.path_params
+    ctx, path = request.ctx, request.path
     for each in await recent_runs(ctx.db, ctx.clock.now()):
         if (iso(each.day)[:10], each.provider_account) == (path["day"], path["account"]):
             details = each.details[:_SHOWN]
-            return visit.show("admin/operations/run.html", run=each, day=_day_text(visit), details=details)
+            return request.show("admin/operations/run.html", run=each, day=_day_text(request), details=details)
     raise NotFound
 
 
-def _day_text(visit: Visit) -> Callable[[Instant], str]:
+def _day_text(request: StaffRequest) -> Callable[[Instant], str]:
     """The day of a run is one of UTC, in which the providers' statements are read (docs/admin-guide.md)."""
-    return lambda day: visit.day(date.fromisoformat(iso(day)[:10]))
+    return lambda day: request.day(date.fromisoformat(iso(day)[:10]))
 
 
 PAGES: Final = (

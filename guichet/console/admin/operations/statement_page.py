@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from guichet.accounts.rights import StaffMember
 from guichet.back_office.jobs import repository
 from guichet.back_office.jobs.errors import TooManyJobs
 from guichet.back_office.jobs.statement_comparison import MAX_LINES, MAX_STATEMENT, ComparedStatement
@@ -21,9 +20,9 @@ from guichet.console.admin.operations.statement_form import (
 )
 from guichet.console.admin.staff_jobs import ask_worker, chosen_job, job_result, jobs_view
 from guichet.console.balance.downloads import attachment, file_name
+from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.console.sent_once import form_token, new_form_token
-from guichet.console.visit import Visit
 from guichet.domain.errors import NotFound
 from guichet.domain.money import plain
 from guichet.domain.payments import SUBJECT_TYPES
@@ -42,102 +41,104 @@ _PATH: Final = "/reconciliation/statement"
 _SHOWN: Final = 100
 
 
-async def show(visit: Visit, acting: StaffMember) -> Response:
-    return await _page(visit, {}, shown=await chosen_job(visit, (_KIND,)))
+async def show(request: StaffRequest) -> Response:
+    return await _page(request, {}, shown=await chosen_job(request, (_KIND,)))
 
 
-async def upload(visit: Visit, acting: StaffMember) -> Response:
+async def upload(request: StaffRequest) -> Response:
     """The right is checked before anything of the body is read, the form's token before any of the file is kept."""
-    acting.require(RIGHT_OF[_KIND], visit.console.ctx.clock.now())
+    request.require(RIGHT_OF[_KIND])
     posted = Upload()
     try:
-        posted = await visit.upload(MAX_STATEMENT)
-        task = await read_statement_form(visit.console.ctx, posted)
-        job_id = await ask_worker(visit, acting, posted.fields, task)
+        posted = await request.upload(MAX_STATEMENT)
+        task = await read_statement_form(request.ctx, posted)
+        job_id = await ask_worker(request, posted.fields, task)
     except UploadTooLarge:
-        return await _page(visit, {}, 413, visit.text("comparison.form.too_large", mib=MAX_STATEMENT // 1024 // 1024))
+        return await _page(
+            request, {}, 413, request.text("comparison.form.too_large", mib=MAX_STATEMENT // 1024 // 1024)
+        )
     except IncompleteForm as error:
-        return await _page(visit, posted.fields, 422, visit.text(f"comparison.form.{error.fault}", **error.facts))
+        return await _page(request, posted.fields, 422, request.text(f"comparison.form.{error.fault}", **error.facts))
     except UnreadableStatement as error:
-        return await _page(visit, posted.fields, 422, _sentence(visit, error))
+        return await _page(request, posted.fields, 422, _sentence(request, error))
     except TooManyJobs:
-        return await _page(visit, posted.fields, 409, visit.text("jobs.too_many", most=MOST_PENDING))
-    return visit.redirect(visit.at_admin(_PATH, job=str(job_id)))
+        return await _page(request, posted.fields, 409, request.text("jobs.too_many", most=MOST_PENDING))
+    return request.redirect(request.at_admin(_PATH, job=str(job_id)))
 
 
-async def download(visit: Visit, acting: StaffMember) -> Response:
+async def download(request: StaffRequest) -> Response:
     """The differences that were kept, for a spreadsheet."""
-    job = await repository.find(visit.console.ctx.db, visit.request.path_params["job"])
-    result = await job_result(visit, job) if job is not None and job.kind == _KIND else None
+    job = await repository.find(request.db, request.path["job"])
+    result = await job_result(request, job) if job is not None and job.kind == _KIND else None
     if job is None or not isinstance(result, ComparedStatement):
         raise NotFound
     content = await asyncio.to_thread(csv_file, result.found)
     return attachment(content, "text/csv; charset=utf-8", file_name("differences", str(job.id), suffix="csv"))
 
 
-def _sentence(visit: Visit, error: UnreadableStatement) -> Any:
+def _sentence(request: StaffRequest, error: UnreadableStatement) -> Any:
     """What is wrong with the file, and in which line."""
     facts: dict[str, Any] = {
-        name: printable(value) if isinstance(value, str) else formatting.whole_number(value, visit.language)
+        name: printable(value) if isinstance(value, str) else formatting.whole_number(value, request.language)
         for name, value in error.facts.items()
     }
     if "field" in facts:
-        facts["field"] = visit.text(f"comparison.field.{facts['field']}")
-    problem = visit.text(f"comparison.fault.{error.fault}", **facts)
-    return visit.text("comparison.unreadable", line=error.line, problem=problem)
+        facts["field"] = request.text(f"comparison.field.{facts['field']}")
+    problem = request.text(f"comparison.fault.{error.fault}", **facts)
+    return request.text("comparison.unreadable", line=error.line, problem=problem)
 
 
 async def _page(
-    visit: Visit, form: dict[str, str], status: int = 200, fault: Any = None, shown: StaffJob | None = None
+    request: StaffRequest, form: dict[str, str], status: int = 200, fault: Any = None, shown: StaffJob | None = None
 ) -> Response:
-    jobs = await jobs_view(visit, _PATH, await repository.latest(visit.console.ctx.db, _KIND), shown)
+    jobs = await jobs_view(request, _PATH, await repository.latest(request.db, _KIND), shown)
     view = {
         **jobs,
-        **_differences(visit, jobs["result"], shown),
+        **_differences(request, jobs["result"], shown),
         "typed": form,
         "token": form_token(form) or new_form_token(),
-        "accounts": _accounts(visit),
-        "sources": [(each, visit.text(f"comparison.source.{each}")) for each in SOURCES],
-        "kinds": [("", visit.text("comparison.kind.both"))]
-        + [(kind, visit.text(f"comparison.kind.{kind}")) for kind in SUBJECT_TYPES],
+        "accounts": _accounts(request),
+        "sources": [(each, request.text(f"comparison.source.{each}")) for each in SOURCES],
+        "kinds": [("", request.text("comparison.kind.both"))]
+        + [(kind, request.text(f"comparison.kind.{kind}")) for kind in SUBJECT_TYPES],
         "fields": FIELDS,
         "meanings": MEANINGS,
         "limits": {
             "mib": MAX_STATEMENT // 1024 // 1024,
-            "lines": formatting.whole_number(MAX_LINES, visit.language),
+            "lines": formatting.whole_number(MAX_LINES, request.language),
             "days": MOST_DAYS,
         },
         "plain": plain,
         "outcomes": OUTCOMES,
-        "utc": lambda instant: formatting.date_time(instant, visit.language, UTC),
+        "utc": lambda instant: formatting.date_time(instant, request.language, UTC),
     }
-    return visit.show("admin/operations/statement.html", status, fault=fault, **view)
+    return request.show("admin/operations/statement.html", status, fault=fault, **view)
 
 
-def _accounts(visit: Visit) -> list[tuple[str, Any]]:
+def _accounts(request: StaffRequest) -> list[tuple[str, Any]]:
     """Every account, and every provider with several of them."""
-    accounts = visit.console.ctx.providers.accounts
+    accounts = request.ctx.providers.accounts
     numbers = Counter(each.provider for each in accounts.values() if each.provider not in accounts)
-    several = [(name, visit.text("comparison.all_of", provider=name)) for name, count in numbers.items() if count > 1]
+    several = [(name, request.text("comparison.all_of", provider=name)) for name, count in numbers.items() if count > 1]
     return [*((name, name) for name in accounts), *several]
 
 
-def _differences(visit: Visit, result: Any, shown: StaffJob | None) -> dict[str, Any]:
+def _differences(request: StaffRequest, result: Any, shown: StaffJob | None) -> dict[str, Any]:
     """A page of the differences, and the addresses of the pages before and after it."""
     if shown is None or not isinstance(result, ComparedStatement):
         return {}
-    page = min(row_number(visit.request.query_params.get("page")) or 1, max(len(result.found) - 1, 0) // _SHOWN + 1)
+    page = min(row_number(request.query.get("page")) or 1, max(len(result.found) - 1, 0) // _SHOWN + 1)
     first = (page - 1) * _SHOWN
 
     def at(number: int) -> str:
-        return visit.at_admin(_PATH, job=str(shown.id), page=str(number))
+        return request.at_admin(_PATH, job=str(shown.id), page=str(number))
 
     return {
         "differences": result.found[first : first + _SHOWN],
         "not_kept": sum(result.counts.values()) - result.counts.get("matched", 0) - len(result.found),
         "before": at(page - 1) if page > 1 else None,
         "after": at(page + 1) if first + _SHOWN < len(result.found) else None,
-        "csv": visit.at_admin(f"{_PATH}/{shown.id}/differences.csv"),
+        "csv": request.at_admin(f"{_PATH}/{shown.id}/differences.csv"),
     }
 
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from guichet.audit_log.entries import CONSOLE
 from guichet.console.facts import changed_facts, fact_text, label
-from guichet.console.visit import Visit
+from guichet.console.page_request import StaffRequest
 from guichet.domain.money import Currency
 from guichet.history.timeline import TimelineEntry
 
@@ -37,36 +37,38 @@ class StoryLine:
     facts: list[tuple[str, str]]
 
 
-def story_lines(visit: Visit, currency: Currency, entries: Iterable[TimelineEntry]) -> list[StoryLine]:
+def story_lines(request: StaffRequest, currency: Currency, entries: Iterable[TimelineEntry]) -> list[StoryLine]:
     return [
         StoryLine(
-            visit.date_time(entry.at), visit.text(f"operations.event.{entry.kind}"), _facts(visit, currency, entry)
+            request.date_time(entry.at),
+            request.text(f"operations.event.{entry.kind}"),
+            _facts(request, currency, entry),
         )
         for entry in entries
     ]
 
 
-def _facts(visit: Visit, currency: Currency, entry: TimelineEntry) -> list[tuple[str, str]]:
+def _facts(request: StaffRequest, currency: Currency, entry: TimelineEntry) -> list[tuple[str, str]]:
     known = [("subject", entry.subject), *entry.values.items(), *entry.staff.items()]
     shown = [
-        (label(visit, name), _text(visit, currency, entry, name, value))
+        (label(request, name), _text(request, currency, entry, name, value))
         for name, value in known
         if value not in _EMPTY and name not in _LEFT_OUT and (name, value) != ("os_user", CONSOLE)
     ]
     if entry.kind == "person.acted":
         changes = entry.staff["before"], entry.staff["after"]
-        shown += changed_facts(visit, entry.subject, *changes, in_team=True)
+        shown += changed_facts(request, entry.subject, *changes, in_team=True)
     return shown
 
 
-def _text(visit: Visit, currency: Currency, entry: TimelineEntry, name: str, value: Any) -> str:
+def _text(request: StaffRequest, currency: Currency, entry: TimelineEntry, name: str, value: Any) -> str:
     if name == "postings":
-        moved = (f"{each.source} → {each.destination} {visit.amount(each.amount, currency)}" for each in value)
+        moved = (f"{each.source} → {each.destination} {request.amount(each.amount, currency)}" for each in value)
         return "; ".join(moved)
     if name in _AMOUNTS:
-        return visit.amount(value, currency)
+        return request.amount(value, currency)
     if name.endswith(_INSTANT):
-        return visit.date_time(value)
+        return request.date_time(value)
     if name == "reason" and entry.kind in _REASONS:
-        return visit.word(_REASONS[entry.kind], value)
-    return fact_text(visit, entry.subject, name, value)
+        return request.word(_REASONS[entry.kind], value)
+    return fact_text(request, entry.subject, name, value)

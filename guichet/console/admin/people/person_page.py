@@ -12,12 +12,11 @@ from starlette.responses import Response
 
 from guichet.accounts import people, users
 from guichet.accounts.errors import Forbidden, LastOwner
-from guichet.accounts.rights import StaffMember
 from guichet.console.admin.fields import row_number
 from guichet.console.admin.reads import record_read
 from guichet.console.forms import is_confirmed
+from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.console.visit import Visit
 from guichet.db.engine import Transaction
 from guichet.domain.accounts import User, UserId
 from guichet.domain.errors import NotFound
@@ -30,46 +29,46 @@ _TO_CONFIRM: Final = ("disable", "reset_factor", "remove", "team_remove")
 Role = TypeVar("Role", bound=str)
 
 
-async def show_colleague(visit: Visit, acting: StaffMember) -> Response:
-    return await _page(visit, acting, await _person(visit, staff=True))
+async def show_colleague(request: StaffRequest) -> Response:
+    return await _page(request, await _person(request, staff=True))
 
 
-async def show_user(visit: Visit, acting: StaffMember) -> Response:
-    return await _page(visit, acting, await _person(visit, staff=False))
+async def show_user(request: StaffRequest) -> Response:
+    return await _page(request, await _person(request, staff=False))
 
 
-async def change_colleague(visit: Visit, acting: StaffMember) -> Response:
-    return await _change(visit, acting, "staff.change", staff=True)
+async def change_colleague(request: StaffRequest) -> Response:
+    return await _change(request, "staff.change", staff=True)
 
 
-async def change_user(visit: Visit, acting: StaffMember) -> Response:
-    return await _change(visit, acting, "merchants.change", staff=False)
+async def change_user(request: StaffRequest) -> Response:
+    return await _change(request, "merchants.change", staff=False)
 
 
-async def _change(visit: Visit, acting: StaffMember, right: StaffRight, *, staff: bool) -> Response:
-    form = await visit.form()
-    ctx = visit.console.ctx
-    acting.require(right, ctx.clock.now())
-    user = await _person(visit, staff=staff)
-    if user.id == acting.user.id:
+async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> Response:
+    form = await request.form()
+    ctx = request.ctx
+    request.require(right)
+    user = await _person(request, staff=staff)
+    if user.id == request.person.id:
         raise Forbidden
     if form.get("act") in _TO_CONFIRM and not is_confirmed(form):
-        return await _page(visit, acting, user, 422, visit.text("admin_people.confirm_missing"))
+        return await _page(request, user, 422, request.text("admin_people.confirm_missing"))
     try:
         async with ctx.db.transaction() as tx:
             locked = await users.lock(tx, user.id)
-            await _act(visit, acting, tx, locked, form, staff=staff)
+            await _act(request, tx, locked, form, staff=staff)
     except LastOwner:
-        fault = visit.text("admin_people.last_admin") if staff else visit.text("team.last_owner")
-        return await _page(visit, acting, user, 409, fault)
-    return visit.redirect(visit.at_admin("/staff") if staff and form.get("act") == "remove" else _own(visit, user))
+        fault = request.text("admin_people.last_admin") if staff else request.text("team.last_owner")
+        return await _page(request, user, 409, fault)
+    return request.redirect(
+        request.at_admin("/staff") if staff and form.get("act") == "remove" else _own(request, user)
+    )
 
 
-async def _act(
-    visit: Visit, acting: StaffMember, tx: Transaction, user: User, form: dict[str, str], *, staff: bool
-) -> None:
+async def _act(request: StaffRequest, tx: Transaction, user: User, form: dict[str, str], *, staff: bool) -> None:
     """What the form asks for; nothing if it is none of our buttons. Raises LastOwner."""
-    now, actor, accounts = visit.console.ctx.clock.now(), acting.actor, visit.console.accounts
+    now, actor, accounts = request.now(), request.actor, request.console.accounts
     match form.get("act"):
         case "disable":
             await people.set_status(tx, user, "disabled", actor, now)
@@ -82,9 +81,9 @@ async def _act(
         case "remove" if staff:
             await people.set_staff_role(tx, accounts.outbox, user, None, actor, now)
         case "team_role" if not staff and (wanted := _chosen(MERCHANT_ROLES, form)):
-            await _set_team_role(visit, acting, tx, user, form, wanted)
+            await _set_team_role(request, tx, user, form, wanted)
         case "team_remove" if not staff:
-            await _set_team_role(visit, acting, tx, user, form, None)
+            await _set_team_role(request, tx, user, form, None)
 
 
 def _chosen(roles: Sequence[Role], form: dict[str, str]) -> Role | None:
@@ -92,39 +91,39 @@ def _chosen(roles: Sequence[Role], form: dict[str, str]) -> Role | None:
 
 
 async def _set_team_role(
-    visit: Visit, acting: StaffMember, tx: Transaction, user: User, form: dict[str, str], role: MerchantRole | None
+    request: StaffRequest, tx: Transaction, user: User, form: dict[str, str], role: MerchantRole | None
 ) -> None:
     """In the team that the form names; nothing if the person has left it meanwhile. Raises LastOwner."""
     merchant = MerchantId(row_number(form.get("merchant")) or 0)
     if await users.membership(tx, user.id, merchant) is not None:
-        await people.set_merchant_role(tx, user, merchant, role, acting.actor, visit.console.ctx.clock.now())
+        await people.set_merchant_role(tx, user, merchant, role, request.actor, request.now())
 
 
-async def _person(visit: Visit, *, staff: bool) -> User:
+async def _person(request: StaffRequest, *, staff: bool) -> User:
     """The user that the address names, on the side where the page is. Raises NotFound."""
-    number: int = visit.request.path_params["user"]
-    user = await users.get(visit.console.ctx.db, UserId(number))
+    number: int = request.path["user"]
+    user = await users.get(request.db, UserId(number))
     if user is None or (user.staff_role is not None) is not staff:
         raise NotFound
     return user
 
 
-def _own(visit: Visit, user: User) -> str:
-    return visit.at_admin(f"/{'staff' if user.staff_role else 'users'}/{user.id}")
+def _own(request: StaffRequest, user: User) -> str:
+    return request.at_admin(f"/{'staff' if user.staff_role else 'users'}/{user.id}")
 
 
-async def _page(visit: Visit, acting: StaffMember, user: User, status: int = 200, fault: Any = None) -> Response:
-    await record_read(visit, acting, "user.read", "user", user.id)
+async def _page(request: StaffRequest, user: User, status: int = 200, fault: Any = None) -> Response:
+    await record_read(request, "user.read", "user", user.id)
     staff = user.staff_role is not None
     right: StaffRight = "staff.change" if staff else "merchants.change"
     view = {
         "person": user,
-        "places": [] if staff else await users.merchants_of(visit.console.ctx.db, user.id),
+        "places": [] if staff else await users.merchants_of(request.db, user.id),
         "roles": STAFF_ROLES if staff else MERCHANT_ROLES,
-        "own": user.id == acting.user.id,
-        "may_change": acting.may(right) and user.id != acting.user.id,
+        "own": user.id == request.person.id,
+        "may_change": request.may(right) and user.id != request.person.id,
     }
-    return visit.show("admin/people/person.html", status, fault=fault, **view)
+    return request.show("admin/people/person.html", status, fault=fault, **view)
 
 
 PAGES: Final = (

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -13,18 +13,22 @@ from starlette.responses import Response
 
 from guichet.accounts import sessions, users
 from guichet.accounts.errors import AccountError
-from guichet.accounts.rights import Member
+from guichet.accounts.rights import Member, StaffMember, staff_member
 from guichet.accounts.sign_in import Accounts, Browser, SessionState, SignedIn, WithoutPassword, state_of
+from guichet.clock import Instant
 from guichet.console import form_tokens
 from guichet.console.cookies import Cookies
 from guichet.console.messages import said, word
 from guichet.context import AppContext
+from guichet.db.engine import Database
 from guichet.domain.accounts import Session, User, is_secret
+from guichet.domain.audit_log import Actor
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
 from guichet.domain.messages import TEXTS, Answer
 from guichet.domain.money import Currency, round_to_currency
 from guichet.domain.payments import Payment
-from guichet.domain.roles import MerchantRole
+from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight
 from guichet.pages import formatting, i18n
 from guichet.pages.forms import is_from_elsewhere, read_form
 from guichet.pages.page_request import PageRequest
@@ -35,8 +39,8 @@ from guichet.server.request_context import ClientAddresses
 ROOT: Final = "/console"
 ADMIN_ROOT: Final = "/admin"
 ASSETS_PATH: Final = f"{ROOT}/assets"
-#: Where the request keeps its visit, for the page of an error: the menu is known, and nothing is read again.
-VISIT: Final = "guichet.visit"
+#: Where Starlette's request keeps ours, for the page of an error: the menu is known, and nothing is read again.
+PAGE_REQUEST: Final = "guichet.page_request"
 
 
 class FormRefused(AccountError):
@@ -76,11 +80,9 @@ class MenuEntry:
     here: bool
 
 
-class Visit(PageRequest):
+class ConsoleRequest(PageRequest):
     """`secret`, `session` and `user` are None together: nobody is signed in. `places`: the merchants that the user
-    works for, with the role. `state`: what the session may do. `acting`: on a page about a merchant, the person as a
-    member of its team, in the environment of the page; `menu`: the entries of the menu of this page; `environments`:
-    the switch between live and test."""
+    works for, with the role. `state`: what the session may do; `menu`: the entries of the menu of this page."""
 
     def __init__(self, console: Console, request: Request) -> None:
         settings = console.ctx.settings
@@ -91,22 +93,20 @@ class Visit(PageRequest):
         self.user: User | None = None
         self.places: list[tuple[MerchantRole, Merchant]] = []
         self.state: SessionState = "open"
-        self.acting: Member | None = None
         self.menu: list[MenuEntry] = []
-        self.environments: list[MenuEntry] = []
 
     @classmethod
-    async def begin(cls, console: Console, request: Request) -> "Visit":
-        visit = cls(console, request)
+    async def begin(cls, console: Console, request: Request) -> Self:
+        page_request = cls(console, request)
         secret = console.cookies.session(request)
         if secret is not None and is_secret(secret):
             found = await sessions.find(console.ctx.db, secret, console.ctx.clock.now())
             if found is not None:
-                await visit._belongs_to(secret, *found)
-        request.scope[VISIT] = visit
-        return visit
+                await page_request._sign_in(secret, *found)
+        request.scope[PAGE_REQUEST] = page_request
+        return page_request
 
-    async def _belongs_to(self, secret: str, session: Session, user: User) -> None:
+    async def _sign_in(self, secret: str, session: Session, user: User) -> None:
         self.secret, self.session, self.user = secret, session, user
         if self.chosen_language is None and user.language in i18n.LANGUAGES:
             self.language = user.language
@@ -120,26 +120,42 @@ class Visit(PageRequest):
         assert self.user is not None
         return self.session, self.user
 
-    def act_as(self, member: Member) -> None:
-        """From here on this is a page about the merchant of this member."""
-        self.acting = member
-        self.belongs_to(member.merchant)
+    @property
+    def person(self) -> User:
+        """Who is signed in."""
+        return self.signed_in[1]
+
+    @property
+    def actor(self) -> Actor:
+        """As the audit log names who is signed in."""
+        return Actor(self.person.email, "console")
+
+    @property
+    def ctx(self) -> AppContext:
+        return self.console.ctx
+
+    @property
+    def db(self) -> Database:
+        return self.console.ctx.db
+
+    def now(self) -> Instant:
+        return self.console.ctx.clock.now()
 
     def browser(self) -> Browser:
-        address = self.console.addresses.counted(self.request.scope)
-        agent = "".join(each for each in self.request.headers.get("user-agent", "") if each.isprintable())
-        return Browser(address, agent, self.console.cookies.device(self.request))
+        address = self.console.addresses.counted(self.http.scope)
+        agent = "".join(character for character in self.http.headers.get("user-agent", "") if character.isprintable())
+        return Browser(address, agent, self.console.cookies.device(self.http))
 
     @property
     def is_from_this_machine(self) -> bool:
         """Whether a browser on this machine asks. A proxy or tunnel on this machine says that it asks for another."""
-        client, headers = self.request.client, self.request.headers
+        client, headers = self.http.client, self.http.headers
         proxied = "x-forwarded-for" in headers or "forwarded" in headers
         return client is not None and client.host in ("127.0.0.1", "::1") and not proxied
 
     async def form(self) -> dict[str, str]:
         """The posted form. Raises FormRefused unless a page of ours sent it, in this session if there is one."""
-        form = await read_form(self.request)
+        form = await read_form(self.http)
         self._check_token(form)
         return form
 
@@ -147,10 +163,10 @@ class Visit(PageRequest):
         """The posted form with a file of at most `most` bytes. Raises FormRefused as `form` does, before any of the
         file is kept, and UploadTooLarge. The address must be one where the port takes so much
         (`server/connection_limits.py`)."""
-        return await read_upload(self.request, most, self._check_token)
+        return await read_upload(self.http, most, self._check_token)
 
     def _check_token(self, form: dict[str, str]) -> None:
-        if is_from_elsewhere(self.request, self.console.public_url):
+        if is_from_elsewhere(self.http, self.console.public_url):
             raise FormRefused
         if self.secret is not None and not form_tokens.is_of(self.secret, form.get("csrf", "")):
             raise FormRefused
@@ -167,12 +183,6 @@ class Visit(PageRequest):
     def at_admin(self, path: str, **query: str | None) -> str:
         """The address of a page of the back office."""
         return self.href(ADMIN_ROOT + path, **query)
-
-    def here(self, path: str, env: Environment | None = None, **query: str | None) -> str:
-        """The address of a page about the merchant of this page, in the same environment unless another is named. Only
-        on a page about a merchant."""
-        assert self.acting is not None
-        return self.at(f"/{self.acting.merchant.id}/{env or self.acting.env}{path}", **query)
 
     def amount(self, hundredths: int, currency: Currency) -> str:
         """An amount as the reader of this page writes it."""
@@ -204,15 +214,18 @@ class Visit(PageRequest):
 
     def show(self, template: str, status: int = 200, **view: Any) -> Response:
         """A page with what surrounds every page: the person, the way out, the token of forms."""
-        chrome: dict[str, Any] = {
+        return self.render(template, {**view, **self.chrome()}, status)
+
+    def chrome(self) -> dict[str, Any]:
+        return {
             "csrf": self.csrf,
             "user": self.user if self.state == "open" else None,
             "signed_in": self.user,
             "at": self.at,
             "at_admin": self.at_admin,
-            "acting": self.acting,
+            "member": None,
             "menu": self.menu,
-            "repeat": "repeat" in self.request.query_params,
+            "repeat": "repeat" in self.query,
             "chosen_language": self.chosen_language,
             "date_time": self.date_time,
             "amount": self.amount,
@@ -221,9 +234,6 @@ class Visit(PageRequest):
             "word": self.word,
             "stated": self.stated,
         }
-        if self.acting is not None:
-            chrome |= {"here": self.here, "environments": self.environments}
-        return self.render(template, {**view, **chrome}, status)
 
     def sign_in_response(self, signed: SignedIn, to: str) -> Response:
         """Sends a person who just signed in to `to`, with the cookies."""
@@ -232,3 +242,67 @@ class Visit(PageRequest):
         if signed.device is not None:
             self.console.cookies.set_device(response, signed.device)
         return response
+
+
+class MerchantRequest(ConsoleRequest):
+    """A page about one merchant, in one environment. `environments`: the switch between live and test."""
+
+    def __init__(self, console: Console, request: Request) -> None:
+        super().__init__(console, request)
+        self._member: Member | None = None
+        self.environments: list[MenuEntry] = []
+
+    @property
+    def member(self) -> Member:
+        """The person as a member of the merchant's team, in the environment of the page."""
+        assert self._member is not None
+        return self._member
+
+    def act_as(self, member: Member) -> None:
+        self._member = member
+        self.belongs_to(member.merchant)
+
+    @property
+    def merchant(self) -> Merchant:
+        return self.member.merchant
+
+    @property
+    def env(self) -> Environment:
+        return self.member.env
+
+    @property
+    def scope(self) -> tuple[MerchantId, Environment]:
+        """Whose rows the page shows."""
+        return self.merchant.id, self.env
+
+    def may(self, right: MerchantRight) -> bool:
+        return self.member.may(right)
+
+    def require(self, right: MerchantRight) -> None:
+        """Raises Forbidden, or SecondFactorNeeded for an act that needs a fresh one."""
+        self.member.require(right, self.now())
+
+    def here(self, path: str, env: Environment | None = None, **query: str | None) -> str:
+        """The address of a page about the same merchant, in the same environment unless another is named."""
+        return self.at(f"/{self.merchant.id}/{env or self.env}{path}", **query)
+
+    def chrome(self) -> dict[str, Any]:
+        if self._member is None:
+            return super().chrome()
+        return {**super().chrome(), "member": self._member, "here": self.here, "environments": self.environments}
+
+
+class StaffRequest(ConsoleRequest):
+    """A page of the back office."""
+
+    @property
+    def member(self) -> StaffMember:
+        """Raises Forbidden for a person who is not of the staff."""
+        return staff_member(*self.signed_in)
+
+    def may(self, right: StaffRight) -> bool:
+        return self.member.may(right)
+
+    def require(self, right: StaffRight) -> None:
+        """Raises Forbidden, or SecondFactorNeeded for an act that needs a fresh one."""
+        self.member.require(right, self.now())
