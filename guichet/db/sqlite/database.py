@@ -5,7 +5,7 @@ import queue
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +13,8 @@ from sqlalchemy import Executable
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from guichet.db.engine import Database, Row, Transaction
-from guichet.db.sqlite.errors import translate
+from guichet.db.errors import DatabaseDamaged, DatabaseUnusable
+from guichet.db.sqlite.errors import is_damage, translate
 from guichet.db.sqlite.group_commit import BUSY_TIMEOUT, GroupCommit
 from guichet.db.sqlite.statements import execute, execute_many
 from guichet.db.statement_cache import StatementCache
@@ -122,3 +123,18 @@ class _Transaction(Transaction):
     async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         compiled = _STATEMENTS[statement]
         return execute_many(self._connection, compiled, [compiled.positional(params) for params in rows])
+
+
+def read_revision(path: Path) -> str | None:
+    """The revision that the migrations left in the file; None before the first one."""
+    if not path.exists():
+        return None
+    try:
+        with closing(sqlite3.connect(path, timeout=30)) as connection:
+            migrated = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone() if migrated else None
+    except sqlite3.Error as error:
+        if is_damage(error):
+            raise DatabaseDamaged(str(path), str(error)) from error
+        raise DatabaseUnusable(str(error)) from error
+    return row[0] if row else None
