@@ -59,20 +59,15 @@ _DIALECT: Final = PostgresDialect()  # type: ignore[no-untyped-call]
 STATEMENTS: Final = StatementCache(_DIALECT)
 
 
-class ArrayStatements:
+class ArrayStatements(dict[Executable, Executable]):
     """By the statement for one row, the statement for many; each is made when it is first used.
 
     An INSERT must have a parameter for each column, of the column's name; it inserts in the order of the rows. A
     parameter of an UPDATE or a DELETE must have a type: that of the column it is compared with, or its own `type_`.
     """
 
-    def __init__(self) -> None:
-        self._for_many: dict[Executable, Executable] = {}
-
-    def __getitem__(self, statement: Executable) -> Executable:
-        for_many = self._for_many.get(statement)
-        if for_many is None:
-            for_many = self._for_many[statement] = _for_rows(statement)
+    def __missing__(self, statement: Executable) -> Executable:
+        for_many = self[statement] = _for_rows(statement)
         return for_many
 
 
