@@ -20,7 +20,7 @@ from guichet import metrics
 from guichet.db.engine import Row
 from guichet.db.errors import ConstraintViolated, StorageError, StorageUnavailable
 from guichet.db.sqlite.errors import DRIVER_ERRORS, result_code, translate
-from guichet.db.sqlite.statements import execute
+from guichet.db.sqlite.statements import SqliteTransaction, execute
 from guichet.db.statement_cache import CompiledStatement
 from guichet.logs import log
 
@@ -39,6 +39,7 @@ class GroupCommit:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._transaction = SqliteTransaction(connection)
         self._commit_thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
         #: Single statements that will run at the end of the group.
         self._queue: deque[tuple[CompiledStatement, Sequence[Any], Waiter]] = deque()
@@ -71,13 +72,13 @@ class GroupCommit:
         return await waiter
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[sqlite3.Connection]:
+    async def transaction(self) -> AsyncIterator[SqliteTransaction]:
         """A block of statements that are committed together or not at all; ends when they are on disk."""
         await self._enter_group()
         self._open_block = asyncio.current_task()
         try:
             self._connection.execute("SAVEPOINT block")
-            yield self._connection
+            yield self._transaction
             self._refuse_suspended_block()
             self._connection.execute("RELEASE block")
         except BaseException as error:
@@ -258,9 +259,9 @@ class GroupCommit:
 
     def _wake_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            if not each.done():
-                each.set_result(None)
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
 
 
 def _fail(waiter: Waiter, error: Exception) -> None:
