@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from socket import socket
@@ -13,10 +13,9 @@ from guichet.bootstrap import (
     application,
     ensure_schema,
     live_providers,
+    mounted_simulator,
     needs_upgrade,
-    running_simulator,
     service,
-    simulator,
 )
 from guichet.cli.process import begin_process, check_files, complete_start, run_process
 from guichet.context import AppContext
@@ -109,7 +108,7 @@ async def _serve_until_stopped(
 ) -> None:
     ctx = opened.ctx
     worker = opened.worker() if with_worker else None
-    simulated = simulator(ctx.settings, ctx.clock, providers)
+    simulated = mounted_simulator(ctx.settings, ctx.clock, providers)
     stop_jobs = partial(_stop_jobs, ctx, worker, listen.options.grace)
     limits = ConnectionLimits.of(ctx.settings, tls=listen.options.tls is not None)
     server = Server(application(opened, worker, simulated, demo), stop_jobs, listen.options, listen.share, limits)
@@ -121,7 +120,7 @@ async def _serve_until_stopped(
         nullcontext() if worker else writing_attempts(ctx),
         writing_request_log(ctx),
         metrics_port(ctx, listen.number),
-        running_simulator(simulated),
+        aclosing(simulated) if simulated else nullcontext(),
     ):
         start_listening(listener)
         if on_ready:
