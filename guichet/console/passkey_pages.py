@@ -21,7 +21,7 @@ async def show(request: ConsoleRequest) -> Response:
 
 async def ask(request: ConsoleRequest) -> Response:
     """What the browser is asked, as JSON: to make a key (`make`), or to answer with one."""
-    form = await request.form()
+    form = await request.fields()
     ctx = request.ctx
     if form.get("act") != "make":
         return request.respond((await passkeys.request_options(ctx, request.user)).encode(), _JSON)
@@ -38,7 +38,7 @@ async def ask(request: ConsoleRequest) -> Response:
 
 async def answer(request: ConsoleRequest) -> Response:
     """Signs in, or gives the second factor of a session that is open already."""
-    form = await request.form()
+    form = await request.fields()
     given, to = form.get("answer", ""), next_page(request, form.get("next"))
     accounts = request.console.accounts
     try:

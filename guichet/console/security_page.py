@@ -53,7 +53,7 @@ async def show(request: ConsoleRequest) -> Response:
 
 async def change(request: ConsoleRequest) -> Response:
     """Ends a session or all others, or makes new recovery codes."""
-    form = await request.form()
+    form = await request.fields()
     session, user = request.signed_in
     ctx = request.ctx
     match form.get("act"):

@@ -22,7 +22,7 @@ async def show(request: MerchantRequest) -> Response:
 async def change(request: MerchantRequest) -> Response:
     """Invites somebody, changes a role, or takes somebody out of the team: the first form that asks for that is
     answered with what will happen."""
-    form = await request.form()
+    form = await request.fields()
     request.require("team.change")
     try:
         if form.get("act") == "invite":

@@ -8,10 +8,10 @@ from typing import Any, Final, Literal
 from starlette.responses import Response
 
 from guichet.clock import Instant
+from guichet.console.forms import form_token, new_form_token
 from guichet.console.links.link_form import json_number
 from guichet.console.links.views import PaymentView, address_of, caller, link_of, payment_view
 from guichet.console.page_request import MerchantRequest
-from guichet.console.sent_once import form_token, new_form_token
 from guichet.domain.errors import InvalidRequest, MerchantInactive, NotFound
 from guichet.domain.money import DECIMALS
 from guichet.domain.payment_links import PaymentLink
@@ -56,7 +56,7 @@ async def show(request: MerchantRequest) -> Response:
 
 async def create(request: MerchantRequest) -> Response:
     """Makes the link of one sale, once, and shows it."""
-    form = await request.form()
+    form = await request.fields()
     ctx = request.ctx
     request.require("cash_desk.use")
     token = form_token(form)
@@ -135,7 +135,7 @@ async def show_sale(request: MerchantRequest) -> Response:
 
 async def cancel(request: MerchantRequest) -> Response:
     """Closes the sale, so that nobody pays an amount that was mistyped, and goes back to the form."""
-    await request.form()
+    await request.fields()
     ctx = request.ctx
     request.require("cash_desk.use")
     await close_link(ctx.db, ctx.clock, await _sale(request), request.actor)

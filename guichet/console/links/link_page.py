@@ -50,7 +50,7 @@ async def show(request: MerchantRequest) -> Response:
 
 async def change(request: MerchantRequest) -> Response:
     """Closes the link: nobody can begin to pay through it any more."""
-    await request.form()
+    await request.fields()
     ctx = request.ctx
     request.require("links.change")
     link = await link_of(request)

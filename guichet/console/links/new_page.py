@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from guichet.console.forms import form_token, new_form_token
 from guichet.console.links.link_form import link_body
 from guichet.console.links.views import caller
 from guichet.console.page_request import MerchantRequest
-from guichet.console.sent_once import form_token, new_form_token
 from guichet.domain.errors import InvalidRequest, MerchantInactive
 from guichet.domain.money import DECIMALS
 from guichet.domain.payment_links import LIMITED, PERMANENT
@@ -28,7 +28,7 @@ async def show(request: MerchantRequest) -> Response:
 async def create(request: MerchantRequest) -> Response:
     """Makes the link, once, and goes to its page; or the form with what was typed and a sentence at each faulty
     field."""
-    form = await request.form()
+    form = await request.fields()
     ctx = request.ctx
     request.require("links.change")
     token = form_token(form)
