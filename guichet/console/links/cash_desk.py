@@ -9,10 +9,12 @@ from starlette.responses import Response
 
 from guichet.clock import Instant
 from guichet.console.forms import form_token, new_form_token
-from guichet.console.links.link_form import json_number
-from guichet.console.links.views import PaymentView, address_of, caller, link_of, payment_view
+from guichet.console.links.link_pages import PaymentView, address_of, link_of, payment_view
+from guichet.console.links.new_link import json_number
 from guichet.console.page_request import MerchantRequest
+from guichet.console.sections import MerchantPage
 from guichet.domain.errors import InvalidRequest, MerchantInactive, NotFound
+from guichet.domain.merchants import Caller
 from guichet.domain.money import DECIMALS
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import Payment
@@ -63,8 +65,10 @@ async def create(request: MerchantRequest) -> Response:
     if token is None:
         return await _form_page(request, form, new_form_token(), 422, request.text("desk.again"))
     try:
-        wanted = cash_desk_link(ctx.clock, ctx.settings, caller(request), _body(request, form, token))
-        made = await create_link_by_hand(ctx.db, caller(request), wanted, request.actor)
+        wanted = cash_desk_link(
+            ctx.clock, ctx.settings, Caller(request.merchant, request.env), _body(request, form, token)
+        )
+        made = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), wanted, request.actor)
     except InvalidRequest as error:
         details = error.details or {"amount": [error.message]}
         return await _form_page(request, form, token, 422, faults=details)
@@ -188,3 +192,9 @@ async def _last_sales(request: MerchantRequest) -> list[SaleRow]:
         )
         for link in found
     ]
+
+
+PAGES: Final = (
+    MerchantPage("/cash-desk", "cash_desk.use", show, create, menu="cash_desk"),
+    MerchantPage("/cash-desk/{link:row}", "cash_desk.use", show_sale, cancel),
+)
