@@ -24,7 +24,7 @@ from bench.seed import external_id
 from bench.servers import HOST, Merchant, Target
 from guichet.bootstrap import database
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, SystemClock, iso, later
-from guichet.db.fair_share import Shares
+from guichet.db.queues.fair_share import Shares
 from guichet.payments import repository as payments
 from guichet.settings import Settings
 from guichet.webhooks import deliveries

@@ -144,7 +144,7 @@ async def shop_with_pages() -> AsyncIterator[tuple[CheckoutFixture, dict[str, st
             link = await checkout.link(5000, "Commande 42 : trois pagnes wax")
             waiting = await checkout.waiting(link)
             receipt = await checkout.waiting(link)
-            checkout.operator.approve(checkout.operator.last.reference)
+            checkout.operator.approve(checkout.operator.last.payment.reference)
             checkout.pass_time(6)
             await checkout.get(receipt)
             pages = {"link": link, "waiting": waiting, "receipt": receipt, "poster": link + "/qr"}

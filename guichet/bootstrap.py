@@ -24,7 +24,7 @@ from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.db.errors import DatabaseMissing, SchemaOutdated
 from guichet.db.schema import check_schema
-from guichet.db.sqlite import SqliteDatabase
+from guichet.db.sqlite.database import SqliteDatabase
 from guichet.db.write_probe import WriteProbe
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues
@@ -32,8 +32,8 @@ from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.provider_merchants import ProviderMerchants
 from guichet.merchants.request_log import RequestLog
 from guichet.merchants.vault import Vault
+from guichet.payments.initiation import finish_slow_initiations
 from guichet.payments.settlement import settle_payments
-from guichet.payments.slow_initiation import finish_slow_initiations
 from guichet.providers.base import Provider
 from guichet.providers.providers_file import (
     NO_PROVIDERS,
@@ -43,15 +43,16 @@ from guichet.providers.providers_file import (
 )
 from guichet.providers.registry import Registry
 from guichet.refunds.settlement import settle_refunds
-from guichet.server.rate_limit import shared_counters
 from guichet.settings import Settings, SettingsError, with_development_key
 
 if TYPE_CHECKING:
+    from redis.asyncio import Redis
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
     from guichet.accounts.sign_in import WithoutPassword
-    from guichet.db.postgres import PostgresDatabase
+    from guichet.db.postgres.database import PostgresDatabase
+    from guichet.server.rate_limit import RateLimiter
     from guichet.worker.worker import Worker
 
 USER_AGENT: Final = f"Guichet/{__version__}"
@@ -77,7 +78,7 @@ class Service:
 def database(settings: Settings) -> Database:
     if settings.embedded:
         return SqliteDatabase(settings.sqlite_path)
-    from guichet.db.postgres import PostgresDatabase
+    from guichet.db.postgres.database import PostgresDatabase
 
     return PostgresDatabase(
         settings.database_url,
@@ -91,7 +92,7 @@ def monitoring_database(settings: Settings) -> PostgresDatabase | None:
     """See `AppContext.monitoring_db`. Past PgBouncer, whose connections may all wait too, if an address is known."""
     if settings.embedded:
         return None
-    from guichet.db.postgres import PostgresDatabase
+    from guichet.db.postgres.database import PostgresDatabase
 
     direct = settings.direct
     return PostgresDatabase(
@@ -181,16 +182,27 @@ async def service(
             write_probe=WriteProbe(
                 db, clock, settings.sqlite_path.parent if settings.embedded else None, monitoring_db
             ),
-            shared_counters=await stack.enter_async_context(shared_counters(settings.redis_url)),
+            shared_counters=await stack.enter_async_context(_shared_counters(settings.redis_url)),
         )
         stack.push_async_callback(_end_tasks, ctx)
         yield Service(ctx, http_client)
 
 
+@asynccontextmanager
+async def _shared_counters(redis_url: str | None) -> AsyncIterator[Redis | None]:
+    if redis_url is None:
+        yield None
+        return
+    from guichet.server.redis_windows import connected
+
+    async with connected(redis_url) as redis:
+        yield redis
+
+
 async def _end_tasks(ctx: AppContext) -> None:
     """Ends calls to providers that still run: the leases of their rows run out, and the providers are asked again."""
     await finish_slow_initiations(ctx, grace=0)
-    tasks = [*ctx.questions.values(), *ctx.awaited_polls, *ctx.ledger_audits]
+    tasks = [*ctx.running_polls.values(), *ctx.awaited_polls, *ctx.ledger_audits]
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -297,14 +309,11 @@ def application(
     from starlette.middleware import Middleware
     from starlette.routing import BaseRoute, Mount, Route
 
-    from guichet.accounts.passwords import Passwords
     from guichet.api.app import ROOT, api_routes
     from guichet.api.callbacks import PREFIX, callback_routes
-    from guichet.api.docs import routes as doc_routes
-    from guichet.checkout.app import checkout_routes
-    from guichet.console.app import console_routes
     from guichet.server import error_handler
     from guichet.server.health import healthz, readyz
+    from guichet.server.lazy import LazyApplication
     from guichet.server.metrics_endpoint import routes_behind_token
     from guichet.server.rate_limit import RateLimiter, RateLimitMiddleware
     from guichet.server.rate_limits import CALLBACKS, api_limit
@@ -317,10 +326,10 @@ def application(
         Route("/healthz", healthz),
         Route("/readyz", readyz(ctx.write_probe, worker)),
         *routes_behind_token(ctx),
-        *doc_routes(ctx.settings),
         *callback_routes(ctx),
-        *checkout_routes(ctx, limiter),
-        *console_routes(ctx, limiter, Passwords(), demo),
+        *LazyApplication(partial(_docs, ctx)).at("/openapi.json", "/docs"),
+        *LazyApplication(partial(_checkout, ctx, limiter)).at("/pay", "/checkout"),
+        *LazyApplication(partial(_console, ctx, limiter, demo)).at("/console", "/admin"),
     ]
     if operators_simulator is not None:
         routes.append(Mount("/simulator", operators_simulator))
@@ -332,3 +341,22 @@ def application(
 
         return TracedRequests(app, tracer)
     return app
+
+
+def _docs(ctx: AppContext) -> ASGIApp:
+    from guichet.api.docs import docs
+
+    return docs(ctx.settings)
+
+
+def _checkout(ctx: AppContext, limiter: RateLimiter) -> ASGIApp:
+    from guichet.checkout.app import checkout
+
+    return checkout(ctx, limiter)
+
+
+def _console(ctx: AppContext, limiter: RateLimiter, demo: WithoutPassword | None) -> ASGIApp:
+    from guichet.accounts.passwords import Passwords
+    from guichet.console.app import console_application
+
+    return console_application(ctx, limiter, Passwords(), demo)

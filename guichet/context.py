@@ -3,9 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
-
-from redis.asyncio import Redis
+from typing import TYPE_CHECKING, Any
 
 from guichet.availability.attempts import AttemptCounts
 from guichet.availability.states import AvailabilityReader
@@ -25,6 +23,9 @@ from guichet.merchants.vault import Vault
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class AppContext:
     monitoring_db: Database | None
     write_probe: WriteProbe
     #: Rate limits across processes; None when each counts for itself.
-    shared_counters: Redis | None
+    shared_counters: "Redis | None"
     wakeups: WakeUps = field(default_factory=WakeUps)
     #: How often callbacks that name nothing of ours are written and logged, by account: anybody can send them (D101).
     unmatched_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=20, per_second=0.5))
@@ -84,13 +85,13 @@ class AppContext:
     repeated_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=60, per_second=1))
     #: Initiations that this process counted and the worker has not written yet.
     attempts: AttemptCounts = field(default_factory=AttemptCounts)
-    #: Questions to providers that are running, which others may join (`payments/polling.py`).
-    questions: dict[PaymentId, asyncio.Task[Payment | None]] = field(default_factory=dict)
-    #: Polls that a reader waits for, or waited for long enough (`payments/awaited_polls.py`).
+    #: Polls that are running, which others may join (`payments/polling.py`).
+    running_polls: dict[PaymentId, asyncio.Task[Payment | None]] = field(default_factory=dict)
+    #: Polls that a reader waits for, or waited for long enough (`payments/polling.py`).
     awaited_polls: set[asyncio.Task[Any]] = field(default_factory=set)
-    #: Initiations whose request was answered before they ended (`payments/slow_initiation.py`).
+    #: Initiations whose request was answered before they ended (`payments/initiation.py`).
     slow_initiations: set[asyncio.Task[Payment]] = field(default_factory=set)
     #: Audits of the ledger that were started in the back office (`console/admin/operations/ledger_page.py`).
     ledger_audits: set[asyncio.Task[None]] = field(default_factory=set)
-    #: The last "not found" about payments and refunds that this process got (`payments/never_arrived.py`).
+    #: The last "not found" about payments and refunds that this process got (`payments/outcomes.py`).
     not_found_answers: dict[tuple[SubjectType, int], NotFoundAnswer] = field(default_factory=dict)

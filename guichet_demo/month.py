@@ -38,10 +38,10 @@ from guichet.domain.settlement import Settlement
 from guichet.links.links import create_link, wanted_link
 from guichet.merchants import api_keys
 from guichet.payments import repository
-from guichet.payments.create import TOKEN_LENGTH, PaymentRequest, create_payment
+from guichet.payments.create import TOKEN_LENGTH, LinkUse, create_payment
 from guichet.payments.settlement import settle_payments
 from guichet.refunds.request import request_refund
-from guichet.schemas.payment import PaymentObject, payment_object
+from guichet.schemas.payment import Customer, PaymentBody, PaymentObject, payment_object
 from guichet.schemas.refund import RefundObject, refund_object
 from guichet.webhooks import deliveries, endpoints, outbox
 from guichet_demo.sales import DAYS, Sale, days_of_sales
@@ -113,32 +113,22 @@ async def fill_month(ctx: AppContext, merchant: Merchant) -> None:
 
 async def _create(ctx: AppContext, caller: Caller, link: PaymentLink, sale: Sale) -> tuple[Sale, Payment] | None:
     """The pending payment; None when it was there already."""
-    created = await create_payment(_at(ctx, sale.at), caller, _request(sale, link))
+    link_use = LinkUse(link, random_text(TOKEN_LENGTH)) if sale.by_link else None
+    created = await create_payment(_at(ctx, sale.at), caller, _request(sale, link), link_use)
     return (sale, created.payment) if created.created else None
 
 
-def _request(sale: Sale, link: PaymentLink) -> PaymentRequest:
-    asked = PaymentRequest(
-        amount=Hundredths(sale.amount * 100),
+def _request(sale: Sale, link: PaymentLink) -> PaymentBody:
+    return PaymentBody.model_construct(
+        amount=link.amount if sale.by_link else Hundredths(sale.amount * 100),
         currency="XOF",
         operator=sale.operator,
         phone_number=sale.phone_number,
         otp="123456",
-        firstname=sale.firstname,
-        lastname=sale.lastname,
-        description=sale.description,
+        description=link.description if sale.by_link else sale.description,
         external_id=sale.external_id,
         return_url="https://marche-demo.example/merci",
-    )
-    if not sale.by_link:
-        return asked
-    return msgspec.structs.replace(
-        asked,
-        amount=link.amount,
-        description=link.description,
-        link_id=link.id,
-        link_external_id=link.external_id,
-        checkout_token=random_text(TOKEN_LENGTH),
+        customer=Customer.model_construct(firstname=sale.firstname, lastname=sale.lastname),
     )
 
 

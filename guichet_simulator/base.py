@@ -54,6 +54,10 @@ class SimulatedProvider(ABC):
     second_chance: float | None = None
     #: How a request ends when the second chance has passed.
     ends_as: FinalState = FAILED
+    #: The secret that signs callbacks or requests until a dashboard changes it. It is worth nothing anywhere else.
+    signing_key: ClassVar[str | None] = None
+    #: Scenarios that the API cannot show, and why.
+    not_shown: ClassVar[Mapping[str, str]] = {}
     #: The error responses by kind. A (call, kind) pair goes before the kind alone. SERVER_ERROR is required.
     errors: ClassVar[Mapping[ErrorKey, ErrorResponse]]
 

@@ -61,6 +61,9 @@ class ProviderRules(Protocol):
     @property
     def title(self) -> str: ...
 
+    @property
+    def not_shown(self) -> Mapping[str, str]: ...
+
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None: ...
 
 

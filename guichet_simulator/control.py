@@ -16,7 +16,7 @@ from guichet.domain import money
 from guichet_simulator.context import Dashboard, SimulatorContext
 from guichet_simulator.http_helpers import json_object, json_response, smallest_unit
 from guichet_simulator.models import FAILED, PENDING, SUCCEEDED, Call, FinalState, QueuedCallback, Transaction
-from guichet_simulator.scenarios import BY_NAME, NOT_SHOWN, SCENARIOS
+from guichet_simulator.scenarios import BY_NAME, SCENARIOS
 
 _CALLS: Final = get_args(Call)
 _DISPUTE_STATUSES: Final = ("needs_response", "under_review", "won", "lost", "warning_needs_response", "warning_closed")
@@ -178,7 +178,11 @@ class _Control:
 
     async def scenarios(self, request: Request) -> Response:
         table = [{"digits": s.digits, "name": s.name, "meaning": s.meaning, "after": s.after} for s in SCENARIOS]
-        not_shown = [{"family": p, "scenario": s, "because": why} for (p, s), why in NOT_SHOWN.items()]
+        not_shown = [
+            {"family": name, "scenario": scenario, "because": why}
+            for name, provider in self._ctx.providers.items()
+            for scenario, why in provider.not_shown.items()
+        ]
         return json_response({"scenarios": table, "not_shown": not_shown})
 
     async def reset(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The simulated providers. A new one is a module and a line here."""
+"""The simulated providers. A new one is a folder and its name here."""
 
 from typing import Final
 
@@ -17,13 +17,7 @@ PROVIDERS: Final[tuple[type[SimulatedProvider], ...]] = (
     FeexPay, Mtn, MtnNewPlatform, Wave, PawaPay, Orange, Sonatel, Stripe, Coris,
 )  # fmt: skip
 
-#: The secrets that sign callbacks or requests until a dashboard changes them. They are worth nothing anywhere else.
-SECRETS: Final = {
-    "wave": "wave_sn_WHS_simulator",
-    "sonatel": "sonatel-simulator",
-    "stripe": "whsec_simulator",
-    "coris": "coris-simulator",
-}
+SECRETS: Final = {provider.name: provider.signing_key for provider in PROVIDERS if provider.signing_key}
 
 
 def build_providers(ctx: SimulatorContext) -> list[SimulatedProvider]:

@@ -167,24 +167,6 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
 BY_NAME: Final = {scenario.name: scenario for scenario in (*SCENARIOS, WAITS, PROMPT)}
 _BY_DIGITS: Final = {scenario.digits: scenario for scenario in SCENARIOS}
 
-#: Scenarios that a provider's API cannot show, and why.
-NOT_SHOWN: Final[dict[tuple[str, str], str]] = {
-    ("feexpay", "wrong_currency"): "responses have no currency",
-    ("wave", "duplicate"): "a repeat creates a second session",
-    ("stripe", "duplicate"): "a repeat gets the first response again, by Idempotency-Key",
-    ("orange", "wrong_amount"): "the status is asked by amount: another amount finds nothing",
-    ("orange", "wrong_currency"): "responses have no currency",
-    ("orange", "hidden_amount"): "responses have no amount anyway",
-    ("sonatel", "hidden_amount"): "the status has no amount anyway; the list has",
-    ("coris", "wrong_currency"): "responses have no currency",
-    ("coris", "never_final"): "every response is final",
-    ("coris", "pending_long"): "every response is final",
-    ("coris", "succeeds_late"): "every response is final",
-    ("coris", "forged_callback"): "no callbacks",
-    ("coris", "duplicate_callback"): "no callbacks",
-    ("coris", "late_callback"): "no callbacks",
-}
-
 
 def for_debit(digits: str) -> Scenario | None:
     """The scenario that the last digits of a number or an amount choose for an initiation."""

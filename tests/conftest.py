@@ -14,7 +14,6 @@ from pathlib import Path
 import asyncpg
 import pytest
 import starlette.routing
-import structlog
 from argon2 import PasswordHasher
 from cryptography.fernet import Fernet
 
@@ -38,14 +37,11 @@ REAL_HASHER = passwords._HASHER
 
 
 def pytest_configure() -> None:
-    """Databases and folders of tests are kept in memory where there is room; tracebacks are plain text; the patterns of
-    routes are compiled once for all applications."""
+    """Databases and folders of tests are kept in memory where there is room; the patterns of routes are compiled once
+    for all applications."""
     if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free >= _ENOUGH_MEMORY:
         os.environ.setdefault("TMPDIR", str(_MEMORY))
         tempfile.tempdir = None  # Asked again.
-    # By default each traceback is drawn with all local variables, which takes seconds for one of ours.
-    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
-    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
     starlette.routing.compile_path = cache(starlette.routing.compile_path)
 
 

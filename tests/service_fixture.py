@@ -14,8 +14,8 @@ import uvicorn
 from guichet.bootstrap import Service, application, create_merchant, service
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import MerchantStatus
+from guichet.domain.messages import verbatim
 from guichet.domain.money import Currency
-from guichet.domain.sentences import verbatim
 from guichet.incidents import repository as incidents
 from guichet.settings import Settings
 from guichet.worker.worker import Worker

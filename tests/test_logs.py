@@ -9,7 +9,7 @@ from guichet.logs import redact
 
 def test_what_an_operator_said_is_kept_without_the_number() -> None:
     raw = '400 {"phoneNumber":22997001234,"message":"compte +22997001234 inconnu","amount":5088}'
-    logged = str(redact(None, "warning", {"event": "initiation.unknown", "raw": raw})["raw"])
+    logged = str(redact({"event": "initiation.unknown", "raw": raw})["raw"])
     assert "22997001234" not in logged
     assert '"amount":5088' in logged
     assert "229*****234" in logged
@@ -17,8 +17,6 @@ def test_what_an_operator_said_is_kept_without_the_number() -> None:
 
 def test_references_stay_whole_and_secrets_do_not() -> None:
     line = redact(
-        None,
-        "info",
         {
             "event": "x",
             "error": "payment 3894710b-b159-492e-9eb0-e2c270d96bda",

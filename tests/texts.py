@@ -17,8 +17,8 @@ def facts_of(text: str) -> set[str]:
 class Catalogues:
     """The texts of the pages in `folder`, and the code and templates that may use them."""
 
-    def __init__(self, folder: Path) -> None:
-        self.texts = {language: i18n.catalogue(folder, language) for language in i18n.LANGUAGES}
+    def __init__(self, folder: Path, *more_texts: Path) -> None:
+        self.texts = {language: i18n.catalogue(language, folder, *more_texts) for language in i18n.LANGUAGES}
         places = [path for each in (folder, _SHARED) for path in (*each.rglob("*.py"), *each.rglob("*.html"))]
         self.sources = "\n".join(path.read_text() for path in places)
         self.used = set(re.findall(r'(?:_|\.text)\(\s*"([a-z_]+\.[a-z0-9_.]+[a-z0-9_])"', self.sources))

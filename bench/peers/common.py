@@ -11,7 +11,7 @@ from email_validator import EmailNotValidError, validate_email
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl
 
 from guichet.clock import Instant, SystemClock, iso
-from guichet.domain.catalogue import Catalogue, PaymentMode, check_debit, missing_fields, quote
+from guichet.domain.catalogue import Catalogue, PaymentMode, mode_faults, quote
 from guichet.domain.emails import is_plain_email
 from guichet.domain.errors import InvalidRequest
 from guichet.domain.money import Hundredths, round_to_currency
@@ -87,10 +87,9 @@ def row_of(body: Body) -> tuple[dict[str, Any], PaymentMode]:
     }
     try:
         mode = catalogue().choose(body.operator, None)
-        if missing := missing_fields(mode, given):
-            raise InvalidRequest("missing", missing)
         quoted = quote(mode, Hundredths(round(body.amount * 100)))
-        check_debit(quoted, body.currency)
+        if faults := mode_faults(mode, given.get, quoted, body.currency):
+            raise InvalidRequest("refused", faults)
     except InvalidRequest as error:
         raise ValueError(error.message) from None
     now: Instant = SystemClock().now()

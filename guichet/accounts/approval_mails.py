@@ -20,28 +20,36 @@ async def tell_approvers(
         await _add(vault, settings, tx, each, "approval_requested", request, request.requested_by, now)
 
 
-async def tell_asker(
+async def tell_requester(
     vault: Vault,
     settings: Settings,
     tx: Transaction,
     request: ApprovalRequest,
-    asker: User,
+    requester: User,
     result: Literal["approval_approved", "approval_refused"],
     by: User,
     now: Instant,
 ) -> None:
     """Nothing to a person who takes their own request back."""
-    if asker.id != by.id and asker.status == "active":
-        await _add(vault, settings, tx, asker, result, request, by.email, now)
+    if requester.id != by.id and requester.status == "active":
+        await _add(vault, settings, tx, requester, result, request, by.email, now)
 
 
 async def tell_expired(
-    vault: Vault, settings: Settings, tx: Transaction, request: ApprovalRequest, asker: User, now: Instant
+    vault: Vault, settings: Settings, tx: Transaction, request: ApprovalRequest, requester: User, now: Instant
 ) -> None:
     """In the transaction that ends the request, so that it is told once."""
-    if asker.status == "active":
+    if requester.status == "active":
         await _add(
-            vault, settings, tx, asker, "approval_expired", request, request.requested_by, now, of=request.expires_at
+            vault,
+            settings,
+            tx,
+            requester,
+            "approval_expired",
+            request,
+            request.requested_by,
+            now,
+            of=request.expires_at,
         )
 
 

@@ -10,7 +10,7 @@ than a day approves nothing: the other admins have that long to see an account t
 from typing import Final
 
 from guichet.accounts import users
-from guichet.accounts.approval_mails import tell_approvers, tell_asker, tell_expired
+from guichet.accounts.approval_mails import tell_approvers, tell_expired, tell_requester
 from guichet.accounts.rights import StaffMember
 from guichet.audit_log import approval_requests
 from guichet.audit_log import entries as audit_log
@@ -35,18 +35,18 @@ _IN_STAFF: Final = DAY
 CONSOLE: Final = "console"
 
 
-async def ask(ctx: AppContext, wanted: WantedAct, asker: User, os_user: str) -> ApprovalRequest:
+async def ask(ctx: AppContext, wanted: WantedAct, requester: User, os_user: str) -> ApprovalRequest:
     """A request that waits for another person. Raises ActRefused when the act cannot be done, when the person may not
     ask for it, or when nobody else could approve it."""
     right = RIGHTS[wanted.act]
-    if not _may(asker, right):
-        raise ActRefused(Refusal.NOT_ALLOWED(email=asker.email, right=right))
+    if not _may(requester, right):
+        raise ActRefused(Refusal.NOT_ALLOWED(email=requester.email, right=right))
     merchant_id = await money_acts.check(ctx, wanted)
-    now, actor = ctx.clock.now(), Actor(asker.email, os_user)
+    now, actor = ctx.clock.now(), Actor(requester.email, os_user)
     async with ctx.db.transaction() as tx:
         await _expire(ctx.vault, ctx.settings, tx, now)  # One of them may hold the place of this request.
-        others = await _others(tx, asker, right)
-        request = await approval_requests.add(tx, wanted, merchant_id, asker.id, actor, now)
+        others = await _others(tx, requester, right)
+        request = await approval_requests.add(tx, wanted, merchant_id, requester.id, actor, now)
         facts: Facts = {"request": request.id, "act": wanted.act, **wanted.arguments}
         act = Act(actor, "approval.requested", "approval", wanted.subject, merchant_id, wanted.reason, after=facts)
         await audit_log.record(tx, act, now)
@@ -66,8 +66,8 @@ async def approve(ctx: AppContext, request_id: ApprovalId, approver: StaffMember
         raise ActRefused(Refusal.OWN_REQUEST(email=approver.user.email))
     if is_too_new(approver.user, now):
         raise ActRefused(Refusal.TOO_NEW(email=approver.user.email))
-    asker = await users.get(ctx.db, request.user_id)
-    if asker is None or not _may(asker, right):
+    requester = await users.get(ctx.db, request.user_id)
+    if requester is None or not _may(requester, right):
         raise ActRefused(Refusal.NOT_ALLOWED_ANY_MORE(email=request.requested_by))
     approval = Approval(request.id, approver.actor, reason)
     await money_acts.perform(ctx, request.wanted, Actor(request.requested_by, request.os_user, approval))
@@ -76,7 +76,9 @@ async def approve(ctx: AppContext, request_id: ApprovalId, approver: StaffMember
         raise ActRefused(Refusal.ENDED_ALIKE(subject=request.subject))
     try:
         async with ctx.db.transaction() as tx:
-            await tell_asker(ctx.vault, ctx.settings, tx, request, asker, "approval_approved", approver.user, now)
+            await tell_requester(
+                ctx.vault, ctx.settings, tx, request, requester, "approval_approved", approver.user, now
+            )
     except StorageError as error:  # It is done all the same, and nobody must do it again.
         log.error("approval.mail_lost", request=request.id, error=repr(error))
 
@@ -91,8 +93,8 @@ async def refuse(ctx: AppContext, request_id: ApprovalId, by: StaffMember, reaso
         facts: Facts = {"request": request.id, "act": request.act}
         act = Act(by.actor, "approval.refused", "approval", request.subject, request.merchant_id, reason, after=facts)
         await audit_log.record(tx, act, now)
-        if (asker := await users.get(tx, request.user_id)) is not None:
-            await tell_asker(ctx.vault, ctx.settings, tx, request, asker, "approval_refused", by.user, now)
+        if (requester := await users.get(tx, request.user_id)) is not None:
+            await tell_requester(ctx.vault, ctx.settings, tx, request, requester, "approval_refused", by.user, now)
 
 
 async def expire_overdue(ctx: AppContext) -> None:
@@ -103,8 +105,8 @@ async def expire_overdue(ctx: AppContext) -> None:
 
 async def _expire(vault: Vault, settings: Settings, tx: Transaction, now: Instant) -> None:
     for request in await approval_requests.expire(tx, now):
-        if (asker := await users.get(tx, request.user_id)) is not None:
-            await tell_expired(vault, settings, tx, request, asker, now)
+        if (requester := await users.get(tx, request.user_id)) is not None:
+            await tell_expired(vault, settings, tx, request, requester, now)
 
 
 def is_same_person(request: ApprovalRequest, user: User) -> bool:
@@ -132,11 +134,11 @@ async def _waiting(db: Database, request_id: ApprovalId, now: Instant) -> Approv
     return request
 
 
-async def _others(db: Reader, asker: User, right: StaffRight) -> list[User]:
-    """Whose role allows the approval. Raises ActRefused when nobody but the asker is left."""
-    others = [each for each in await users.staff_in(db) if each.id != asker.id and _may(each, right)]
+async def _others(db: Reader, requester: User, right: StaffRight) -> list[User]:
+    """Whose role allows the approval. Raises ActRefused when nobody but the requester is left."""
+    others = [each for each in await users.staff_in(db) if each.id != requester.id and _may(each, right)]
     if not others:
-        raise ActRefused(Refusal.NOBODY_ELSE(email=asker.email))
+        raise ActRefused(Refusal.NOBODY_ELSE(email=requester.email))
     return others
 
 

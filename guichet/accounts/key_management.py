@@ -9,6 +9,7 @@ from guichet.db.engine import Database, Reader, Transaction
 from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.merchants import ApiKey, Environment
+from guichet.domain.messages import Moment
 from guichet.domain.refusals import Refusal
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
@@ -87,7 +88,7 @@ async def revoke(db: Database, clock: Clock, key_id: ApiKeyId, actor: Actor, rea
 
 def _refuse_past(expires_at: Instant | None, now: Instant) -> None:
     if expires_at is not None and expires_at <= now:
-        raise ActRefused(Refusal.KEY_IN_PAST(at=iso(expires_at)))
+        raise ActRefused(Refusal.KEY_IN_PAST(at=Moment(expires_at)))
 
 
 async def _record(

@@ -87,13 +87,13 @@ def _common() -> frozenset[str]:
 
 
 @cache
-def _nobodys() -> str:
+def _dummy_hash() -> str:
     """Compared when there is no such user, so that the answer takes as long."""
     return _HASHER.hash("nobody has this password")
 
 
 def _verify(stored: str | None, password: str) -> bool:
     try:
-        return _HASHER.verify(stored or _nobodys(), password)
+        return _HASHER.verify(stored or _dummy_hash(), password)
     except (VerificationError, InvalidHashError):
         return False

@@ -26,7 +26,7 @@ _REPLACE: Final = (
 )
 
 
-async def everyone(db: Database) -> list[tuple[UserId, str]]:
+async def all_seeds(db: Database) -> list[tuple[UserId, str]]:
     """(user, encrypted seed). Grows with the number of people; for the command line."""
     return [(user_id, seed) for user_id, seed in await db.scan(_ALL)]
 

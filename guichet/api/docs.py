@@ -17,7 +17,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route, Router
 
 from guichet.api import markdown, merchant_guide
 from guichet.api.fields import Field, fields
@@ -30,14 +30,15 @@ from guichet.settings import Settings
 _STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 
 
-def routes(settings: Settings) -> list[BaseRoute]:
-    """The routes at the root of the server."""
+def docs(settings: Settings) -> Router:
+    """For the root of the server."""
     described = cache(lambda: document(settings))
-    return [
+    routes = [
         Route("/openapi.json", Published(lambda: _json(described())).respond),
         Route("/docs", Published(lambda: _page(_reference(described()))).respond),
         Route("/docs/guide", Published(lambda: _page(_guide(described()))).respond),
     ]
+    return Router(routes, redirect_slashes=False)
 
 
 class Content:

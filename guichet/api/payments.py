@@ -1,32 +1,33 @@
 """POST /payments, GET /payments, GET /payments/{reference} (docs/contract.md, "Endpoints")."""
 
+from functools import partial
+
 from starlette.responses import Response
 
 from guichet.api.http import Call, Page, requested_page, success_response, unknown_row
 from guichet.clock import Instant, read_date
-from guichet.db.list_pages import key_of
+from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
-from guichet.domain.catalogue import Catalogue, PaymentMode, debit_faults, missing_fields, quote
+from guichet.domain.catalogue import Catalogue, mode_faults, quote
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.payments import PAYMENT_STATUSES, Payment, PaymentStatus
 from guichet.payments import create
 from guichet.payments import repository as payments
-from guichet.payments.create import CreatedPayment, PaymentRequest
+from guichet.payments.create import CreatedPayment, request_warnings
 from guichet.payments.polling import poll_payment
 from guichet.payments.repository import PaymentFilter
-from guichet.payments.request_warnings import request_warnings
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
 from guichet.schemas.page import MetaObject
-from guichet.schemas.payment import Customer, PaymentBody, PaymentObject, payment_object
+from guichet.schemas.payment import PaymentBody, PaymentObject, payment_object
 from guichet.schemas.stated_fields import PAYMENT_FIGURES, payment_faults
-from guichet.schemas.validation import amount_or_none, invalid_request, metadata_text, validate
+from guichet.schemas.validation import amount_or_none, invalid_request, validate
 
 
 async def create_payment(call: Call) -> Response:
-    wanted = await _payment_request(call)
-    result = await create.create_payment(call.ctx, call.caller, wanted)
-    warnings = request_warnings(call.ctx, call.env, wanted, result)
+    body = await _payment_request(call)
+    result = await create.create_payment(call.ctx, call.caller, body)
+    warnings = request_warnings(call.ctx, call.env, body, result)
     if result.created:
         return success_response(_created(call, result), 201, warnings=warnings)
     # The body may name another mode than the payment that exists, which is returned as it is (D11).
@@ -101,13 +102,18 @@ async def payment_of_reference(call: Call, text: str) -> Payment | None:
     )
 
 
-async def _payment_request(call: Call) -> PaymentRequest:
+async def _payment_request(call: Call) -> PaymentBody:
     """The body as a request for a payment. Raises InvalidRequest with every fault at once: what the chosen mode
     requires is checked even if other fields are faulty.
     """
     raw = await call.body()
     values = parse_object(raw)
-    context = {**call.validation_context, "suspect": has_suspect_escape(raw), "live": call.caller.env == "live"}
+    context = {
+        **call.validation_context,
+        "suspect": has_suspect_escape(raw),
+        "raw": raw,
+        "live": call.caller.env == "live",
+    }
     try:
         body = validate(PaymentBody, values, context)
     except InvalidRequest as error:
@@ -121,32 +127,12 @@ async def _payment_request(call: Call) -> PaymentRequest:
         catalogue = await call.ctx.catalogues.of(call.merchant_id)
         if details := _mode_faults(catalogue, values):
             raise invalid_request(details)
-    metadata = metadata_text(raw, body.metadata, suspect=context["suspect"])
-    customer = body.customer or Customer()
-    return PaymentRequest(
-        amount=body.amount,
-        currency=body.currency,
-        operator=body.operator,
-        payment_mode_id=body.payment_mode_id,
-        phone_number=body.phone_number,
-        otp=body.otp,
-        firstname=customer.firstname,
-        lastname=customer.lastname,
-        email=customer.email,
-        address=customer.address,
-        country=customer.country,
-        description=body.description,
-        external_id=body.external_id,
-        return_url=body.return_url,
-        callback_url=body.callback_url,
-        metadata=metadata,
-        test_scenario=body.test_scenario,
-    )
+    return body
 
 
 def _mode_faults(catalogue: Catalogue, values: dict[str, object]) -> dict[str, list[str]]:
-    """What the mode named by a body requires and the body does not have, a debit that is out of bounds, and a fee or
-    total that is not the one of this payment: field → sentences."""
+    """What the mode named by a body forbids, and a fee or total that is not the one of this payment: field →
+    sentences. Any value may be invalid; the faults of `amount` and `currency` themselves are told first."""
     operator, mode_id = values.get("operator"), values.get("payment_mode_id")
     try:
         mode = catalogue.choose(
@@ -155,22 +141,19 @@ def _mode_faults(catalogue: Catalogue, values: dict[str, object]) -> dict[str, l
         )
     except InvalidRequest as error:
         return dict(error.details or {})
-    customer = values.get("customer")
-    given = dict(values)
-    if isinstance(customer, dict):
-        given |= {f"customer.{name}": value for name, value in customer.items()}
-    return missing_fields(mode, given) | _amount_faults(mode, values)
+    amount, stated_currency = amount_or_none(values.get("amount")), values.get("currency") or DEFAULT_CURRENCY
+    currency = next((known for known in CURRENCIES if known == stated_currency), None)
+    quoted = None if amount is None or currency is None else quote(mode, amount)
+    faults = mode_faults(mode, partial(_value_of, values), quoted, currency or DEFAULT_CURRENCY)
+    if quoted is None or currency is None:
+        return faults
+    return faults | payment_faults(values, quoted.fee_amount, quoted.total_amount, currency)
 
 
-def _amount_faults(mode: PaymentMode, values: dict[str, object]) -> dict[str, list[str]]:
-    """None while `amount` or `currency` is faulty itself: those faults are told first."""
-    amount, currency = amount_or_none(values.get("amount")), values.get("currency") or DEFAULT_CURRENCY
-    known = next((each for each in CURRENCIES if each == currency), None)
-    if amount is None or known is None:
-        return {}
-    quoted = quote(mode, amount)
-    stated = payment_faults(values, quoted.fee_amount, quoted.total_amount, known)
-    return debit_faults(quoted, known) | stated
+def _value_of(values: dict[str, object], field: str) -> object:
+    parent, _, name = field.rpartition(".")
+    holder = values.get(parent) if parent else values
+    return holder.get(name) if isinstance(holder, dict) else None
 
 
 def _created(call: Call, result: CreatedPayment) -> PaymentObject:

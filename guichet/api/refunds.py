@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from guichet.api.http import Call, Page, requested_page, success_response, unknown_row
 from guichet.api.payments import find_payment, payment_of_reference
-from guichet.db.list_pages import follows, key_of
+from guichet.db.lists.pages import follows, key_of
 from guichet.db.references import parse_reference
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.money import plain, round_to_currency

@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from guichet.api.http import Call, requested_choice, requested_page, success_response, unknown_row
 from guichet.api.payments import payment_of_reference
-from guichet.db.list_pages import RowKey, key_of
+from guichet.db.lists.pages import RowKey, key_of
 from guichet.db.references import parse_reference
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES
 from guichet.schemas.webhook_delivery import webhook_delivery_object

@@ -7,7 +7,7 @@ from guichet.audit_log.entries import digest_of, head, page
 from guichet.db.engine import Database
 from guichet.domain.chain_faults import ChainFault
 from guichet.domain.chain_heads import LOG_FAULTS, HeadComparison, KnownHead, KnownHeads
-from guichet.domain.sentences import Sentence
+from guichet.domain.messages import Message
 
 #: Stands for the previous digest in the first entry.
 FIRST_DIGEST: Final = "0" * 64
@@ -19,7 +19,7 @@ class Verification:
 
     entries: int
     head: str
-    fault: Sentence | None
+    fault: Message | None
 
 
 _NO_HEADS: Final = KnownHeads()

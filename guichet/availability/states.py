@@ -12,6 +12,7 @@ from guichet.db.engine import Database
 from guichet.db.read_cache import ReadCache
 from guichet.db.tables import operator_availability
 from guichet.domain.availability import OperatorState
+from guichet.domain.messages import Message, decode, encode
 
 _table: Final = operator_availability
 _ALL: Final = select(_table).order_by(_table.c.operator)
@@ -30,7 +31,7 @@ class OperatorAvailability:
     operator: str
     state: OperatorState
     since: Instant
-    reason: str
+    reason: Message | None
     measured: OperatorState
     stated: OperatorState | None
     stated_by: str | None
@@ -39,11 +40,15 @@ class OperatorAvailability:
 
 async def availabilities(db: Database) -> list[OperatorAvailability]:
     """One for each operator of which something is known, by code. Reads as many rows."""
-    return [OperatorAvailability(*row) for row in await db.scan(_ALL)]
+    return [
+        OperatorAvailability(operator, state, since, decode(reason), *rest)
+        for operator, state, since, reason, *rest in await db.scan(_ALL)
+    ]
 
 
 async def set_availability(db: Database, found: OperatorAvailability) -> None:
-    await db.write(_SET, **{column.name: getattr(found, column.name) for column in _table.c})
+    values = {column.name: getattr(found, column.name) for column in _table.c}
+    await db.write(_SET, **{**values, "reason": encode(found.reason) if found.reason else ""})
 
 
 class AvailabilityReader:

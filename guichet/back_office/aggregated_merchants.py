@@ -7,6 +7,7 @@ from typing import Final
 from guichet.context import AppContext
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
+from guichet.domain.messages import Answer
 from guichet.incidents import repository as incidents
 from guichet.merchants import provider_merchants
 from guichet.merchants import repository as merchants
@@ -33,7 +34,7 @@ class NamedMerchant:
 class AggregationError(Exception):
     """`raw`: what Wave answered. What was named before stays named; the next run goes on from there."""
 
-    def __init__(self, account: str, raw: str) -> None:
+    def __init__(self, account: str, raw: Answer) -> None:
         super().__init__(account)
         self.account = account
         self.raw = raw
@@ -46,7 +47,7 @@ class MerchantsUnlisted(AggregationError):
 class MerchantNotMade(AggregationError):
     """Wave did not make the merchant of this name, or did not say so: the next run finds the name in Wave's list."""
 
-    def __init__(self, account: str, name: str, raw: str) -> None:
+    def __init__(self, account: str, name: str, raw: Answer) -> None:
         super().__init__(account, raw)
         self.name = name
 
@@ -66,7 +67,7 @@ async def name_merchants(ctx: AppContext, account: str) -> AsyncIterator[NamedMe
     if isinstance(at_wave, Unknown):
         raise MerchantsUnlisted(account, at_wave.raw)
     known, existing = await provider_merchants.ids_of(db, account), {*at_wave.values()}
-    for merchant in await merchants.everyone(db):
+    for merchant in await merchants.all_merchants(db):
         if merchant.status != "active" or known.get(merchant.id) in existing:
             continue
         name = name_at_wave(merchant)

@@ -5,27 +5,19 @@ answer to the contrary refuses the act, unless they override it. What an overrid
 `manual_settlement` and not against the operator's account, so that reconciliation shows it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
-
-from msgspec import structs
 
 from guichet.clock import Clock, later
 from guichet.context import AppContext
 from guichet.db.engine import Database, require
 from guichet.domain.audit_log import Act, Actor, ActRefused, FactName
-from guichet.domain.money import plain, round_to_currency
+from guichet.domain.money import plain
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.refusals import Refusal
-from guichet.payments import integrity, repository
-from guichet.payments.poll_schedule import LEASE_DURATION
-from guichet.payments.provider_calls import (
-    ANOTHER_ACCOUNT,
-    call_provider,
-    charge_for,
-    is_another_account,
-    reversal_for,
-)
+from guichet.payments import repository
+from guichet.payments.outcomes import Mismatch, checked
+from guichet.payments.provider_calls import LEASE_DURATION, payment_status, refund_status, requested_amount
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import (
     Accepted,
@@ -131,25 +123,19 @@ async def _ask(ctx: AppContext, subject: Payment | Refund) -> RefundStatusResult
     """What the provider says now; None for a refund that was not sent."""
     if isinstance(subject, Refund) and subject.sent_at is None:
         return None
-    account = require(subject.provider_account)
-    provider = ctx.registry.provider(account)
-    if is_another_account(provider, subject):
-        return ANOTHER_ACCOUNT
     if isinstance(subject, Payment):
-        charge = structs.replace(charge_for(ctx, subject), ask_only=True)
-        return await call_provider(provider, provider.status(charge), account, "status")
+        return await payment_status(ctx, subject, ask_only=True)
     payment = require(await repository.by_id(ctx.db, subject.payment_id))
-    reversal = replace(reversal_for(ctx, subject, payment), ask_only=True)
-    return await call_provider(provider, provider.refund_status(reversal), account, "refund_status")
+    return await refund_status(ctx, subject, payment, ask_only=True)
 
 
 async def _read(ctx: AppContext, subject: Payment | Refund, result: RefundStatusResult | None) -> Answer:
-    match result:
+    match await checked(ctx, subject, result):
         case None | FloatEmpty():
             return "not sent"
-        case Succeeded():
-            return "succeeded" if await integrity.check(ctx, subject, result) else "other amount"
-        case AlreadyRefunded():
+        case Mismatch():
+            return "other amount"
+        case Succeeded() | AlreadyRefunded():
             return "succeeded"
         case Refused():
             return "failed"
@@ -169,10 +155,8 @@ def _refuse_contrary(subject: Payment | Refund, decision: Decision, answer: Answ
 def _outcome(subject: Payment | Refund, decision: Decision, result: RefundStatusResult | None) -> Succeeded | Refused:
     """The provider's own answer where it is the same, since it holds the provider's reference and reason."""
     if decision.succeeded:
-        total = subject.total_amount if isinstance(subject, Payment) else subject.amount
-        amount = round_to_currency(total, subject.currency)
         reference = result.provider_reference if isinstance(result, Succeeded) else None
-        return Succeeded(amount, subject.currency, reference)
+        return Succeeded(requested_amount(subject), subject.currency, reference)
     return result if isinstance(result, Refused) else Refused("refused", ProviderAnswer.SETTLED_BY_PERSON())
 
 

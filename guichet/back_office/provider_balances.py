@@ -14,6 +14,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from guichet.clock import DAY, MINUTE, Clock, Instant, earlier, later
 from guichet.db.engine import Database, Reader
 from guichet.db.tables import provider_balance_reads, provider_balances
+from guichet.domain.messages import Message, decode, encode, shortened, verbatim
 from guichet.domain.money import Hundredths
 from guichet.logs import log
 from guichet.providers.base import PROVIDER_TIMEOUT, Unknown
@@ -82,7 +83,7 @@ class BalanceRead:
 
     provider_account: str
     read_at: Instant | None
-    error: str | None
+    error: Message | None
 
 
 async def claim_due(db: Database, accounts: Sequence[str], now: Instant) -> list[str]:
@@ -109,7 +110,7 @@ async def read(db: Database, clock: Clock, account: str, provider: Balances) -> 
         found = Unknown(ProviderAnswer.NO_ANSWER(seconds=f"{PROVIDER_TIMEOUT:g}"))
     if isinstance(found, Unknown):
         log.warning("balances.not_read", provider_account=account, raw=found.raw)
-        await db.write(_NOT_READ, account=account, raw=found.raw[:_MAX_ERROR])
+        await db.write(_NOT_READ, account=account, raw=encode(verbatim(shortened(found.raw, _MAX_ERROR))))
         return
     await store(db, account, found, provider.float_alert_below, clock.now())
 
@@ -149,4 +150,4 @@ async def stored(db: Reader) -> list[StoredBalance]:
 
 
 async def reads(db: Reader) -> list[BalanceRead]:
-    return [BalanceRead(*row) for row in await db.all(_READS)]
+    return [BalanceRead(account, read_at, decode(error)) for account, read_at, error in await db.all(_READS)]

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from guichet.chain_heads.published import Published, last_published
-from guichet.clock import iso
+from guichet.clock import read_date
 from guichet.db.engine import Database
 from guichet.domain.chain_faults import ChainFault
 from guichet.domain.chain_heads import ChainHeads, KnownHead, KnownHeads, UnreadableHead, read_heads
+from guichet.domain.messages import Moment, verbatim
 from guichet.settings import Settings
 
 
@@ -27,17 +28,19 @@ async def known_heads(db: Database, settings: Settings, digests: Iterable[str], 
             lambda: [head for source in _files(settings, last, file) for head in _read(source, last.database_id)]
         )
     except (OSError, UnreadableHead) as error:
-        return KnownHeads((*ledger,), (*acts,), ChainFault.NOT_COMPARABLE(chain_fault=error))
+        fault = error.message if isinstance(error, UnreadableHead) else verbatim(str(error))
+        return KnownHeads((*ledger,), (*acts,), ChainFault.NOT_COMPARABLE(chain_fault=fault))
     for head in heads:
-        ledger.append(KnownHead(head.digest, head.posting_id, ChainFault.PUBLISHED_HEAD(at=head.at)))
-        acts.append(KnownHead(head.act_digest, head.act, ChainFault.PUBLISHED_HEAD(at=head.at)))
+        origin = ChainFault.PUBLISHED_HEAD(at=_moment(head.at))
+        ledger.append(KnownHead(head.digest, head.posting_id, origin))
+        acts.append(KnownHead(head.act_digest, head.act, origin))
     return KnownHeads((*ledger,), (*acts,))
 
 
 def _published(last: Published, place: int | None, digest: str | None) -> list[KnownHead]:
     if last.published_at is None or digest is None:
         return []
-    return [KnownHead(digest, place, ChainFault.PUBLISHED_HEAD(at=iso(last.published_at)))]
+    return [KnownHead(digest, place, ChainFault.PUBLISHED_HEAD(at=Moment(last.published_at)))]
 
 
 def _files(settings: Settings, last: Published, file: Path | None) -> list[Path]:
@@ -56,6 +59,12 @@ def _read(file: Path, database_id: str) -> list[ChainHeads]:
         heads = list(read_heads(lines, file.name))
     for head in heads:
         if head.database != database_id:
-            other = {"other": head.database, "at": head.at, "database": database_id}
-            raise UnreadableHead(ChainFault.OTHER_DATABASE(file=file.name, **other))
+            other = {"file": file.name, "other": head.database, "database": database_id}
+            raise UnreadableHead(ChainFault.OTHER_DATABASE(**other, at=_moment(head.at)))
     return heads
+
+
+def _moment(written: str) -> Moment | str:
+    """When a head says that it was published; as it stands there if that is no date."""
+    at = read_date(written)
+    return written if at is None else Moment(at)

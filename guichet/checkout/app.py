@@ -18,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Mount, Route, Router
 
 from guichet.checkout import card, link_payment, links, payments, provider_return
 from guichet.checkout.error_pages import PageLimitMiddleware, error_page
@@ -27,7 +27,6 @@ from guichet.checkout.page_limits import PageLimits
 from guichet.checkout.tokens import FormTokens
 from guichet.context import AppContext
 from guichet.pages.page_request import PageRequest
-from guichet.payments.page_poller import PagePoller
 from guichet.server.error_handler import application
 from guichet.server.rate_limit import RateLimiter
 
@@ -37,8 +36,8 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 SIMULATED_PHONE: Final = "/simulator/phone"
 
 
-def checkout_routes(ctx: AppContext, limiter: RateLimiter) -> list[BaseRoute]:
-    """The routes for the root of the server, below `server.request_context.RequestContext`."""
+def checkout(ctx: AppContext, limiter: RateLimiter) -> Router:
+    """For the root of the server, below `server.request_context.RequestContext`."""
     pages = _page_context(ctx, limiter)
     limited = [Middleware(PageLimitMiddleware, pages)]
     pay = _application(
@@ -51,19 +50,20 @@ def checkout_routes(ctx: AppContext, limiter: RateLimiter) -> list[BaseRoute]:
         ],
         limited,
     )
-    checkout = [
+    cards = [
         Route("/{token}", _endpoint(pages, get=card.show, post=card.choose), methods=["GET", "POST"]),
         Route("/{token}/return", _endpoint(pages, get=provider_return.redirect)),
     ]
-    return [
+    routes: list[BaseRoute] = [
         # Not counted: a browser keeps it for a year.
         Mount("/pay/assets", _application(pages, [Route("/{name}", _asset_endpoint(pages))])),
         Mount("/pay", pay),
-        Mount("/checkout", _application(pages, checkout, limited)),
+        Mount("/checkout", _application(pages, cards, limited)),
         # A mount does not match its own address. Nothing is there, and the customer gets a page that says so.
         Route("/pay", pay),
         Route("/checkout", pay),
     ]
+    return Router(routes, redirect_slashes=False)
 
 
 def _page_context(ctx: AppContext, limiter: RateLimiter) -> PageContext:
@@ -75,7 +75,6 @@ def _page_context(ctx: AppContext, limiter: RateLimiter) -> PageContext:
         base_path=base_path,
         tokens=FormTokens(settings.secret_keys, ctx.clock),
         limits=PageLimits(settings, limiter),
-        poller=PagePoller(ctx),
         simulator_path=base_path + SIMULATED_PHONE if settings.development else None,
     )
 

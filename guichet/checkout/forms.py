@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 from unicodedata import category
 
-from email_validator import EmailNotValidError, validate_email
-
 from guichet.checkout.fields import LENGTHS, form_fields
 from guichet.domain.catalogue import PaymentMode
+from guichet.domain.emails import normalised_email
 from guichet.pages import formatting
 from guichet.pages.page_request import PageRequest
 
@@ -53,15 +52,8 @@ def _phone(value: str, dial_code: str | None) -> str | None:
     return digits if digits.isascii() and digits.isdigit() and shortest <= len(digits) <= 15 else None
 
 
-def _email(value: str) -> str | None:
-    try:
-        return validate_email(value, check_deliverability=False).normalized
-    except EmailNotValidError:
-        return None
-
-
 def _otp(value: str) -> str | None:
     return value.replace(" ", "") or None
 
 
-_RULES: Final[Mapping[str, Callable[[str], str | None]]] = {"email": _email, "otp": _otp}
+_RULES: Final[Mapping[str, Callable[[str], str | None]]] = {"email": normalised_email, "otp": _otp}

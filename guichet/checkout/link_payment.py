@@ -17,12 +17,13 @@ from guichet.clock import MINUTE, SECOND, later
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed, ServerError
 from guichet.domain.merchants import Caller
+from guichet.links.prompt_limits import LimitName, TooManyPrompts
 from guichet.merchants.limits import OverMerchantLimit
 from guichet.pages.forms import is_from_elsewhere, read_form
 from guichet.pages.page_request import PageRequest
 from guichet.payments import repository as payments
-from guichet.payments.create import PaymentRequest, create_payment
-from guichet.payments.prompt_limits import LimitName, TooManyPrompts
+from guichet.payments.create import LinkUse, create_payment
+from guichet.schemas.payment import Customer, PaymentBody
 
 #: The notice for a customer who was filling in the form when the link was paid or its last use was reserved.
 _MEANWHILE: Final[Mapping[StateName, StateName]] = {"busy": "last_taken", "used_up": "last_done"}
@@ -130,7 +131,7 @@ async def _try_later(
 
 async def _start(request: LinkRequest, mode: PaymentMode, clean: dict[str, str], token: FormToken) -> None:
     link = request.link
-    order = PaymentRequest(
+    request_body = PaymentBody.model_construct(
         amount=link.amount,
         currency=link.currency,
         operator=mode.operator,
@@ -138,16 +139,14 @@ async def _start(request: LinkRequest, mode: PaymentMode, clean: dict[str, str],
         # The provider leads back to our page, and that to the merchant's (D122).
         return_url=f"{request.pages.public_url}/pay/{link.path}/{token.nonce}",
         metadata=link.metadata,
-        link_id=link.id,
-        link_external_id=link.external_id,
-        checkout_token=token.nonce,
         phone_number=clean.get("phone_number"),
         otp=clean.get("otp"),
-        firstname=clean.get("firstname"),
-        lastname=clean.get("lastname"),
-        email=clean.get("email"),
+        customer=Customer.model_construct(
+            firstname=clean.get("firstname"), lastname=clean.get("lastname"), email=clean.get("email")
+        ),
     )
-    await create_payment(request.pages.ctx, Caller(request.merchant, link.env), order)
+    caller = Caller(request.merchant, link.env)
+    await create_payment(request.pages.ctx, caller, request_body, LinkUse(link, token.nonce))
 
 
 async def _is_paid_already(request: LinkRequest, token: FormToken) -> bool:

@@ -17,7 +17,6 @@ from guichet.domain.merchants import Merchant
 from guichet.merchants import repository as merchants
 from guichet.pages.page_request import PageRequest
 from guichet.pages.render import Renderer
-from guichet.payments.page_poller import PagePoller
 
 #: Where the script is served.
 ASSETS_PATH: Final = "/pay/assets"
@@ -40,7 +39,6 @@ class PageContext:
     base_path: str
     tokens: FormTokens
     limits: PageLimits
-    poller: PagePoller
     simulator_path: str | None = None
     renderer: Renderer = field(default_factory=_renderer)
 

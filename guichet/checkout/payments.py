@@ -10,12 +10,13 @@ from guichet.domain.ids import LinkId
 from guichet.domain.payments import Payment
 from guichet.pages.page_request import HEADERS, PageRequest
 from guichet.payments import repository as payments
+from guichet.payments.polling import poll_for_page
 
 
 async def show(pages: PageContext, page: PageRequest) -> Response:
     """GET: polls the provider, then shows the state of the payment."""
     request = await find_link(pages, page)
-    payment = await pages.poller.poll(await _find_payment(pages, page, request.link.id))
+    payment = await poll_for_page(pages.ctx, await _find_payment(pages, page, request.link.id))
     view = payment_view(
         page,
         payment,
@@ -33,7 +34,7 @@ async def show(pages: PageContext, page: PageRequest) -> Response:
 async def status(pages: PageContext, page: PageRequest) -> Response:
     """GET, for the script of the waiting page: `{"stage": "pending"}`."""
     request = await find_link(pages, page)
-    payment = await pages.poller.poll(await _find_payment(pages, page, request.link.id))
+    payment = await poll_for_page(pages.ctx, await _find_payment(pages, page, request.link.id))
     return JSONResponse({"stage": stage(payment)}, headers=HEADERS)
 
 

@@ -7,6 +7,7 @@ from guichet.checkout.payment_view import return_address
 from guichet.domain.errors import NotFound
 from guichet.pages.page_request import PageRequest
 from guichet.payments import repository as payments
+from guichet.payments.polling import poll_for_page
 
 
 async def redirect(pages: PageContext, page: PageRequest) -> Response:
@@ -18,7 +19,7 @@ async def redirect(pages: PageContext, page: PageRequest) -> Response:
     payment = await payments.by_token(pages.ctx.db, token) if token.isascii() else None
     if payment is None or payment.env != "live" or payment.link_id is not None:
         raise NotFound
-    payment = await pages.poller.poll(payment)
+    payment = await poll_for_page(pages.ctx, payment)
     merchants_page = return_address(payment, payment.return_url)
     if merchants_page is None:
         raise NotFound

@@ -11,7 +11,8 @@ from guichet.accounts import approvals, users
 from guichet.audit_log import approval_requests
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, actor, row_id
-from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
+from guichet.cli.console import console, iso_or_none, print_json, print_table
+from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.clock import Instant, iso
 from guichet.db.engine import Database
@@ -71,7 +72,7 @@ def ask_for_approval(wanted: WantedAct, by: str | None, *, as_json: bool) -> Non
 
     async def work(opened: Service) -> tuple[ApprovalRequest, str]:
         ctx = opened.ctx
-        request = await approvals.ask(ctx, wanted, await _asker(ctx.db, by), actor().os_user)
+        request = await approvals.ask(ctx, wanted, await _requester(ctx.db, by), actor().os_user)
         return request, f"{ctx.settings.public_url}/admin/approvals/{request.id}"
 
     request, address = run(work)
@@ -85,7 +86,7 @@ def ask_for_approval(wanted: WantedAct, by: str | None, *, as_json: bool) -> Non
         console.print(f"  {address}", soft_wrap=True)
 
 
-async def _asker(db: Database, by: str | None) -> User:
+async def _requester(db: Database, by: str | None) -> User:
     """The account of the staff that `--by` names. Raises CommandError."""
     if not await users.staff_in(db):
         raise CommandError(

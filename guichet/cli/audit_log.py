@@ -10,7 +10,8 @@ from guichet.audit_log.entries import Entry
 from guichet.bootstrap import Service
 from guichet.chain_heads.known import known_heads
 from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile
-from guichet.cli.console import console, fail, print_json, print_table
+from guichet.cli.console import console, print_json, print_table, with_sentence
+from guichet.cli.errors import fail
 from guichet.cli.runner import run
 from guichet.clock import iso
 
@@ -70,7 +71,7 @@ def verify(
 
     done = run(work, "Reading the audit log…")
     if as_json:
-        print_json({"entries": done.entries, "head": done.head, "fault": done.fault})
+        print_json({"entries": done.entries, "head": done.head, **with_sentence("fault", done.fault)})
     elif done.fault is None:
         console.print(f"{done.entries} entries, head digest {done.head}")
     if done.fault is not None:

@@ -18,8 +18,9 @@ from guichet.bootstrap import refuse_real_providers, usable_providers
 from guichet.cli.arguments import Json
 from guichet.cli.check_config_services import database, listen_address, redis, secret_keys
 from guichet.cli.check_config_tls import certificate
-from guichet.cli.console import error_console, fail
+from guichet.cli.console import error_console
 from guichet.cli.doctor_check import report
+from guichet.cli.errors import fail
 from guichet.cli.runner import run_async
 from guichet.clock import SystemClock
 from guichet.logs import configure_logs

@@ -18,7 +18,7 @@ from guichet.db.write_probe import WriteProbe
 from guichet.merchants import webhook_secrets
 from guichet.merchants.vault import UnreadableSecret, Vault
 from guichet.server.doctor.check import Check
-from guichet.server.rate_limit import shared_counters
+from guichet.server.redis_windows import connected
 from guichet.settings import Settings, SettingsError, with_development_key
 from guichet.settings.database_address import shown_address
 
@@ -56,7 +56,7 @@ async def secret_keys(settings: Settings) -> Check:
         return Check("secret keys", [str(error)])
     vault, unreadable = Vault(keys), []
     async with _open(settings) as db:
-        secrets = await webhook_secrets.everyone(db)
+        secrets = await webhook_secrets.all_secrets(db)
     for merchant_id, env, secret in secrets:
         try:
             vault.renewed(secret)
@@ -90,10 +90,9 @@ async def redis(url: str) -> Check:
     parts = urlsplit(url)
     address = f"{parts.hostname or parts.path}{f':{parts.port}' if parts.port else ''}"
     problem = ""
-    async with shared_counters(url) as counters:
+    async with connected(url) as counters:
         try:
-            if counters is not None:
-                await counters.ping()
+            await counters.ping()
         except (RedisError, OSError) as error:
             problem = str(error) or type(error).__name__
     return Check("Redis", [f"GUICHET_REDIS_URL: {problem}"] if problem else [], note=address)

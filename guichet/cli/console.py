@@ -4,9 +4,8 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.status import Status
@@ -14,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from guichet.clock import Instant, iso
+from guichet.domain.messages import Message
 from guichet.printable import printable, printable_json
 from guichet.schemas.json_codec import encode
 
@@ -45,16 +45,6 @@ console = _SafeConsole(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 error_console = _SafeConsole(stderr=True, soft_wrap=True)
 
 
-class CommandError(Exception):
-    """The command is refused or failed. The message is one sentence; the exit code is 1."""
-
-
-def fail(sentence: str, code: int = 1) -> NoReturn:
-    """Prints one sentence on stderr and exits."""
-    error_console.print(Text.assemble(("✗", "red"), f" {printable(sentence)}"))
-    raise typer.Exit(code)
-
-
 def json_text(value: object) -> str:
     """JSON on one line, in which a terminal finds nothing to obey."""
     return printable_json(encode(value).decode())
@@ -63,6 +53,13 @@ def json_text(value: object) -> str:
 def print_json(value: object) -> None:
     """Prints one JSON object on stdout."""
     sys.stdout.write(json_text(value) + "\n")
+
+
+def with_sentence(name: str, message: Message | None) -> dict[str, object]:
+    """A message for `--json`: its sentence under `name`, its code and its facts."""
+    if message is None:
+        return {name: None, "code": None, "facts": None}
+    return {name: str(message), "code": message.code, "facts": message.facts}
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -15,7 +15,8 @@ from guichet.cli.arguments import (
     instant,
     row_id,
 )
-from guichet.cli.console import CommandError, console, error_console, iso_or_none, print_json, print_table
+from guichet.cli.console import console, error_console, iso_or_none, print_json, print_table
+from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Clock, Instant, iso
 from guichet.db.engine import Database

@@ -8,7 +8,8 @@ from rich.text import Text
 
 from guichet import __version__
 from guichet.bootstrap import Service
-from guichet.cli.console import command_name, console, fail
+from guichet.cli.console import command_name, console
+from guichet.cli.errors import fail
 from guichet.cli.runner import load_settings
 from guichet.cli.serve_process import Listen, serve_process
 from guichet.context import AppContext

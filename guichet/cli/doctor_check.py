@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import typer
 
 from guichet.cli.console import console, print_json
+from guichet.domain.messages import Message
 from guichet.server.doctor.check import Check
 
 
@@ -13,7 +14,17 @@ def report(checks: Sequence[Check], *, as_json: bool) -> None:
     healthy = not any(check.problems for check in checks)
     if as_json:
         described = {
-            each.name: {"ok": not each.problems, "problems": list(each.problems), "rows": each.rows} for each in checks
+            each.name: {
+                "ok": not each.problems,
+                "problems": [str(problem) for problem in each.problems],
+                "findings": [
+                    {"code": problem.code, "facts": problem.facts}
+                    for problem in each.problems
+                    if isinstance(problem, Message)
+                ],
+                "rows": each.rows,
+            }
+            for each in checks
         }
         print_json({"healthy": healthy, "checks": described})
     else:

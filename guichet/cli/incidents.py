@@ -8,7 +8,8 @@ import typer
 from guichet.back_office import incident_acts
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, OptionalBy, actor, row_id
-from guichet.cli.console import CommandError, print_json, print_table
+from guichet.cli.console import print_json, print_table
+from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.clock import Instant, iso
 from guichet.domain.ids import IncidentId
@@ -55,7 +56,7 @@ def incidents(
         print_json({"incidents": found.incidents, "unmatched_callbacks": found.unmatched_callbacks})
         return
     columns = ("Id", "Merchant", "Env", "Kind", "Of a", "Reference", "Account", "Detail", "Times", "Opened")
-    print_table(columns, [tuple(row.values()) for row in found.incidents])
+    print_table(columns, [tuple(row.values())[: len(columns)] for row in found.incidents])
     if found.unmatched_callbacks:
         callback_columns = ("Id", "Account", "Path", "Reason", "Received")
         print_table(callback_columns, [tuple(row.values()) for row in found.unmatched_callbacks])
@@ -70,9 +71,11 @@ def _incident(incident: repository.Incident) -> dict[str, object]:
         "subject_type": incident.subject_type,
         "reference": incident.reference,
         "provider_account": incident.provider_account,
-        "detail": incident.detail,
+        "detail": str(incident.detail),
         "occurrences": incident.occurrences,
         "opened_at": iso(incident.opened_at),
+        "code": incident.detail.code,
+        "facts": incident.detail.facts,
     }
 
 

@@ -8,7 +8,8 @@ from guichet.bootstrap import Service
 from guichet.chain_heads.known import known_heads
 from guichet.chain_heads.publication import publish_heads
 from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile
-from guichet.cli.console import console, error_console, fail, print_json, print_table
+from guichet.cli.console import console, error_console, print_json, print_table, with_sentence
+from guichet.cli.errors import fail
 from guichet.cli.ledger_margin import margin
 from guichet.cli.runner import run
 from guichet.cli.wallet_statement import print_statement
@@ -71,7 +72,7 @@ def audit(
 def _described(report: ledger.Report) -> dict[str, object]:
     return {
         "clean": report.fault is None,
-        "fault": report.fault,
+        **with_sentence("fault", report.fault),
         "head": report.head,
         "head_posting_id": report.head_posting_id,
         "started_at": iso(report.started_at),
@@ -80,7 +81,7 @@ def _described(report: ledger.Report) -> dict[str, object]:
         "postings": report.postings,
         "payments": report.payments,
         "refunds": report.refunds,
-        "checks": {check.name: check.fault for check in report.checks},
+        "checks": {check.name: check.fault and str(check.fault) for check in report.checks},
         "owed": [
             {"env": env, "currency": currency, "operator": operator, "amount": number(amount)}
             for (env, currency, operator), amount in report.owed.items()

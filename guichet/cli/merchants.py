@@ -87,7 +87,7 @@ def create(
 @app.command("list", epilog="Example: `guichet merchant list --json`")
 def list_all(as_json: Json = False) -> None:
     """List every merchant."""
-    found = run(lambda opened: merchants.everyone(opened.ctx.db))
+    found = run(lambda opened: merchants.all_merchants(opened.ctx.db))
     if as_json:
         print_json({"merchants": [_described(merchant) for merchant in found]})
     else:

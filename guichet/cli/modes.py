@@ -10,7 +10,8 @@ from guichet.back_office.errors import ClosedForEverybody, UnknownOperator
 from guichet.back_office.payment_modes import change_mode, current_catalogue
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, actor, row_id
-from guichet.cli.console import CommandError, console, fail, print_json, print_table
+from guichet.cli.console import console, print_json, print_table
+from guichet.cli.errors import CommandError, fail
 from guichet.cli.runner import get_merchant, run
 from guichet.domain.availability import UP, OperatorState
 from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode

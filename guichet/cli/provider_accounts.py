@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import typer
 
 from guichet.bootstrap import live_providers, provider_registry
-from guichet.cli.console import fail
+from guichet.cli.errors import fail
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.registry import Registry
 from guichet.settings import Settings, SettingsError

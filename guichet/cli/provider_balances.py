@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from guichet.cli.arguments import Json
-from guichet.cli.console import error_console, print_json, print_table
+from guichet.cli.console import error_console, print_json, print_table, with_sentence
 from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_registry
 from guichet.cli.runner import load_settings
 from guichet.domain.money import plain
@@ -34,7 +34,7 @@ def balances(
         print_json({"balances": rows})
     else:
         columns = ("Account", "Wallet", "Balance", "Currency", "Alert below", "Problem")
-        print_table(columns, [tuple(row.values()) for row in rows])
+        print_table(columns, [tuple(row.values())[: len(columns)] for row in rows])
     if any(row["problem"] for row in rows):
         raise typer.Exit(1)
 
@@ -52,5 +52,5 @@ def _row(line: BalanceLine) -> dict[str, object]:
         "balance": None if line.balance is None else plain(line.balance),
         "currency": line.currency,
         "alert_below": None if line.alert_below is None else plain(line.alert_below),
-        "problem": line.problem,
+        **with_sentence("problem", line.problem),
     }

@@ -2,13 +2,12 @@
 
 import asyncio
 from collections import Counter
-from dataclasses import asdict
 from typing import Final
 
 import typer
 from rich.table import Table
 
-from guichet.cli.console import console, error_console, print_json
+from guichet.cli.console import console, error_console, print_json, with_sentence
 from guichet.cli.provider_accounts import open_registry
 from guichet.printable import printable
 from guichet.providers.account_review import findings_of
@@ -25,7 +24,7 @@ def deep_check(settings: Settings, providers: ProvidersConfig, names: list[str],
     with error_console.status("Calling the providers…"):
         findings = asyncio.run(_find(settings, providers, names))
     if as_json:
-        print_json({"accounts": {name: [asdict(each) for each in found] for name, found in findings.items()}})
+        print_json({"accounts": {name: [_described(each) for each in found] for name, found in findings.items()}})
     else:
         for name, found in findings.items():
             _show(name, providers, found)
@@ -38,11 +37,17 @@ async def _find(settings: Settings, providers: ProvidersConfig, names: list[str]
         return await findings_of(registry, providers, names, settings.public_url)
 
 
+def _described(found: Finding) -> dict[str, object]:
+    return {"subject": str(found.subject), "state": found.state, **with_sentence("sentence", found.sentence)}
+
+
 def _show(name: str, providers: ProvidersConfig, found: list[Finding]) -> None:
     account = providers.accounts[name]
     count = Counter(each.state for each in found)
     title = f"{name}: {account.provider} at {account.base_url} ({count['wrong']} wrong)"
     table = Table("", "What", "Finding", title=title, title_justify="left", header_style="bold")
     for each in found:
-        table.add_row(_MARKS[each.state], each.subject, printable(each.sentence), style=_STYLES[each.state])
+        table.add_row(
+            _MARKS[each.state], printable(str(each.subject)), printable(str(each.sentence)), style=_STYLES[each.state]
+        )
     console.print(table)

@@ -8,7 +8,8 @@ import typer
 
 from guichet.bootstrap import USER_AGENT
 from guichet.cli.arguments import Json
-from guichet.cli.console import CommandError, error_console, print_json
+from guichet.cli.console import error_console, print_json
+from guichet.cli.errors import CommandError
 from guichet.cli.provider_setup import Yes, confirm, step
 from guichet.cli.runner import load_settings, run_async
 from guichet.http_client import HttpClient

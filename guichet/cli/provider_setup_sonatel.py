@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from guichet.cli.arguments import Json
-from guichet.cli.console import CommandError, print_json
+from guichet.cli.console import print_json
+from guichet.cli.errors import CommandError
 from guichet.cli.provider_accounts import load_providers, open_registry
 from guichet.cli.provider_setup import Yes, confirm, step
 from guichet.cli.runner import load_settings, run_async

@@ -15,7 +15,8 @@ from guichet.back_office.aggregated_merchants import (
 )
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
-from guichet.cli.console import CommandError, print_json
+from guichet.cli.console import print_json
+from guichet.cli.errors import CommandError
 from guichet.cli.provider_accounts import chosen_accounts, load_providers
 from guichet.cli.provider_setup import Yes, confirm, step
 from guichet.cli.runner import load_settings, run

@@ -13,6 +13,7 @@ from msgspec import structs
 from guichet.clock import SECOND, Clock, Instant, later
 from guichet.db.references import new_reference
 from guichet.domain.money import CURRENCIES, Hundredths, plain
+from guichet.domain.payments import unstored_payment
 from guichet.providers.base import (
     Accepted,
     Charge,
@@ -61,8 +62,8 @@ class Trial:
 
     async def run(self, charge: Charge) -> bool:
         """Whether the payment was made with the right amount, and given back as far as the account can."""
-        amount = f"{plain(charge.amount)} {charge.currency}"
-        payment = self._start("payment", charge.reference, f"asking {self.account} for {amount}")
+        amount = f"{plain(charge.amount)} {charge.payment.currency}"
+        payment = self._start("payment", charge.payment.reference, f"asking {self.account} for {amount}")
         result = await self._until_final(
             payment,
             await self.provider.initiate(charge),
@@ -70,21 +71,25 @@ class Trial:
         )
         if not isinstance(result, Succeeded):
             return False
-        if (result.amount, result.currency) != (charge.amount, charge.currency):
+        if (result.amount, result.currency) != (charge.amount, charge.payment.currency):
             stated = "no amount" if result.amount is None else f"{plain(result.amount)} {result.currency}"
             self.say(f"✗ The provider states {stated} instead of {amount}: nothing is given back automatically.")
             return False
         self.say(f"✓ The provider states {amount}, as we asked for.")
-        return await self._give_back(self._as_known(charge, payment), result.payer_number or charge.phone_number)
+        return await self._give_back(
+            self._as_known(charge, payment), result.payer_number or charge.payment.phone_number
+        )
 
     async def _give_back(self, charge: Charge, payee: str | None) -> bool:
         """`payee`: who paid as the provider states it, else the number of the person who tries the account."""
-        if not self.provider.can_refund(charge.operator, collected_here=True):
+        if not self.provider.can_refund(charge.payment.operator, collected_here=True):
             self.say("– This account cannot refund: give it back by hand, or through another provider's payout.")
             return True
         reference = new_reference(self.clock.now())
         sent_at = self.clock.now()
-        reversal = Reversal(reference, charge, charge.amount, charge.currency, payee_number=payee, sent_at=sent_at)
+        reversal = Reversal(
+            reference, charge, charge.amount, charge.payment.currency, payee_number=payee, sent_at=sent_at
+        )
         reversal = replace(reversal, provider_data=self.provider.prepare_refund(reversal))
         refund = self._start("refund", reference, f"giving it back through {self.account}")
 
@@ -95,7 +100,7 @@ class Trial:
 
         result = await self._until_final(refund, await self.provider.refund(reversal), status)
         if refund.state == "failed":
-            self.say(f"! The customer still has to get {plain(charge.amount)} {charge.currency} back, by hand.")
+            self.say(f"! The customer still has to get {plain(charge.amount)} {charge.payment.currency} back, by hand.")
         return isinstance(result, Succeeded)
 
     def open_movements(self) -> list[Movement]:
@@ -149,7 +154,8 @@ class Trial:
 
     def _as_known(self, charge: Charge, payment: Movement) -> Charge:
         data = {**charge.provider_data, **self._data.get(payment.reference, {})}
-        return structs.replace(charge, provider_reference=payment.provider_reference, provider_data=data)
+        known = structs.replace(charge.payment, provider_reference=payment.provider_reference)
+        return structs.replace(charge, payment=known, provider_data=data)
 
 
 _NAMES: Final = {"NotProcessed": "not processed", "FloatEmpty": "our balance does not cover it"}
@@ -174,17 +180,21 @@ def trial_charge(
 ) -> Charge:
     """The debit of a trial; `amount` in main units."""
     reference = new_reference(now)
-    return Charge(
+    payment = unstored_payment(
         reference=reference,
         operator=operator,
-        amount=Hundredths(amount * 100),
+        total_amount=Hundredths(amount * 100),
         currency=next(known for known in CURRENCIES if known == currency),
         description="Essai",
         created_at=now,
         phone_number=phone,
-        otp=otp,
         firstname="Essai",
         lastname="Guichet",
+    )
+    return Charge(
+        payment,
+        payment.total_amount,
+        otp=otp,
         notify_url=f"{public_url}/providers/{account}/callback/{reference}",
         provider_merchant_id=provider_merchant_id,
     )

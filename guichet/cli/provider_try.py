@@ -98,10 +98,10 @@ async def _with_code(
 ) -> Charge | None:
     """The charge with the code that the provider texted on our request, where it does so; None when it did not."""
     modes = load_catalogue(settings.catalogue_file).modes
-    texts_codes = any(mode.sends_code and mode.operator == charge.operator for mode in modes)
+    texts_codes = any(mode.sends_code and mode.operator == charge.payment.operator for mode in modes)
     if charge.otp is not None or not texts_codes or not isinstance(provider, SendsOtpCodes):
         return charge
-    say(f"0. Asking for a code by text message to {charge.phone_number}…")
+    say(f"0. Asking for a code by text message to {charge.payment.phone_number}…")
     result = await provider.send_code(charge)
     if not isinstance(result, Accepted):
         say(f"✗ No code was sent: {result.raw}")

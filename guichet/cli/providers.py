@@ -15,6 +15,7 @@ from guichet.cli.provider_setup_sonatel import sonatel_callback
 from guichet.cli.provider_setup_wave import wave_merchants
 from guichet.cli.provider_try import try_account
 from guichet.cli.runner import load_settings
+from guichet.domain.messages import Answer
 from guichet.providers.account_review import probe_accounts
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings
@@ -65,7 +66,7 @@ def check(
         results = asyncio.run(_probe(settings, providers, names))
     routes = {operator: list(accounts) for operator, accounts in providers.routes.items()}
     accounts = [
-        {"provider_account": name, "provider": each.provider, "base_url": each.base_url, "result": results[name]}
+        {"provider_account": name, "provider": each.provider, "base_url": each.base_url, "result": str(results[name])}
         for name in names
         for each in (providers.accounts[name],)
     ]
@@ -79,6 +80,6 @@ def check(
         raise typer.Exit(1)
 
 
-async def _probe(settings: Settings, providers: ProvidersConfig, names: list[str]) -> dict[str, str]:
+async def _probe(settings: Settings, providers: ProvidersConfig, names: list[str]) -> dict[str, Answer]:
     async with open_registry(settings, providers) as registry:
         return await probe_accounts(registry, names)

@@ -10,7 +10,8 @@ import typer
 
 from guichet.bootstrap import Service, live_providers
 from guichet.cli.arguments import Json, Since, Until
-from guichet.cli.console import error_console, fail
+from guichet.cli.console import error_console
+from guichet.cli.errors import fail
 from guichet.cli.reconcile_report import Comparison, CsvReport, show
 from guichet.cli.reconcile_runs import show_runs
 from guichet.cli.runner import load_settings, run

@@ -3,8 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from guichet.cli.console import console, iso_or_none, print_json, print_table
+from guichet.cli.console import console, iso_or_none, print_json, print_table, with_sentence
 from guichet.clock import Instant
 from guichet.domain.money import plain
 from guichet.domain.reconciliation import MATCHED, OUTCOMES, Finding
@@ -50,7 +51,7 @@ class CsvReport:
 def show(comparison: Comparison, *, as_json: bool) -> None:
     counts = {result: comparison.counts[result] for result in OUTCOMES}
     if as_json:
-        differences = [describe(each) for each in comparison.differences]
+        differences = [with_note(describe(each)) for each in comparison.differences]
         period = {"from": iso_or_none(comparison.since), "to": iso_or_none(comparison.until)}
         print_json({**period, "counts": counts, "ignored": comparison.ignored, "differences": differences})
         return
@@ -64,6 +65,12 @@ def show(comparison: Comparison, *, as_json: bool) -> None:
         console.print(f"{comparison.ignored} lines were ignored as requested.")
 
 
+def with_note(difference: dict[str, Any]) -> dict[str, object]:
+    """As `--json` prints it. Without a note its sentence is empty."""
+    told = with_sentence("note", difference["note"])
+    return {**difference, **told, "note": told["note"] or ""}
+
+
 def _screen(finding: Finding) -> tuple[object, ...]:
     line, ours = finding.line, finding.ours
     return (
@@ -74,5 +81,5 @@ def _screen(finding: Finding) -> tuple[object, ...]:
         line.references[0] if line and line.references else "",
         plain(line.amount) if line and line.amount is not None else "",
         line.number if line else "",
-        finding.note,
+        finding.note or "",
     )

@@ -3,7 +3,8 @@
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.console import console, iso_or_none, print_json, print_table
+from guichet.cli.console import console, iso_or_none, print_json, print_table, with_sentence
+from guichet.cli.reconcile_report import with_note
 from guichet.cli.runner import run
 from guichet.clock import iso
 from guichet.ledger.reconciliation_runs import SHOWN_DAYS, Run, recent_runs
@@ -53,6 +54,6 @@ def _described(each: Run) -> dict[str, object]:
         "lines": each.lines,
         "matched": each.matched,
         "differences": each.differences,
-        "found": each.details,
-        "error": each.error,
+        "found": [with_note(found) for found in each.details],
+        **with_sentence("error", each.error),
     }

@@ -5,8 +5,9 @@ import typer
 
 from guichet.bootstrap import Service
 from guichet.cli.arguments import EXAMPLE_REFERENCE, DeliveryId, Json, OptionalBy
-from guichet.cli.console import CommandError, console, print_json
+from guichet.cli.console import console, print_json
 from guichet.cli.deliveries import find_delivery, print_resent, resend_one
+from guichet.cli.errors import CommandError
 from guichet.cli.forwarding import Forwarded, ForwardTo, forward, forwarding_client
 from guichet.cli.runner import run
 from guichet.clock import SECOND

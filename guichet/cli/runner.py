@@ -6,10 +6,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
 from typing import Any, TypeVar
 
-from rich.text import Text
-
 from guichet.bootstrap import Service, ensure_schema, refuse_real_providers, service
-from guichet.cli.console import CommandError, error_console, fail
+from guichet.cli.errors import CommandError, fail
 from guichet.db.engine import Reader
 from guichet.db.errors import DatabaseUnusable, NoPrimary, StorageError, UnknownSchema, UnusableSchema
 from guichet.domain.audit_log import ActRefused
@@ -51,6 +49,8 @@ def run(
     there is created in development; whatever only looks or changes something refuses it. `direct`: past PgBouncer where
     possible, for work that must end while every connection of PgBouncer waits.
     """
+    from guichet.cli.console import error_console  # noqa: PLC0415 - a server does not wait for it
+
     settings = load_settings()
     if direct:
         settings = settings.direct
@@ -68,6 +68,10 @@ def run(
 
 def name_database(settings: Settings) -> None:
     """Says on stderr which database the command is about to use: it may not be the one that was meant (D115)."""
+    from rich.text import Text  # noqa: PLC0415 - a server does not wait for it
+
+    from guichet.cli.console import error_console  # noqa: PLC0415
+
     error_console.print(Text(f"Database: {settings.database_address}", "dim"))
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from guichet.cli.arguments import MerchantIdValue, row_id
-from guichet.cli.console import CommandError
+from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant
 from guichet.context import AppContext
 from guichet.domain.ids import MerchantId

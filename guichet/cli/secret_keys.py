@@ -11,7 +11,8 @@ from guichet.accounts import totp_seeds
 from guichet.back_office.jobs import repository as staff_jobs
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
-from guichet.cli.console import console, fail, print_json
+from guichet.cli.console import console, print_json
+from guichet.cli.errors import fail
 from guichet.cli.runner import run
 from guichet.db.engine import Database
 from guichet.exports import repository as exports
@@ -78,11 +79,11 @@ def rotate_secrets(as_json: Json = False) -> None:
 async def _rotate(opened: Service) -> _Rotation:
     ctx, done = opened.ctx, _Rotation()
     db, vault = ctx.db, ctx.vault
-    for merchant_id, env, token in await webhook_secrets.everyone(db):
+    for merchant_id, env, token in await webhook_secrets.all_secrets(db):
         replace = partial(webhook_secrets.replace, db, merchant_id, env, token)
         words = f"merchant {merchant_id} ({env})"
         await done.renew(vault, token, replace, words, merchant_id=merchant_id, env=env)
-    for user_id, token in await totp_seeds.everyone(db):
+    for user_id, token in await totp_seeds.all_seeds(db):
         replace = partial(totp_seeds.replace, db, user_id, token)
         await done.renew(vault, token, replace, f"user {user_id}", user_id=user_id)
     for user_id, token in await totp_seeds.prepared(db):

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from guichet.bootstrap import ensure_schema
-from guichet.cli.console import fail
+from guichet.cli.errors import fail
 from guichet.cli.process import Grace, begin_process, check_files
 from guichet.cli.runner import load_settings, run_async
 from guichet.cli.serve_process import Listen, serve_process
-from guichet.db.sqlite_lock import lock_database
+from guichet.db.sqlite.lock import lock_database
 from guichet.server.http_server import GRACE, ServerOptions, Tls
 from guichet.server.metrics_port import check_metrics_ports
 from guichet.server.processes import STOP_TIMEOUT, supervise

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from socket import socket
+from typing import TYPE_CHECKING
 
-from guichet.accounts.sign_in import WithoutPassword
 from guichet.bootstrap import (
     Service,
     application,
@@ -20,8 +20,8 @@ from guichet.bootstrap import (
 )
 from guichet.cli.process import begin_process, check_files, complete_start, run_process
 from guichet.context import AppContext
-from guichet.db.sqlite_lock import lock_database
-from guichet.payments.slow_initiation import finish_slow_initiations
+from guichet.db.sqlite.lock import lock_database
+from guichet.payments.initiation import finish_slow_initiations
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
@@ -34,7 +34,10 @@ from guichet.server.sockets import bind_socket, inherited_socket, start_listenin
 from guichet.settings import DEFAULT_PUBLIC_URL, Settings
 from guichet.worker.availability_loop import writing_attempts
 from guichet.worker.wakeups import wakeups
-from guichet.worker.worker import Worker
+
+if TYPE_CHECKING:
+    from guichet.accounts.sign_in import WithoutPassword
+    from guichet.worker.worker import Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def serve_process(
     with_worker: bool,
     on_ready: Callable[[Service], Awaitable[None]] | None = None,
     migrate_first: bool = False,
-    demo: WithoutPassword | None = None,
+    demo: "WithoutPassword | None" = None,
 ) -> None:
     """Serves in this process until it receives a signal to stop.
 
@@ -102,7 +105,7 @@ async def _serve_until_stopped(
     *,
     with_worker: bool,
     on_ready: Callable[[Service], Awaitable[None]] | None,
-    demo: WithoutPassword | None,
+    demo: "WithoutPassword | None",
 ) -> None:
     ctx = opened.ctx
     worker = opened.worker() if with_worker else None
@@ -131,7 +134,7 @@ async def _serve_until_stopped(
         await server.serve([listener])
 
 
-async def _stop_jobs(ctx: AppContext, worker: Worker | None, grace: float) -> None:
+async def _stop_jobs(ctx: AppContext, worker: "Worker | None", grace: float) -> None:
     """What runs beside the requests has `grace` seconds to finish: the worker's jobs, and slow initiations."""
     await asyncio.gather(finish_slow_initiations(ctx, grace), *([worker.stop(grace)] if worker else []))
 

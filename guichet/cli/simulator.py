@@ -6,7 +6,8 @@ import typer
 import uvicorn
 
 from guichet.bootstrap import simulator as create_simulator
-from guichet.cli.console import console, fail
+from guichet.cli.console import console
+from guichet.cli.errors import fail
 from guichet.cli.provider_accounts import load_providers
 from guichet.cli.runner import load_settings
 from guichet.clock import SystemClock

@@ -6,7 +6,8 @@ import typer
 
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
-from guichet.cli.console import CommandError, console, print_json
+from guichet.cli.console import console, print_json
+from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.cli.sandbox_merchant import OfMerchant, chosen_merchant
 from guichet.domain.errors import GuichetError

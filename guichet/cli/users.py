@@ -10,7 +10,8 @@ from guichet.accounts.errors import LastOwner
 from guichet.accounts.invitations import Invitation, InvitationRefused, Invited, invite, withdraw
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, OptionalBy, actor, row_id
-from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
+from guichet.cli.console import console, iso_or_none, print_json, print_table
+from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Instant, iso
 from guichet.db.engine import Reader, Transaction

@@ -7,7 +7,8 @@ import typer
 
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, MerchantId, Since, Until
-from guichet.cli.console import CommandError, console, iso_or_none, json_text, print_table
+from guichet.cli.console import console, iso_or_none, json_text, print_table
+from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Instant, iso
 from guichet.domain.merchants import Environment

@@ -7,7 +7,7 @@ import typer
 from guichet.bootstrap import ensure_schema, live_providers, needs_upgrade, service
 from guichet.cli.process import Grace, begin_process, check_files, complete_start, run_process
 from guichet.cli.runner import load_settings
-from guichet.db.sqlite_lock import lock_database
+from guichet.db.sqlite.lock import lock_database
 from guichet.logs import log
 from guichet.server.http_server import GRACE
 from guichet.server.metrics_port import metrics_port

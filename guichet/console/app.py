@@ -26,10 +26,11 @@ from functools import partial
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
+from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from guichet.accounts.devices import Devices
 from guichet.accounts.errors import AccountError, Forbidden
@@ -80,10 +81,10 @@ _OPEN: Final[tuple[SessionState, ...]] = ("open",)
 _SIGNED_IN: Final[tuple[SessionState, ...]] = ("open", "needs_factor", "needs_setup")
 
 
-def console_routes(
+def console_application(
     ctx: AppContext, limiter: RateLimiter, passwords: Passwords, without_password: WithoutPassword | None = None
-) -> list[BaseRoute]:
-    """The routes for the root of the server, below `server.request_context.RequestContext`. `without_password`: of a
+) -> Starlette:
+    """For the root of the server, below `server.request_context.RequestContext`. `without_password`: of a
     demonstration."""
     console = _console(ctx, limiter, passwords, without_password if ctx.settings.development else None)
     register_row_ids()
@@ -112,9 +113,7 @@ def console_routes(
     if console.without_password is not None:
         routes.append(page("/sign-in/{secret}", sign_in_page.sign_in_by_link, None, _ANY))
     limited = [Middleware(ConsoleLimitMiddleware, console, limiter, console_limit(ctx.settings))]
-    app = application(routes, limited, partial(error_page, console), (AccountError,))
-    # A mount would not match its own address, without a slash at the end.
-    return [route for root in (ROOT, ADMIN_ROOT) for route in (Route(root, app), Route(f"{root}/{{page:path}}", app))]
+    return application(routes, limited, partial(error_page, console), (AccountError,))
 
 
 def _console(

@@ -11,9 +11,10 @@ import msgspec
 from babel.numbers import format_decimal
 
 from guichet.clock import read_date
+from guichet.console.messages import said, word_key
 from guichet.console.page_request import ConsoleRequest
-from guichet.console.sentences import said, word_key
 from guichet.domain.audit_log import ActSubject
+from guichet.domain.messages import Message
 from guichet.domain.money import plain
 from guichet.pages.formatting import full_phone
 from guichet.printable import printable
@@ -75,6 +76,8 @@ def changed_facts(
 
 def fact_text(request: ConsoleRequest, subject: str, name: str, value: Any) -> str:
     """One fact of a story: of a payment, a refund, a dispute or a webhook, as `subject` says."""
+    if isinstance(value, Message):
+        return said(request, value)
     return _text(request, subject, name, value, None, in_team=False)
 
 
@@ -95,8 +98,6 @@ def _text(request: ConsoleRequest, subject: str, name: str, value: Any, currency
 
 
 def _words(request: ConsoleRequest, subject: str, name: str, value: str, *, in_team: bool) -> str:
-    if name == "detail":
-        return said(request, "incident_detail", value)
     if name in _PHONES:
         return printable(full_phone(value))
     prefixes = WORDS.get(name, ())

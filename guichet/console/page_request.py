@@ -18,13 +18,14 @@ from guichet.accounts.sign_in import Accounts, Browser, SessionState, SignedIn, 
 from guichet.clock import Instant
 from guichet.console import form_tokens
 from guichet.console.cookies import Cookies
-from guichet.console.sentences import said, word
+from guichet.console.messages import said, word
 from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.domain.accounts import Session, User, is_secret
 from guichet.domain.audit_log import Actor
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
+from guichet.domain.messages import TEXTS, Answer
 from guichet.domain.money import Currency, plain, round_to_currency
 from guichet.domain.payments import Payment
 from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight
@@ -61,7 +62,7 @@ class FormRefused(AccountError):
 @cache
 def console_renderer() -> Renderer:
     """For the whole process: reading the texts and compiling the templates takes 50 ms."""
-    return Renderer(Path(__file__).parent, ASSETS_PATH)
+    return Renderer(Path(__file__).parent, ASSETS_PATH, *TEXTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +222,9 @@ class ConsoleRequest(PageRequest):
         """`octobre 2026`."""
         return formatting.month(year, month, self.language)
 
-    def said(self, kind: str, sentence: str) -> Markup:
-        """A sentence of the commands in the reader's language (`console/sentences.py`)."""
-        return said(self, kind, sentence)
+    def said(self, message: Answer | None) -> Markup:
+        """What Guichet has to say, in the reader's language (`console/messages.py`)."""
+        return said(self, message)
 
     def word(self, prefix: str, value: str) -> str:
         """A status or another word of ours in the reader's language: the text `prefix` and `value`."""

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from guichet.clock import DAY, HOUR, SECOND, Instant, earlier
 from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequest
 from guichet.console.sections import MerchantPage
-from guichet.db.list_pages import key_of
+from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import InvalidRequest, NotFound

@@ -1,13 +1,14 @@
-"""The interface of the two databases (`sqlite.py`, `postgres.py`).
+"""What the two databases can do (`sqlite/`, `postgres/`); `guichet/db/__init__.py` shows how a feature uses it.
 
 Statements are SQLAlchemy Core, written once for both. Each is compiled once per database, and its text is handed to the
 driver (`statement_cache.py`): a statement must be a module constant or come from a cached builder. Rows are tuples in
 the order of the selected columns. Errors: `errors.py`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Executable
 
@@ -24,71 +25,91 @@ class PoolUse(NamedTuple):
     most: int
 
 
-class Reader(Protocol):
+class Reader(ABC):
     """What can read: a database (committed rows) or a transaction (its own writes too)."""
 
-    async def one(self, statement: Executable, **params: Any) -> Row | None:
-        """The first row, or None."""
+    __slots__ = ()
 
+    @abstractmethod
     async def all(self, statement: Executable, **params: Any) -> list[Row]:
         """A few rows, read through an index."""
 
+    async def one(self, statement: Executable, **params: Any) -> Row | None:
+        """The first row, or None."""
+        rows = await self.all(statement, **params)
+        return rows[0] if rows else None
 
-class Writer(Protocol):
+
+class Writer(ABC):
     """What can write: a transaction, or a database that makes a transaction of the one statement."""
 
-    async def write(self, statement: Executable, **params: Any) -> Row | None:
-        """The first row that the statement returns, if any."""
+    __slots__ = ()
 
+    @abstractmethod
     async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
         """All rows that the statement returns."""
 
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
-        """Runs the statement for each of `rows`, all or none, in one round trip. Nothing happens for no rows.
+    async def write(self, statement: Executable, **params: Any) -> Row | None:
+        """The first row that the statement returns, if any."""
+        rows = await self.execute_returning(statement, **params)
+        return rows[0] if rows else None
+
+    @abstractmethod
+    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+        """Runs the statement for each of `rows`, all or none, in one round trip; the rows that it returned, in no
+        order. Nothing happens for no rows.
 
         Rows are inserted in their order. No two of `rows` may change the same row of the table: the result would depend
-        on the database. `array_statements.py` says which statements can be used.
+        on the database. `postgres/statements.py` says which statements can be used.
         """
 
 
-class Transaction(Reader, Writer, Protocol):
+class Transaction(Reader, Writer):
     """Statements that are committed together or not at all. Its block may await nothing but these methods."""
 
-    async def execute_many_returning(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        """As `execute_many`; the rows that the statement returned, in no order."""
+    __slots__ = ()
 
 
-class Database(Reader, Writer, Protocol):
+class Database(Reader, Writer):
     """Either database. Every write is durable when its call returns."""
 
+    @abstractmethod
     async def open(self) -> None: ...
 
+    @abstractmethod
     async def close(self) -> None: ...
 
+    @abstractmethod
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """Commits when the block ends, rolls back when it raises. Never await the network in the block."""
 
+    @abstractmethod
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         """A read that may take long (lists, counts, audits); it does not block the event loop."""
 
+    # The rest concerns standbys and other processes. An embedded database has neither, so nothing happens.
+
     async def write_locally(self, statement: Executable, **params: Any) -> Row | None:
         """As `write`, but durable on this server alone: the commit does not wait for a synchronous standby. Only for
-        rows that a check leaves behind, which nobody misses if they are lost with the server (D117)."""
+        rows that a check leaves behind, which nobody misses if they are lost with the server."""
+        return await self.write(statement, **params)
 
     async def wait_for_replication(self) -> None:
         """Returns when everything that was committed before is as durable as a commit of ours: on disk, and on the
         synchronous standby if there is one. Reads also see what is on the primary alone so far."""
 
     def pool_use(self) -> dict[str, PoolUse]:
-        """The pools of connections of this process by their names; empty where there are none."""
+        """The pools of connections of this process by their names."""
+        return {}
 
     async def announce(self, topic: str) -> None:
-        """Sends `topic` to every process that listens on this database. SQLite has one process: nothing happens."""
+        """Sends `topic` to every process that listens on this database."""
 
     async def listen(self, connected: Callable[[], None], heard: Callable[[str], None]) -> None:
         """Calls `connected` once the process is listening, then `heard` with each topic announced.
 
-        Raises StorageUnavailable when the connection is lost; returns at once where there is nothing to listen to.
+        Raises StorageUnavailable when the connection is lost; returns at once where there is nothing to listen to: the
+        loops of an embedded database are woken by their own process, and look once a second for another one.
         """
 
 

@@ -59,7 +59,7 @@ class NoPrimary(StorageUnavailable):
 
 class OutdatedPrimary(NoPrimary):
     """A host calls itself primary, but a newer timeline of its database was seen: it came back after a failover, or was
-    never stopped. Nothing is read from it or written to it (D111)."""
+    never stopped. Nothing is read from it or written to it."""
 
 
 class ReadOnlyServer(StorageUnavailable):
@@ -101,7 +101,7 @@ class SchemaOutdated(UnusableSchema):
 
 
 class SchemaTooNew(UnusableSchema):
-    """A newer version of Guichet migrated the schema, and this code would not work on it (D114)."""
+    """A newer version of Guichet migrated the schema, and this code would not work on it."""
 
 
 class DevelopmentSchema(UnusableSchema):

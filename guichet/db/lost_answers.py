@@ -1,4 +1,5 @@
-"""Writes that are repeated when their connection breaks: nobody knows then whether the first one happened (D137)."""
+"""Writes that are repeated when their connection breaks: nobody knows then whether the first one happened
+(docs/decisions.md, "Lost answers")."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
@@ -16,7 +17,7 @@ async def repeat_when_lost(db: Database, write: Callable[[], Awaitable[T]]) -> T
     """The result of `write`, which is done again when its connection is lost, because the primary stopped or changed.
 
     `write` must find out by a constraint or a condition that it was done before, and then change nothing. What it found
-    may be on the old primary's disk alone so far, so this waits for the standby before it is believed (D69).
+    may be on the old primary's disk alone so far, so this waits for the standby before it is believed.
     """
     for attempts_left in reversed(range(_ATTEMPTS)):
         try:

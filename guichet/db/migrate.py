@@ -3,7 +3,7 @@
 Importing this module loads Alembic. Whoever only asks for the revision uses `schema.py`.
 
 A migration has all tables of PostgreSQL to itself before it changes the first one, and never waits for a table
-afterwards (D144). Servers go on while the schema is migrated. A migration that locks table after table as it changes
+afterwards. Servers go on while the schema is migrated. A migration that locks table after table as it changes
 them meets transactions that lock them in another order, and PostgreSQL ends one of the two with `deadlock detected`: a
 payment. So all tables are locked first, within half the time after which PostgreSQL looks for deadlocks
 (`deadlock_timeout`). Whoever has waited for us by then has not looked yet, and goes on when we let go and try again.
@@ -27,8 +27,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from guichet.db.errors import DatabaseUnusable, StorageUnavailable, UnknownSchema
-from guichet.db.postgres_dialect import SCHEMA
-from guichet.db.postgres_hosts import PostgresHosts
+from guichet.db.postgres.hosts import PostgresHosts
+from guichet.db.postgres.statements import SCHEMA
 from guichet.db.schema import REQUIRED_REVISION, current_revision, is_usable
 from guichet.private_files import make_private_file, make_private_folder
 from guichet.settings import Settings

@@ -1,4 +1,4 @@
-"""References of payments, refunds and deliveries: UUIDs that rise with time, so an index grows at one end (D68)."""
+"""References of payments, refunds and deliveries: UUIDs that rise with time, so an index grows at one end."""
 
 from secrets import token_hex
 from typing import Final

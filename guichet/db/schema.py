@@ -1,4 +1,4 @@
-"""The revision of a database's schema, and whether this version of Guichet may run on it (D114).
+"""The revision of a database's schema, and whether this version of Guichet may run on it.
 
 Every process asks when it starts. That reads one row and does not load Alembic, which takes a tenth of a second
 (`migrate.py`).
@@ -15,8 +15,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import asyncpg
-
 from guichet import __version__
 from guichet.db.errors import (
     DatabaseDamaged,
@@ -27,9 +25,7 @@ from guichet.db.errors import (
     SchemaTooNew,
     UnknownSchema,
 )
-from guichet.db.postgres_connection import Connection
-from guichet.db.postgres_hosts import PostgresHosts
-from guichet.db.sqlite_errors import is_damage
+from guichet.db.sqlite.errors import is_damage
 from guichet.settings import Settings
 
 #: The last revision of `migrations/versions` (a test compares them).
@@ -39,7 +35,7 @@ FIRST_NUMBER: Final = 33
 #: Early development versions wrote `0001`.
 _NAME: Final = re.compile(r"v?(\d{4})(?:_admits_v(\d{4}))?")
 _REVISION: Final = "SELECT version_num FROM alembic_version"
-#: Whatever `search_path` the connection has (D112).
+#: Whatever `search_path` the connection has.
 _REVISION_IN_SCHEMA: Final = "SELECT version_num FROM public.alembic_version"
 
 
@@ -73,7 +69,7 @@ async def current_revision(settings: Settings) -> str | None:
     if settings.embedded:
         name = await asyncio.to_thread(_sqlite_revision, settings.sqlite_path)
     else:
-        name = await _postgresql_revision(PostgresHosts.of(settings))
+        name = await _postgresql_revision(settings)
     if name is None:
         return None
     number = parse_revision(name).number
@@ -109,9 +105,13 @@ async def check_schema(settings: Settings) -> str:
     return found
 
 
-async def _postgresql_revision(hosts: PostgresHosts) -> str | None:
+async def _postgresql_revision(settings: Settings) -> str | None:
+    import asyncpg  # noqa: PLC0415 - an embedded database needs none of it
+
+    from guichet.db.postgres.hosts import PostgresHosts  # noqa: PLC0415
+
     try:
-        connection: Connection = await hosts.connect(statement_cache_size=0)
+        connection = await PostgresHosts.of(settings).connect(statement_cache_size=0)
         try:
             async with connection.transaction():  # PgBouncer gives a transaction one connection for all of it.
                 revision: str | None = await connection.fetchval(_REVISION_IN_SCHEMA)

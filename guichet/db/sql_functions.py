@@ -1,6 +1,6 @@
 """SQL that the two databases write differently."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import SelectBase
 from sqlalchemy.ext.compiler import compiles
@@ -11,35 +11,63 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Boolean, Text
 
 
-class json_texts(ColumnElement[str]):  # noqa: N801 - reads as a SQL function
+class _Function(FunctionElement[Any]):
+    """`sqlite`, `postgresql`: what each database reads, with `{0}` for the first argument."""
+
+    inherit_cache = True
+    sqlite: ClassVar[str]
+    postgresql: ClassVar[str]
+
+
+@compiles(_Function)
+def _write_function(element: _Function, compiler: SQLCompiler, **kw: Any) -> str:
+    pattern = element.sqlite if compiler.dialect.name == "sqlite" else element.postgresql
+    return pattern.format(*(compiler.process(argument, **kw) for argument in element.clauses))
+
+
+class json_texts(_Function):  # noqa: N801 - reads as a SQL function
     """The texts of a JSON array parameter, as a subquery for IN: the portable form of `= ANY(:array)`."""
 
     inherit_cache = True
+    sqlite = "(SELECT value FROM json_each({0}))"
+    postgresql = "(SELECT json_array_elements_text(CAST({0} AS json)))"
 
-    def __init__(self, parameter: ColumnElement[str]) -> None:
-        self.parameter = coercions.expect(roles.ExpressionElementRole, parameter)
 
-
-class json_numbers(json_texts):  # noqa: N801 - reads as a SQL function
+class json_numbers(_Function):  # noqa: N801 - reads as a SQL function
     """The whole numbers of a JSON array parameter, as a subquery for IN."""
 
     inherit_cache = True
+    sqlite = json_texts.sqlite
+    postgresql = "(SELECT CAST(json_array_elements_text(CAST({0} AS json)) AS bigint))"
 
 
-class folded_name(FunctionElement[str]):  # noqa: N801 - reads as a SQL function
+class json_pairs(_Function):  # noqa: N801 - reads as a SQL function
+    """The names and values of a JSON object parameter, as a table with the columns `key` and `value`."""
+
+    inherit_cache = True
+    sqlite = "json_each({0})"
+    postgresql = "json_each_text(CAST({0} AS json))"
+
+
+class folded_name(_Function):  # noqa: N801 - reads as a SQL function
     """Two parts of a name with a space between, the letters A to Z small, other letters as they are: the same text in
     both databases, ordered by its bytes. Indexes hold exactly this expression."""
 
     inherit_cache = True
-    name = "folded_name"
     type = Text()
+    sqlite = "lower(coalesce({0}, '') || ' ' || coalesce({1}, ''))"
+    postgresql = """lower((coalesce({0}, '') || ' ' || coalesce({1}, '')) COLLATE "C")"""
 
 
-class json_pairs(FunctionElement[Any]):  # noqa: N801 - reads as a SQL function
-    """The names and values of a JSON object parameter, as a table with the columns `key` and `value`."""
+class lock_until_commit(_Function):  # noqa: N801 - reads as a SQL function
+    """Waits until no other transaction holds the lock of this text, and holds it until the end of the transaction.
+
+    Statements after this one see what the others committed. SQLite has one writer at a time and needs no lock.
+    """
 
     inherit_cache = True
-    name = "json_pairs"
+    sqlite = "{0}"
+    postgresql = "CAST(pg_advisory_xact_lock(hashtextextended(CAST({0} AS text), 0)) AS text)"
 
 
 class in_materialized(ColumnElement[bool]):  # noqa: N801 - reads as a SQL operator
@@ -57,73 +85,7 @@ class in_materialized(ColumnElement[bool]):  # noqa: N801 - reads as a SQL opera
         return self  # In SQLAlchemy's own form SQLite compares the result with 1, and uses no index.
 
 
-class lock_until_commit(ColumnElement[None]):  # noqa: N801 - reads as a SQL function
-    """Waits until no other transaction holds the lock of this text, and holds it until the end of the transaction.
-
-    Statements after this one see what the others committed. SQLite has one writer at a time and needs no lock.
-    """
-
-    inherit_cache = True
-
-    def __init__(self, parameter: ColumnElement[str]) -> None:
-        self.parameter = coercions.expect(roles.ExpressionElementRole, parameter)
-
-
-@compiles(lock_until_commit, "sqlite")
-def _lock_until_commit_sqlite(element: lock_until_commit, compiler: SQLCompiler, **kw: Any) -> str:
-    return compiler.process(element.parameter, **kw)
-
-
-@compiles(lock_until_commit, "postgresql")
-def _lock_until_commit_postgresql(element: lock_until_commit, compiler: SQLCompiler, **kw: Any) -> str:
-    parameter = compiler.process(element.parameter, **kw)
-    return f"CAST(pg_advisory_xact_lock(hashtextextended(CAST({parameter} AS text), 0)) AS text)"
-
-
-@compiles(in_materialized, "sqlite")
-def _in_materialized_sqlite(element: in_materialized, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"{compiler.process(element.column, **kw)} IN ({compiler.process(element.subquery, **kw)})"
-
-
-@compiles(in_materialized, "postgresql")
-def _in_materialized_postgresql(element: in_materialized, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"{compiler.process(element.column, **kw)} = ANY (ARRAY({compiler.process(element.subquery, **kw)}))"
-
-
-@compiles(folded_name, "sqlite")
-def _folded_name_sqlite(element: folded_name, compiler: SQLCompiler, **kw: Any) -> str:
-    first, last = (compiler.process(part, **kw) for part in element.clauses)
-    return f"lower(coalesce({first}, '') || ' ' || coalesce({last}, ''))"
-
-
-@compiles(folded_name, "postgresql")
-def _folded_name_postgresql(element: folded_name, compiler: SQLCompiler, **kw: Any) -> str:
-    first, last = (compiler.process(part, **kw) for part in element.clauses)
-    return f"""lower((coalesce({first}, '') || ' ' || coalesce({last}, '')) COLLATE "C")"""
-
-
-@compiles(json_pairs, "sqlite")
-def _json_pairs_sqlite(element: json_pairs, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"json_each({compiler.process(element.clauses, **kw)})"
-
-
-@compiles(json_pairs, "postgresql")
-def _json_pairs_postgresql(element: json_pairs, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"json_each_text(CAST({compiler.process(element.clauses, **kw)} AS json))"
-
-
-@compiles(json_texts, "sqlite")
-def _json_texts_sqlite(element: json_texts, compiler: SQLCompiler, **kw: Any) -> str:
-    parameter = compiler.process(element.parameter, **kw)
-    return f"(SELECT value FROM json_each({parameter}))"  # noqa: S608 - the parameter is a placeholder
-
-
-@compiles(json_texts, "postgresql")
-def _json_texts_postgresql(element: json_texts, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"(SELECT json_array_elements_text(CAST({compiler.process(element.parameter, **kw)} AS json)))"
-
-
-@compiles(json_numbers, "postgresql")
-def _json_numbers_postgresql(element: json_numbers, compiler: SQLCompiler, **kw: Any) -> str:
-    parameter = compiler.process(element.parameter, **kw)
-    return f"(SELECT CAST(json_array_elements_text(CAST({parameter} AS json)) AS bigint))"
+@compiles(in_materialized)
+def _write_in(element: in_materialized, compiler: SQLCompiler, **kw: Any) -> str:
+    pattern = "{0} IN ({1})" if compiler.dialect.name == "sqlite" else "{0} = ANY (ARRAY({1}))"
+    return pattern.format(compiler.process(element.column, **kw), compiler.process(element.subquery, **kw))

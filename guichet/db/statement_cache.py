@@ -13,7 +13,7 @@ from sqlalchemy.types import Boolean
 class CompiledStatement:
     """A statement's text for one database, and how to lay out its parameters and rows."""
 
-    __slots__ = ("_defaults", "_has_values", "_pick", "booleans", "text")
+    __slots__ = ("_defaults", "_has_values", "_pick", "booleans", "returns_rows", "text")
 
     def __init__(self, statement: Executable, dialect: DefaultDialect) -> None:
         assert isinstance(statement, ClauseElement)
@@ -25,6 +25,7 @@ class CompiledStatement:
         self._has_values: Final = any(value is not None for value in self._defaults.values())
         self._pick: Final = _values_in_order(tuple(compiled.positiontup or ()))
         columns = compiled._result_columns
+        self.returns_rows: Final = bool(columns)
         #: Positions of the boolean columns, which SQLite returns as 0 and 1.
         self.booleans: Final = tuple(i for i, column in enumerate(columns) if isinstance(column.type, Boolean))
 

@@ -1,7 +1,7 @@
 """Whether a write would work now: one small row is really written and committed, seldom, and answered in bounded time.
 
 Nothing less would do: on a full disk a database still answers questions, and on PostgreSQL a commit may wait for a
-standby that is gone (D102).
+standby that is gone (docs/decisions.md, "Ready means writable").
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from guichet.db.errors import (
     StorageError,
     StorageUnavailable,
 )
-from guichet.db.replication import waiting_commits
+from guichet.db.postgres.replication import waiting_commits
 from guichet.db.tables import merchants, write_probe
 from guichet.logs import log
 

@@ -18,7 +18,8 @@ from guichet.domain.catalogue import Catalogue
 from guichet.domain.disputes import Bearer, Dispute
 from guichet.domain.events import DISPUTE_LOST, DISPUTE_OPENED, DISPUTE_WON, EventName
 from guichet.domain.ids import DisputeId
-from guichet.domain.money import Hundredths, plain
+from guichet.domain.messages import Amount
+from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.domain.refusals import Refusal
@@ -97,7 +98,7 @@ async def _open(
         entries = posting_rules.dispute_opened(posting_rules.operator_account(payment.operator), opened.amount)
         await _post(tx, opened, posting_rules.DISPUTE_OPENED, entries, now)
         await outbox.emit(tx, [Event(DISPUTE_OPENED, payment, catalogue, now, dispute=opened)])
-        total = f"{plain(opened.amount)} {opened.currency}"
+        total = Amount(opened.amount, opened.currency)
         detail = IncidentDetail.BANK_TOOK(total=total, bank_reason=opened.reason)
         await incidents.report_about(tx, payment, incidents.DISPUTED, detail, now)
     return opened
@@ -115,7 +116,7 @@ async def _close(
         await _post(tx, closed, posting_rules.DISPUTE_WON, entries, now)
         await incidents.close_all(tx, payment.merchant_id, payment.reference, now)
     else:
-        detail = IncidentDetail.DISPUTE_LOST(total=f"{plain(closed.amount)} {closed.currency}")
+        detail = IncidentDetail.DISPUTE_LOST(total=Amount(closed.amount, closed.currency))
         await incidents.report_about(tx, payment, incidents.DISPUTED, detail, now)
     name: EventName = DISPUTE_WON if won else DISPUTE_LOST
     await outbox.emit(tx, [Event(name, payment, catalogue, now, dispute=closed)])

@@ -7,9 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final, Literal, NewType, get_args
 
-from email_validator import EmailNotValidError, validate_email
-
 from guichet.clock import DAY, HOUR, MINUTE, Instant
+from guichet.domain.emails import normalised_email
 from guichet.domain.ids import MerchantId
 from guichet.domain.roles import MerchantRole, StaffRole
 
@@ -134,10 +133,8 @@ def secret_hash(secret: str) -> str:
 
 def normal_email(text: str) -> str | None:
     """The address as it is stored and compared: the domain normalised, all in lower case; None if it is not one."""
-    try:
-        return validate_email(text.strip(), check_deliverability=False).normalized.lower()
-    except EmailNotValidError:
-        return None
+    email = normalised_email(text.strip())
+    return None if email is None else email.lower()
 
 
 def normal_name(text: str) -> str | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from guichet.domain.ids import ApprovalId, MerchantId
-from guichet.domain.sentences import Sentence
+from guichet.domain.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class Approval:
 
 
 class ActRefused(Exception):
-    """A person's act is not allowed, or does not fit the state; the message is one sentence for that person, in English
-    as commands say it (`refusals.py`)."""
+    """A person's act is not allowed, or does not fit the state; `message` says why to that person (`refusals.py`)."""
 
-    def __init__(self, message: Sentence) -> None:
+    def __init__(self, message: Message) -> None:
         super().__init__(message)
+        self.message = message
 
 
 #: What an act may be about.

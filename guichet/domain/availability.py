@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 
 from guichet.clock import HOUR, MINUTE, Instant, earlier
 from guichet.domain.availability_reasons import AvailabilityReason
-from guichet.domain.sentences import NO_SENTENCE, Sentence
+from guichet.domain.messages import Message
 
 OperatorState = Literal["up", "degraded", "down"]
 OPERATOR_STATES: Final[tuple[OperatorState, ...]] = get_args(OperatorState)
@@ -39,10 +39,10 @@ class Attempts:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`reason`: what was counted or said, for the staff; empty when nothing is wrong."""
+    """`reason`: what was counted or said, for the staff; None when nothing is wrong."""
 
     state: OperatorState
-    reason: Sentence = NO_SENTENCE
+    reason: Message | None = None
 
 
 def measured(history: Sequence[Attempts], now: Instant, before: OperatorState) -> Verdict:
@@ -59,7 +59,7 @@ def measured(history: Sequence[Attempts], now: Instant, before: OperatorState) -
     return (
         last
         if previous.state == UP
-        else Verdict(before, AvailabilityReason.RECOVERING(availability_reason=previous.reason))
+        else Verdict(before, AvailabilityReason.RECOVERING(availability_reason=previous.reason or ""))
     )
 
 

@@ -4,7 +4,7 @@ The modes come from a file (`guichet/data/catalogue.toml`, or the one that `GUIC
 staff make with `guichet mode` are applied over it: first those for all merchants, then those for one merchant.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
@@ -166,8 +166,15 @@ def debit_faults(quoted: Quote, currency: Currency) -> dict[str, list[str]]:
     return {"amount": [message]}
 
 
-def missing_fields(mode: PaymentMode, given: Mapping[str, object]) -> dict[str, list[str]]:
-    """The fields that this mode requires and `given` (contract field name → value) does not have: field → sentences."""
+def mode_faults(
+    mode: PaymentMode, value_of: Callable[[str], object], quoted: Quote | None, currency: Currency
+) -> dict[str, list[str]]:
+    """What this mode forbids in a request, field → sentences: a field that it requires and that has no value, a debit
+    that is out of bounds.
+
+    `value_of`: the value of a field by its name in the contract, valid or not. `quoted` is None while the amount or
+    currency is faulty itself.
+    """
     required: dict[str, str] = {}
     if mode.is_card:
         required = {
@@ -181,4 +188,5 @@ def missing_fields(mode: PaymentMode, given: Mapping[str, object]) -> dict[str, 
         required["otp"] = f"{mode.name} demande un code de validation (otp)."
     if mode.requires_return_url:
         required["return_url"] = f"{mode.name} demande une adresse de retour (return_url)."
-    return {field: [sentence] for field, sentence in required.items() if not given.get(field)}
+    faults = {field: [sentence] for field, sentence in required.items() if not value_of(field)}
+    return faults if quoted is None else faults | debit_faults(quoted, currency)

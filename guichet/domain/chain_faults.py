@@ -3,40 +3,25 @@ says it in the reader's language.
 
 `origin`: who knows a head, another sentence of these. `chain_fault`: why heads cannot be compared, another one."""
 
-from guichet.domain.sentences import Sentences
+from guichet.domain.messages import Code
 
 
-class ChainFault(Sentences):
-    ENTRY_MISSING = "Entry {number:number} is missing."
-    ENTRY_CHANGED = "Entry {number:number} was changed: its digest does not fit."
-    ENTRIES_MISSING = "Entries after {number:number} are missing: the log once had {end:number}."
-    LEDGER_CUT = (
-        "The hash chain ends at posting {end:number}, but {origin} covered it up to posting {place:number}: "
-        "rows are missing at its end, or this is a restored backup."
-    )
-    LEDGER_REWRITTEN_AT = (
-        "The hash chain does not contain {origin}, digest {digest:word} at posting {place:number}: "
-        "it was cut short or rewritten."
-    )
-    LEDGER_REWRITTEN = "The hash chain does not contain {origin}, digest {digest:word}: it was cut short or rewritten."
-    LOG_CUT = (
-        "The audit log ends at entry {end:number}, but {origin} covered it up to entry {place:number}: "
-        "rows are missing at its end, or this is a restored backup."
-    )
-    LOG_REWRITTEN_AT = (
-        "The audit log does not contain {origin}, digest {digest:word} at entry {place:number}: "
-        "it was cut short or rewritten."
-    )
-    LOG_REWRITTEN = "The audit log does not contain {origin}, digest {digest:word}: it was cut short or rewritten."
-    NOT_COMPARABLE = "The known heads cannot all be compared: {chain_fault}."
-    NO_HEAD = "{file}, line {line:number} is not a head: {error}"
-    OTHER_DATABASE = (
-        "{file} has a head of the database {other:word}, published at {at:instant}, and this is {database:word}: each "
-        "database needs a file of its own, or somebody changed the id"
-    )
+class ChainFault(Code):
+    ENTRY_MISSING = "chain_fault.entry_missing", "number"
+    ENTRY_CHANGED = "chain_fault.entry_changed", "number"
+    ENTRIES_MISSING = "chain_fault.entries_missing", "number", "end"
+    LEDGER_CUT = "chain_fault.ledger_cut", "end", "origin", "place"
+    LEDGER_REWRITTEN_AT = "chain_fault.ledger_rewritten_at", "origin", "digest", "place"
+    LEDGER_REWRITTEN = "chain_fault.ledger_rewritten", "origin", "digest"
+    LOG_CUT = "chain_fault.log_cut", "end", "origin", "place"
+    LOG_REWRITTEN_AT = "chain_fault.log_rewritten_at", "origin", "digest", "place"
+    LOG_REWRITTEN = "chain_fault.log_rewritten", "origin", "digest"
+    NOT_COMPARABLE = "chain_fault.not_comparable", "chain_fault"
+    NO_HEAD = "chain_fault.no_head", "file", "line", "error"
+    OTHER_DATABASE = "chain_fault.other_database", "file", "other", "at", "database"
     # Who knows a head.
-    TYPED_HEAD = "the known head"
-    OWN_HEAD = "its own head"
-    LAST_HEAD = "the last published head"
-    PUBLISHED_HEAD = "the head published at {at:instant}"
-    AUDITED_HEAD = "the head of the audit of {at:instant}"
+    TYPED_HEAD = "chain_fault.typed_head"
+    OWN_HEAD = "chain_fault.own_head"
+    LAST_HEAD = "chain_fault.last_head"
+    PUBLISHED_HEAD = "chain_fault.published_head", "at"
+    AUDITED_HEAD = "chain_fault.audited_head", "at"

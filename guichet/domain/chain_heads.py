@@ -17,8 +17,8 @@ from typing import Annotated, Final, Literal, NamedTuple
 import msgspec
 
 from guichet.domain.chain_faults import ChainFault
+from guichet.domain.messages import Message
 from guichet.domain.records import Record
-from guichet.domain.sentences import Sentence
 
 EVENT: Final = "ledger.head"
 
@@ -42,25 +42,29 @@ class ChainHeads(Record, frozen=True):
 @dataclass(frozen=True, slots=True)
 class KnownHead:
     """A digest that a chain must still contain. `place`: the posting or the entry that it ends with, None if unknown;
-    `origin`: who knows it, for the sentence of a fault ("the head published at …")."""
+    `origin`: who knows it, for the message of a fault ("the head published at …")."""
 
     digest: str
     place: int | None
-    origin: Sentence
+    origin: Message
 
 
 @dataclass(frozen=True, slots=True)
 class KnownHeads:
-    """The known heads of the ledger's chain and of the audit log's. `fault`: why they cannot all be compared, in one
-    sentence."""
+    """The known heads of the ledger's chain and of the audit log's. `fault`: why they cannot all be
+    compared."""
 
     ledger: tuple[KnownHead, ...] = ()
     acts: tuple[KnownHead, ...] = ()
-    fault: Sentence | None = None
+    fault: Message | None = None
 
 
 class UnreadableHead(ValueError):
-    """A line is not a head. The message says which line, and why."""
+    """A line is not a head: `message` says which line, and why."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 def read_heads(lines: Iterable[bytes], source: str) -> Iterator[ChainHeads]:
@@ -71,7 +75,7 @@ def read_heads(lines: Iterable[bytes], source: str) -> Iterator[ChainHeads]:
             try:
                 yield _DECODE(line)
             except msgspec.DecodeError as error:
-                raise UnreadableHead(ChainFault.NO_HEAD(file=source, line=number, error=error)) from None
+                raise UnreadableHead(ChainFault.NO_HEAD(file=source, line=number, error=str(error))) from None
 
 
 _DECODE: Final = msgspec.json.Decoder(ChainHeads).decode
@@ -112,8 +116,8 @@ class HeadComparison:
                 self._missing[digest] = others
 
     @property
-    def fault(self) -> Sentence | None:
-        """One sentence about a head that is missing once the whole chain was read; None if there is none."""
+    def fault(self) -> Message | None:
+        """About a head that is missing once the whole chain was read; None if there is none."""
         missing = [head for heads in self._missing.values() for head in heads]
         beyond = [(head.place, head) for head in missing if head.place is not None and head.place > self._end]
         if beyond:

@@ -1,13 +1,16 @@
-"""A fast test that recognises ordinary e-mail addresses; all others are left to `email_validator`."""
+"""E-mail addresses: what `email_validator` accepts. It is imported at the first address, and none is looked up."""
 
 import re
+from functools import cache
 from typing import Final
-
-from email_validator import SPECIAL_USE_DOMAIN_NAMES
 
 _PLAIN: Final = re.compile(
     r"[A-Za-z0-9_+-]{1,32}(?:\.[A-Za-z0-9_+-]{1,30})?@(?:[A-Za-z0-9][A-Za-z0-9-]{0,60}[A-Za-z0-9]\.){1,3}([A-Za-z]{2,20})"
 )
+
+
+def is_email(text: str) -> bool:
+    return is_plain_email(text) or normalised_email(text) is not None
 
 
 def is_plain_email(text: str) -> bool:
@@ -17,4 +20,21 @@ def is_plain_email(text: str) -> bool:
     domain names (bench/README.md).
     """
     match = _PLAIN.fullmatch(text)
-    return match is not None and "--" not in text and match[1].lower() not in SPECIAL_USE_DOMAIN_NAMES
+    return match is not None and "--" not in text and match[1].lower() not in _special_names()
+
+
+def normalised_email(text: str) -> str | None:
+    """The address with its domain normalised; None if it is not one."""
+    from email_validator import EmailNotValidError, validate_email  # noqa: PLC0415 - few addresses are no ordinary ones
+
+    try:
+        return validate_email(text, check_deliverability=False).normalized
+    except EmailNotValidError:
+        return None
+
+
+@cache
+def _special_names() -> frozenset[str]:
+    from email_validator import SPECIAL_USE_DOMAIN_NAMES  # noqa: PLC0415 - the start does not wait for it
+
+    return frozenset(SPECIAL_USE_DOMAIN_NAMES)

@@ -6,10 +6,10 @@ checks it.
 
 import hashlib
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
-from guichet.clock import Instant
+from guichet.clock import MINUTE, Instant
 from guichet.domain.events import (
     PAYMENT_FAILED,
     PAYMENT_REFUNDED,
@@ -125,7 +125,7 @@ class Payment(Record, frozen=True):
     #: When the call that initiated the debit is known to have ended; None while it runs, or if its process died.
     initiation_ended_at: Instant | None = None
     #: How often the provider answered, one time after the other, that it does not know the reference, and the
-    #: microseconds between these answers that the asking process measured (`payments/never_arrived.py`).
+    #: microseconds between these answers that the asking process measured (`payments/outcomes.py`).
     not_found_count: int = 0
     not_found_duration: int = 0
     #: Until then a pending payment keeps its use of a payment link from others; None once it was given to another
@@ -137,6 +137,13 @@ class Payment(Record, frozen=True):
     link_external_id: str | None = None
     #: The day (`date.toordinal()`) on which it counts towards its merchant's daily limit; None if there was none.
     counted_day: int | None = None
+
+
+def unstored_payment(**fields: Any) -> Payment:
+    """A pending payment that no table holds, with these fields: for a request that precedes one, or for a trial."""
+    blank: dict[str, Any] = dict.fromkeys(Payment.__struct_fields__)
+    blank |= {"id": 0, "merchant_id": 0, "env": "live", "status": "pending", "description": DEFAULT_DESCRIPTION}
+    return Payment(**blank | {"poll_count": 0, "not_found_count": 0, "not_found_duration": 0} | fields)
 
 
 class Refund(Record, frozen=True):
@@ -195,6 +202,25 @@ def request_reference(reference: str, number: int) -> str:
         return reference
     digest = hashlib.sha256(f"{reference}/{number}".encode()).digest()
     return str(UUID(bytes=digest[:16], version=4))
+
+
+#: Answers "not found" that prove that a request never arrived, and the microseconds that they must cover. Providers
+#: drop a request after five minutes.
+NEVER_ARRIVED_ANSWERS: Final = 3
+NEVER_ARRIVED_PERIOD: Final = 15 * MINUTE
+#: Microseconds more where nobody saw the request end, because its process died: longer than any request may take.
+UNSEEN_END: Final = 2 * MINUTE
+
+
+def never_arrived(subject: Payment | Refund) -> bool:
+    """Whether the answers counted so far prove that the request never arrived. Never, once the provider gave its own
+    reference: it did know the request."""
+    end_was_seen = isinstance(subject, Payment) and subject.initiation_ended_at is not None
+    return (
+        subject.provider_reference is None
+        and subject.not_found_count >= NEVER_ARRIVED_ANSWERS
+        and subject.not_found_duration >= (NEVER_ARRIVED_PERIOD if end_was_seen else NEVER_ARRIVED_PERIOD + UNSEEN_END)
+    )
 
 
 #: Seconds until the next poll, by the number of polls before it. The last entry repeats until the payment is 72 hours

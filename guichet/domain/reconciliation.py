@@ -11,10 +11,10 @@ from guichet.clock import Instant
 from guichet.domain.comparison_notes import ComparisonNote
 from guichet.domain.ids import MerchantId
 from guichet.domain.late_results import LateStage
+from guichet.domain.messages import Message
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import PaymentStatus, SubjectType
 from guichet.domain.records import Record
-from guichet.domain.sentences import NO_SENTENCE, Sentence
 
 PAYMENT: Final = "payment"
 REFUND: Final = "refund"
@@ -95,7 +95,7 @@ class Finding:
     outcome: str
     line: Line | None
     ours: Ours | None
-    note: Sentence = NO_SENTENCE
+    note: Message | None = None
 
 
 @dataclass

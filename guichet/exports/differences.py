@@ -42,7 +42,7 @@ def row(finding: Finding) -> tuple[object, ...]:
         cells.moment(ours.at) if ours and ours.at else "",
         cells.moment(line.at) if line else "",
         line.number if line else "",
-        cells.text(finding.note),
+        cells.text(str(finding.note or "")),
     )
 
 

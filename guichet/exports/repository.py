@@ -1,13 +1,14 @@
 """Exports and the pieces of their files: SQL. A worker writes only with the claim it began with (`attempts`)."""
 
+from collections.abc import Collection
 from typing import Final
 
 from sqlalchemy import bindparam, delete, func, insert, literal_column, select, update
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
+from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import export_chunks, exports
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.exports import EXPORT_LEASE, Export
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
@@ -85,7 +86,7 @@ def _export(row: Row) -> Export:
 
 
 _QUEUE: Final[WorkQueue[Export]] = WorkQueue(
-    exports, "due_at", ("merchant_id",), {"attempts": exports.c.attempts + 1}, tuple(exports.c), _export
+    exports, "due_at", "merchant_id", _export, values={"attempts": exports.c.attempts + 1}
 )
 
 
@@ -109,7 +110,7 @@ async def prepared(db: Reader, merchant_id: MerchantId, now: Instant) -> int:
     return int(require(await db.one(_PREPARED, merchant_id=merchant_id, now=now))[0])
 
 
-async def claim(db: Database, now: Instant, most: int, saturated: list[list[str]]) -> Claim[Export]:
+async def claim(db: Database, now: Instant, most: int, saturated: Collection[str]) -> Claim[Export]:
     return await _QUEUE.claim(db, now, later(now, EXPORT_LEASE), most, saturated)
 
 

@@ -1,6 +1,6 @@
 """How many payments had which result, and of what amount: by day of creation, operator, currency and status.
 
-The figures are kept by hour (`payment_figures`). Changes that the worker has not taken yet (`db/list_rollup.py`) are
+The figures are kept by hour (`payment_figures`). Changes that the worker has not taken yet (`db/lists/rollup.py`) are
 read from `list_count_changes` in the same statement, so they are exact at any moment.
 
 Cost: the rows of the hours that are asked for (hours × operators × results, at most 720 × operators × 3), and the
@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from sqlalchemy import BigInteger, Select, Table, bindparam, cast, func, select, union_all
 
+from guichet.clock import HOUR
 from guichet.db.engine import Database
 from guichet.db.tables import list_count_changes, payment_figures
-from guichet.db.time_buckets import FINEST
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency
@@ -92,4 +92,4 @@ async def daily_figures(db: Database, merchant_id: MerchantId, env: Environment,
 
 def hour_from(instant: int) -> int:
     """The first hour that begins at this instant or after it, counted from 1970."""
-    return -(-instant // FINEST.width)
+    return -(-instant // HOUR)

@@ -12,7 +12,7 @@ from typing import Final
 from sqlalchemy import Executable, bindparam, select, text, union_all
 
 from guichet.db.engine import Database
-from guichet.db.list_pages import key_of
+from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
 from guichet.db.sql_functions import in_materialized
 from guichet.db.tables import payments

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import (
     AsyncResolver,
+    ClientConnectorCertificateError,
     ClientConnectorError,
     ClientRequest,
     ClientResponse,
@@ -28,7 +29,7 @@ from aiohttp.connector import Connection
 from multidict import CIMultiDict
 from yarl import URL
 
-from guichet.domain.sentences import Sentence, verbatim
+from guichet.domain.messages import Message, verbatim
 from guichet.http_client.address_guard import (
     Address,
     AddressGuard,
@@ -230,7 +231,7 @@ class HttpClient:
         return self._stopped
 
     async def is_own_fault(self, error: NotSent, url: str) -> bool:
-        """Whether a request to `url` failed for want of something of ours (D100). Looks up another name if needed, for
+        """Whether a request to `url` failed because of a fault on our side (D100). Looks up another name if needed, for
         two seconds at most."""
         host = URL(url).raw_host or ""
         return await is_own_fault(error, host, self._names, self._names_by())
@@ -355,20 +356,32 @@ def _failure(
     timed_out = isinstance(error, TimeoutError) and not stopped
     if connection is not None:
         status = response.status if response is not None else None
-        return Lost(_lost(target.raw_host, error), status, timed_out=timed_out)
+        return Lost(_lost(target.raw_host or "", error), status, timed_out=timed_out)
     if isinstance(error, ClientConnectorError) and isinstance(error.os_error, AddressRefused):
-        return Forbidden(CallFailure.ADDRESS_REFUSED(host=target.raw_host))
-    # Before there is a connection, aiohttp's messages name the host only.
-    reason = str(error) or type(error).__name__
-    return NotSent(verbatim(f"{target.raw_host}: {reason}"), timed_out=timed_out, stopped=stopped)
+        return Forbidden(CallFailure.ADDRESS_REFUSED(host=target.raw_host or ""))
+    return NotSent(_not_connected(target.raw_host or "", error), timed_out=timed_out, stopped=stopped)
 
 
-def _lost(host: str | None, error: Exception) -> Sentence:
+def _not_connected(host: str, error: Exception) -> Message:
+    """Before there is a connection, aiohttp's messages name the host only."""
+    if isinstance(error, TimeoutError):
+        return CallFailure.NO_CONNECTION(host=host)
+    if isinstance(error, ClientConnectorCertificateError):
+        why = f"{type(error.certificate_error).__name__}: {error.certificate_error.args}"
+    elif isinstance(error, ClientConnectorError):
+        why = str(error.strerror)
+    else:
+        return verbatim(f"{host}: {error or type(error).__name__}")
+    security = "default" if error.ssl is True else error.ssl
+    return CallFailure.CANNOT_CONNECT(host=host, address=f"{error.host}:{error.port} ssl:{security}", error=why)
+
+
+def _lost(host: str, error: Exception) -> Message:
     """The text of most of aiohttp's errors holds the whole URL, which may hold secrets."""
     if isinstance(error, TimeoutError):
         return CallFailure.NO_RESPONSE(host=host)
     if isinstance(error, ClientResponseError):
-        first_line = error.message.partition("\n")[0]
+        first_line = error.message.partition("\n")[0].encode(errors="replace").decode()
         return verbatim(f"{host}: {first_line}")
     return verbatim(f"{host}: {type(error.__cause__ or error).__name__}")
 

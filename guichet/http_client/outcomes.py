@@ -10,7 +10,7 @@ HttpClientError
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from guichet.domain.sentences import Sentence
+from guichet.domain.messages import Message
 
 
 class HttpClientError(Exception):
@@ -19,15 +19,16 @@ class HttpClientError(Exception):
     `timed_out`: the time limit passed.
     """
 
-    def __init__(self, message: Sentence, *, timed_out: bool = False) -> None:
+    def __init__(self, message: Message, *, timed_out: bool = False) -> None:
         super().__init__(message)
+        self.message = message
         self.timed_out = timed_out
 
 
 class NotSent(HttpClientError):
     """Provably no byte of the request reached the peer. `stopped`: because this process stops."""
 
-    def __init__(self, message: Sentence, *, timed_out: bool = False, stopped: bool = False) -> None:
+    def __init__(self, message: Message, *, timed_out: bool = False, stopped: bool = False) -> None:
         super().__init__(message, timed_out=timed_out)
         self.stopped = stopped
 
@@ -42,7 +43,7 @@ class Lost(HttpClientError):
     `status` is the HTTP status when the head of the response came but not all of its body.
     """
 
-    def __init__(self, message: Sentence, status: int | None = None, *, timed_out: bool = False) -> None:
+    def __init__(self, message: Message, status: int | None = None, *, timed_out: bool = False) -> None:
         super().__init__(message, timed_out=timed_out)
         self.status = status
 

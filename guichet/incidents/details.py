@@ -2,25 +2,23 @@
 
 `answer`: what the provider said. `bank_reason`: why a customer contests a payment, in the provider's word."""
 
-from guichet.domain.sentences import Sentences
+from guichet.domain.messages import Code
 
 
-class IncidentDetail(Sentences):
-    STUCK = "pending for more than 72 hours"
-    NO_AMOUNT = "asked {asked:money}, the provider states no amount"
-    OTHER_AMOUNT = "asked {asked:money}, the provider states {stated:money}"
-    CONTRADICTED = "the provider says otherwise now: {total:money}; see `guichet late-money list`"
-    RETURN_STUCK = "the way back to the payer has no end for 72 hours: see `guichet late-money`"
-    RETURN_FLOAT_EMPTY = "the payer could not be paid back: our balance with the provider is empty; decide again"
-    RETURN_REFUSED = "the payer could not be paid back: refused; decide again"
-    RETURN_FAILED = "the payer could not be paid back: {answer}; decide again"
-    PAYEE_UNCONFIRMED = "no provider states who paid: confirm the number that gets {total:money} back"
-    FLOAT_EMPTY = "the balance with {account:word} does not cover this refund of {total:money}"
-    BANK_ASKS = "the bank asks about it ({bank_reason}); nothing was taken back"
-    BANK_TOOK = "the bank took {total:money} back ({bank_reason}); answer the provider"
-    DISPUTE_LOST = "the dispute about {total:money} is lost: `guichet dispute resolve`"
-    MERCHANT_UNKNOWN = (
-        "{account:word} has no id of this merchant: `guichet providers setup wave-merchants --account {name:word}`"
-    )
-    NOT_SERVED = "{operator:word}: no account serves it"
-    MISCONFIGURED = "{operator:word}: {answer}"
+class IncidentDetail(Code):
+    STUCK = "incident_detail.stuck"
+    NO_AMOUNT = "incident_detail.no_amount", "asked"
+    OTHER_AMOUNT = "incident_detail.other_amount", "asked", "stated"
+    CONTRADICTED = "incident_detail.contradicted", "total"
+    RETURN_STUCK = "incident_detail.return_stuck"
+    RETURN_FLOAT_EMPTY = "incident_detail.return_float_empty"
+    RETURN_REFUSED = "incident_detail.return_refused"
+    RETURN_FAILED = "incident_detail.return_failed", "answer"
+    PAYEE_UNCONFIRMED = "incident_detail.payee_unconfirmed", "total"
+    FLOAT_EMPTY = "incident_detail.float_empty", "account", "total"
+    BANK_ASKS = "incident_detail.bank_asks", "bank_reason"
+    BANK_TOOK = "incident_detail.bank_took", "total", "bank_reason"
+    DISPUTE_LOST = "incident_detail.dispute_lost", "total"
+    MERCHANT_UNKNOWN = "incident_detail.merchant_unknown", "account", "name"
+    NOT_SERVED = "incident_detail.not_served", "operator"
+    MISCONFIGURED = "incident_detail.misconfigured", "operator", "answer"

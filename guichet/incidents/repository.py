@@ -8,13 +8,13 @@ from sqlalchemy import bindparam, literal_column, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Writer
+from guichet.db.engine import Database, Reader, Row, Writer, require
 from guichet.db.sql_functions import lock_until_commit
 from guichet.db.tables import incidents
 from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
+from guichet.domain.messages import Message, decode, encode
 from guichet.domain.payments import Payment, Refund, SubjectType
-from guichet.domain.sentences import Sentence
 
 IncidentKind = Literal[
     "mismatch",
@@ -65,7 +65,7 @@ class Incident:
     subject_type: SubjectType
     reference: str
     provider_account: str | None
-    detail: str
+    detail: Message
     occurrences: int
     opened_at: Instant
     last_seen_at: Instant
@@ -148,8 +148,13 @@ _ABOUT: Final = select(incidents).where(
 )
 
 
+def _incident(row: Row) -> Incident:
+    values = dict(zip(incidents.c.keys(), row, strict=True))
+    return Incident(**{**values, "detail": require(decode(values["detail"]))})
+
+
 async def report_about(
-    writer: Writer, subject: Payment | Refund, kind: IncidentKind, detail: Sentence, now: Instant
+    writer: Writer, subject: Payment | Refund, kind: IncidentKind, detail: Message, now: Instant
 ) -> None:
     """Opens an incident about a payment or a refund, or increases the count of the existing one."""
     await report(
@@ -174,7 +179,7 @@ async def report(
     subject_type: SubjectType,
     reference: str,
     provider_account: str | None,
-    detail: Sentence,
+    detail: Message,
     now: Instant,
 ) -> None:
     """Opens an incident, or increases the count of the existing one and opens it again."""
@@ -186,13 +191,13 @@ async def report(
         subject_type=subject_type,
         reference=reference,
         provider_account=provider_account,
-        detail=detail,
+        detail=encode(detail),
         now=now,
     )
 
 
 async def report_once_for_merchant(
-    db: Database, subject: Payment | Refund, kind: IncidentKind, detail: Sentence, now: Instant
+    db: Database, subject: Payment | Refund, kind: IncidentKind, detail: Message, now: Instant
 ) -> None:
     """Opens an incident about the merchant's first payment or refund that meets it through this account, unless one is
     open already. Reads the merchant's incidents of this kind, by the unique index."""
@@ -202,7 +207,7 @@ async def report_once_for_merchant(
 
 
 async def report_once_for_account(
-    db: Database, subject: Payment | Refund, kind: IncidentKind, detail: Sentence, now: Instant
+    db: Database, subject: Payment | Refund, kind: IncidentKind, detail: Message, now: Instant
 ) -> None:
     """Opens an incident about the first payment or refund that meets it through this account, whichever merchant's it
     is, unless one is open already. While one is open this is one read of an index."""
@@ -225,12 +230,12 @@ async def close_of_merchant(
 
 async def still_open(db: Database) -> list[Incident]:
     """The open incidents, live before test, oldest first, at most 500."""
-    return [Incident(*row) for row in await db.scan(_LIST)]
+    return [_incident(row) for row in await db.scan(_LIST)]
 
 
 async def about(db: Reader, merchant_id: MerchantId, reference: str) -> list[Incident]:
     """The incidents of one payment or refund, open and closed, oldest first: at most one of each kind."""
-    found = [Incident(*row) for row in await db.all(_ABOUT, merchant=merchant_id, about=reference)]
+    found = [_incident(row) for row in await db.all(_ABOUT, merchant=merchant_id, about=reference)]
     return sorted(found, key=attrgetter("id"))
 
 

@@ -140,7 +140,7 @@ def _refuse_unknown_payee(ctx: AppContext, payment: Payment) -> None:
     """Where only a payout to a number gives money back, the number that paid must be known (D94)."""
     provider = ctx.registry.provider(payment.provider_account or "")
     if not provider.can_refund(payment.operator, collected_here=True):
-        raise ActRefused(Refusal.CANNOT_GIVE_BACK(account=payment.provider_account))
+        raise ActRefused(Refusal.CANNOT_GIVE_BACK(account=payment.provider_account or ""))
     if provider.pays_out(payment.operator, collected_here=True) and payer_number(payment) is None:
         raise ActRefused(Refusal.PAYER_UNKNOWN())
 

@@ -4,15 +4,15 @@ Every change names the stage that it starts from, so that of two processes that 
 and posts, and the other does nothing.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Final
 
 from sqlalchemy import Table, Update, bindparam, delete, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Writer, require
+from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import late_results, payments, refunds
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import LateResultId, PaymentId, RefundId
 from guichet.domain.late_results import STATUS_OF_STAGE, LateResult, LateStage
 from guichet.domain.money import Hundredths
@@ -77,9 +77,7 @@ _ABOUT: Final = select(late_results).where(
     late_results.c.subject_id == bindparam("subject_id"),
 )
 _BY_ID: Final = select(late_results).where(late_results.c.id == bindparam("late_id"))
-_QUEUE: Final = WorkQueue(
-    late_results, "next_poll_at", ("provider_account",), {}, tuple(late_results.c), lambda row: LateResult(*row)
-)
+_QUEUE: Final = WorkQueue(late_results, "next_poll_at", "provider_account", lambda row: LateResult(*row))
 
 
 def _note_question(table: Table) -> Update:
@@ -90,7 +88,7 @@ _NOTE_QUESTION: Final = {"payment": _note_question(payments), "refund": _note_qu
 
 
 async def note_question(db: Writer, late: LateResult, now: Instant) -> None:
-    """The subject is asked about now: a callback causes the next question some seconds later (`poll_schedule.py`)."""
+    """The subject is asked about now: a callback causes the next poll some seconds later (`payments/outcomes.py`)."""
     await db.write(_NOTE_QUESTION[late.subject_type], subject_id=late.subject_id, now=now)
 
 
@@ -179,7 +177,7 @@ async def by_id(db: Reader, late_id: LateResultId) -> LateResult | None:
 
 
 async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
+    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
 ) -> Claim[LateResult]:
-    """Claims up to `most` rows on which the worker must act; the cost is described in `db/work_queue.py`."""
+    """Claims up to `most` rows on which the worker must act; the cost is described in `db/queues/work_queue.py`."""
     return await _QUEUE.claim(db, now, until, most, saturated)

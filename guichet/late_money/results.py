@@ -8,18 +8,15 @@ webhooks stay: the contract has no way back. The money is posted where a person 
     a successful refund that came back    operator → suspense:late, for a person to decide
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
-
-from msgspec import structs
+from collections.abc import Collection
 
 from guichet.clock import Instant, later
 from guichet.context import AppContext
-from guichet.db.engine import require
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.domain import posting_rules
 from guichet.domain.late_results import GIVE_UP_AFTER, QUESTIONS, REPEAT_AFTER, LateResult, LateStage
-from guichet.domain.money import Hundredths, plain, round_to_currency
+from guichet.domain.messages import Amount
+from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.incidents import repository as incidents
@@ -28,14 +25,9 @@ from guichet.late_money import repository as store
 from guichet.late_money import returns as late_returns
 from guichet.ledger import postings
 from guichet.logs import log
-from guichet.payments import follow_up, integrity
-from guichet.payments.provider_calls import (
-    ANOTHER_ACCOUNT,
-    call_provider,
-    charge_for,
-    is_another_account,
-    reversal_for,
-)
+from guichet.payments import follow_up
+from guichet.payments.outcomes import checked
+from guichet.payments.provider_calls import payment_status, refund_status
 from guichet.providers.base import RefundStatusResult, Refused, Succeeded, Unknown
 
 
@@ -55,32 +47,19 @@ async def ask(ctx: AppContext, late: LateResult) -> None:
     later, or no more."""
     subject, payment = await store.subject_of(ctx.db, late)
     await store.note_question(ctx.db, late, ctx.clock.now())
-    answer = await _answer(ctx, subject, payment)
-    match subject, answer:
-        case Payment(status="failed"), Succeeded():
-            if await integrity.check(ctx, subject, answer):
-                await _found(ctx, late, subject, payment)
-                return
-        case Refund(status="failed"), Succeeded():
-            if await integrity.check(ctx, subject, answer):
-                await _found(ctx, late, subject, payment)
-                return
-        case Refund(status="succeeded"), Refused():
-            await _found(ctx, late, subject, payment)
-            return
-    await _ask_again(ctx, late, answered=not isinstance(answer, Unknown))
-
-
-async def _answer(ctx: AppContext, subject: Payment | Refund, payment: Payment) -> RefundStatusResult:
-    account = require(subject.provider_account)
-    provider = ctx.registry.provider(account)
-    if is_another_account(provider, subject):
-        return ANOTHER_ACCOUNT
-    if isinstance(subject, Refund):
-        reversal = replace(reversal_for(ctx, subject, payment), ask_only=True)
-        return await call_provider(provider, provider.refund_status(reversal), account, "refund_status")
-    charge = structs.replace(charge_for(ctx, subject), ask_only=True)
-    return await call_provider(provider, provider.status(charge), account, "status")
+    answer: RefundStatusResult
+    if isinstance(subject, Payment):
+        answer = await payment_status(ctx, subject, ask_only=True)
+    else:
+        answer = await refund_status(ctx, subject, payment, ask_only=True)
+    if subject.status == "failed":
+        contradicted = isinstance(await checked(ctx, subject, answer), Succeeded)
+    else:
+        contradicted = isinstance(subject, Refund) and subject.status == "succeeded" and isinstance(answer, Refused)
+    if contradicted:
+        await _found(ctx, late, subject, payment)
+    else:
+        await _ask_again(ctx, late, answered=not isinstance(answer, Unknown))
 
 
 async def _ask_again(ctx: AppContext, late: LateResult, *, answered: bool) -> None:
@@ -109,7 +88,7 @@ async def _found(ctx: AppContext, late: LateResult, subject: Payment | Refund, p
         await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
         came_back = cause == posting_rules.REFUND_FAILED_LATE
         kind: incidents.IncidentKind = incidents.FAILED_AFTER_SUCCESS if came_back else incidents.PAID_AFTER_FAILURE
-        detail = IncidentDetail.CONTRADICTED(total=f"{plain(total)} {payment.currency}")
+        detail = IncidentDetail.CONTRADICTED(total=Amount(total, payment.currency))
         await incidents.report_about(tx, subject, kind, detail, now)
 
 
@@ -134,13 +113,11 @@ class LateResultJobs:
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
 
-    async def claim(
-        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
-    ) -> Claim[LateResult]:
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[LateResult]:
         return await store.claim_due(self._ctx.db, now, until, most, saturated)
 
-    def partition_key(self, job: LateResult) -> tuple[str, ...]:
-        return (job.provider_account,)
+    def partition(self, job: LateResult) -> str:
+        return job.provider_account
 
     async def work(self, job: LateResult) -> None:
         if job.stage == "returning":

@@ -10,19 +10,19 @@ from guichet.clock import HOUR, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.domain import posting_rules
 from guichet.domain.late_results import LateResult
+from guichet.domain.messages import Message, shortened
 from guichet.domain.payee import payer_number
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment
 from guichet.domain.posting_rules import Movement
-from guichet.domain.sentences import Sentence
 from guichet.incidents import repository as incidents
 from guichet.incidents.details import IncidentDetail
 from guichet.late_money import repository as store
 from guichet.ledger import postings
 from guichet.logs import log
-from guichet.payments import integrity
-from guichet.payments.poll_schedule import LEASE_DURATION
+from guichet.payments.outcomes import checked
 from guichet.payments.provider_calls import (
     ANOTHER_ACCOUNT,
+    LEASE_DURATION,
     call_provider,
     charge_for,
     decode_provider_data,
@@ -74,7 +74,7 @@ def _reversal(ctx: AppContext, late: LateResult, payment: Payment) -> Reversal:
         reference=late.return_reference or "",
         charge=charge,
         amount=charge.amount,
-        currency=charge.currency,
+        currency=charge.payment.currency,
         payee_number=payer_number(payment),
         provider_reference=late.provider_reference,
         provider_data=decode_provider_data(late.provider_data),
@@ -85,13 +85,11 @@ def _reversal(ctx: AppContext, late: LateResult, payment: Payment) -> Reversal:
 async def _apply(
     ctx: AppContext, late: LateResult, payment: Payment, result: RefundInitiationResult | RefundStatusResult
 ) -> None:
-    match result:
-        case AlreadyRefunded():
+    match await checked(ctx, payment, result):
+        case AlreadyRefunded() | Succeeded():
             await _returned(ctx, late, payment)
-        case Succeeded() if await integrity.check(ctx, payment, result):
-            await _returned(ctx, late, payment)
-        case Refused() | NotProcessed() | FloatEmpty():
-            await _refused(ctx, late, payment, result)
+        case (Refused() | NotProcessed() | FloatEmpty()) as refusal:
+            await _refused(ctx, late, payment, refusal)
         case Accepted(provider_reference=reference, provider_data=data) if reference or data:
             stored = encode_provider_data({**decode_provider_data(late.provider_data), **data})
             await store.record_acceptance(ctx.db, late, reference, stored, _next_poll(ctx, late))
@@ -129,10 +127,14 @@ async def _returned(ctx: AppContext, late: LateResult, payment: Payment) -> None
         await incidents.close_all(tx, late.merchant_id, late.reference, now)
 
 
-def _why_not_returned(result: Refused | NotProcessed | FloatEmpty) -> Sentence:
+def _why_not_returned(result: Refused | NotProcessed | FloatEmpty) -> Message:
     if isinstance(result, FloatEmpty):
         return IncidentDetail.RETURN_FLOAT_EMPTY()
-    return IncidentDetail.RETURN_FAILED(answer=result.raw[:200]) if result.raw else IncidentDetail.RETURN_REFUSED()
+    return (
+        IncidentDetail.RETURN_FAILED(answer=shortened(result.raw, 200))
+        if result.raw
+        else IncidentDetail.RETURN_REFUSED()
+    )
 
 
 async def _refused(

@@ -8,7 +8,7 @@ from sqlalchemy import and_, bindparam, case, func, or_, select
 
 from guichet.clock import HOUR, Instant, earlier, later
 from guichet.db.engine import Database
-from guichet.db.ids_by_date import IdsByDate
+from guichet.db.lists.ids_by_date import IdsByDate
 from guichet.db.tables import disputes, payments, postings, refunds
 from guichet.domain.money import Currency
 from guichet.domain.posting_rules import COLLECTED, FEES, PROVIDER_FEES, operator_account

@@ -1,6 +1,6 @@
 """Reads a provider's statement: a CSV file in UTF-8 with a header row.
 
-A table for each provider says which column holds what (`statement_columns.py`); whoever brings the file adds to it.
+The folder of each provider says which column holds what (`ProviderType.statement`); whoever brings the file adds to it.
 Other tasks run between a few lines and the next, so that a server can read a statement.
 """
 
@@ -16,7 +16,8 @@ from guichet.clock import DAY, Instant, later, read_date
 from guichet.domain.money import CURRENCIES, Hundredths
 from guichet.domain.payments import SubjectType
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
-from guichet.ledger.statement_columns import FIELDS, IGNORED, MEANINGS_OF, PRESETS, WORDS
+from guichet.ledger.statement_columns import FIELDS, IGNORED, MEANINGS_OF, WORDS
+from guichet.providers.provider_types import PROVIDER_TYPES
 
 T = TypeVar("T")
 
@@ -114,7 +115,8 @@ class _Reader:
         header = [cell.strip().lower() for cell in self._next() or []]
         self._width = len(header)
         self._at: dict[str, list[int]] = {}
-        preset = PRESETS.get(written.provider, {})
+        declared = PROVIDER_TYPES.get(written.provider)
+        preset = declared.statement if declared else {}
         for field in FIELDS:
             wanted = [written.columns[field]] if field in written.columns else [field, *preset.get(field, ())]
             self._at[field] = [header.index(each.lower()) for each in wanted if each.lower() in header]

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Executable, Select, and_, bindparam, liter
 
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database, Row
-from guichet.db.ids_by_date import IdsByDate
+from guichet.db.lists.ids_by_date import IdsByDate
 from guichet.db.sql_functions import json_texts
 from guichet.db.tables import late_results, payments, refunds
 from guichet.domain.comparison_notes import ComparisonNote

@@ -17,6 +17,8 @@ from guichet.clock import DAY, HOUR, Instant, earlier, iso, later
 from guichet.db.engine import Database
 from guichet.db.sql_functions import json_texts
 from guichet.db.tables import reconciliation_runs
+from guichet.domain.messages import Answer, Message, decode, shortened, verbatim
+from guichet.domain.messages import encode as encode_message
 from guichet.domain.reconciliation import MATCHED, Finding
 from guichet.schemas.json_codec import encode, number
 
@@ -103,11 +105,12 @@ class Run:
     matched: int
     differences: int
     found: str
-    error: str | None
+    error: Message | None
 
     @property
     def details(self) -> list[dict[str, Any]]:
-        return msgspec.json.decode(self.found, type=list[dict[str, Any]])
+        found = msgspec.json.decode(self.found, type=list[dict[str, Any]])
+        return [{**each, "note": msgspec.convert(each["note"], Message | None)} for each in found]
 
 
 @dataclass
@@ -185,7 +188,7 @@ async def finish(db: Database, run: Claimed, result: Result, now: Instant) -> No
     )
 
 
-async def fail(db: Database, run: Claimed, error: str, now: Instant) -> None:
+async def fail(db: Database, run: Claimed, error: Answer, now: Instant) -> None:
     """Keeps why the run could not be made, and when it is tried again."""
     again = later(now, RETRY_UNREADABLE)
     await db.write(
@@ -193,17 +196,19 @@ async def fail(db: Database, run: Claimed, error: str, now: Instant) -> None:
         run_id=run.id,
         lease=run.lease,
         next_due_at=again if again < run.day + _TRIED_FOR else None,
-        error=error[:500].replace("\0", ""),
+        error=encode_message(verbatim(shortened(error, 500))),
     )
 
 
 async def recent_runs(db: Database, now: Instant, days: int = SHOWN_DAYS) -> list[Run]:
     """The runs of the latest `days`, the newest day first. Cost: the rows of those days, one for each account."""
-    return [Run(*row) for row in await db.scan(_RECENT, since=earlier(day_of(now), days * DAY))]
+    return [
+        Run(*[*row, decode(error)]) for *row, error in await db.scan(_RECENT, since=earlier(day_of(now), days * DAY))
+    ]
 
 
 def describe(finding: Finding) -> dict[str, object]:
-    """A finding as the commands print it in JSON, and as a run keeps it."""
+    """A finding as a run keeps it; commands print it in JSON with the sentence of its note."""
     line, ours = finding.line, finding.ours
     return {
         "result": finding.outcome,

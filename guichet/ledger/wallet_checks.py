@@ -3,7 +3,8 @@
 from guichet.clock import Instant
 from guichet.db.engine import Transaction
 from guichet.domain.audit_log import ActRefused
-from guichet.domain.money import Hundredths, plain
+from guichet.domain.messages import Amount
+from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.refusals import Refusal
@@ -17,4 +18,4 @@ async def require_wallet(tx: Transaction, payment: Payment, covers: Hundredths, 
     if wallet.status != ACTIVE:
         raise ActRefused(Refusal.WALLET_NOT_ACTIVE())
     if wallet.balance < covers:
-        raise ActRefused(Refusal.WALLET_TOO_LOW(balance=plain(wallet.balance), wanted=plain(covers)))
+        raise ActRefused(Refusal.WALLET_TOO_LOW(balance=Amount(wallet.balance), wanted=Amount(covers)))

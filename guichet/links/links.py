@@ -19,7 +19,7 @@ from guichet.links import repository as link_repository
 from guichet.merchants import limits as merchant_limits
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
 from guichet.schemas.payment_link import LinkBody
-from guichet.schemas.validation import check_decimals, invalid_request, metadata_text, validate
+from guichet.schemas.validation import check_decimals, invalid_request, validate
 from guichet.settings import Settings
 
 #: Letters and digits of a link's token, 261 random bits; its address shows them as two parts of 22.
@@ -46,7 +46,7 @@ class ExternalIdTaken(Conflict):
 def wanted_link(clock: Clock, settings: Settings, caller: Caller, raw: bytes) -> PaymentLink:
     """The body of a `POST /payment-links` as a link that is not stored yet. Raises InvalidRequest with every fault."""
     values, suspect = parse_object(raw), has_suspect_escape(raw)
-    context = {"development": settings.development, "suspect": suspect}
+    context = {"development": settings.development, "suspect": suspect, "raw": raw}
     body = validate(LinkBody, values, context)
     currency = caller.merchant.currency
     faults = _money_faults(values, body, caller)
@@ -67,7 +67,7 @@ def wanted_link(clock: Clock, settings: Settings, caller: Caller, raw: bytes) ->
         expires_at=body.expires_at,
         created_at=clock.now(),
         external_id=body.external_id,
-        metadata=metadata_text(raw, body.metadata, suspect=suspect),
+        metadata=body.metadata,
         return_url=body.return_url,
         test=not caller.livemode,
     )

@@ -13,8 +13,8 @@ from sqlalchemy import bindparam, insert, select, update
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer
+from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import mails
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.accounts import Language, User
 from guichet.domain.mails import MAX_MAIL_ATTEMPTS, RETRY_DELAYS, MailKind
 from guichet.merchants.vault import Vault
@@ -86,7 +86,7 @@ _REPLACE: Final = (
 )
 #: Of rows: what they say is still encrypted.
 _QUEUE: Final[WorkQueue[Row]] = WorkQueue(
-    mails, "next_attempt_at", ("kind",), {"attempts": mails.c.attempts + 1}, _COLUMNS, lambda row: row
+    mails, "next_attempt_at", "kind", lambda row: row, values={"attempts": mails.c.attempts + 1}, returning=_COLUMNS
 )
 
 

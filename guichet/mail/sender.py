@@ -1,18 +1,15 @@
 """Sends the mails that are due, over SMTP (`aiosmtplib`). Without GUICHET_SMTP_URL they are only kept."""
 
 import ipaddress
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-import aiosmtplib
-
 from guichet.clock import Instant
 from guichet.context import AppContext
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.logs import log
-from guichet.mail.messages import email
 from guichet.mail.outbox import Mail, Outbox
 
 #: Seconds for a whole conversation with the server.
@@ -52,11 +49,11 @@ class MailJobs:
         self._outbox = outbox
         self._server = SmtpServer.of(ctx.settings.smtp_url) if ctx.settings.smtp_url else None
 
-    async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[Mail]:
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Mail]:
         return await self._outbox.claim(self._ctx.db, now, until, most)
 
-    def partition_key(self, mail: Mail) -> tuple[str, ...]:
-        return (mail.kind,)
+    def partition(self, mail: Mail) -> str:
+        return mail.kind
 
     async def work(self, mail: Mail) -> Awaitable[None] | None:
         ctx = self._ctx
@@ -73,6 +70,10 @@ class MailJobs:
         server, message = self._server, mail.message
         if server is None or message is None:
             return None
+        import aiosmtplib  # noqa: PLC0415 - few processes ever send a mail
+
+        from guichet.mail.messages import email  # noqa: PLC0415 - with Jinja and Babel
+
         try:
             await aiosmtplib.send(
                 email(mail, message, self._ctx.settings.mail_from, self._ctx.clock.now()),

@@ -132,7 +132,7 @@ async def get(db: Reader, merchant_id: MerchantId) -> Merchant | None:
     return Merchant(*row) if row else None
 
 
-async def everyone(db: Database) -> list[Merchant]:
+async def all_merchants(db: Database) -> list[Merchant]:
     """Grows with the number of merchants; for the command line."""
     return [Merchant(*row) for row in await db.scan(_ALL)]
 

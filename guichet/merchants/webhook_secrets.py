@@ -24,7 +24,7 @@ _REPLACE: Final = (
 )
 
 
-async def everyone(db: Database) -> list[tuple[MerchantId, Environment, str]]:
+async def all_secrets(db: Database) -> list[tuple[MerchantId, Environment, str]]:
     """(merchant, environment, encrypted secret). Grows with the number of merchants; for the command line."""
     return [(merchant_id, env, secret) for merchant_id, env, secret in await db.scan(_ALL)]
 

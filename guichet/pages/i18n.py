@@ -15,10 +15,11 @@ ENGLISH: Final = "en"
 LANGUAGES: Final = (FRENCH, ENGLISH)
 
 
-def catalogue(folder: Path, language: str) -> dict[str, str]:
-    """The texts of one language by key, for the pages of `folder`. Raises ValueError if two files have the same key."""
+def catalogue(language: str, *folders: Path) -> dict[str, str]:
+    """The texts of one language by key, in the `locale/` of these folders. Raises ValueError if two files have the same
+    key."""
     found: dict[str, str] = {}
-    for file in sorted((folder / "locale" / language / "LC_MESSAGES").glob("*.po")):
+    for file in (file for each in folders for file in sorted(each.glob(f"locale/{language}/LC_MESSAGES/*.po"))):
         with file.open("rb") as source:
             texts = {str(text.id): str(text.string) for text in read_po(source, locale=language, abort_invalid=True)}
         texts.pop("", None)  # The header.

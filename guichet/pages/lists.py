@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Generic, TypeVar
 from pydantic import PlainValidator
 
 from guichet.clock import Instant
-from guichet.db.list_pages import RowKey
+from guichet.db.lists.pages import RowKey
 from guichet.pages.fields import Fields, Lenient, RowId, row_id
 
 #: No row has an id above it.

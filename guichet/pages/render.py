@@ -59,10 +59,11 @@ class Renderer:
     page, allowed by its hash, so a page paints after one round trip.
 
     `folder` holds `templates/`, `locale/`, `static/pages.css` and `static/pages.js`; `assets_path`: where the script is
-    served, below the service's public address. The design that all pages share is in `guichet/pages/`.
+    served, below the service's public address; `more_texts`: other folders with a `locale/`. The design
+    that all pages share is in `guichet/pages/`.
     """
 
-    def __init__(self, folder: Path, assets_path: str) -> None:
+    def __init__(self, folder: Path, assets_path: str, *more_texts: Path) -> None:
         sheets = (_SHARED / "static" / "design.css", folder / "static" / "pages.css")
         css = _minified("\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
         digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
@@ -72,7 +73,7 @@ class Renderer:
         self.script_path: Final = f"{assets_path}/{self.script.name}"
         self.assets: Final = {self.script.name: self.script}
         self._templates = (folder / "templates", _SHARED / "templates")
-        self._texts = {language: i18n.catalogue(folder, language) for language in i18n.LANGUAGES}
+        self._texts = {language: i18n.catalogue(language, folder, *more_texts) for language in i18n.LANGUAGES}
         #: By language and key, those without values: a page has a hundred, and `%` takes a third of its time.
         self._plain: dict[tuple[str, str], Markup] = {}
         self._environments = {language: self._environment(language) for language in i18n.LANGUAGES}

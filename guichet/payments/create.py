@@ -2,95 +2,54 @@
 
 The row is inserted first; the provider is called afterwards, outside any transaction. Our reference is therefore stored
 before the request is sent: after a crash the payment is pending and the worker polls it. No debit is unknown here.
-A provider may need longer than the request may wait (`payments/slow_initiation.py`).
+A provider may need longer than the request may wait (`payments/initiation.py`).
 """
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
-from guichet import tracing
-from guichet.clock import MINUTE, SECOND, Instant, later
+from guichet.clock import MINUTE, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.lost_answers import repeat_when_lost
 from guichet.db.references import new_reference
-from guichet.domain.catalogue import PaymentMode, Quote, debit_faults, missing_fields, quote
-from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed, ServerError
-from guichet.domain.failures import OUR_FAULTS, failure_of
-from guichet.domain.ids import LinkId, PaymentId
-from guichet.domain.merchants import Caller, Merchant, random_text
-from guichet.domain.money import Currency, Hundredths
-from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, POLL_INTERVALS, Payment
+from guichet.domain.catalogue import PaymentMode, Quote, mode_faults, quote
+from guichet.domain.errors import Conflict, InvalidRequest
+from guichet.domain.ids import PaymentId
+from guichet.domain.merchants import Caller, Environment, Merchant, random_text
+from guichet.domain.money import plain
+from guichet.domain.payment_links import PaymentLink
+from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment
+from guichet.domain.phone_numbers import written_forms
 from guichet.domain.posting_rules import ACTIVE
-from guichet.domain.records import Record
-from guichet.domain.sandbox_scenarios import MOBILE_MONEY_ONLY, SCENARIO, TestScenario
+from guichet.domain.sandbox_scenarios import MOBILE_MONEY_ONLY, SCENARIO
+from guichet.domain.warnings import RequestWarning, warning
 from guichet.ledger import wallets
+from guichet.links import prompt_limits
 from guichet.links import repository as links
-from guichet.logs import log
 from guichet.merchants import limits as merchant_limits
-from guichet.payments import integrity, misconfigured_routes, prompt_limits, repository
-from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data, name_merchant
-from guichet.payments.settlement import settle_payment
-from guichet.payments.slow_initiation import REQUEST_WAIT, WaitingRequest, wait_for_initiation
-from guichet.providers.base import (
-    Accepted,
-    Charge,
-    InitiationResult,
-    NotProcessed,
-    Provider,
-    Refused,
-    Succeeded,
-)
+from guichet.payments import repository
+from guichet.payments.initiation import initiate_within_request, initiation_lease
+from guichet.payments.provider_calls import charge_for, encode_provider_data
+from guichet.schemas.payment import Customer, PaymentBody
 from guichet.schemas.validation import invalid_request
 
-#: Microseconds by which the lease of an initiation is longer than the provider may take to answer.
-_LEASE_MARGIN: Final = 10 * SECOND
 TOKEN_LENGTH: Final = 32
-_ROUTE_FAULT: Final = (
-    "Ce moyen de paiement a un problème de notre côté, et nous en sommes avertis. Rien n'a été débité : le paiement "
-    "est enregistré « failed »."
-)
+_NOBODY: Final = Customer.model_construct()
+#: White space that nobody sees or types again: at an end, repeated, other than the usual one, or without a width.
+_ODD_SPACES: Final = re.compile(r"\A\s|\s\Z|\s\s|[^\S ]|[\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
 
 
-class PaymentRequest(Record, frozen=True):
-    """A payment that a merchant, or a customer on a payment link, requests.
+@dataclass(frozen=True, slots=True)
+class LinkUse:
+    """A payment through a link. `checkout_token` was chosen by the hosted page: submitting the page again finds the
+    same payment."""
 
-    `amount` is in hundredths, `metadata` is JSON text. `checkout_token` was chosen by the hosted page: submitting the
-    page again finds the same payment. `test_scenario` is for the test environment only.
-    """
-
-    amount: Hundredths
-    currency: Currency
-    operator: str | None = None
-    payment_mode_id: int | None = None
-    phone_number: str | None = None
-    otp: str | None = None
-    firstname: str | None = None
-    lastname: str | None = None
-    email: str | None = None
-    address: str | None = None
-    country: str | None = None
-    description: str | None = None
-    external_id: str | None = None
-    return_url: str | None = None
-    callback_url: str | None = None
-    metadata: str | None = None
-    link_id: LinkId | None = None
-    link_external_id: str | None = None
-    checkout_token: str | None = None
-    test_scenario: TestScenario | None = None
-
-    def fields_modes_require(self) -> dict[str, object]:
-        """The fields that some payment modes require, under their names in the contract."""
-        return {
-            "phone_number": self.phone_number,
-            "otp": self.otp,
-            "return_url": self.return_url,
-            "customer.firstname": self.firstname,
-            "customer.lastname": self.lastname,
-            "customer.email": self.email,
-        }
+    link: PaymentLink
+    checkout_token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +61,9 @@ class CreatedPayment:
     created: bool
 
 
-async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest) -> CreatedPayment:
+async def create_payment(
+    ctx: AppContext, caller: Caller, request: PaymentBody, link_use: LinkUse | None = None
+) -> CreatedPayment:
     """The new payment, `pending`, or the one that already holds the request's external_id or checkout_token.
 
     Raises InvalidRequest (payment mode, missing fields, bounds; OverMerchantLimit), Conflict (wallet not `Actif`, link
@@ -110,10 +71,10 @@ async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest
     route of ours works) when the payment is stored as `failed`.
     """
     catalogue = await ctx.catalogues.of(caller.merchant.id)
-    quoted = check_request(catalogue.choose(wanted.operator, wanted.payment_mode_id), wanted)
+    quoted = _check_request(catalogue.choose(request.operator, request.payment_mode_id), request)
     route = ctx.registry.routes(caller.env, quoted.mode.operator)
-    payment = _new_payment(ctx, caller, wanted, quoted, route[0])
-    charge = charge_for(ctx, payment, wanted.otp)
+    payment = _new_payment(ctx, caller, request, link_use, quoted, route[0])
+    charge = charge_for(ctx, payment, request.otp)
     first_poll_at = ctx.registry.provider(route[0]).first_poll_at(charge)
     stored = await repeat_when_lost(
         ctx.db, partial(_store, ctx, caller.merchant, payment, first_poll_at or payment.next_poll_at)
@@ -123,80 +84,80 @@ async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest
         # Our own row, as we wrote it: its INSERT happened, and the answer was lost.
         if (stored.reference, stored.lease_expires_at) != (payment.reference, payment.lease_expires_at):
             return CreatedPayment(await _answer_again(ctx, stored), quoted.mode, created=False)
-    return CreatedPayment(await _initiate_within_request(ctx, stored, charge, route), quoted.mode, created=True)
+    return CreatedPayment(await initiate_within_request(ctx, stored, charge, route), quoted.mode, created=True)
 
 
-def check_request(mode: PaymentMode, wanted: PaymentRequest) -> Quote:
-    """The amounts of the payment. Raises InvalidRequest with every required field that is missing, and a debit that is
-    out of bounds; and if the scenario is not for a card."""
-    quoted = quote(mode, wanted.amount)
-    missing = missing_fields(mode, wanted.fields_modes_require())
-    out_of_bounds = debit_faults(quoted, wanted.currency)
-    if missing and out_of_bounds:
-        raise invalid_request({**out_of_bounds, **missing})
-    if missing:
-        raise InvalidRequest(f"Il manque des informations pour payer avec {mode.name}.", missing)
-    if out_of_bounds:
-        raise InvalidRequest(out_of_bounds["amount"][0], out_of_bounds)
-    if mode.is_card and wanted.test_scenario in MOBILE_MONEY_ONLY:
-        sentence = f"Le scénario {wanted.test_scenario} n'existe qu'en Mobile Money."
-        raise InvalidRequest(f"test_scenario : {sentence}", {"test_scenario": [sentence]})
+def _check_request(mode: PaymentMode, request: PaymentBody) -> Quote:
+    """The amounts of the payment. Raises InvalidRequest with everything that the mode forbids."""
+    quoted = quote(mode, request.amount)
+    faults = mode_faults(mode, request.value_of, quoted, request.currency)
+    if faults and "amount" not in faults:
+        raise InvalidRequest(f"Il manque des informations pour payer avec {mode.name}.", faults)
+    if len(faults) == 1:
+        raise InvalidRequest(faults["amount"][0], faults)
+    if faults:
+        raise invalid_request(faults)
+    if mode.is_card and request.test_scenario in MOBILE_MONEY_ONLY:
+        raise invalid_request({"test_scenario": [f"Le scénario {request.test_scenario} n'existe qu'en Mobile Money."]})
     return quoted
 
 
 def _new_payment(
-    ctx: AppContext, caller: Caller, wanted: PaymentRequest, quoted: Quote, provider_account: str
+    ctx: AppContext,
+    caller: Caller,
+    request: PaymentBody,
+    link_use: LinkUse | None,
+    quoted: Quote,
+    provider_account: str,
 ) -> Payment:
     now, provider = ctx.clock.now(), ctx.registry.provider(provider_account)
+    link = None if link_use is None else link_use.link
+    customer, scenario = request.customer or _NOBODY, request.test_scenario
     # The customer of a test link goes on to the page of the test cards as to a provider's.
-    redirects = wanted.test_scenario == "redirect" or (
-        caller.env == "test" and wanted.link_id is not None and quoted.mode.is_card
-    )
+    redirects = scenario == "redirect" or (caller.env == "test" and link is not None and quoted.mode.is_card)
     # In test the page that stands for the provider's; in live the way back from the provider's to the merchant's.
-    needs_page = wanted.return_url is not None if caller.livemode else quoted.mode.is_card or redirects
-    checkout_token = wanted.checkout_token or (random_text(TOKEN_LENGTH) if needs_page else None)
+    needs_page = request.return_url is not None if caller.env == "live" else quoted.mode.is_card or redirects
+    token = link_use.checkout_token if link_use else random_text(TOKEN_LENGTH) if needs_page else None
     return Payment(
         id=PaymentId(0),
         merchant_id=caller.merchant.id,
         env=caller.env,
         reference=new_reference(now),
-        external_id=wanted.external_id,
+        external_id=request.external_id,
         status="pending",
         amount=quoted.amount,
         fee_amount=quoted.fee_amount,
         total_amount=quoted.total_amount,
-        currency=wanted.currency,
-        description=DEFAULT_DESCRIPTION if wanted.description is None else wanted.description,
+        currency=request.currency,
+        description=DEFAULT_DESCRIPTION if request.description is None else request.description,
         operator=quoted.mode.operator,
-        phone_number=wanted.phone_number,
-        firstname=wanted.firstname,
-        lastname=wanted.lastname,
-        email=wanted.email,
-        address=wanted.address,
-        country=wanted.country or (DEFAULT_COUNTRY if quoted.mode.is_card else None),
-        return_url=wanted.return_url,
-        callback_url=wanted.callback_url,
-        metadata=wanted.metadata,
-        link_id=wanted.link_id,
-        checkout_token=checkout_token,
+        phone_number=request.phone_number,
+        firstname=customer.firstname,
+        lastname=customer.lastname,
+        email=customer.email,
+        address=customer.address,
+        country=customer.country or (DEFAULT_COUNTRY if quoted.mode.is_card else None),
+        return_url=request.return_url,
+        callback_url=request.callback_url,
+        metadata=request.metadata,
+        link_id=None if link is None else link.id,
+        checkout_token=token,
         created_at=now,
         updated_at=now,
         provider_account=provider_account,
         provider_reference=None,
-        provider_data=encode_provider_data({SCENARIO: wanted.test_scenario}) if wanted.test_scenario else None,
-        redirect_url=f"{ctx.settings.public_url}/checkout/{checkout_token}" if redirects else None,
+        provider_data=encode_provider_data({SCENARIO: scenario}) if scenario else None,
+        redirect_url=f"{ctx.settings.public_url}/checkout/{token}" if redirects else None,
         failure_reason=None,
         # If the initiation never returns. The lease keeps others from polling the payment while it is running.
-        next_poll_at=_initiation_lease(now, provider),
+        next_poll_at=initiation_lease(now, provider),
         poll_count=0,
-        lease_expires_at=_initiation_lease(now, provider) if provider.remote else None,
+        lease_expires_at=initiation_lease(now, provider) if provider.remote else None,
         account_fingerprint=provider.fingerprint,
-        link_reserved_until=None
-        if wanted.link_id is None
-        else later(now, ctx.settings.link_reservation_minutes * MINUTE),
-        link_external_id=wanted.link_external_id,
+        link_reserved_until=None if link is None else later(now, ctx.settings.link_reservation_minutes * MINUTE),
+        link_external_id=None if link is None else link.external_id,
         counted_day=None
-        if caller.merchant.daily_limit is None or not caller.livemode
+        if caller.merchant.daily_limit is None or caller.env == "test"
         else merchant_limits.day_of(caller.merchant, now, ctx.settings.time_zone),
     )
 
@@ -246,95 +207,65 @@ async def _answer_again(ctx: AppContext, found: Payment) -> Payment:
     return found
 
 
-def _initiation_lease(now: Instant, provider: Provider) -> Instant:
-    return later(now, round(provider.initiation_timeout * SECOND) + _LEASE_MARGIN)
+def request_warnings(
+    ctx: AppContext, env: Environment, request: PaymentBody, result: CreatedPayment
+) -> list[RequestWarning]:
+    """What the answer to POST /payments warns of (docs/contract.md, "Warnings"), in the order of `domain/warnings.py`.
+    Nothing here refuses a payment. An ordinary one has no warning, and finding that out takes a few microseconds."""
+    mode, found = result.mode, []
+    if not result.created and (differences := " ; ".join(_differences(request, mode, result.payment))):
+        found.append(warning("replay_differs", differences=differences))
+    if request.phone_number is not None and not _is_number_of(mode, request.phone_number):
+        facts = {"country": mode.country, "dial_code": mode.dial_code, "operator": mode.operator}
+        found.append(warning("phone_country_mismatch", phone_number=request.phone_number, **facts))
+    if env == "test" and not ctx.registry.takes_live(mode.operator, request.currency):
+        found.append(warning("currency_not_accepted_live", operator=mode.operator, currency=request.currency))
+    if request.external_id is not None and _has_odd_spaces(request.external_id):
+        found.append(warning("external_id_spaces"))
+    return found
 
 
-async def _initiate_within_request(ctx: AppContext, payment: Payment, charge: Charge, route: list[str]) -> Payment:
-    """The payment after its initiation, or still pending after REQUEST_WAIT seconds. Raises PaymentFailed and
-    ServerError."""
-    waiting = WaitingRequest()
-    initiation = _initiate(ctx, payment, charge, route, waiting)
-    if sum(ctx.registry.provider(account).initiation_timeout for account in route) <= REQUEST_WAIT:
-        return await initiation
-    return await wait_for_initiation(ctx, payment, initiation, waiting)
+def _has_odd_spaces(text: str) -> bool:
+    """The pattern is slow, and most texts are of letters and digits."""
+    return not (text.isprintable() and " " not in text) and _ODD_SPACES.search(text) is not None
 
 
-async def _initiate(
-    ctx: AppContext, payment: Payment, charge: Charge, route: list[str], waiting: WaitingRequest
-) -> Payment:
-    """Calls the accounts of the route in order; the next one only if the one before provably processed nothing."""
-    tracing.about_payment(payment.reference)
-    result: InitiationResult = NotProcessed()
-    for account in route:
-        if account != payment.provider_account:
-            next_provider = ctx.registry.provider(account)
-            until = _initiation_lease(ctx.clock.now(), next_provider)
-            switched = await repository.switch_provider_account(
-                ctx.db, payment, account, next_provider.fingerprint, until
-            )
-            if switched is None:
-                return require(await repository.by_id(ctx.db, payment.id))
-            payment, charge = switched, charge_for(ctx, switched, charge.otp)
-        provider = ctx.registry.provider(account)
-        charge = await name_merchant(ctx, provider, payment, charge)
-        result = await call_provider(
-            provider, provider.initiate(charge), account, "initiate", provider.initiation_timeout
-        )
-        if provider.remote:
-            ctx.attempts.add(payment.operator, result, ctx.clock.now())
-        if not isinstance(result, NotProcessed):
-            break
-        log.warning("initiation.not_processed", reference=payment.reference, provider_account=account, raw=result.raw)
-    waiting.has_result = True
-    return await _apply(ctx, payment, result, waiting)
+def _differences(request: PaymentBody, mode: PaymentMode, payment: Payment) -> Iterator[str]:
+    """Each field of the request that the existing payment has otherwise. One telephone's number may be written in two
+    ways."""
+    compared = {
+        "amount": (plain(payment.amount), plain(request.amount)),
+        "currency": (payment.currency, request.currency),
+        "operator": (payment.operator, mode.operator),
+        "phone_number": (_today(payment.phone_number), _today(request.phone_number)),
+    }
+    for name, (stored, sent) in compared.items():
+        if stored != sent:
+            yield f"{name} ({stored or 'aucun'} au lieu de {sent or 'aucun'})"
 
 
-async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, waiting: WaitingRequest) -> Payment:
-    match result:
-        case Accepted():
-            return await _record_acceptance(ctx, payment, result)
-        case Succeeded() if await integrity.check(ctx, payment, result):
-            await settle_payment(ctx, payment, result)
-        case Refused() | NotProcessed():
-            refusal = Refused(result.reason, result.raw)
-            settled = await settle_payment(ctx, payment, refusal, at_initiation=not waiting.is_answered)
-            await misconfigured_routes.report(ctx, settled, result.raw)
-            if settled.status != "failed" or waiting.is_answered:
-                return settled
-            raise _refusal(settled)
-        case _:
-            log.warning("initiation.unknown", reference=payment.reference, result=repr(result))
-            now = ctx.clock.now()
-            await repository.record_lost_initiation(ctx.db, payment.id, now, later(now, POLL_INTERVALS[0] * SECOND))
-    return payment
+def _today(phone_number: str | None) -> str | None:
+    return None if phone_number is None else written_forms(phone_number)[0]
 
 
-def _refusal(payment: Payment) -> PaymentFailed | ServerError:
-    """What the caller is told about a payment that failed at its initiation: the operator refused it, or a route of
-    ours does not work (D121)."""
-    if payment.failure_reason in OUR_FAULTS:
-        return ServerError(_ROUTE_FAULT, reference=payment.reference)
-    failure = failure_of(payment.failure_reason)
-    return PaymentFailed(failure.message, reason=failure.code, reference=payment.reference)
+def _is_number_of(mode: PaymentMode, phone_number: str) -> bool:
+    """Whether the digits begin with the country code of the mode, and go on for as long as a number there may. True for
+    a mode of no country."""
+    pattern = None if mode.country_code is None else _numbers_of(mode.country_code)
+    if pattern is None or pattern.fullmatch(phone_number):
+        return True
+    return pattern.fullmatch(written_forms(phone_number)[0]) is not None
 
 
-async def _record_acceptance(ctx: AppContext, payment: Payment, result: Accepted) -> Payment:
-    """Stores what the provider returned. The sandbox returns nothing that must be stored."""
-    account = require(payment.provider_account)
-    if ctx.registry.provider(account).remote:
-        record = partial(
-            repository.record_initiation,
-            ctx.db,
-            payment.id,
-            provider_account=account,
-            provider_reference=result.provider_reference,
-            provider_data=encode_provider_data(dict(result.provider_data)),
-            redirect_url=result.redirect_url,
-            next_poll_at=result.next_poll_at or later(ctx.clock.now(), POLL_INTERVALS[0] * SECOND),
-        )
-        stored = await repeat_when_lost(ctx.db, record)
-        payment = stored or payment
-    if payment.next_poll_at is not None and payment.next_poll_at <= ctx.clock.now():
-        ctx.wakeups.polling.set()
-    return payment
+@cache
+def _numbers_of(country_code: str) -> re.Pattern[str] | None:
+    """What is known of a country's numbers, compiled once: lengths and not ranges, since new ranges are
+    opened before a library knows them. None for a country that has
+    no numbers of its own."""
+    from phonenumbers import PhoneMetadata  # noqa: PLC0415 - sixty modules that the start does not wait for
+
+    metadata = PhoneMetadata.metadata_for_region(country_code, None)
+    if metadata is None or metadata.general_desc is None:
+        return None
+    lengths = "|".join(f"[0-9]{{{length}}}" for length in metadata.general_desc.possible_length)
+    return re.compile(f"{metadata.country_code}(?:{lengths})")

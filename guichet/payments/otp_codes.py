@@ -12,9 +12,10 @@ from guichet.context import AppContext
 from guichet.domain.catalogue import PaymentMode, check_debit, quote
 from guichet.domain.errors import InvalidRequest, PaymentFailed
 from guichet.domain.failures import REFUSAL_REASONS, RefusalReason
-from guichet.domain.money import Currency, Hundredths, round_to_currency
+from guichet.domain.money import Currency, Hundredths
+from guichet.domain.payments import unstored_payment
 from guichet.logs import log
-from guichet.payments.provider_calls import call_provider
+from guichet.payments.provider_calls import call_provider, requested_amount
 from guichet.providers.base import (
     Accepted,
     Charge,
@@ -47,16 +48,17 @@ async def send_code(
         raise InvalidRequest(f"{mode.name} n'envoie pas de code par SMS.")
     quoted = quote(mode, amount)
     check_debit(quoted, currency)
-    charge = Charge(
+    payment = unstored_payment(
         # Not the reference of the payment that follows: that is another request, with a reference of its own.
         reference=str(uuid4()),
         operator=mode.operator,
-        amount=round_to_currency(quoted.total_amount, currency),
+        total_amount=quoted.total_amount,
         currency=currency,
         description=description,
         created_at=ctx.clock.now(),
         phone_number=phone_number,
     )
+    charge = Charge(payment, requested_amount(payment))
     result = await _request_code(ctx, charge)
     if isinstance(result, Accepted):
         return
@@ -67,7 +69,7 @@ async def send_code(
 async def _request_code(ctx: AppContext, charge: Charge) -> OtpRequestResult:
     """Calls the accounts of the live route in order; the next one only if the one before provably took nothing."""
     result: OtpRequestResult = NotProcessed()
-    for name in ctx.registry.routes("live", charge.operator):
+    for name in ctx.registry.routes("live", charge.payment.operator):
         provider = ctx.registry.provider(name)
         if not isinstance(provider, SendsOtpCodes):
             result = NotProcessed("configuration", ProviderAnswer.NO_CODES(account=name))

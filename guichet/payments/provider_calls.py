@@ -1,20 +1,24 @@
-"""Calls to providers: the data of a payment or refund that a call sends, and the time limit of a call."""
+"""Calls to providers: the data of a payment or refund that a call sends, its time limit, and the questions what became
+of a payment or a refund."""
 
 import asyncio
 from collections.abc import Awaitable
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Final, TypeVar
 
 import msgspec
 
 from guichet import metrics, tracing
+from guichet.clock import SECOND
 from guichet.context import AppContext
-from guichet.domain.money import round_to_currency
+from guichet.db.engine import require
+from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payee import payee_number
-from guichet.domain.payments import Payment, Refund
+from guichet.domain.payments import Payment, Refund, never_arrived
 from guichet.incidents import repository as incidents
 from guichet.incidents.details import IncidentDetail
-from guichet.payments import never_arrived
+from guichet.payments import repository
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
     Accepted,
@@ -24,8 +28,10 @@ from guichet.providers.base import (
     NotFound,
     NotProcessed,
     Provider,
+    RefundStatusResult,
     Refused,
     Reversal,
+    StatusResult,
     Succeeded,
     Unknown,
 )
@@ -33,6 +39,8 @@ from guichet.providers.shared.answers import ProviderAnswer
 
 T = TypeVar("T")
 
+#: How long a process may work on a payment or refund alone; longer than a provider may take to answer.
+LEASE_DURATION: Final = 30 * SECOND
 #: What is known when `is_another_account`: an old and a new account of a provider must stand side by side.
 ANOTHER_ACCOUNT: Final = Unknown(ProviderAnswer.ANOTHER_ACCOUNT())
 _RESULT_NAMES: Final[dict[type, str]] = {
@@ -82,27 +90,52 @@ def is_another_account(provider: Provider, subject: Payment | Refund) -> bool:
     return subject.account_fingerprint is not None and subject.account_fingerprint != provider.fingerprint
 
 
-def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Charge:
-    """The debit to request from the provider: the total, rounded to the currency's smallest unit (D27)."""
+async def payment_status(ctx: AppContext, payment: Payment, *, ask_only: bool = False) -> StatusResult:
+    """What the provider says about the payment. `ask_only`: see `Charge`."""
+    account = require(payment.provider_account)
+    provider = ctx.registry.provider(account)
+    if is_another_account(provider, payment):
+        return ANOTHER_ACCOUNT
+    charge = charge_for(ctx, payment, ask_only=ask_only)
+    if provider.remote and payment.provider_reference is None:  # The answer to the initiation was lost.
+        named = await repository.reference_from_callback(ctx.db, payment)
+        charge = msgspec.structs.replace(charge, callback_reference=named)
+    return await call_provider(provider, provider.status(charge), account, "status")
+
+
+async def refund_status(
+    ctx: AppContext, refund: Refund, payment: Payment, *, ask_only: bool = False
+) -> RefundStatusResult:
+    """What the provider says about the refund. `ask_only`: see `Charge`; otherwise a request that never arrived may be
+    sent again."""
+    account = require(refund.provider_account)
+    provider = ctx.registry.provider(account)
+    if is_another_account(provider, refund):
+        return ANOTHER_ACCOUNT
+    if ask_only:
+        reversal = replace(reversal_for(ctx, refund, payment), ask_only=True)
+    else:
+        reversal = await request_of(ctx, provider, refund, payment)
+    return await call_provider(provider, provider.refund_status(reversal), account, "refund_status")
+
+
+def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None, *, ask_only: bool = False) -> Charge:
+    """The debit to request from the provider, or to ask about."""
     return Charge(
-        reference=payment.reference,
-        operator=payment.operator,
-        amount=round_to_currency(payment.total_amount, payment.currency),
-        currency=payment.currency,
-        description=payment.description,
-        created_at=payment.created_at,
-        phone_number=payment.phone_number,
+        payment,
+        requested_amount(payment),
         otp=otp,
-        firstname=payment.firstname,
-        lastname=payment.lastname,
-        email=payment.email,
-        country=payment.country,
         return_url=_return_url(ctx, payment),
         notify_url=_notify_url(ctx, payment.provider_account, payment.reference),
-        provider_reference=payment.provider_reference,
-        redirect_url=payment.redirect_url,
+        ask_only=ask_only,
         provider_data=decode_provider_data(payment.provider_data),
     )
+
+
+def requested_amount(subject: Payment | Refund) -> Hundredths:
+    """What the provider is asked to move: the total, rounded to the currency's smallest unit (D27)."""
+    total = subject.total_amount if isinstance(subject, Payment) else subject.amount
+    return round_to_currency(total, subject.currency)
 
 
 async def name_merchant(ctx: AppContext, provider: Provider, subject: Payment | Refund, charge: Charge) -> Charge:
@@ -135,8 +168,17 @@ def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
         provider_reference=refund.provider_reference,
         provider_data=decode_provider_data(refund.provider_data),
         sent_at=refund.sent_at,
-        never_arrived=never_arrived.is_proven(refund),
+        never_arrived=never_arrived(refund),
     )
+
+
+async def request_of(ctx: AppContext, provider: Provider, refund: Refund, payment: Payment) -> Reversal:
+    """As `reversal_for`, for a request that may move money. Only a payout names the merchant: a refund names the debit
+    that it gives back."""
+    reversal = reversal_for(ctx, refund, payment)
+    if reversal.collected_here:
+        return reversal
+    return replace(reversal, charge=await name_merchant(ctx, provider, refund, reversal.charge))
 
 
 def _return_url(ctx: AppContext, payment: Payment) -> str | None:

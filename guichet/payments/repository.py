@@ -10,9 +10,9 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
-from guichet.db.list_pages import ListScope, RowKey, follows, key_of, read_page
+from guichet.db.lists.pages import ListScope, RowKey, follows, key_of, read_page
+from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import payments, provider_callbacks
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, PaymentStatus
@@ -139,9 +139,7 @@ _LEASE: Final = (
     .values(lease_expires_at=bindparam("until"), asked_at=bindparam("now"))
     .returning(*payments.c)
 )
-_QUEUE: Final = WorkQueue(
-    payments, "next_poll_at", ("provider_account",), {}, tuple(payments.c), lambda row: Payment(*row)
-)
+_QUEUE: Final = WorkQueue(payments, "next_poll_at", "provider_account", lambda row: Payment(*row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +252,7 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment
         }
         for each in transitions
     ]
-    return [Payment(*row) for row in await tx.execute_many_returning(_FINISH, rows)]
+    return [Payment(*row) for row in await tx.execute_many(_FINISH, rows)]
 
 
 async def switch_provider_account(
@@ -337,11 +335,11 @@ async def lease(
 
 
 async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
+    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
 ) -> Claim[Payment]:
     """Claims up to `most` payments to poll; they are due again at `until` if this process dies.
 
-    `saturated`: provider accounts that accept no more polls now. The cost is described in `db/work_queue.py`.
+    `saturated`: provider accounts that accept no more polls now. The cost is described in `db/queues/work_queue.py`.
     """
     return await _QUEUE.claim(db, now, until, most, saturated)
 
@@ -357,7 +355,7 @@ async def page(
     after: RowKey | None = None,
     oldest_first: bool = False,
 ) -> tuple[list[Payment], int]:
-    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/list_pages.py`.
+    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/lists/pages.py`.
 
     `after`: the key of the payment just before the page.
     """

@@ -3,22 +3,22 @@
 Source: docs/providers/README.md, "Rules common to every family".
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
 from guichet import metrics
 from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext
+from guichet.db.queues.work_queue import Claim
 from guichet.db.references import parse_reference
-from guichet.db.work_queue import Claim
 from guichet.domain.errors import RateLimited
 from guichet.domain.ids import PaymentId, RefundId
 from guichet.domain.payments import Payment, Refund
 from guichet.late_money.results import ask_about_final
 from guichet.logs import log
 from guichet.payments import repository
-from guichet.payments.poll_schedule import next_question_at
+from guichet.payments.outcomes import may_poll_at
 from guichet.payments.polling import poll_payment_at_most
 from guichet.provider_callbacks import repository as callback_repository
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
@@ -75,7 +75,7 @@ async def _record(ctx: AppContext, subject: Payment | Refund, account: str, name
         provider_account=account,
         provider_reference=named.provider_reference,
         now=now,
-        due_at=next_question_at(subject, now),
+        due_at=may_poll_at(subject, now),
     )
     ctx.wakeups.callbacks.set()
 
@@ -130,7 +130,7 @@ async def _ask_about(ctx: AppContext, callback: ProviderCallback) -> Instant | N
     if subject is None:
         return None
     now = ctx.clock.now()
-    allowed_at = next_question_at(subject, now)
+    allowed_at = may_poll_at(subject, now)
     if allowed_at > now:
         return allowed_at
     if subject.status != "pending":
@@ -156,12 +156,12 @@ class CallbackJobs:
         self._ctx = ctx
 
     async def claim(
-        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
+        self, now: Instant, until: Instant, most: int, saturated: Collection[str]
     ) -> Claim[ProviderCallback]:
         return await callback_repository.claim_due(self._ctx.db, now, until, most, saturated)
 
-    def partition_key(self, job: ProviderCallback) -> tuple[str, ...]:
-        return (job.provider_account,)
+    def partition(self, job: ProviderCallback) -> str:
+        return job.provider_account
 
     async def work(self, job: ProviderCallback) -> None:
         retry_at = await _ask_about(self._ctx, job)

@@ -1,6 +1,6 @@
 """Callbacks that name a payment or refund of ours: SQL and row mapping. One row for each, however many come."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -9,8 +9,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader
+from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import provider_callbacks
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
@@ -79,14 +79,7 @@ _ABOUT: Final = select(provider_callbacks).where(
     provider_callbacks.c.subject_id == bindparam("subject_id"),
     provider_callbacks.c.subject_type == bindparam("subject_type"),
 )
-_QUEUE: Final = WorkQueue(
-    provider_callbacks,
-    "due_at",
-    ("provider_account",),
-    {},
-    tuple(provider_callbacks.c),
-    lambda row: ProviderCallback(*row),
-)
+_QUEUE: Final = WorkQueue(provider_callbacks, "due_at", "provider_account", lambda row: ProviderCallback(*row))
 
 
 async def record(
@@ -131,10 +124,10 @@ async def about(db: Reader, subject: Payment | Refund) -> ProviderCallback | Non
 
 
 async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
+    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
 ) -> Claim[ProviderCallback]:
     """Claims up to `most` callbacks to ask about; they are due again at `until` if this process dies.
 
-    `saturated`: provider accounts that accept no more questions now. The cost is described in `db/work_queue.py`.
+    `saturated`: provider accounts that accept no more questions now. The cost: `db/queues/work_queue.py`.
     """
     return await _QUEUE.claim(db, now, until, most, saturated)

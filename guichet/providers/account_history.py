@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from guichet.clock import Instant
+from guichet.domain.messages import Answer
 from guichet.domain.reconciliation import Line
 from guichet.providers.base import Unknown
 from guichet.providers.registry import Registry
@@ -23,7 +24,7 @@ class NoHistory(HistoryError):
 class UnreadableHistory(HistoryError):
     """Its provider did not give the whole list. `raw`: what it answered instead."""
 
-    def __init__(self, provider_account: str, raw: str) -> None:
+    def __init__(self, provider_account: str, raw: Answer) -> None:
         super().__init__(provider_account)
         self.raw = raw
 

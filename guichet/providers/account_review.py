@@ -2,17 +2,21 @@
 money."""
 
 import asyncio
+import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
+from guichet.domain.messages import Answer, Message, verbatim
 from guichet.domain.money import Hundredths
-from guichet.domain.sentences import Sentence
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
+from guichet.providers.provider_types import PROVIDER_TYPES, leads_to_simulator, sandbox_reason
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.registry import Registry
-from guichet.providers.shared.account_checks import AccountSetup, ChecksAccount, Finding, findings_without_a_call
-from guichet.providers.shared.account_findings import BalanceProblem
+from guichet.providers.shared.account_checks import AccountSetup, ChecksAccount, Finding, ok, unchecked, wrong
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject, BalanceProblem
+from guichet.providers.shared.client import ProviderAccount
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +29,10 @@ class BalanceLine:
     balance: Hundredths | None = None
     currency: str | None = None
     alert_below: Hundredths | None = None
-    problem: Sentence | None = None
+    problem: Message | None = None
 
 
-async def probe_accounts(registry: Registry, names: Sequence[str]) -> dict[str, str]:
+async def probe_accounts(registry: Registry, names: Sequence[str]) -> dict[str, Answer]:
     """`ok` or what is wrong, by account."""
     results = await asyncio.gather(*(registry.provider(name).probe() for name in names))
     return dict(zip(names, results, strict=True))
@@ -69,3 +73,53 @@ def _lines(providers: ProvidersConfig, name: str, answer: list[FloatBalance] | U
         problem = BalanceProblem.TOO_LOW() if bound is not None and each.amount < bound else None
         lines.append(BalanceLine(name, each.wallet, each.amount, each.currency, bound, problem))
     return lines
+
+
+def findings_without_a_call(setup: AccountSetup) -> list[Finding]:
+    return [_environment(setup.account), *_secrets(setup.account), _callback_address(setup), _routes(setup)]
+
+
+def _environment(account: ProviderAccount) -> Finding:
+    subject = AccountSubject.ENVIRONMENT()
+    if leads_to_simulator(account):
+        return unchecked(subject, AccountFinding.SIMULATOR())
+    reason = sandbox_reason(account)
+    return unchecked(subject, AccountFinding.SANDBOX(why=reason)) if reason else ok(subject, AccountFinding.LIVE())
+
+
+def _secrets(account: ProviderAccount) -> list[Finding]:
+    return [
+        ok(verbatim(name), AccountFinding.SET())
+        if account.settings.get(name)
+        else unchecked(verbatim(name), AccountFinding.NOT_SET(without=without()))
+        for name, without in PROVIDER_TYPES[account.provider].without.items()
+    ]
+
+
+def _callback_address(setup: AccountSetup) -> Finding:
+    """Whether a provider can reach our address at all."""
+    subject, told = AccountSubject.OUR_CALLBACK(), PROVIDER_TYPES[setup.account.provider].callbacks
+    if told == "none":
+        return unchecked(subject, AccountFinding.NO_CALLBACKS())
+    of_all, of_account = setup.callback_addresses
+    address = f"{of_account}/…" if told == "each call" else of_all
+    if not is_public(setup.public_url):
+        private = AccountFinding.NOT_PUBLIC(address=address)
+        simulated = leads_to_simulator(setup.account)
+        return unchecked(subject, private) if simulated else wrong(subject, private)
+    return ok(subject, verbatim(address))
+
+
+def is_public(url: str) -> bool:
+    """An https address whose host is no private IP address and no name of this machine."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        return parts.scheme == "https" and ipaddress.ip_address(host).is_global
+    except ValueError:
+        return parts.scheme == "https" and "." in host and not host.endswith((".localhost", ".local", ".internal"))
+
+
+def _routes(setup: AccountSetup) -> Finding:
+    subject, routed = AccountSubject.ROUTES(), ", ".join(setup.operators)
+    return ok(subject, verbatim(routed)) if routed else unchecked(subject, AccountFinding.NO_ROUTE())

@@ -18,7 +18,9 @@ import msgspec
 
 from guichet.clock import Instant
 from guichet.domain.failures import RefusalReason
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
+from guichet.domain.payments import Payment
 from guichet.domain.records import Record
 
 #: The operator codes of cards; every other code is Mobile Money (docs/contract.md, "Operators").
@@ -26,30 +28,18 @@ CARDS: Final = frozenset({"VISA", "MASTERCARD"})
 
 
 class Charge(Record, frozen=True):
-    """A debit of a customer. `amount` is already rounded to the smallest unit of the currency (D27)."""
+    """A debit of a customer: the payment, and what only a call has. `amount` is the total, rounded to the smallest unit
+    of the currency (D27)."""
 
-    reference: str
-    operator: str
+    payment: Payment
     amount: Hundredths
-    currency: Currency
-    description: str
-    created_at: Instant
-    phone_number: str | None = None
     otp: str | None = None
-    firstname: str | None = None
-    lastname: str | None = None
-    email: str | None = None
-    country: str | None = None
     #: The merchant's page to which the provider's page sends the customer back.
     return_url: str | None = None
     #: Where the provider may send callbacks; its path ends with our reference. None without a public address.
     notify_url: str | None = None
     #: The provider's id of the merchant, for an account that `names_merchants`.
     provider_merchant_id: str | None = None
-    #: The provider's own reference, once it is known.
-    provider_reference: str | None = None
-    #: The provider's page on which the customer confirms; None where there is none, or it is not known yet.
-    redirect_url: str | None = None
     #: The provider's reference that a callback about this payment named. Anybody can send a callback: a provider may
     #: ask about it, but must prove that the transaction is this payment before it believes the answer.
     callback_reference: str | None = None
@@ -76,7 +66,7 @@ class Reversal:
     provider_data: Mapping[str, str] = field(default_factory=dict)
     #: When the refund was last sent to the provider.
     sent_at: Instant | None = None
-    #: Whether it is proven that no request under this reference ever arrived (`payments/never_arrived.py`). Until then,
+    #: Whether it is proven that no request under this reference ever arrived (`domain/payments.py`). Until then,
     #: what a repeated request is refused for says nothing about the first one.
     never_arrived: bool = False
     #: As that of `Charge`.
@@ -116,22 +106,22 @@ class Refused:
     """The provider says that it did not move the money and never will. `raw` is for the log only."""
 
     reason: RefusalReason = "refused"
-    raw: str = ""
+    raw: Answer = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
     """Nothing can be concluded (timeout, broken connection, 5xx, unreadable body): ask again later."""
 
-    raw: str = ""
+    raw: Answer = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NotFound:
     """The provider does not know our reference, and a debit or payout that it had taken it would know. One such answer
-    proves nothing, because the request may still be on its way: `payments/never_arrived.py` says what proves it."""
+    proves nothing, because the request may still be on its way: `domain/payments.py` says what proves it."""
 
-    raw: str = ""
+    raw: Answer = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +129,7 @@ class NotProcessed:
     """The provider certainly did not take the request (no connection, or it says so): another route may be tried."""
 
     reason: RefusalReason = "operator_unavailable"
-    raw: str = ""
+    raw: Answer = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +137,7 @@ class FloatEmpty:
     """Our own balance with the provider does not cover the refund: nothing was moved, and under this reference nothing
     ever will be. It is no refusal of the customer's account: the refund is sent again later, as a new request."""
 
-    raw: str = ""
+    raw: Answer = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +145,7 @@ class AlreadyRefunded:
     """The provider says that the payment was given back before, by a refund that it does not name. The customer has the
     money, so the hold must not be released; a person must look."""
 
-    raw: str = ""
+    raw: Answer = ""
 
 
 #: Seconds that a provider may take to answer any call, and an initiation unless the provider needs longer.
@@ -236,7 +226,7 @@ class Provider(Protocol):
 
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult: ...
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         """Make a harmless call that needs our credentials; return `ok`, or what is wrong."""
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:

@@ -1,49 +1,66 @@
-"""The types of providers there are. A new one is a module here, a module in the simulator, and a line in each table."""
+"""The types of providers there are, and where an account with one leads."""
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from importlib import import_module
 from typing import Final
+from urllib.parse import urlsplit
 
-from guichet.clock import Clock
-from guichet.http_client import HttpClient
-from guichet.providers.base import CARDS, Provider
-from guichet.providers.coris import provider as coris
-from guichet.providers.feexpay import provider as feexpay
-from guichet.providers.mtn import provider as mtn
-from guichet.providers.orange import provider as orange
-from guichet.providers.pawapay import provider as pawapay
+from guichet.domain.messages import Message
+from guichet.http_client import is_loopback_host
+from guichet.providers.shared.account_findings import AccountFinding
 from guichet.providers.shared.client import ProviderAccount
-from guichet.providers.sonatel import provider as sonatel
-from guichet.providers.stripe import provider as stripe
-from guichet.providers.wave import provider as wave
+from guichet.providers.shared.provider_type import ProviderType
+
+#: A new provider is a folder here, a folder in the simulator, a page in docs/providers, and its name in this line.
+NAMES: Final = ("mtn", "wave", "pawapay", "feexpay", "orange", "sonatel", "stripe", "coris")
+SIMULATOR_PATH: Final = "/simulator/"
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderType:
-    """How to build the provider of an account, the settings that an account must and may have, and what it serves.
+class _ProviderTypes(Mapping[str, ProviderType]):
+    """By name. A folder is imported when its type is looked up: a process imports those of its accounts only."""
 
-    `build` raises ValueError for settings that contradict each other or cannot work. `operators`: those that an account
-    with these settings can serve; None for any.
-    """
+    def __getitem__(self, name: str) -> ProviderType:
+        if name not in NAMES:
+            raise KeyError(name)
+        declared: ProviderType = import_module(f"guichet.providers.{name}").TYPE
+        return declared
 
-    build: Callable[[ProviderAccount, HttpClient, Clock], Provider]
-    required: tuple[str, ...]
-    optional: tuple[str, ...] = ()
-    operators: Callable[[Mapping[str, str]], Collection[str] | None] = lambda _: None
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
 
 
-PROVIDER_TYPES: Final = {
-    "mtn": ProviderType(mtn.Mtn, mtn.REQUIRED, mtn.OPTIONAL, mtn.operators),
-    "wave": ProviderType(wave.Wave, wave.REQUIRED, wave.OPTIONAL, wave.operators),
-    "pawapay": ProviderType(pawapay.PawaPay, pawapay.REQUIRED, pawapay.OPTIONAL, lambda _: pawapay.OPERATORS),
-    "feexpay": ProviderType(feexpay.FeexPay, feexpay.REQUIRED),
-    "orange": ProviderType(orange.Orange, orange.REQUIRED, orange.OPTIONAL, orange.operators),
-    "sonatel": ProviderType(sonatel.Sonatel, sonatel.REQUIRED, sonatel.OPTIONAL, lambda _: (sonatel.OPERATOR,)),
-    "stripe": ProviderType(stripe.Stripe, stripe.REQUIRED, stripe.OPTIONAL, lambda _: CARDS),
-    "coris": ProviderType(coris.Coris, coris.REQUIRED, coris.OPTIONAL, lambda _: (coris.OPERATOR,)),
-}
+PROVIDER_TYPES: Final[Mapping[str, ProviderType]] = _ProviderTypes()
 
 
 def served_operators(account: ProviderAccount) -> Collection[str] | None:
     """The operators that the account can serve; None for any. A route of another one is a mistake in the file."""
     return PROVIDER_TYPES[account.provider].operators(account.settings)
+
+
+def sandbox_reason(account: ProviderAccount) -> Message | None:
+    """How the settings of an account show that it leads to a sandbox, where no money moves; None when they do not."""
+    host = urlsplit(account.base_url).hostname or ""
+    if "sandbox" in host.split("."):
+        return AccountFinding.SANDBOX_HOST(host=host)
+    declared = PROVIDER_TYPES.get(account.provider)
+    return declared.sandbox(account.settings) if declared else None
+
+
+def leads_to_simulator(account: ProviderAccount) -> bool:
+    return SIMULATOR_PATH in account.base_url + "/"
+
+
+def is_real(account: ProviderAccount) -> bool:
+    """Whether money may move there: it is not on this machine, not a simulator, and not known as a sandbox."""
+    host = urlsplit(account.base_url).hostname or ""
+    here = not host or is_loopback_host(host) or leads_to_simulator(account)
+    return not here and sandbox_reason(account) is None
+
+
+def may_be_real(account: ProviderAccount) -> bool:
+    """As `is_real`, but False where settings are missing that alone tell it: such an account cannot be used either."""
+    declared = PROVIDER_TYPES.get(account.provider)
+    return (declared is None or declared.tells_sandbox(account.settings)) and is_real(account)

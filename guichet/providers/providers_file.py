@@ -25,10 +25,15 @@ from guichet.clock import Clock
 from guichet.domain.money import Hundredths
 from guichet.http_client import HttpClient
 from guichet.providers.base import Provider
-from guichet.providers.provider_types import PROVIDER_TYPES, served_operators
+from guichet.providers.provider_types import (
+    PROVIDER_TYPES,
+    leads_to_simulator,
+    may_be_real,
+    sandbox_reason,
+    served_operators,
+)
 from guichet.providers.registry import SANDBOX, UNCONNECTED, Registry
 from guichet.providers.shared.client import ProviderAccount
-from guichet.providers.shared.sandbox_accounts import is_real, leads_to_simulator, sandbox_reason
 from guichet.settings import SettingsError
 
 _NAME: Final = re.compile(r"[a-z0-9_]{1,64}")
@@ -119,8 +124,7 @@ def first_real_account(path: Path, environ: Mapping[str, str]) -> ProviderAccoun
     """The first account of the file that leads to a real provider; None when there is none.
 
     For every command, also those that need no provider: it raises nothing, because whoever uses the file reports what
-    is wrong with it, and a secret need not be in `environ`. Only Stripe's key tells its sandbox from its live side, so
-    an account of Stripe without one is passed over: it cannot be used either.
+    is wrong with it, and a secret need not be in `environ`.
     """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8")).get("accounts", {})
@@ -137,7 +141,7 @@ def first_real_account(path: Path, environ: Mapping[str, str]) -> ProviderAccoun
         account = ProviderAccount(name, settings.get("provider", ""), settings.get("base_url", ""), settings)
         if not _is_http_address(account.base_url):
             continue  # Nobody can use it.
-        if is_real(account) and (account.provider != "stripe" or "secret_key" in settings):
+        if may_be_real(account):
             return account
     return None
 

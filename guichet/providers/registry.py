@@ -5,6 +5,7 @@ from typing import Final
 
 from guichet.clock import Clock
 from guichet.domain.merchants import Environment
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
@@ -46,7 +47,7 @@ class Unconnected:
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return False
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         return ProviderAnswer.NOT_CONNECTED()
 
     def takes(self, operator: str, currency: Currency) -> bool:

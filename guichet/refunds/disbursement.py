@@ -9,32 +9,38 @@ A payout to a number needs the number that paid (`domain/payee.py`). Where nobod
 refund of the debit can be used; without one, the refund waits until a person confirms the number.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection
 from typing import Final
 
 from guichet import tracing
 from guichet.clock import MINUTE, SECOND, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.db.work_queue import Claim
-from guichet.domain.money import plain
+from guichet.db.queues.work_queue import Claim
+from guichet.domain.messages import Amount, verbatim
 from guichet.domain.payee import PAYEE_RETRY_SECONDS, payee_number
 from guichet.domain.payments import Payment, Refund
-from guichet.domain.sentences import verbatim
 from guichet.incidents import repository as incidents
 from guichet.incidents.details import IncidentDetail
 from guichet.logs import log
-from guichet.payments import integrity, never_arrived, repository
-from guichet.payments.awaited_polls import REQUEST_WAIT, result_within
-from guichet.payments.poll_schedule import LEASE_DURATION, QUESTION_INTERVAL, next_poll
+from guichet.payments import repository
+from guichet.payments.outcomes import (
+    MIN_POLL_INTERVAL,
+    Mismatch,
+    checked,
+    count_not_found,
+    next_poll,
+    report_if_stuck,
+)
+from guichet.payments.polling import REQUEST_WAIT, result_within
 from guichet.payments.provider_calls import (
-    ANOTHER_ACCOUNT,
+    LEASE_DURATION,
     call_provider,
     decode_provider_data,
     encode_provider_data,
     is_another_account,
-    name_merchant,
+    refund_status,
+    request_of,
     reversal_for,
 )
 from guichet.providers.base import (
@@ -43,12 +49,11 @@ from guichet.providers.base import (
     FloatEmpty,
     NotFound,
     NotProcessed,
-    Provider,
     RefundInitiationResult,
     RefundStatusResult,
     Refused,
-    Reversal,
     Succeeded,
+    Unknown,
 )
 from guichet.refunds import repository as refund_repository
 from guichet.refunds.settlement import settle_refund
@@ -72,11 +77,11 @@ async def poll_refund(ctx: AppContext, refund: Refund) -> Refund:
 
 
 async def poll_refund_at_most(ctx: AppContext, refund: Refund) -> Refund | None:
-    """As `poll_refund`, but at most once in QUESTION_INTERVAL, whichever process polled it before. None if it was not
+    """As `poll_refund`, but at most once in MIN_POLL_INTERVAL, whichever process polled it before. None if it was not
     polled for that reason, or because another process works on it."""
     if refund.status != "pending" or refund.sent_at is None:
         return refund
-    leased = await _lease(ctx, refund, QUESTION_INTERVAL)
+    leased = await _lease(ctx, refund, MIN_POLL_INTERVAL)
     return leased and await _process(ctx, leased)
 
 
@@ -103,12 +108,7 @@ async def _process(ctx: AppContext, leased: Refund) -> Refund:
         return await settle_refund(ctx, leased, payment, Refused("insufficient_funds"))
     if leased.sent_at is None:
         return await _send(ctx, leased, payment)
-    account = require(leased.provider_account)
-    provider = ctx.registry.provider(account)
-    if is_another_account(provider, leased):
-        return await _apply(ctx, leased, payment, ANOTHER_ACCOUNT)
-    call = provider.refund_status(await _reversal(ctx, provider, leased, payment))
-    return await _apply(ctx, leased, payment, await call_provider(provider, call, account, "refund_status"))
+    return await _apply(ctx, leased, payment, await refund_status(ctx, leased, payment))
 
 
 async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
@@ -128,7 +128,8 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     if accounts := _that_know(ctx, payment, accounts, payouts):
         return await _send_through(ctx, refund, payment, accounts, payouts)
     log.warning("refund.account_changed", reference=refund.reference, provider_account=collected_by)
-    await refund_repository.mark_not_sent(ctx.db, refund.id, await next_poll(ctx, refund))
+    await report_if_stuck(ctx, refund)
+    await refund_repository.mark_not_sent(ctx.db, refund.id, next_poll(refund, ctx.clock.now()))
     return require(await refund_repository.by_id(ctx.db, refund.id))
 
 
@@ -145,7 +146,7 @@ async def _send_through(
     """Sends the refund through the first of these accounts whose float covers it."""
     payee, waited, behind = payee_number(refund, payment), refund.float_empty_accounts is not None, True
     for account in _after(refund.last_empty_account, accounts):
-        if await refund_repository.an_older_one_waits(ctx.db, refund.id, account):
+        if await refund_repository.has_older_pending_refund(ctx.db, refund.id, account):
             continue
         provider = ctx.registry.provider(account)
         data = encode_provider_data(dict(provider.prepare_refund(reversal_for(ctx, refund, payment))))
@@ -160,7 +161,7 @@ async def _send_through(
         )
         if sent is None:
             break
-        call = provider.refund(await _reversal(ctx, provider, sent, payment))
+        call = provider.refund(await request_of(ctx, provider, sent, payment))
         result = await call_provider(provider, call, account, "refund")
         if not isinstance(result, FloatEmpty):
             applied = await _apply(ctx, sent, payment, result)
@@ -186,25 +187,17 @@ async def _wait_for_float(ctx: AppContext, refund: Refund, accounts: list[str], 
     if not behind:
         return
     for account in accounts:
-        if not await refund_repository.an_older_one_waits(ctx.db, refund.id, account):
+        if not await refund_repository.has_older_pending_refund(ctx.db, refund.id, account):
             await refund_repository.wait_for_float(ctx.db, refund.id, accounts, now)
             ctx.wakeups.refunds.set()
             return
-
-
-async def _reversal(ctx: AppContext, provider: Provider, refund: Refund, payment: Payment) -> Reversal:
-    """What is sent to the provider. Only a payout names the merchant: a refund names the debit that it gives back."""
-    reversal = reversal_for(ctx, refund, payment)
-    if reversal.collected_here:
-        return reversal
-    return replace(reversal, charge=await name_merchant(ctx, provider, refund, reversal.charge))
 
 
 async def _wait_for_payee(ctx: AppContext, refund: Refund) -> Refund:
     """Leaves the refund to a person. In one transaction: a confirmation that comes meanwhile must not be overlooked for
     an hour, and its incident must not open again."""
     now = ctx.clock.now()
-    detail = IncidentDetail.PAYEE_UNCONFIRMED(total=f"{plain(refund.amount)} {refund.currency}")
+    detail = IncidentDetail.PAYEE_UNCONFIRMED(total=Amount(refund.amount, refund.currency))
     async with ctx.db.transaction() as tx:
         if await refund_repository.wait_for_payee(tx, refund.id, later(now, PAYEE_RETRY_SECONDS * SECOND)):
             await incidents.report_about(tx, refund, incidents.PAYEE_UNCONFIRMED, detail, now)
@@ -221,7 +214,7 @@ async def _float_is_empty(ctx: AppContext, refund: Refund, result: FloatEmpty) -
     """The refund as it waits now, for a new request."""
     now, account = ctx.clock.now(), require(refund.provider_account)
     log.error("refund.float_empty", reference=refund.reference, provider_account=account, raw=result.raw)
-    detail = IncidentDetail.FLOAT_EMPTY(account=account, total=f"{plain(refund.amount)} {refund.currency}")
+    detail = IncidentDetail.FLOAT_EMPTY(account=account, total=Amount(refund.amount, refund.currency))
     await incidents.report_about(ctx.db, refund, incidents.FLOAT_EMPTY, detail, now)
     return await refund_repository.mark_float_empty(ctx.db, refund.id, account, later(now, FLOAT_RETRY))
 
@@ -229,36 +222,41 @@ async def _float_is_empty(ctx: AppContext, refund: Refund, result: FloatEmpty) -
 async def _apply(
     ctx: AppContext, refund: Refund, payment: Payment, result: RefundInitiationResult | RefundStatusResult
 ) -> Refund:
-    next_poll_at = await next_poll(ctx, refund)
+    checked_result = await checked(ctx, refund, result)
+    if isinstance(checked_result, Succeeded | Refused):
+        return await settle_refund(ctx, refund, payment, checked_result)
+    await report_if_stuck(ctx, refund)
+    await _record_no_end(ctx, refund, checked_result)
+    return require(await refund_repository.by_id(ctx.db, refund.id))
+
+
+async def _record_no_end(
+    ctx: AppContext,
+    refund: Refund,
+    result: Accepted | Unknown | NotFound | NotProcessed | FloatEmpty | AlreadyRefunded | Mismatch,
+) -> None:
+    now = ctx.clock.now()
+    next_poll_at = next_poll(refund, now)
     match result:
-        case Succeeded():
-            if await integrity.check(ctx, refund, result):
-                return await settle_refund(ctx, refund, payment, result)
-            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
-        case Refused():
-            return await settle_refund(ctx, refund, payment, result)
         case NotProcessed():
             log.warning("refund.not_processed", reference=refund.reference, raw=result.raw)
             await refund_repository.mark_not_sent(ctx.db, refund.id, next_poll_at)
         case FloatEmpty():
             await _float_is_empty(ctx, refund, result)
-            retry_at = later(ctx.clock.now(), FLOAT_RETRY)
-            await refund_repository.wait_for_float(ctx.db, refund.id, [require(refund.provider_account)], retry_at)
+            account = require(refund.provider_account)
+            await refund_repository.wait_for_float(ctx.db, refund.id, [account], later(now, FLOAT_RETRY))
         case AlreadyRefunded():
-            await incidents.report_about(
-                ctx.db, refund, incidents.ALREADY_REFUNDED, verbatim(result.raw), ctx.clock.now()
-            )
+            await incidents.report_about(ctx.db, refund, incidents.ALREADY_REFUNDED, verbatim(result.raw), now)
             await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
         case Accepted(provider_reference=reference, provider_data=data) if reference or data:
             stored_data = encode_provider_data({**decode_provider_data(refund.provider_data), **data})
             await refund_repository.record_acceptance(ctx.db, refund.id, reference, stored_data, next_poll_at)
         case NotFound():
             log.info("refund.not_found", reference=refund.reference, raw=result.raw)
-            counted = never_arrived.count_answer(ctx, refund)
+            counted = count_not_found(ctx, refund)
             await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at, counted)
         case _:
             await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
-    return require(await refund_repository.by_id(ctx.db, refund.id))
 
 
 class RefundJobs:
@@ -267,11 +265,11 @@ class RefundJobs:
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
 
-    async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[Refund]:
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Refund]:
         return await refund_repository.claim_due(self._ctx.db, now, until, most, saturated)
 
-    def partition_key(self, job: Refund) -> tuple[str, ...]:
-        return (job.provider_account or "",)
+    def partition(self, job: Refund) -> str:
+        return job.provider_account or ""
 
     async def work(self, job: Refund) -> None:
         await process_refund(self._ctx, job)

@@ -9,9 +9,9 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer
-from guichet.db.list_pages import ListScope, RowKey, read_page
+from guichet.db.lists.pages import ListScope, RowKey, read_page
+from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import refunds
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Refund, RefundStatus
@@ -167,9 +167,7 @@ _LEASE: Final = (
     .returning(*refunds.c)
 )
 _END_LEASE: Final = update(refunds).where(*_PENDING).values(lease_expires_at=None)
-_QUEUE: Final = WorkQueue(
-    refunds, "next_poll_at", ("provider_account",), {}, tuple(refunds.c), lambda row: Refund(*row)
-)
+_QUEUE: Final = WorkQueue(refunds, "next_poll_at", "provider_account", lambda row: Refund(*row))
 
 
 async def insert_new(tx: Transaction, refund: Refund) -> RefundId | None:
@@ -218,7 +216,7 @@ async def page(
     after: RowKey | None = None,
     oldest_first: bool = False,
 ) -> tuple[list[Refund], int]:
-    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/list_pages.py`.
+    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/lists/pages.py`.
 
     `after`: the key of the refund just before the page.
     """
@@ -243,7 +241,7 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]
         {"refund_id": each.refund_id, "target": each.target, "now": each.now, "reason": each.failure_reason}
         for each in transitions
     ]
-    return [Refund(*row) for row in await tx.execute_many_returning(_FINISH, rows)]
+    return [Refund(*row) for row in await tx.execute_many(_FINISH, rows)]
 
 
 async def mark_sent(
@@ -303,7 +301,7 @@ async def confirm_payee(writer: Writer, refund_id: RefundId, payee_number: str, 
     return _refund(await writer.write(_CONFIRM_PAYEE, refund_id=refund_id, payee=payee_number, now=now))
 
 
-async def an_older_one_waits(db: Database, refund_id: RefundId, provider_account: str) -> bool:
+async def has_older_pending_refund(db: Database, refund_id: RefundId, provider_account: str) -> bool:
     """Whether an older refund waits for the balance of this account, or is being paid from it just now: it must be
     paid first.
 
@@ -365,12 +363,12 @@ async def end_lease(db: Database, refund_id: RefundId) -> None:
 
 
 async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
+    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
 ) -> Claim[Refund]:
     """Claims up to `most` refunds to work on; they are due again at `until` if this process dies.
 
     `saturated`: provider accounts that accept no more jobs now; "" stands for refunds that were not sent yet. The cost
-    is described in `db/work_queue.py`.
+    is described in `db/queues/work_queue.py`.
     """
     return await _QUEUE.claim(db, now, until, most, saturated)
 

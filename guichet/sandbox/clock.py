@@ -21,9 +21,9 @@ from guichet.audit_log import entries as audit_log
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, Clock, Instant, earlier
 from guichet.context import AppContext
 from guichet.db.engine import Database, Reader, Row, Transaction
+from guichet.db.queues.work_queue import PENDING
 from guichet.db.tables import audit_log as audit_log_table
 from guichet.db.tables import payments, refunds, webhook_deliveries
-from guichet.db.work_queue_statements import PENDING
 from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.events import MAX_ATTEMPTS
 from guichet.domain.ids import MerchantId

@@ -27,7 +27,7 @@ from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.refusals import Refusal
 from guichet.domain.sandbox_scenarios import TestScenario
-from guichet.payments.create import PaymentRequest, create_payment
+from guichet.payments.create import create_payment
 from guichet.payments.polling import poll_payment
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Succeeded
@@ -35,6 +35,7 @@ from guichet.providers.capabilities import DisputeFacts
 from guichet.providers.registry import SANDBOX
 from guichet.refunds.disbursement import poll_refund
 from guichet.refunds.request import request_refund
+from guichet.schemas.payment import Customer, PaymentBody
 from guichet.webhooks import endpoints
 
 _AMOUNT: Final = Hundredths(5000_00)
@@ -73,7 +74,7 @@ async def _mobile_payment(
 ) -> Payment:
     """A payment that has its result: the number ends with `digits`."""
     mode = _mobile_mode(await ctx.catalogues.of(merchant.id))
-    wanted = PaymentRequest(
+    wanted = PaymentBody.model_construct(
         amount=_AMOUNT,
         currency=merchant.currency,
         operator=mode.operator,
@@ -105,13 +106,11 @@ async def _dispute(ctx: AppContext, merchant: Merchant, status: DisputeStatus) -
     mode = next((mode for mode in (await ctx.catalogues.of(merchant.id)).active() if mode.is_card), None)
     if mode is None:
         raise ActRefused(Refusal.NO_CARD())
-    wanted = PaymentRequest(
+    wanted = PaymentBody.model_construct(
         amount=_AMOUNT,
         currency=merchant.currency,
         operator=mode.operator,
-        firstname="Awa",
-        lastname="Diallo",
-        email="awa@example.com",
+        customer=Customer(firstname="Awa", lastname="Diallo", email="awa@example.com"),
     )
     created = await create_payment(ctx, Caller(merchant, "test"), wanted)
     approved = Succeeded(created.payment.total_amount, created.payment.currency)

@@ -117,6 +117,12 @@ class PaymentBody(ModeBody):
     """Ce que ce paiement de test doit vivre et qu'aucun numéro n'atteint (voir « Environnement de test »). Refusé avec
     une clé de production."""
 
+    def value_of(self, field: str) -> object:
+        """The value of a field by its name in the contract, such as `customer.email`."""
+        if field.startswith("customer."):
+            return self.customer and getattr(self.customer, field.removeprefix("customer."))
+        return getattr(self, field)
+
     @field_validator("amount")
     @classmethod
     def _whole_units(cls, value: Hundredths, info: ValidationInfo) -> Hundredths:

@@ -16,7 +16,7 @@ from guichet.back_office import provider_balances
 from guichet.chain_heads.published import last_published
 from guichet.clock import SECOND, Clock, Instant
 from guichet.db.engine import Database
-from guichet.db.replication import replication
+from guichet.db.postgres.replication import replication
 from guichet.domain.availability import OperatorState
 from guichet.incidents.repository import KINDS
 from guichet.ledger.audit import last_audit

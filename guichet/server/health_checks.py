@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Executable, Table, bindparam, case, func, 
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant, earlier, later
 from guichet.db.engine import Database
-from guichet.db.ids_by_date import IdsByDate
+from guichet.db.lists.ids_by_date import IdsByDate
 from guichet.db.sql_functions import json_texts
 from guichet.db.tables import (
     api_keys,

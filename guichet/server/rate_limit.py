@@ -7,15 +7,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,15 +23,18 @@ from guichet.server.merchant_rates import MerchantRate, MerchantRates
 from guichet.server.rate_limits import RateLimit
 from guichet.server.request_context import ClientAddresses, add_header
 
-#: Seconds that Redis may take to count a request, and seconds that it is left alone after it did not.
-REDIS_TIMEOUT: Final = 0.25
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from guichet.server.redis_windows import RedisWindows
+
+#: Seconds that Redis is left alone after it did not count a request.
 REDIS_RETRY: Final = 2.0
 #: Keys of one limit that a process remembers. Beyond them it forgets the key that was counted longest ago, which then
 #: has its whole limit again: a flood of addresses costs a few megabytes, and nobody is refused because of others.
 MAX_KEYS: Final = 20_000
 #: Expired keys that are removed with each request: more than one, so that they become fewer.
 _REMOVED_AT_ONCE: Final = 8
-
 
 _OF_MERCHANT: Final = "Trop de requêtes : votre compte en accepte {} par minute. Réessayez dans un instant."
 
@@ -49,6 +47,11 @@ class Allowance:
     remaining: int
     retry_after: int
 
+    @classmethod
+    def of(cls, allowed: bool, remaining: int, room_in: int) -> Allowance:
+        """`room_in`: microseconds until the oldest request leaves the window."""
+        return cls(allowed, max(0, remaining), max(1, -(-room_in // SECOND)))
+
 
 class RateLimiter:
     """Counts in Redis when there is one, so that limits are exact across processes, else in this process's memory.
@@ -58,7 +61,7 @@ class RateLimiter:
 
     def __init__(self, shared: Redis | None, clock: Clock) -> None:
         self._local = MemoryWindows(clock)
-        self._shared = None if shared is None else RedisWindows(shared)
+        self._shared = None if shared is None else _redis_windows(shared)
         self._clock = clock
         self._away_until = 0
 
@@ -75,10 +78,16 @@ class RateLimiter:
         if self._shared is not None and self._clock.monotonic() >= self._away_until:
             try:
                 return await self._shared.count(limit, key, requests)
-            except (TimeoutError, RedisError, OSError) as error:
+            except OSError as error:
                 self._away_until = self._clock.monotonic() + round(REDIS_RETRY * SECOND)
                 log.error("ratelimit.redis_away", error=repr(error), limit="counted by each process meanwhile")
         return self._local.count(limit, key, requests)
+
+
+def _redis_windows(redis: Redis) -> RedisWindows:
+    from guichet.server.redis_windows import RedisWindows  # noqa: PLC0415 - sixty modules, and most have no Redis
+
+    return RedisWindows(redis)
 
 
 class MemoryWindows:
@@ -103,7 +112,7 @@ class MemoryWindows:
             if len(windows) >= self._max_keys:
                 del windows[next(iter(windows))]
             windows[key] = times
-        return _allowance(allowed, limit.requests - len(times), times[0] + limit.window - now if times else 0)
+        return Allowance.of(allowed, limit.requests - len(times), times[0] + limit.window - now if times else 0)
 
     @property
     def size(self) -> int:
@@ -117,67 +126,6 @@ class MemoryWindows:
             if first is None or windows[first][-1] > oldest:
                 return
             del windows[first]
-
-
-class RedisWindows:
-    """The same in Redis, with the times of Redis: what the clocks of the machines say does not matter."""
-
-    #: Times are in microseconds, newest first. If the clock of Redis was set back, times in the future are forgotten:
-    #: they would refuse requests until that time comes.
-    _COUNT: Final = """
-        local clock = redis.call('TIME')
-        local now = clock[1] * 1000000 + clock[2]
-        local limit, window, requests = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-        local newest = redis.call('LINDEX', KEYS[1], 0)
-        if newest and tonumber(newest) > now then
-            redis.call('DEL', KEYS[1])
-        end
-        local oldest = redis.call('LINDEX', KEYS[1], -1)
-        while oldest and tonumber(oldest) <= now - window do
-            redis.call('RPOP', KEYS[1])
-            oldest = redis.call('LINDEX', KEYS[1], -1)
-        end
-        local counted = redis.call('LLEN', KEYS[1])
-        local allowed = counted < limit
-        if allowed and requests > 0 then
-            redis.call('LPUSH', KEYS[1], string.format('%.0f', now))
-            redis.call('PEXPIRE', KEYS[1], math.ceil(window / 1000))
-            counted = counted + 1
-            oldest = oldest or now
-        end
-        return {allowed and 1 or 0, limit - counted, oldest and oldest + window - now or 0}
-    """
-
-    def __init__(self, redis: Redis) -> None:
-        self._count = redis.register_script(self._COUNT)
-
-    async def count(self, limit: RateLimit, key: str, requests: int) -> Allowance:
-        keys = [f"guichet:limit:{limit.name}:{key}"]
-        allowed, remaining, room_in = await self._count(keys, [limit.requests, limit.window, requests])
-        return _allowance(bool(allowed), remaining, room_in)
-
-
-def _allowance(allowed: bool, remaining: int, room_in: int) -> Allowance:
-    """`room_in`: microseconds until the oldest request leaves the window."""
-    return Allowance(allowed, max(0, remaining), max(1, -(-room_in // SECOND)))
-
-
-@asynccontextmanager
-async def shared_counters(redis_url: str | None) -> AsyncIterator[Redis | None]:
-    """Counters in Redis for all processes, closed at the end; None without an address."""
-    if redis_url is None:
-        yield None
-        return
-    redis = Redis.from_url(
-        redis_url,
-        socket_timeout=REDIS_TIMEOUT,
-        socket_connect_timeout=REDIS_TIMEOUT,
-        retry=Retry(NoBackoff(), 1),
-    )
-    try:
-        yield redis
-    finally:
-        await redis.aclose()
 
 
 class RateLimitMiddleware:

@@ -5,6 +5,7 @@ from typing import Final
 
 from guichet.clock import DAY, HOUR, Instant, later
 from guichet.db.engine import Database
+from guichet.domain.messages import Message
 from guichet.ledger.reconciliation_runs import DUE_AFTER, recent_runs
 
 #: Days whose differences count. A person has looked at older ones by then, or never will.
@@ -21,7 +22,7 @@ class ReconciledAccount:
     provider_account: str
     differences: int
     compared_until: Instant
-    error: str | None
+    error: Message | None
 
     def late(self, now: Instant) -> bool:
         return now > later(self.compared_until, DAY + DUE_AFTER + _LATE_AFTER)

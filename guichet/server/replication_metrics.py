@@ -6,7 +6,7 @@ from typing import Final
 
 from prometheus_client.core import GaugeMetricFamily
 
-from guichet.db.replication import Archive, Replication, Slot, Standby
+from guichet.db.postgres.replication import Archive, Replication, Slot, Standby
 
 _UNKNOWN: Final = "unknown"
 _STATES: Final = ("streaming", "catchup", "other", _UNKNOWN)

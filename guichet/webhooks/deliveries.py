@@ -14,11 +14,11 @@ from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, liter
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
-from guichet.db.fair_queue import FairClaims, FairQueue
-from guichet.db.list_pages import ListScope, RowKey, follows, key_of, read_page
+from guichet.db.lists.pages import ListScope, RowKey, follows, key_of, read_page
+from guichet.db.queues.fair_queue import FairClaims, FairQueue
+from guichet.db.queues.work_queue import PENDING, is_still_pending
 from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import payments, webhook_deliveries
-from guichet.db.work_queue_statements import PENDING, is_still_pending
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError, DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.merchants import Environment
@@ -175,7 +175,7 @@ async def page(
     after: RowKey | None = None,
     oldest_first: bool = False,
 ) -> tuple[list[Delivery], int]:
-    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/list_pages.py`.
+    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/lists/pages.py`.
 
     `after`: the key of the delivery just before the page.
     """
@@ -194,7 +194,7 @@ async def page(
 
 
 async def failed_since(db: Database, merchant_id: MerchantId, env: Environment, since: Instant) -> int:
-    """How many deliveries of events since then have failed for good. Cost: `db/list_pages.py`."""
+    """How many deliveries of events since then have failed for good. Cost: `db/lists/pages.py`."""
     scope = ListScope(merchant_id, env, "failed")
     return (await read_page(db, webhook_deliveries, scope, 1, 0, since))[1]
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection
 from functools import partial
 from typing import Final
 
@@ -11,8 +11,8 @@ from guichet.clock import DAY, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.batching import Batching
 from guichet.db.errors import StorageError
-from guichet.db.fair_share import FairShare
-from guichet.db.work_queue import Claim
+from guichet.db.queues.fair_share import FairShare
+from guichet.db.queues.work_queue import Claim
 from guichet.domain.events import Delivery, retry_delay
 from guichet.domain.records import Record
 from guichet.http_client import HttpClient
@@ -58,9 +58,9 @@ class DeliveryLimits:
     def _running(self, kind: str) -> int:
         return self.share.running()[kind]
 
-    def saturated(self) -> list[list[str]]:
+    def saturated(self) -> list[str]:
         most = PER_DESTINATION - self.claim_size
-        return [[each for each, load in self._destinations.items() if load > most]]
+        return [destination for destination, load in self._destinations.items() if load > most]
 
     def is_saturated(self, job: DueDelivery) -> bool:
         return self.share.is_full(str(job.delivery.merchant_id))
@@ -83,19 +83,15 @@ class DeliveryJobs:
     def __init__(self, ctx: AppContext, http_client: HttpClient) -> None:
         self._ctx = ctx
         self._http_client = http_client
-        self._log = log.bind()
         self._queue = deliveries.queue()
         self.limits = DeliveryLimits()
         #: Claimed attempts that were not made, and could not be given back because the database did not answer.
         self._owed: list[Delivery] = []
         self._results: Batching[AttemptResult, None] = Batching(self._record, RECORDED_TOGETHER)
 
-    async def claim(
-        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
-    ) -> Claim[DueDelivery]:
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[DueDelivery]:
         await self._pay_back(now)
-        (full,) = saturated
-        claim = await self._queue.claim(self._ctx.db, now, until, most, self.limits.share.shares(), full)
+        claim = await self._queue.claim(self._ctx.db, now, until, most, self.limits.share.shares(), saturated)
         if not claim.jobs:
             return Claim((), claim.next_due)
         try:
@@ -143,7 +139,7 @@ class DeliveryJobs:
         await self._results.add(result)
         facts = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}
         if attempt.delivered:
-            self._log.info("delivery.success", **facts, status=attempt.response_code)
+            log.info("delivery.success", **facts, status=attempt.response_code)
         else:
             log.warning("delivery.failed", **facts, status=attempt.response_code, next_in_seconds=delay)
 

@@ -12,7 +12,7 @@ from guichet.audit_log import entries as audit_log
 from guichet.clock import Clock, Instant, iso
 from guichet.context import AppContext
 from guichet.db.engine import Database, Reader
-from guichet.db.list_pages import ListScope, read_page
+from guichet.db.lists.pages import ListScope, read_page
 from guichet.db.tables import merchants, webhook_deliveries
 from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.events import Delivery, DeliveryStatus
@@ -75,7 +75,7 @@ async def listed(
     db: Database, merchant_id: MerchantId | None, since: Instant, status: DeliveryStatus | None
 ) -> list[Delivery]:
     """Newest first, at most LISTED: of a merchant since an instant (0: all), or among the LATEST of all. Cost:
-    `db/list_pages.py`, or the LATEST."""
+    `db/lists/pages.py`, or the LATEST."""
     if merchant_id is None:
         last = await db.one(_LAST_ID)
         rows = await db.all(_LATEST, after=last[0] - LATEST if last else 0, wanted_status=status or "")

@@ -14,7 +14,6 @@ from guichet.db.errors import StorageError
 from guichet.db.worker_leases import claim_turn
 from guichet.domain.availability import UP, Attempts, Verdict, measured, worse
 from guichet.domain.availability_reasons import AvailabilityReason
-from guichet.domain.sentences import NO_SENTENCE
 from guichet.logs import log
 from guichet.providers.base import Unknown
 from guichet.worker.queue_loop import Step
@@ -81,15 +80,15 @@ class Availability:
 
 
 def _unknown(operator: str, now: Instant) -> OperatorAvailability:
-    return OperatorAvailability(operator, UP, now, "", UP, None, None, None)
+    return OperatorAvailability(operator, UP, now, None, UP, None, None, None)
 
 
 def _judged(before: OperatorAvailability, attempts: list[Attempts], now: Instant) -> OperatorAvailability:
     ours = measured(attempts, now, before.measured)
     verdicts = [ours]
     if before.stated is not None and before.stated_at is not None and before.stated_at > earlier(now, _STATED_FOR):
-        said = AvailabilityReason.STATED(account=before.stated_by)
-        verdicts.append(Verdict(before.stated, said if before.stated != UP else NO_SENTENCE))
+        said = AvailabilityReason.STATED(account=before.stated_by or "")
+        verdicts.append(Verdict(before.stated, said if before.stated != UP else None))
     verdict = worse(verdicts)
     since = before.since if verdict.state == before.state else now
     return replace(before, state=verdict.state, since=since, reason=verdict.reason, measured=ours.state)

@@ -6,7 +6,7 @@ from typing import Final
 from guichet.accounts.approvals import expire_overdue
 from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
-from guichet.db.list_rollup import roll_up_list_counts
+from guichet.db.lists.rollup import roll_up_list_counts
 from guichet.ledger import hash_chain, suspense, wallets
 from guichet.webhooks import deliveries
 from guichet.worker.daily_totals_pruning import DailyTotalsPruning

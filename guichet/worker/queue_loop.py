@@ -1,19 +1,19 @@
 """The loop that empties a work queue: claims what is due, works on it side by side, is woken when more can be claimed.
 
 Jobs are limited, so that one provider account or one merchant's server that does not answer delays only its own jobs:
-by their partition key here, webhooks by the share of each merchant (`webhooks/dispatcher.py`).
+by partition here, webhooks by the share of each merchant (`webhooks/dispatcher.py`).
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from guichet import metrics
 from guichet.clock import SECOND, Clock, Instant, later
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.logs import log
-from guichet.payments.poll_schedule import LEASE_DURATION
+from guichet.payments.provider_calls import LEASE_DURATION
 
 #: Jobs of one queue that run at once in this process.
 MAX_IN_FLIGHT: Final = 512
@@ -48,9 +48,9 @@ class Loop(Protocol):
 class QueueJobs(Protocol[T]):
     """The jobs of one queue: how they are claimed and done."""
 
-    async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[T]:
-        """Up to `most` jobs that are due `now`, leased `until`. `saturated`: for each part of the partition key the
-        values whose limit is reached."""
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[T]:
+        """Up to `most` jobs that are due `now`, leased `until`. `saturated`: partitions whose limit is
+        reached."""
 
     async def work(self, job: T) -> Awaitable[None] | None:
         """Does the job. What it returns is awaited after the job no longer counts against the limits."""
@@ -63,7 +63,7 @@ class Limits(Protocol[T_contra]):
     def claim_size(self) -> int:
         """Jobs of one claim at most."""
 
-    def saturated(self) -> Sequence[Sequence[str]]:
+    def saturated(self) -> Collection[str]:
         """What a claim leaves alone."""
 
     def is_saturated(self, job: T_contra) -> bool:
@@ -75,42 +75,37 @@ class Limits(Protocol[T_contra]):
 
 
 class PartitionLimits(Generic[T]):
-    """Limits by a partition key: what may be slow or dead by itself, such as a provider account."""
+    """A limit by partition: what may be slow or dead by itself, such as a provider account."""
 
-    def __init__(self, partition_key: Callable[[T], tuple[str, ...]], *limits: int) -> None:
-        """`limits`: how many jobs may run at once for each part of the partition key, the smallest first."""
-        self.claim_size = limits[0] // 2
-        self._partition_key = partition_key
+    def __init__(self, partition: Callable[[T], str], limit: int) -> None:
+        """`limit`: how many jobs of one partition may run at once."""
+        self.claim_size = limit // 2
+        self._partition = partition
         # All jobs of a claim may be of one partition that was not saturated: its load then reaches the limit at most.
-        self._saturated_above = tuple(limit - self.claim_size for limit in limits)
-        self._loads: tuple[Counter[str], ...] = tuple(Counter() for _ in limits)
+        self._saturated_above = limit - self.claim_size
+        self._loads: Counter[str] = Counter()
 
-    def saturated(self) -> list[list[str]]:
-        return [
-            [value for value, load in loads.items() if load > most]
-            for loads, most in zip(self._loads, self._saturated_above, strict=True)
-        ]
+    def saturated(self) -> list[str]:
+        return [partition for partition, load in self._loads.items() if load > self._saturated_above]
 
     def is_saturated(self, job: T) -> bool:
-        parts = zip(self._loads, self._partition_key(job), self._saturated_above, strict=True)
-        return any(loads[value] > most for loads, value, most in parts)
+        return self._loads[self._partition(job)] > self._saturated_above
 
     def started(self, job: T) -> None:
-        for loads, value in zip(self._loads, self._partition_key(job), strict=True):
-            loads[value] += 1
+        self._loads[self._partition(job)] += 1
 
     def ended(self, job: T) -> None:
-        for loads, value in zip(self._loads, self._partition_key(job), strict=True):
-            loads[value] -= 1
-            if not loads[value]:
-                del loads[value]
+        partition = self._partition(job)
+        self._loads[partition] -= 1
+        if not self._loads[partition]:
+            del self._loads[partition]
 
 
 class OneOfEach(Generic[T]):
     """A few long jobs at once, and one for each partition."""
 
     def __init__(self, partition: Callable[[T], object], at_once: int) -> None:
-        """`partition`: the one column of the queue's partition key."""
+        """`partition`: what the queue is partitioned by."""
         self._partition = partition
         self._at_once = at_once
         self._running: Counter[str] = Counter()
@@ -120,8 +115,8 @@ class OneOfEach(Generic[T]):
         """One at a time, so that no claim takes two of one partition."""
         return min(1, self._at_once - self._running.total())
 
-    def saturated(self) -> list[list[str]]:
-        return [sorted(self._running)]
+    def saturated(self) -> list[str]:
+        return sorted(self._running)
 
     def is_saturated(self, job: T) -> bool:
         return False

@@ -147,16 +147,16 @@ def _kind(job: StaffJob) -> str:
 
 def _mails(ctx: AppContext) -> QueueLoop[Mail]:
     jobs = MailJobs(ctx, Outbox(ctx.vault))
-    limits = PartitionLimits(jobs.partition_key, MAILS_AT_ONCE)
+    limits = PartitionLimits(jobs.partition, MAILS_AT_ONCE)
     # Nobody wakes it: a mail may leave a second later.
     return QueueLoop("mails", asyncio.Event(), ctx.clock, jobs, limits)
 
 
 class _AccountJobs(QueueJobs[T], Protocol[T]):
-    def partition_key(self, job: T) -> tuple[str, ...]:
+    def partition(self, job: T) -> str:
         """The provider account of a job."""
 
 
 def _by_account(name: str, wake: asyncio.Event, ctx: AppContext, jobs: _AccountJobs[T]) -> QueueLoop[T]:
     """A queue whose jobs are limited by their provider account."""
-    return QueueLoop(name, wake, ctx.clock, jobs, PartitionLimits(jobs.partition_key, PER_PROVIDER_ACCOUNT))
+    return QueueLoop(name, wake, ctx.clock, jobs, PartitionLimits(jobs.partition, PER_PROVIDER_ACCOUNT))

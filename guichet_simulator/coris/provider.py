@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -31,6 +31,16 @@ def _error(code: str, message: str) -> ErrorResponse:
 
 class Coris(SimulatedProvider):
     name = "coris"
+    signing_key = "coris-simulator"
+    not_shown: ClassVar[Mapping[str, str]] = {
+        "wrong_currency": "responses have no currency",
+        "never_final": "every response is final",
+        "pending_long": "every response is final",
+        "succeeds_late": "every response is final",
+        "forged_callback": "no callbacks",
+        "duplicate_callback": "no callbacks",
+        "late_callback": "no callbacks",
+    }
     title = "Coris Money"
     lifetime = 300
     retries = ()

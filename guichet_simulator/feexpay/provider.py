@@ -1,7 +1,8 @@
 """FeexPay v2: nineteen networks and cards, no idempotency, unsigned callbacks, payouts (docs/providers/feexpay.md)."""
 
 import json
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -38,6 +39,9 @@ _HISTORY_LIMIT: Final = 500
 
 class FeexPay(SimulatedProvider):
     name = "feexpay"
+    not_shown: ClassVar[Mapping[str, str]] = {
+        "wrong_currency": "responses have no currency",
+    }
     title = "FeexPay"
     errors = {
         ResponseKind.UNAUTHORIZED: ErrorResponse(

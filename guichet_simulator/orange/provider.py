@@ -4,7 +4,7 @@ Unlike the real API it accepts return and notification addresses on this machine
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -39,6 +39,11 @@ def _error(status: int, code: int, message: str, headers: Mapping[str, str] | No
 
 class Orange(SimulatedProvider):
     name = "orange"
+    not_shown: ClassVar[Mapping[str, str]] = {
+        "wrong_amount": "the status is asked by amount: another amount finds nothing",
+        "wrong_currency": "responses have no currency",
+        "hidden_amount": "responses have no amount anyway",
+    }
     title = "Orange Money"
     lifetime = 600
     retries = (5, 30)

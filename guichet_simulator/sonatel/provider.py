@@ -6,7 +6,7 @@ Source: docs/providers/sonatel.md. Payments by QR code or deep link are not simu
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -38,6 +38,10 @@ _FINAL_WITHIN: Final = 5.0
 
 class Sonatel(SimulatedProvider):
     name = "sonatel"
+    signing_key = "sonatel-simulator"
+    not_shown: ClassVar[Mapping[str, str]] = {
+        "hidden_amount": "the status has no amount anyway; the list has",
+    }
     title = "Orange Money Sénégal"
     lifetime = 300
     retries = (5, 30, 120, 600)

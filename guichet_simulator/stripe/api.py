@@ -1,6 +1,7 @@
 """What all calls of the simulated Stripe share: the key, errors, idempotent POSTs (docs/providers/stripe.md)."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import ClassVar, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +18,10 @@ _MAX_KEY: Final = 255
 
 class StripeApi(SimulatedProvider):
     name = "stripe"
+    signing_key = "whsec_simulator"
+    not_shown: ClassVar[Mapping[str, str]] = {
+        "duplicate": "a repeat gets the first response again, by Idempotency-Key",
+    }
     title = "Stripe"
     retries = (5, 60, 300, 3600)
     #: A declined card leaves the session open. The real one stays open for a day.

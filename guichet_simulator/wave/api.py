@@ -1,7 +1,7 @@
 """What all calls of the simulated Wave share: the key and the errors (docs/providers/wave.md)."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, ClassVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,6 +20,10 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 class WaveApi(SimulatedProvider):
     name = "wave"
+    signing_key = "wave_sn_WHS_simulator"
+    not_shown: ClassVar[Mapping[str, str]] = {
+        "duplicate": "a repeat creates a second session",
+    }
     title = "Wave"
     lifetime = LIFETIME_MINUTES * 60
     #: The customer may try again before the payment counts as cancelled.

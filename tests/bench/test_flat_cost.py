@@ -13,7 +13,7 @@ from guichet.bootstrap import service
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.console.overview.days import Days
 from guichet.context import AppContext
-from guichet.db.sqlite import SqliteDatabase
+from guichet.db.sqlite.database import SqliteDatabase
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.history import staff_search

@@ -85,17 +85,17 @@ async def _waiting_elsewhere(checkout: CheckoutFixture, awa: Customer) -> None:
 
 async def _receipt(checkout: CheckoutFixture, awa: Customer) -> None:
     path = await checkout.waiting(await checkout.link(description=LONG))
-    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.operator.approve(checkout.operator.last.payment.reference)
     checkout.pass_time(6)
     await awa.open(path)
 
 
 async def _refunded(checkout: CheckoutFixture, awa: Customer) -> None:
     path = await checkout.waiting(await checkout.link())
-    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.operator.approve(checkout.operator.last.payment.reference)
     checkout.pass_time(6)
     await checkout.get(path)
-    await checkout.api("POST", f"/payments/{checkout.operator.last.reference}/refund", json={})
+    await checkout.api("POST", f"/payments/{checkout.operator.last.payment.reference}/refund", json={})
     await checkout.work()
     await awa.open(path)
 
@@ -121,7 +121,7 @@ async def _busy(checkout: CheckoutFixture, awa: Customer) -> None:
 async def _used_up(checkout: CheckoutFixture, awa: Customer) -> None:
     path = await checkout.link(type="limité", max_uses=1)
     waiting = await checkout.waiting(path)
-    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.operator.approve(checkout.operator.last.payment.reference)
     checkout.pass_time(6)
     await checkout.get(waiting)
     await awa.open(path)

@@ -38,7 +38,7 @@ async def test_a_customer_pays_a_link_in_the_browser(
         await awa.page.locator("details.mode[open] button").click()
         assert await awa.title() == "Validez le paiement sur votre téléphone"
         await awa.shoot("4-waiting")
-        checkout.operator.approve(checkout.operator.last.reference)
+        checkout.operator.approve(checkout.operator.last.payment.reference)
         checkout.pass_time(6)
         # Nobody touches the page: it changes by itself.
         await expect(awa.page.locator("h1")).to_have_text("Paiement réussi", timeout=12_000)
@@ -47,7 +47,7 @@ async def test_a_customer_pays_a_link_in_the_browser(
             await expect(awa.page.get_by_role("button", name="Imprimer le reçu")).to_be_visible()
         else:
             await expect(awa.page.locator("[data-print]")).to_be_hidden()
-        assert checkout.operator.last.reference in await awa.page.locator("main").inner_text()
+        assert checkout.operator.last.payment.reference in await awa.page.locator("main").inner_text()
         await awa.shoot("5-receipt")
         await awa.page.reload()
         assert await awa.title() == "Paiement réussi"
@@ -61,7 +61,7 @@ async def test_a_refusal_and_a_second_try(browser: Browser, checkout: CheckoutFi
     async with customer(browser, checkout.url, f"refusal-{'js' if scripts else 'nojs'}", scripts=scripts) as awa:
         await awa.open(path)
         await awa.pay("Togo", "Moov Money", "96 12 34 56")
-        checkout.operator.refuse(checkout.operator.last.reference)
+        checkout.operator.refuse(checkout.operator.last.payment.reference)
         checkout.pass_time(6)
         await expect(awa.page.locator("h1")).to_have_text("Le paiement n’a pas abouti", timeout=12_000)
         await awa.shoot("failure")
@@ -71,7 +71,10 @@ async def test_a_refusal_and_a_second_try(browser: Browser, checkout: CheckoutFi
         await awa.page.locator("details.mode[open] button").click()
         assert await awa.title() == "Validez le paiement sur votre téléphone"
         awa.nothing_strange()
-    assert [charge.phone_number for charge in checkout.operator.charges.values()] == ["22896123456", "22896123457"]
+    assert [charge.payment.phone_number for charge in checkout.operator.charges.values()] == [
+        "22896123456",
+        "22896123457",
+    ]
 
 
 async def test_a_double_click_charges_once(browser: Browser, checkout: CheckoutFixture) -> None:
@@ -120,7 +123,7 @@ async def test_a_link_can_be_paid_with_the_keyboard_only(browser: Browser, check
         await expect(awa.page.locator("h1")).to_have_text("Paiement en cours")
         awa.nothing_strange()
     charge = checkout.operator.last
-    assert (charge.operator, charge.phone_number, charge.otp) == ("orange_sn", "221771234567", "654321")
+    assert (charge.payment.operator, charge.payment.phone_number, charge.otp) == ("orange_sn", "221771234567", "654321")
 
 
 async def test_the_customers_country_is_open_already(browser: Browser, checkout: CheckoutFixture) -> None:
@@ -138,7 +141,7 @@ async def test_english_sticks_to_the_end(browser: Browser, checkout: CheckoutFix
         await ama.page.get_by_label("Your T-Money number").fill("90 12 34 56")
         await ama.page.locator("details.mode[open] button").click()
         assert await ama.title() == "Confirm the payment on your phone"
-        checkout.operator.approve(checkout.operator.last.reference)
+        checkout.operator.approve(checkout.operator.last.payment.reference)
         checkout.pass_time(6)
         await expect(ama.page.locator("h1")).to_have_text("Payment successful", timeout=12_000)
         await ama.shoot("receipt")
@@ -160,7 +163,7 @@ async def test_losing_the_last_use_to_another_customer_is_explained(
         await awa.pay("Bénin", "MTN MoMo", "01 97 00 00 45")
         assert await awa.title() == "Le dernier paiement vient d’être pris"
         await awa.shoot("taken")
-        checkout.operator.refuse(checkout.operator.last.reference)
+        checkout.operator.refuse(checkout.operator.last.payment.reference)
         checkout.pass_time(6)
         await expect(kofi.page.locator("h1")).to_have_text("Le paiement n’a pas abouti", timeout=12_000)
         await awa.page.get_by_role("link", name="Réessayer").click()
@@ -174,12 +177,15 @@ async def test_an_operator_page_elsewhere(browser: Browser, checkout: CheckoutFi
         await awa.pay("Sénégal", "Wave", "77 123 45 67")
         await awa.shoot("wave")
         link = awa.page.get_by_role("link", name="Continuer avec Wave")
-        assert await link.get_attribute("href") == f"http://operator.test/confirm/{checkout.operator.last.reference}"
+        assert (
+            await link.get_attribute("href")
+            == f"http://operator.test/confirm/{checkout.operator.last.payment.reference}"
+        )
 
 
 async def test_the_receipt_is_made_for_paper(browser: Browser, checkout: CheckoutFixture) -> None:
     path = await checkout.waiting(await checkout.link())
-    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.operator.approve(checkout.operator.last.payment.reference)
     checkout.pass_time(6)
     async with customer(browser, checkout.url, "paper", dark=True) as awa:
         await awa.page.add_init_script("window.print = () => { document.title = 'printed' }")
@@ -189,7 +195,7 @@ async def test_the_receipt_is_made_for_paper(browser: Browser, checkout: Checkou
         await awa.page.emulate_media(media="print", color_scheme="dark")
         for gone in (".top", ".foot", "[data-print]"):
             await expect(awa.page.locator(gone).first).to_be_hidden()
-        await expect(awa.page.get_by_text(checkout.operator.last.reference)).to_be_visible()
+        await expect(awa.page.get_by_text(checkout.operator.last.payment.reference)).to_be_visible()
         paper = "getComputedStyle(document.body).backgroundColor"
         assert await awa.page.evaluate(paper) == "rgb(255, 255, 255)"
         await awa.shoot("receipt")

@@ -9,6 +9,7 @@ from playwright.async_api import Browser
 
 from guichet.availability.states import OperatorAvailability, set_availability
 from guichet.clock import DAY, earlier
+from guichet.domain.messages import verbatim
 from guichet.domain.payments import Payment
 from guichet.settings import Settings
 from tests.browser.driver import Customer, customer
@@ -39,7 +40,9 @@ async def test_every_page_is_accessible_and_whole(operations: Operations, browse
     live = operations.live
     late, _ = await found_late(live)
     payment = await _pending(operations)
-    state = OperatorAvailability("mtn", "degraded", live.ctx.clock.now(), "4 of 20", "degraded", None, None, None)
+    state = OperatorAvailability(
+        "mtn", "degraded", live.ctx.clock.now(), verbatim("4 of 20"), "degraded", None, None, None
+    )
     await set_availability(live.ctx.db, state)
     await live.set_wallet("Gelé", "EUR")
     async with customer(browser, live.service.base_url, "operations", signs_in=True) as awa:

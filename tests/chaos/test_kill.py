@@ -15,7 +15,7 @@ from sqlalchemy import update
 
 from guichet.bootstrap import create_merchant, service
 from guichet.clock import SECOND
-from guichet.db.fair_share import FIRST_WINDOW
+from guichet.db.queues.fair_share import FIRST_WINDOW
 from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.settings import Settings
 from reliability.processes import ManagedProcess, clean_environ, guichet

@@ -25,10 +25,11 @@ from guichet.domain.payments import Payment, Refund
 from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
 from guichet.payments import repository as payments
-from guichet.payments.create import PaymentRequest, create_payment
+from guichet.payments.create import create_payment
 from guichet.payments.polling import poll_payment
 from guichet.providers.registry import Registry
 from guichet.refunds.request import request_refund
+from guichet.schemas.payment import PaymentBody
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
 from tests.fakes.clock import ManualClock
@@ -85,7 +86,7 @@ def providers_of(seed: int) -> dict[str, UnreliableProvider]:
 
 
 async def pay(ctx: AppContext, caller: Caller, name: str, ending: str = "1234") -> None:
-    order = PaymentRequest(
+    order = PaymentBody.model_construct(
         amount=Hundredths(503_000), currency="XOF", operator="mtn", phone_number=f"2299700{ending}", external_id=name
     )
     try:

@@ -26,7 +26,7 @@ def _returns_to(text: str) -> str | None:
 
 
 async def _settled(checkout: CheckoutFixture, waiting: str, *, approve: bool = True) -> str:
-    reference = checkout.operator.last.reference
+    reference = checkout.operator.last.payment.reference
     checkout.operator.approve(reference) if approve else checkout.operator.refuse(reference)
     checkout.pass_time(6)
     return (await checkout.get(waiting)).text
@@ -79,7 +79,7 @@ async def test_customers_return_to_the_merchant_with_reference_and_status(any_ch
         assert address is not None
         assert address.startswith(f"{SHOP}&")
         query = parse_qs(urlsplit(address).query)
-        assert query == {"panier": ["77"], "reference": [checkout.operator.last.reference], "status": [status]}
+        assert query == {"panier": ["77"], "reference": [checkout.operator.last.payment.reference], "status": [status]}
         # The provider leads the customer back to the payment's own page.
         assert urlsplit(checkout.operator.last.return_url or "").path == urlsplit(waiting).path
 

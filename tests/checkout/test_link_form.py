@@ -49,7 +49,9 @@ async def test_a_phone_number_is_normalised_or_refused(
 ) -> None:
     answer = await checkout.pay(await checkout.link(), phone=phone)
     assert answer.status == (303 if accepted else 422)
-    assert [charge.phone_number for charge in checkout.operator.charges.values()] == ([accepted] if accepted else [])
+    assert [charge.payment.phone_number for charge in checkout.operator.charges.values()] == (
+        [accepted] if accepted else []
+    )
 
 
 async def test_a_card_payment_requires_a_name_and_an_email(checkout: CheckoutFixture) -> None:
@@ -62,7 +64,7 @@ async def test_a_card_payment_requires_a_name_and_an_email(checkout: CheckoutFix
     assert answer.text.count('aria-invalid="true"') == 2
     answer = await checkout.post(path, form | {"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"})
     page = await checkout.get(answer.headers["Location"])
-    assert f"http://operator.test/confirm/{checkout.operator.last.reference}" in page.text
+    assert f"http://operator.test/confirm/{checkout.operator.last.payment.reference}" in page.text
 
 
 async def test_a_form_for_a_closed_or_unknown_mode_charges_nothing(checkout: CheckoutFixture) -> None:
@@ -97,7 +99,7 @@ async def test_a_form_of_another_link_or_an_old_one_is_shown_again(checkout: Che
         assert not checkout.operator.charges
     confirmed = await checkout.post(path, answer.form("mtn"))
     assert confirmed.status == 303
-    assert checkout.operator.last.phone_number == "2290197000045"
+    assert checkout.operator.last.payment.phone_number == "2290197000045"
 
 
 @pytest.mark.parametrize(

@@ -69,10 +69,10 @@ async def test_a_late_success_is_credited_and_counted(any_checkout: CheckoutFixt
     checkout = any_checkout
     path = await checkout.link(type="limité", max_uses=1)
     first = await checkout.waiting(path, phone="0197000002")
-    reference = checkout.operator.last.reference
+    reference = checkout.operator.last.payment.reference
     checkout.pass_time(RESERVED)
     second = await checkout.waiting(path, phone="0197000003")
-    other_reference = checkout.operator.last.reference
+    other_reference = checkout.operator.last.payment.reference
     await confirm(checkout, first, reference)
     assert await uses(checkout) == (1, 0)
     used_up = await checkout.get(path)
@@ -90,11 +90,11 @@ async def test_a_late_success_takes_the_place_that_is_left(any_checkout: Checkou
     checkout = any_checkout
     path = await checkout.link(type="limité", max_uses=2)
     lapsing = await checkout.waiting(path, phone="0197000002")
-    reference = checkout.operator.last.reference
+    reference = checkout.operator.last.payment.reference
     checkout.pass_time(RESERVED)
     for phone in ("0197000003", "0197000004"):
         await checkout.waiting(path, phone=phone)
-    checkout.operator.refuse(checkout.operator.last.reference)
+    checkout.operator.refuse(checkout.operator.last.payment.reference)
     await confirm(checkout, lapsing, reference)
     await checkout.work()
     assert (await checkout.get(path)).status == 409
@@ -109,7 +109,7 @@ async def test_a_failure_after_the_place_was_taken_gives_nothing_back(any_checko
     checkout = any_checkout
     path = await checkout.link(type="limité", max_uses=1)
     first = await checkout.waiting(path, phone="0197000002")
-    reference = checkout.operator.last.reference
+    reference = checkout.operator.last.payment.reference
     checkout.pass_time(RESERVED)
     await checkout.waiting(path, phone="0197000003")
     checkout.operator.refuse(reference)
@@ -159,7 +159,7 @@ async def test_a_payment_keeps_its_use_while_nobody_needs_it(any_checkout: Check
     checkout = any_checkout
     path = await checkout.link(type="limité", max_uses=2)
     waiting = await checkout.waiting(path, phone="0197000002")
-    reference = checkout.operator.last.reference
+    reference = checkout.operator.last.payment.reference
     checkout.pass_time(10 * RESERVED)
     await checkout.waiting(path, phone="0197000003")
     await confirm(checkout, waiting, reference)
@@ -172,7 +172,7 @@ async def test_a_permanent_link_counts_late_successes(any_checkout: CheckoutFixt
     checkout = any_checkout
     path = await checkout.link()
     waiting = await checkout.waiting(path)
-    reference = checkout.operator.last.reference
+    reference = checkout.operator.last.payment.reference
     checkout.pass_time(10 * RESERVED)
     await confirm(checkout, waiting, reference)
     assert await uses(checkout) == (1, None)

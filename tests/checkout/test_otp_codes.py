@@ -46,7 +46,13 @@ async def test_requesting_a_code_pays_nothing(any_checkout: CheckoutFixture) -> 
     assert answer.status == 200
     assert "Un code a été envoyé au +229" in answer.text
     [requested] = checkout.operator.codes
-    assert (requested.operator, requested.phone_number, requested.amount, requested.currency, requested.otp) == (
+    assert (
+        requested.payment.operator,
+        requested.payment.phone_number,
+        requested.amount,
+        requested.payment.currency,
+        requested.otp,
+    ) == (
         "coris",
         "2290197000045",
         5100_00,
@@ -66,7 +72,7 @@ async def test_requesting_a_code_pays_nothing(any_checkout: CheckoutFixture) -> 
     assert answer.text.count("autofocus") == 1
     paid = await checkout.post(path, form | {"otp": "123456"})
     assert paid.status == 303
-    assert (checkout.operator.last.otp, checkout.operator.last.phone_number) == ("123456", "2290197000045")
+    assert (checkout.operator.last.otp, checkout.operator.last.payment.phone_number) == ("123456", "2290197000045")
     # The form has paid: sending it again shows the payment and texts no code.
     again = await checkout.post(path, form | {"do": "code"})
     assert again.headers["Location"] == paid.headers["Location"]

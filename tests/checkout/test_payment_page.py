@@ -47,14 +47,14 @@ async def test_a_refusal_is_shown_with_its_reason_and_frees_its_use_of_the_link(
     busy = await checkout.get(path)
     assert busy.status == 409
     assert "en train de payer" in busy.text
-    checkout.operator.refuse(checkout.operator.last.reference, "insufficient_funds")
+    checkout.operator.refuse(checkout.operator.last.payment.reference, "insufficient_funds")
     checkout.pass_time(6)
     page = await checkout.get(waiting)
     assert "Votre solde ne suffit pas" in page.text
     assert "Rien n’a été débité" in page.text
     assert (await checkout.get(path)).status == 200
     second = await checkout.waiting(path)
-    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.operator.approve(checkout.operator.last.payment.reference)
     checkout.pass_time(6)
     assert "Paiement réussi" in (await checkout.get(second)).text
     used = await checkout.get(path)
@@ -112,7 +112,7 @@ async def test_losing_the_last_use_while_typing_is_explained(checkout: CheckoutF
     late = await checkout.post(path, typed)
     assert late.status == 409
     assert "vient d’être pris" in late.text
-    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.operator.approve(checkout.operator.last.payment.reference)
     checkout.pass_time(6)
     await checkout.get(waiting)
     later = await checkout.post(path, typed)
@@ -126,7 +126,7 @@ async def test_reloading_or_resending_after_the_end_shows_the_result(checkout: C
     path = await checkout.link(type="limité", max_uses=1)
     form = (await checkout.get(path)).form("mtn") | {"phone_number": "0197000045"}
     waiting = (await checkout.post(path, form)).headers["Location"]
-    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.operator.approve(checkout.operator.last.payment.reference)
     checkout.pass_time(6)
     await checkout.get(waiting)
     again = await checkout.post(path, form)
@@ -147,7 +147,7 @@ async def test_the_status_for_the_script_is_small(checkout: CheckoutFixture) -> 
     asset = await checkout.get(script[1], Accept_Encoding="br")
     assert asset.wire_size < 1024
     assert "immutable" in asset.headers["Cache-Control"]
-    checkout.operator.refuse(checkout.operator.last.reference)
+    checkout.operator.refuse(checkout.operator.last.payment.reference)
     assert (await checkout.get(state_path[1])).text == '{"stage":"pending"}'  # It was polled a moment ago.
     checkout.pass_time(6)
     assert (await checkout.get(state_path[1])).text == '{"stage":"failed"}'
@@ -155,7 +155,7 @@ async def test_the_status_for_the_script_is_small(checkout: CheckoutFixture) -> 
 
 async def test_a_slow_provider_does_not_delay_the_page(checkout: CheckoutFixture) -> None:
     waiting = await checkout.waiting(await checkout.link())
-    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.operator.approve(checkout.operator.last.payment.reference)
     checkout.operator.slowness = 3
     before = asyncio.get_running_loop().time()
     page = await checkout.get(waiting)
@@ -180,7 +180,7 @@ async def test_a_page_waits_twenty_seconds_at_most_for_a_slow_initiation(checkou
     while checkout.ctx.slow_initiations:
         await asyncio.wait(checkout.ctx.slow_initiations)
     checkout.operator.slowness = 0
-    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.operator.approve(checkout.operator.last.payment.reference)
     assert "Paiement réussi" in (await checkout.get(waiting)).text
 
 
@@ -188,7 +188,7 @@ async def test_pages_ask_a_provider_once_in_five_seconds_whichever_process_serve
     checkout: CheckoutFixture,
 ) -> None:
     waiting = await checkout.waiting(await checkout.link())
-    reference = checkout.operator.last.reference
+    reference = checkout.operator.last.payment.reference
     await checkout.api("GET", f"/payments/{reference}")
     async with serving(bootstrap.application(checkout.service, None)) as other:
         for page in (checkout.url, other) * 3:
@@ -219,10 +219,10 @@ async def test_a_long_wait_warns_against_paying_again(checkout: CheckoutFixture)
 async def test_a_refunded_payment_is_shown_as_refunded(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     waiting = await checkout.waiting(await checkout.link())
-    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.operator.approve(checkout.operator.last.payment.reference)
     checkout.pass_time(6)
     await checkout.get(waiting)
-    await checkout.api("POST", f"/payments/{checkout.operator.last.reference}/refund", json={})
+    await checkout.api("POST", f"/payments/{checkout.operator.last.payment.reference}/refund", json={})
     await checkout.work()
     assert "Paiement remboursé" in (await checkout.get(waiting)).text
 

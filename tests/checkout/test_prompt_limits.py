@@ -13,9 +13,9 @@ from guichet.db.engine import require
 from guichet.domain.failures import RefusalReason
 from guichet.domain.merchants import Caller
 from guichet.links.links import create_link, wanted_link
+from guichet.links.prompt_limits import DAILY_FACTOR
 from guichet.merchants import repository as merchants
 from guichet.metrics import REGISTRY
-from guichet.payments.prompt_limits import DAILY_FACTOR
 from guichet.server.rate_limits import OTP_CODES_PER_LINK, OTP_CODES_PER_PHONE, OTP_CODES_PER_PHONE_A_DAY
 from guichet.settings import Settings
 from tests.checkout.checkout_fixture import Answer, CheckoutFixture, open_checkout
@@ -140,7 +140,7 @@ async def test_who_confirms_may_pay_as_often_as_wanted(checkout: CheckoutFixture
     path = await checkout.link()
     for _ in range(PER_PHONE * DAILY_FACTOR + 5):
         waiting = await checkout.waiting(path, phone=PHONE)
-        checkout.operator.approve(checkout.operator.last.reference)
+        checkout.operator.approve(checkout.operator.last.payment.reference)
         checkout.pass_time(6)
         await checkout.get(waiting)
 
@@ -152,7 +152,7 @@ async def test_attempts_that_reach_no_telephone_are_not_counted(
     path = await checkout.link()
     for _ in range(PER_PHONE * 2):
         waiting = await checkout.waiting(path, phone=PHONE)
-        checkout.operator.refuse(checkout.operator.last.reference, reason)
+        checkout.operator.refuse(checkout.operator.last.payment.reference, reason)
         checkout.pass_time(6)
         await checkout.get(waiting)
 
@@ -190,7 +190,7 @@ async def test_a_busy_link_is_not_limited(sqlite_settings: Settings) -> None:
         for n in range(40):
             waiting = await checkout.waiting(path, phone=f"0197{n:04}22")
             if n % 2:
-                checkout.operator.approve(checkout.operator.last.reference)
+                checkout.operator.approve(checkout.operator.last.payment.reference)
                 checkout.pass_time(6)
                 await checkout.get(waiting)
         answers = [await checkout.pay(path, phone=f"0196{n:04}22") for n in range(8)]

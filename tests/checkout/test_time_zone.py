@@ -17,7 +17,7 @@ def _zones(page: Answer) -> set[str]:
 
 async def _receipt(checkout: CheckoutFixture, operator: str, phone: str) -> Answer:
     path = await checkout.waiting(await checkout.link(), operator=operator, phone=phone)
-    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.operator.approve(checkout.operator.last.payment.reference)
     checkout.pass_time(6)
     await checkout.work()
     return await checkout.get(path)

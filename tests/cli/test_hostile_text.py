@@ -12,6 +12,7 @@ from guichet.audit_log import entries
 from guichet.clock import DAY, MINUTE, Instant, SystemClock, earlier
 from guichet.db import tables as t
 from guichet.domain.audit_log import Act, Actor
+from guichet.domain.messages import encode, verbatim
 from guichet.settings import Settings
 from tests.cli.conftest import ROOT, Cli, CommandResult, cli_for
 from tests.db.rows import AVAILABILITY, DELIVERY, DISPUTE, INCIDENT, LATE_RESULT, RUN
@@ -49,6 +50,13 @@ FIELDS: Final = {
     t.reconciliation_runs: ("error",),
     t.webhook_deliveries: ("destination",),
 }
+#: Those that quote others.
+MESSAGES: Final = (
+    (t.incidents, "detail"),
+    (t.operator_availability, "reason"),
+    (t.provider_balance_reads, "error"),
+    (t.reconciliation_runs, "error"),
+)
 #: Every command that shows what is stored; each runs as a table and with --json.
 COMMANDS: Final = (
     ("merchant", "list"),
@@ -86,7 +94,8 @@ async def hostile(settings: Settings, tmp_path: Path) -> Cli:
         for table, names in FIELDS.items():
             for name in names:
                 longest = getattr(table.c[name].type, "length", None)
-                await db.write(update(table).values({name: HOSTILE[:longest]}).where(*_one_row(table)))
+                theirs = encode(verbatim(HOSTILE)) if (table, name) in MESSAGES else HOSTILE[:longest]
+                await db.write(update(table).values({name: theirs}).where(*_one_row(table)))
         async with db.transaction() as tx:
             act = Act(Actor(HOSTILE, HOSTILE), "x", "payment", HOSTILE, reason=HOSTILE, after={"name": HOSTILE})
             await entries.record(tx, act, now)

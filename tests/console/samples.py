@@ -23,9 +23,9 @@ from guichet.db.tables import (
 )
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import ENVS, Environment, Merchant
+from guichet.domain.messages import encode, verbatim
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import MISSING_HERE, Finding, Line
-from guichet.domain.sentences import verbatim
 from tests.console.conftest import ConsoleFixture
 from tests.db.rows import APPROVAL, DELIVERY, EXPORT, INCIDENT, LINK, PAYMENT, RUN, STAFF_JOB
 
@@ -66,7 +66,13 @@ class Sample:
         about = {**mine, "detail": self.word, "reason": self.word, "subject": self.ids["live"]["reference"][0]}
         wanted = {**about, "user_id": self.user_id, "created_at": self.now, "expires_at": self.now + HOUR}
         request = await self._row(approval_requests, {**APPROVAL, **wanted})
-        seen = {**about, "reference": about["subject"], "opened_at": self.now, "last_seen_at": self.now}
+        seen = {
+            **about,
+            "detail": encode(verbatim(self.word)),
+            "reference": about["subject"],
+            "opened_at": self.now,
+            "last_seen_at": self.now,
+        }
         await self._row(incidents, {**INCIDENT, **seen})
         day = self.now // DAY * DAY
         await self._row(reconciliation_runs, {**RUN, "provider_account": self.word, "day": day})

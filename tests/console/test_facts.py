@@ -1,30 +1,41 @@
 """Every fact that the audit log keeps and that a payment's story tells has its words, and so has every kind of act."""
 
 from typing import Any, Final, get_args
+from zoneinfo import ZoneInfo
 
 import pytest
+from starlette.requests import Request
 
 from guichet.back_office.manual_settlement import Answer
+from guichet.clock import Instant
+from guichet.console import messages
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.console.facts import STATUSES, WORDS
-from guichet.console.sentences import word_key
-from guichet.domain.approvals import MONEY_ACTS
+from guichet.console.messages import word_key
+from guichet.console.page_request import console_renderer
+from guichet.domain.approvals import APPROVAL_STATUSES, MONEY_ACTS
 from guichet.domain.audit_log import ActSubject, FactName
+from guichet.domain.availability import OPERATOR_STATES
 from guichet.domain.disputes import BEARERS
 from guichet.domain.events import DeliveryError, DeliveryStatus, DeliveryTarget
 from guichet.domain.exports import ExportKind
 from guichet.domain.failures import FAILURE_CODES, REFUSAL_REASONS
 from guichet.domain.late_results import LateStage
 from guichet.domain.merchants import ENVS, MERCHANT_STATUSES
-from guichet.domain.payments import PaymentStatus
+from guichet.domain.messages import Amount, Day, Moment
+from guichet.domain.payments import SUBJECT_TYPES, PaymentStatus
 from guichet.domain.staff_jobs import StaffJobKind
 from guichet.history.timeline import TimelineSubject
 from guichet.history.timeline_facts import TimelineFact
 from guichet.incidents.repository import KINDS
 from guichet.late_money.decisions import Decision
 from guichet.pages import i18n
+from guichet.pages.page_request import PageRequest
 from guichet.provider_callbacks.unmatched import UnmatchedReason
+from guichet.server.doctor.problems import Age
+from guichet.server.health_checks import QUEUE_NAMES
 from tests.console.test_texts import CATALOGUES
+from tests.domain.test_messages import CODES
 
 #: What a fact that is a word of ours may say.
 SAID: Final[dict[str, Any]] = {
@@ -52,6 +63,22 @@ STATUS: Final[dict[str, Any]] = {
     "user": ("invited", "active", "disabled"),
     "webhook": get_args(DeliveryStatus),
 }
+#: The same for the facts of messages. The reason of a dispute is Stripe's, and may be a new one.
+SAID_BY_MESSAGES: Final[dict[str, Any]] = {
+    "availability": OPERATOR_STATES,
+    "bank_reason": (),
+    "bearers": BEARERS,
+    "decision": APPROVAL_STATUSES,
+    "decisions": get_args(Decision),
+    "env": ENVS,
+    "incident": KINDS,
+    "noun": (*SUBJECT_TYPES, "dispute", "subject"),
+    "queue": tuple(QUEUE_NAMES.values()),
+    "stage": get_args(LateStage),
+    "status": get_args(PaymentStatus),
+    "subjects": tuple(f"{each}s" for each in SUBJECT_TYPES),
+    "told": get_args(Answer),
+}
 
 
 @pytest.mark.parametrize("language", i18n.LANGUAGES)
@@ -77,3 +104,29 @@ def test_facts_that_are_words_have_texts(language: str) -> None:
     assert {f"{STATUSES[name]}{value}" for name, values in STATUS.items() for value in values} <= texts
     assert {f"operations.failure_reason.{reason}" for reason in REFUSAL_REASONS} <= texts
     assert {f"operations.unmatched.{reason}" for reason in get_args(UnmatchedReason)} <= texts
+
+
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+def test_facts_of_messages_that_are_words_have_texts(language: str) -> None:
+    assert SAID_BY_MESSAGES.keys() == messages.WORDS.keys() <= {fact for code in CODES for fact in code.facts}
+    wanted = {word_key(messages.WORDS[name], each) for name, values in SAID_BY_MESSAGES.items() for each in values}
+    assert wanted <= CATALOGUES.texts[language].keys()
+
+
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+def test_every_message_is_said_on_a_page(language: str) -> None:
+    headers = [(b"accept-language", language.encode())]
+    request = Request({"type": "http", "headers": headers, "query_string": b""})
+    page = PageRequest(request, console_renderer(), "", ZoneInfo("UTC"))
+    for code in CODES:
+        for fact in (
+            "<some text>",
+            12,
+            Amount(5000_00, "XOF"),
+            Moment(Instant(0)),
+            Day.of("2026-11-23"),
+            Age.DAYS(count=2),
+        ):
+            text = messages.said(page, code(**dict.fromkeys(code.facts, fact)))
+            assert text, code
+            assert "<some" not in text, code

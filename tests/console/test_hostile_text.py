@@ -7,6 +7,7 @@ from sqlalchemy import insert
 
 from guichet.db.tables import incidents, payments
 from guichet.domain.merchants import Caller
+from guichet.domain.messages import encode, verbatim
 from guichet.links.links import CASH_DESK_PREFIX, cash_desk_link, create_link, wanted_link
 from guichet.printable import printable_label
 from tests.console.conftest import ConsoleFixture
@@ -54,7 +55,7 @@ async def test_texts_that_the_staff_reads_turn_nothing_around(sqlite_console: Co
     found = await db.write(insert(payments).values(**{**PAYMENT, **mine, **wrote, **paid}).returning(payments.c.id))
     assert found is not None
     now = console.service.clock.now()
-    seen = {"detail": HOSTILE, "opened_at": now, "last_seen_at": now}
+    seen = {"detail": encode(verbatim(HOSTILE)), "opened_at": now, "last_seen_at": now}
     await db.write(insert(incidents).values(**{**INCIDENT, **mine, **seen}))
     for path in (f"/admin/payments/{found[0]}", "/admin/incidents", f"/admin/incidents/{REFERENCE}"):
         page = await admin.get(path)

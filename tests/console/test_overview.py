@@ -14,7 +14,7 @@ from guichet.clock import DAY, HOUR, MINUTE, SECOND, later, read_date
 from guichet.console.overview.charts import columns, lines
 from guichet.console.overview.days import Days
 from guichet.console.overview.summaries import rate_text, summarise, time_text
-from guichet.db.list_rollup import roll_up_list_counts
+from guichet.db.lists.rollup import roll_up_list_counts
 from guichet.db.tables import api_keys, merchants, payments, refunds, wallet_entries, wallets, webhook_deliveries
 from guichet.domain.merchants import Merchant
 from guichet.domain.roles import MERCHANT_ROLES

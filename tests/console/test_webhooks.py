@@ -186,7 +186,7 @@ async def test_the_name_in_an_address_is_looked_up_when_it_is_saved_only(
 
     monkeypatch.setattr(HttpClient, "why_unreachable", why_unreachable)
     ada = await sqlite_console.joined("ada@example.com", await sqlite_console.merchant(), "developer")
-    [merchant] = await repository.everyone(sqlite_console.service.ctx.db)
+    [merchant] = await repository.all_merchants(sqlite_console.service.ctx.db)
     here = f"/console/{merchant.id}/test/webhooks"
     await ada.get(here)
     assert await press(ada, "configure", url="https://hook.example/a") == 200

@@ -327,15 +327,15 @@ class StandingClock:
 
 
 def _charge(suffix: str) -> Charge:
-    return Charge(
+    payment = payments.unstored_payment(
         reference="r",
         operator="mtn",
-        amount=money.Hundredths(500_000),
+        total_amount=money.Hundredths(500_000),
         currency="XOF",
-        description="Commande",
         created_at=BORN,
         phone_number="2290190" + suffix,
     )
+    return Charge(payment, payment.total_amount)
 
 
 async def _status(charge: Charge, age: int) -> str:

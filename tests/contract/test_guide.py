@@ -10,9 +10,8 @@ import pytest
 from guichet.clock import MINUTE
 from guichet.domain import catalogue
 from guichet.domain.failures import REFUSAL_REASONS
-from guichet.domain.payments import INCIDENT_AGE_SECONDS, POLL_INTERVALS
+from guichet.domain.payments import INCIDENT_AGE_SECONDS, NEVER_ARRIVED_PERIOD, POLL_INTERVALS
 from guichet.merchants.catalogue_file import load_catalogue
-from guichet.payments import never_arrived
 from tests.contract.tables import column, table, tables
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -170,7 +169,7 @@ def test_the_polls_that_are_told_are_those_that_are_made() -> None:
     assert f"après {', '.join(map(str, made[:-1]))} et {made[-1]} secondes" in chapter
     assert POLL_INTERVALS[-1] == 3600
     assert f"Après {INCIDENT_AGE_SECONDS // 3600} heures" in chapter
-    assert f"{never_arrived.PERIOD // MINUTE} minutes pour établir" in chapter
+    assert f"{NEVER_ARRIVED_PERIOD // MINUTE} minutes pour établir" in chapter
 
 
 def test_the_currency_of_each_operator_is_that_of_the_providers_page() -> None:

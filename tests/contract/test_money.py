@@ -47,7 +47,7 @@ async def test_d20_a_refusal_at_initiation_is_recorded_and_answered_once(
 
 
 def _too_little(charge: Charge) -> StatusResult:
-    return Succeeded(Hundredths(charge.amount - 100), charge.currency)
+    return Succeeded(Hundredths(charge.amount - 100), charge.payment.currency)
 
 
 def _wrong_currency(charge: Charge) -> StatusResult:
@@ -198,7 +198,7 @@ async def test_d27_operators_without_decimals_debit_a_rounded_total(
     ):
         payment = await merchant_client.pay(amount=amount, currency=currency)
         charge = operator.charges[-1]
-        assert (charge.amount, charge.currency) == (debited, currency)
+        assert (charge.amount, charge.payment.currency) == (debited, currency)
         assert payment["total_amount"] == float(Decimal(str(amount)) + Decimal(str(payment["fee_amount"])))
 
 
@@ -228,7 +228,7 @@ async def test_d31_the_page_of_an_operator_is_in_the_payment_while_the_customer_
 ) -> None:
     merchant_client = (await live_service.merchant()).live
     page = "https://pay.operator.example/s/1"
-    operator.script("initiate", lambda charge: Accepted(provider_reference=charge.reference, redirect_url=page))
+    operator.script("initiate", lambda charge: Accepted(provider_reference=charge.payment.reference, redirect_url=page))
     created = await merchant_client.pay(external_id="a")
     check_resource("payment", created, also=["redirect_url"])
     assert (created["redirect_url"], created["payment_url"]) == (page, None)

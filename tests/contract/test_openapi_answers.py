@@ -103,9 +103,17 @@ class WithDisputes(ScriptedProvider):
             return []
         charge = self.charges[0]
         status: DisputedStatus = "won" if self.decided else "open"
-        due = later(charge.created_at, 7 * DAY)
+        due = later(charge.payment.created_at, 7 * DAY)
         facts = DisputeFacts(
-            "du_1", charge.reference, status, charge.amount, "XOF", "fraudulent", charge.created_at, due, is_live=True
+            "du_1",
+            charge.payment.reference,
+            status,
+            charge.amount,
+            "XOF",
+            "fraudulent",
+            charge.payment.created_at,
+            due,
+            is_live=True,
         )
         if self.decided:
             return [facts, replace(facts, provider_reference="du_2", status="lost", evidence_due_at=None)]

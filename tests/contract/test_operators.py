@@ -133,7 +133,11 @@ async def test_every_operator_can_be_live(live_service: ServiceFixture, operator
     merchant = (await live_service.merchant()).live
     payment = check_success(await merchant.post("/payments", order(code)), CREATED)
     [charge] = operator.charges
-    assert (charge.operator, charge.reference, charge.currency) == (code, payment["reference"], "XOF")
+    assert (charge.payment.operator, charge.payment.reference, charge.payment.currency) == (
+        code,
+        payment["reference"],
+        "XOF",
+    )
     assert payment["payment_url"] is None, "this operator named no page"
     assert charge.amount == int(Decimal(str(payment["total_amount"])) + Decimal("0.5")) * 100
     assert payment["status"] == "pending"

@@ -176,7 +176,7 @@ async def test_a_mismatch_is_an_incident_and_credits_nothing(service: ServiceFix
     assert (await merchant.get("/balance")).data["balance"] == 0
     [incident] = await incidents.still_open(service.ctx.db)
     assert (incident.kind, incident.env, incident.occurrences) == ("mismatch", "test", 3)
-    assert incident.detail == "asked 5088 XOF, the provider states 5089 XOF"
+    assert str(incident.detail) == "asked 5088 XOF, the provider states 5089 XOF"
 
 
 async def test_incidents_of_the_test_environment_are_listed_last_and_alert_nobody(service: ServiceFixture) -> None:

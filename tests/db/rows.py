@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from guichet.domain.messages import encode, verbatim
+
 REFERENCE: Final = "0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10"
 PAYMENT: Final[dict[str, Any]] = {
     "merchant_id": 1,
@@ -109,7 +111,7 @@ INCIDENT: Final[dict[str, Any]] = {
     "kind": "stuck",
     "subject_type": "payment",
     "reference": REFERENCE,
-    "detail": "d",
+    "detail": encode(verbatim("d")),
     "occurrences": 1,
     "opened_at": 1,
     "last_seen_at": 1,

@@ -9,8 +9,8 @@ from sqlalchemy import insert
 from guichet.clock import SECOND, Instant, later
 from guichet.db import tables as t
 from guichet.db.engine import Database
-from guichet.db.fair_queue import RETRIES_EVERY, FairQueue
-from guichet.db.fair_share import Shares
+from guichet.db.queues.fair_queue import RETRIES_EVERY, FairQueue
+from guichet.db.queues.fair_share import Shares
 from guichet.domain.events import Delivery
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult

@@ -1,6 +1,6 @@
 """The share of each owner: its window, and the slots that slow owners hold together (D99)."""
 
-from guichet.db.fair_share import FIRST_WINDOW, FairShare
+from guichet.db.queues.fair_share import FIRST_WINDOW, FairShare
 
 SLOTS = 64
 CAP = 16

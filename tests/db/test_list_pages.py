@@ -9,11 +9,11 @@ from sqlalchemy import bindparam, insert, select
 
 from guichet.clock import DAY, HOUR, SECOND, Instant, earlier, later
 from guichet.db.engine import Database
-from guichet.db.list_pages import ListScope, key_of, read_page
-from guichet.db.list_rollup import roll_up_list_counts
+from guichet.db.lists.pages import ListScope, key_of, read_page
+from guichet.db.lists.rollup import roll_up_list_counts
+from guichet.db.lists.time_buckets import LEVELS, cover
 from guichet.db.tables import payments as payment_table
 from guichet.db.tables import webhook_deliveries
-from guichet.db.time_buckets import LEVELS, cover
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery, DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.money import Hundredths

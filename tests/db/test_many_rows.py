@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, delete, select, update
 from guichet.clock import Instant
 from guichet.db.engine import Database
 from guichet.db.errors import ConstraintViolated, StorageError, ValueRefused
-from guichet.db.list_rollup import _ADD
+from guichet.db.lists.rollup import _ADD
 from guichet.db.references import new_reference
 from guichet.db.tables import list_counts, wallet_entries, webhook_deliveries
 from guichet.ledger import postings

@@ -12,13 +12,12 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from guichet.availability.attempts import recent_attempts
 from guichet.bootstrap import service
 from guichet.clock import SECOND, Instant, later
-from guichet.db.array_statements import ArrayStatements
 from guichet.db.engine import Database, require
-from guichet.db.fair_share import Shares
-from guichet.db.list_pages import RowKey
-from guichet.db.list_rollup import _DELETE_EMPTY
-from guichet.db.postgres_dialect import PostgresDialect
-from guichet.db.postgres_pool import PLANNER_SETTINGS
+from guichet.db.lists.pages import RowKey
+from guichet.db.lists.rollup import _DELETE_EMPTY
+from guichet.db.postgres.pool import PLANNER_SETTINGS
+from guichet.db.postgres.statements import ArrayStatements, PostgresDialect
+from guichet.db.queues.fair_share import Shares
 from guichet.db.statement_cache import CompiledStatement
 from guichet.domain.events import Delivery
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
@@ -34,11 +33,11 @@ from guichet.ledger import postings, suspense, wallets
 from guichet.ledger import reconciliation_runs as runs
 from guichet.ledger.held import held
 from guichet.ledger.reconciliation import _named
+from guichet.links import prompt_limits
 from guichet.links import repository as links
 from guichet.links.repository import LinkList
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
-from guichet.payments import prompt_limits
 from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
 from guichet.provider_callbacks import repository as callbacks
@@ -112,14 +111,14 @@ FULL_LINK = PaymentLink(**{**LINK, "reserved_uses": 1}, id=LinkId(1), max_uses=1
 
 #: The statements that run often, through the functions that run them.
 HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
-    "claim payments": lambda db: payments.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
-    "claim refunds": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
+    "claim payments": lambda db: payments.claim_due(db, NOW, UNTIL, 10, ["gone"]),
+    "claim refunds": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, ["gone"]),
     "claim deliveries": lambda db: deliveries.queue().claim(db, NOW, UNTIL, 10, SHARES, ["a.test:443"]),
-    "claim callbacks": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
+    "claim callbacks": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, ["gone"]),
     # More than a window is due in saturated partitions, so the second look is taken.
-    "claim payments by partition": lambda db: payments.claim_due(db, NOW, UNTIL, 10, [["c"]]),
-    "claim refunds by partition": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [[""]]),
-    "claim callbacks by partition": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, [["c"]]),
+    "claim payments by partition": lambda db: payments.claim_due(db, NOW, UNTIL, 10, ["c"]),
+    "claim refunds by partition": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [""]),
+    "claim callbacks by partition": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, ["c"]),
     "callback's reference": _reference_from_callback,
     # The sample of this account is full, so its oldest row is looked for.
     "unmatched callback": lambda db: unmatched_callbacks.keep_sample(

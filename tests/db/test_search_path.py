@@ -16,7 +16,7 @@ import guichet
 from guichet.bootstrap import service
 from guichet.db import migrate
 from guichet.db.errors import UnknownSchema
-from guichet.db.postgres_dialect import PostgresDialect
+from guichet.db.postgres.statements import PostgresDialect
 from guichet.db.schema import REQUIRED_REVISION, current_revision
 from guichet.db.statement_cache import CompiledStatement
 from guichet.db.tables import metadata

@@ -95,9 +95,9 @@ async def test_many_rows_are_written_as_if_one_by_one(db: Database) -> None:
     assert stored == [(row["token"], row["description"], row["max_uses"]) for row in new], "in their order"
     async with db.transaction() as tx:
         await tx.execute_many(LINKS, [])
-        assert await tx.execute_many_returning(USED, []) == []
+        assert await tx.execute_many(USED, []) == []
         wanted = [("t14", 3, None), ("t15", 1, None), ("nobody", 1, None), ("t0", 2, "changed")]
-        changed = await tx.execute_many_returning(
+        changed = await tx.execute_many(
             USED, [{"whose": who, "uses": uses, "text": text} for who, uses, text in wanted]
         )
     # The second has no use left, the third is not there.

@@ -13,9 +13,8 @@ from sqlalchemy import insert, update
 from guichet.clock import SECOND, Instant, later
 from guichet.db import tables as t
 from guichet.db.engine import Database
-from guichet.db.fair_share import Shares
-from guichet.db.work_queue import Claim
-from guichet.db.work_queue_statements import WINDOW
+from guichet.db.queues.fair_share import Shares
+from guichet.db.queues.work_queue import WINDOW, Claim
 from guichet.domain.ids import MerchantId
 from guichet.payments import repository as payments
 from guichet.refunds import repository as refunds
@@ -38,9 +37,7 @@ async def fill(db: Database, rows: int = ROWS) -> None:
             await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **delivery}))
 
 
-async def claim_deliveries(
-    db: Database, now: Instant, until: Instant, most: int, _: Sequence[Sequence[str]] = ()
-) -> Claim[Any]:
+async def claim_deliveries(db: Database, now: Instant, until: Instant, most: int, _: Sequence[str] = ()) -> Claim[Any]:
     """Without limits by merchant; `fair_queue.py` has tests of its own."""
     return await deliveries.queue().claim(db, now, until, most, Shares({}, most, [], 0))
 
@@ -52,7 +49,7 @@ CLAIMS: dict[str, Callable[..., Awaitable[Claim[Any]]]] = {
 }
 
 
-async def claimed_of(queue: str, db: Database, most: int, saturated: Sequence[Sequence[str]] = ()) -> Sequence[Any]:
+async def claimed_of(queue: str, db: Database, most: int, saturated: Sequence[str] = ()) -> Sequence[Any]:
     return (await CLAIMS[queue](db, NOW, UNTIL, most, saturated)).jobs
 
 
@@ -99,17 +96,17 @@ async def test_rows_of_a_saturated_partition_do_not_hide_others(merchant_db: Dat
         for number, row in enumerate([*crowd, *others]):
             reference = str(uuid4())
             polled = {"reference": reference, "next_poll_at": row["due"]}
-            partition_key = "saturated" if row["saturated"] else f"free{number}"
-            await tx.write(insert(t.payments).values({**PAYMENT, **polled, "provider_account": partition_key}))
-            refund = {"payment_id": number + 1, "provider_account": partition_key if row["saturated"] else None}
+            partition = "saturated" if row["saturated"] else f"free{number}"
+            await tx.write(insert(t.payments).values({**PAYMENT, **polled, "provider_account": partition}))
+            refund = {"payment_id": number + 1, "provider_account": partition if row["saturated"] else None}
             await tx.write(insert(t.refunds).values({**REFUND, **polled, **refund}))
     for queue in ("payments", "refunds"):
         found = [
-            *await claimed_of(queue, merchant_db, 2, [["saturated"], []]),
-            *await claimed_of(queue, merchant_db, 2, [["saturated"], []]),
+            *await claimed_of(queue, merchant_db, 2, ["saturated"]),
+            *await claimed_of(queue, merchant_db, 2, ["saturated"]),
         ]
         assert sorted(row.id for row in found) == [2 * WINDOW, 2 * WINDOW + 1, 2 * WINDOW + 2], queue
-        assert await claimed_of(queue, merchant_db, 9, [["saturated"], []]) == []
+        assert await claimed_of(queue, merchant_db, 9, ["saturated"]) == []
         assert len(await claimed_of(queue, merchant_db, 9)) == 9, "not saturated any more"
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from guichet.clock import HOUR, MINUTE, Instant, earlier
 from guichet.domain.availability import DEGRADED, DOWN, UP, Attempts, OperatorState, Verdict, measured, worse
-from guichet.domain.sentences import verbatim
+from guichet.domain.availability_reasons import AvailabilityReason
+from guichet.domain.messages import verbatim
 
 NOW = Instant(1000 * HOUR)
 
@@ -33,9 +34,7 @@ def test_a_window_is_judged_by_its_share_of_technical_failures(
 
 def test_a_quiet_quarter_of_an_hour_is_judged_with_the_hour_around_it() -> None:
     quiet = [minutes_ago(3, 5, 5), minutes_ago(20, 5, 5), minutes_ago(50, 10, 10)]
-    assert measured(quiet, NOW, UP) == Verdict(
-        DOWN, verbatim("20 of 20 initiations failed technically within 60 minutes")
-    )
+    assert measured(quiet, NOW, UP) == Verdict(DOWN, AvailabilityReason.FAILURES(failures=20, attempts=20, minutes=60))
     assert measured(quiet[:2], NOW, UP).state == UP
     assert measured([*quiet, minutes_ago(70, 1000, 0)], NOW, UP).state == DOWN, "what is older does not count"
     assert measured([minutes_ago(3, 20, 0), minutes_ago(20, 1000, 1000)], NOW, UP).state == UP
@@ -55,4 +54,4 @@ def test_an_operator_that_nobody_tries_any_more_comes_back() -> None:
 
 def test_the_worse_of_two_verdicts_counts() -> None:
     assert worse([Verdict(UP), Verdict(DEGRADED, verbatim("x")), Verdict(UP)]) == Verdict(DEGRADED, verbatim("x"))
-    assert worse([Verdict(DOWN, verbatim("ours")), Verdict(DOWN, verbatim("theirs"))]).reason == "ours"
+    assert worse([Verdict(DOWN, verbatim("ours")), Verdict(DOWN, verbatim("theirs"))]).reason == verbatim("ours")

@@ -35,11 +35,11 @@ class ManualProvider(SilentProvider):
 
     async def initiate(self, charge: Charge) -> InitiationResult:
         await asyncio.sleep(self.slowness)
-        self.charges[charge.reference] = charge
-        if (charge.phone_number or "").endswith("0001"):
+        self.charges[charge.payment.reference] = charge
+        if (charge.payment.phone_number or "").endswith("0001"):
             return Refused("insufficient_funds")
-        if charge.phone_number is None or charge.operator.startswith("wave"):
-            return Accepted(redirect_url=f"http://operator.test/confirm/{charge.reference}")
+        if charge.payment.phone_number is None or charge.payment.operator.startswith("wave"):
+            return Accepted(redirect_url=f"http://operator.test/confirm/{charge.payment.reference}")
         return Accepted()
 
     async def send_code(self, charge: Charge) -> OtpRequestResult:
@@ -50,11 +50,11 @@ class ManualProvider(SilentProvider):
     async def status(self, charge: Charge) -> StatusResult:
         self.questions += 1
         await asyncio.sleep(self.slowness)
-        return self.decided.get(charge.reference, Unknown())
+        return self.decided.get(charge.payment.reference, Unknown())
 
     def approve(self, reference: str) -> None:
         charge = self.charges[reference]
-        self.decided[reference] = Succeeded(charge.amount, charge.currency)
+        self.decided[reference] = Succeeded(charge.amount, charge.payment.currency)
 
     def refuse(self, reference: str, reason: RefusalReason = "rejected_by_payer") -> None:
         self.decided[reference] = Refused(reason)

@@ -13,7 +13,7 @@ class ProcessDied(BaseException):
     """The process is gone: nothing of it runs any more."""
 
 
-class _Recording:
+class _Recording(Transaction):
     """Passes every question on, and calls `at` before and after it."""
 
     def __init__(self, inner: Database | Transaction, at: Callable[[], None], seen: list[Any]) -> None:
@@ -21,25 +21,20 @@ class _Recording:
         self._at = at
         self.seen = seen
 
-    async def one(self, statement: Executable, **params: Any) -> Row | None:
-        return await self._ask("one", statement, params)
-
     async def all(self, statement: Executable, **params: Any) -> list[Row]:
         rows: list[Row] = await self._ask("all", statement, params)
         return rows
-
-    async def write(self, statement: Executable, **params: Any) -> Row | None:
-        return await self._ask("write", statement, params)
 
     async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
         rows: list[Row] = await self._ask("execute_returning", statement, params)
         return rows
 
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         self._at()
-        self.seen += [(statement, each) for each in rows[:1]]
-        await self._inner.execute_many(statement, rows)
+        self.seen += [(statement, params) for params in rows[:1]]
+        returned = await self._inner.execute_many(statement, rows)
         self._at()
+        return returned
 
     async def _ask(self, how: str, statement: Executable, params: dict[str, Any]) -> Any:
         self._at()
@@ -48,15 +43,8 @@ class _Recording:
         self._at()
         return answer
 
-    async def execute_many_returning(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        self._at()
-        self.seen += [(statement, each) for each in rows[:1]]
-        found: list[Row] = await self._inner.execute_many_returning(statement, rows)  # type: ignore[union-attr]
-        self._at()
-        return found
 
-
-class RecordingDatabase(_Recording):
+class RecordingDatabase(_Recording, Database):
     """`seen`: every (statement, parameters), in order. `at`: called at every point between two of them."""
 
     def __init__(self, inner: Database, at: Callable[[], None] = lambda: None) -> None:

@@ -31,11 +31,20 @@ Scripted = Result | Callable[[Any], Result | Awaitable[Result]]
 
 def done(request: Charge | Reversal) -> Succeeded:
     """The provider moved exactly the requested amount."""
-    return Succeeded(request.amount, request.currency, f"tx-{request.reference[:8]}")
+    return Succeeded(request.amount, currency_of(request), f"tx-{reference_of(request)[:8]}")
 
 
 def taken(request: Charge | Reversal) -> Accepted:
-    return Accepted(provider_reference=f"op-{request.reference[:8]}")
+    return Accepted(provider_reference=f"op-{reference_of(request)[:8]}")
+
+
+def reference_of(request: Charge | Reversal) -> str:
+    """The reference of ours under which the provider knows the request."""
+    return request.payment.reference if isinstance(request, Charge) else request.reference
+
+
+def currency_of(request: Charge | Reversal) -> str:
+    return request.payment.currency if isinstance(request, Charge) else request.currency
 
 
 def refused(request: Charge | Reversal) -> Refused:
@@ -108,6 +117,6 @@ class ScriptedProvider(SilentProvider):
             return None
 
     async def _play(self, verb: str, request: Charge | Reversal, otherwise: Scripted) -> Any:
-        self.calls.append((verb, request.reference))
+        self.calls.append((verb, reference_of(request)))
         script = self._scripts.get(verb) or [otherwise]
         return await _answer(script.pop(0) if len(script) > 1 else script[0], request)

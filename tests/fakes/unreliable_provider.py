@@ -18,7 +18,7 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from tests.fakes.scripted_provider import taken
+from tests.fakes.scripted_provider import currency_of, reference_of, taken
 from tests.fakes.silent_provider import SilentProvider
 
 
@@ -58,33 +58,33 @@ class UnreliableProvider(SilentProvider):
         return {reference: amount for reference, amount in book.items() if self.decide(reference)}
 
     def _take(self, book: dict[str, int], request: Charge | Reversal, verb: str) -> InitiationResult:
-        self.sends[request.reference] += 1
-        mood = self.mood(verb, request.reference)
+        self.sends[reference_of(request)] += 1
+        mood = self.mood(verb, reference_of(request))
         if mood == "lost before":
             return Unknown("the request was lost")
         if mood == "not taken":
             return NotProcessed()
         if mood == "refuse":
             return self._refuse(request, "insufficient_funds")
-        book[request.reference] = request.amount
+        book[reference_of(request)] = request.amount
         return Unknown("the answer was lost") if mood == "lost after" else taken(request)
 
     def _report(self, book: dict[str, int], request: Charge | Reversal, verb: str) -> StatusResult:
-        mood = self.mood(verb, request.reference)
+        mood = self.mood(verb, reference_of(request))
         if mood == "silent":
             return Unknown("no answer")
         if mood == "wrong":
-            return Succeeded(Hundredths(request.amount + 100), request.currency)
-        if request.reference not in book:
+            return Succeeded(Hundredths(request.amount + 100), currency_of(request))
+        if reference_of(request) not in book:
             return NotFound() if verb == "status" else self._refuse(request, "operator_unavailable")
-        match self.decide(request.reference):
+        match self.decide(reference_of(request)):
             case True:
-                return Succeeded(Hundredths(book[request.reference]), request.currency)
+                return Succeeded(Hundredths(book[reference_of(request)]), currency_of(request))
             case False:
                 return self._refuse(request, "rejected_by_payer")
             case _:
                 return Accepted()
 
     def _refuse(self, request: Charge | Reversal, reason: RefusalReason) -> Refused:
-        self.refusals.add(request.reference)
+        self.refusals.add(reference_of(request))
         return Refused(reason)

@@ -13,6 +13,8 @@ _CHANCE: Final = (
     ("incident", re.compile(r"(?<=\[input incident=)\d+")),
     ("uuid", re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")),
     ("seed", re.compile(r"\b(?:[A-Z2-7]{4} ){5,}[A-Z2-7]{1,4}\b")),
+    ("token", re.compile(r"(?<=\[input token=)[^\]\s]+|(?<=/pay/)[\w-]{16,}/[\w-]{16,}")),
+    ("token", re.compile(r"(?<=/checkout/)[A-Za-z0-9]{16,}|\bcs_(?:live|test)_\w+")),
     ("seed", re.compile(r"(?<=secret=)[A-Z2-7]{16,}")),
     ("port", re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}|(?<=localhost:)\d{4,5}")),
     ("preview", re.compile(r"(?<=…)[A-Za-z0-9_-]{4,}|\b[A-Za-z0-9_]{4,}(?=…)")),

@@ -10,7 +10,8 @@ from starlette.routing import Mount
 
 from guichet.clock import Instant, SystemClock
 from guichet_simulator.app import create_simulator
-from guichet_simulator.scenarios import BY_NAME, NOT_SHOWN, SCENARIOS
+from guichet_simulator.registry import PROVIDERS
+from guichet_simulator.scenarios import BY_NAME, SCENARIOS
 from guichet_simulator.store import DuplicateRef, Store
 from tests.guichet_simulator.conftest import CallbackReceiver, Simulator, loopback, serve
 from tests.guichet_simulator.test_sim_feexpay import KEY, PAYIN, STATUS, order
@@ -136,5 +137,5 @@ def test_two_processes_decide_one_request_once(tmp_path: Path) -> None:
 def test_the_table_of_scenarios_is_consistent() -> None:
     assert len({scenario.digits for scenario in SCENARIOS}) == len(SCENARIOS)
     assert len(BY_NAME) == len(SCENARIOS) + 2
-    assert all(name in BY_NAME for _, name in NOT_SHOWN)
+    assert all(provider.not_shown.keys() <= BY_NAME.keys() for provider in PROVIDERS)
     assert BY_NAME["slow"].delay == 25

@@ -23,7 +23,7 @@ from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
 def _settled(charge: Charge) -> StatusResult:
     """The last digit of the customer's number decides, as in the sandbox."""
-    match (charge.phone_number or "")[-1]:
+    match (charge.payment.phone_number or "")[-1]:
         case "2":
             return Accepted()
         case "3":

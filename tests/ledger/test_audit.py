@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from guichet.clock import DAY
+from guichet.domain.messages import decode
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
 from tests.invariants import check_books
@@ -177,7 +178,7 @@ async def test_the_audit_names_each_tampered_row(settings: Settings, cli: Cli, r
         sentence = said.err.splitlines()[-1]
         assert re.match("✗ " + expected.format(**names), sentence), (done, sentence)
         [(recorded,)] = await raw_sql.run("SELECT fault FROM ledger_audits ORDER BY id DESC LIMIT 1")
-        assert sentence == f"✗ {recorded}"
+        assert sentence == f"✗ {decode(recorded)}"
         for table in _touched(statement):
             await raw_sql.restore(table)
     assert cli("ledger", "audit", "--json").json["clean"] is True

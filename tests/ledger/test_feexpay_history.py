@@ -73,7 +73,7 @@ async def test_a_day_that_cannot_be_read_completely_is_refused() -> None:
     gateway = FakeFeexpayHistory({"2026-01-02": 600}, split=False)
     found = await FeexPayHistory(gateway.request, "s", ManualClock()).lines(START, later(START, 3 * DAY))
     assert isinstance(found, Unknown)
-    assert "2026-01-02 has more" in found.raw
+    assert "2026-01-02 has more" in str(found.raw)
 
 
 async def test_an_unreadable_history_response_is_refused() -> None:

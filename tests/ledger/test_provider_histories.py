@@ -194,4 +194,4 @@ async def test_a_statement_that_does_not_come_is_unknown(path: str, answer: Call
 async def test_a_file_that_is_no_statement_is_unknown(file: bytes) -> None:
     found = await FakePawaPay(file).lines()
     assert isinstance(found, Unknown)
-    assert "cannot be read" in found.raw
+    assert "cannot be read" in str(found.raw)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from guichet.clock import DAY, SystemClock, earlier, iso
-from guichet.ledger.statement_columns import PRESETS
+from guichet.providers.provider_types import PROVIDER_TYPES
 from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings
 from tests.cli.conftest import ROOT, Cli, CommandResult, cli_for
@@ -231,4 +231,4 @@ def test_the_guide_names_the_known_columns() -> None:
         family, *cells = [cell.strip() for cell in row.strip("|").split("|")]
         fields = zip(("reference", "amount", "status", "date"), cells, strict=True)
         documented[family.strip("`")] = {field: tuple(re.findall(r"`([^`]+)`", cell)) for field, cell in fields if cell}
-    assert documented == PRESETS
+    assert documented == {name: declared.statement for name, declared in PROVIDER_TYPES.items() if declared.statement}

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 import yaml  # type: ignore[import-untyped,unused-ignore]
 
-from guichet.db.postgres_pool import READ_CONNECTIONS, WRITE_CONNECTIONS
+from guichet.db.postgres.pool import READ_CONNECTIONS, WRITE_CONNECTIONS
 from guichet.settings import load
 from reliability.ha.cluster import ADDRESSES, environment_file
 from reliability.network import Machine

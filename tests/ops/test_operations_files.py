@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from guichet.back_office import provider_balances
 from guichet.clock import Instant
-from guichet.db.replication import Archive, Replication, Slot, Standby, WaitingCommits
+from guichet.db.postgres.replication import Archive, Replication, Slot, Standby, WaitingCommits
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.ledger.audit import audit

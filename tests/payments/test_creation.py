@@ -8,9 +8,10 @@ from msgspec import structs
 
 from guichet.clock import SECOND
 from guichet.db.engine import require
+from guichet.domain.money import Hundredths
 from guichet.payments import repository as payments
 from guichet.payments.settlement import settle_payment
-from guichet.providers.base import Accepted, Charge, NotProcessed, Refused, Unknown
+from guichet.providers.base import Accepted, Charge, NotProcessed, Refused, Succeeded, Unknown
 from tests.fakes.scripted_provider import done, taken
 from tests.payments.conftest import LivePayments, stored
 
@@ -19,7 +20,7 @@ async def test_a_payment_is_stored_before_its_request_is_sent(live: LivePayments
     seen = []
 
     async def look(charge: Charge) -> Accepted:
-        row = await payments.by_reference(live.ctx.db, live.merchant.id, "live", charge.reference)
+        row = await payments.by_reference(live.ctx.db, live.merchant.id, "live", charge.payment.reference)
         seen.append((require(row).status, require(row).provider_account))
         return taken(charge)
 
@@ -103,7 +104,7 @@ async def test_a_final_payment_goes_to_no_other_route(live: LivePayments) -> Non
     """It was settled meanwhile: the next provider must not debit the customer."""
 
     async def settled_meanwhile(charge: Charge) -> NotProcessed:
-        row = await stored(live, {"reference": charge.reference})
+        row = await stored(live, {"reference": charge.payment.reference})
         await settle_payment(live.ctx, row, Refused("expired"))
         return NotProcessed()
 
@@ -126,3 +127,17 @@ async def test_a_payment_of_a_killed_process_is_polled(live: LivePayments) -> No
     assert await live.state(orphan.reference) == "pending"
     await live.service.run_worker(1)
     assert await live.state(orphan.reference) == "succeeded"
+
+
+async def test_another_amount_at_initiation_is_told_as_such_and_nothing_else(
+    live: LivePayments, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live.first.script("initiate", Succeeded(Hundredths(100), "XOF"))
+    live.first.script("status", done)
+    payment = await live.merchant.pay()
+    logged = capsys.readouterr().out
+    assert "provider.mismatch" in logged
+    assert "initiation.unknown" not in logged
+    assert (await live.state(payment["reference"]), await live.balance()) == ("pending", 0)
+    await live.service.run_worker(5)
+    assert await live.state(payment["reference"]) == "succeeded"

@@ -175,7 +175,10 @@ async def test_a_person_sends_the_money_back_by_the_same_route(live: LivePayment
     returning = await resolve(live, found, "payer")
     await live.service.run_worker()
     assert live.first.references_of("refund") == [returning.return_reference]
-    assert (live.first.reversals[-1].amount, live.first.reversals[-1].charge.reference) == (508800, payment.reference)
+    assert (live.first.reversals[-1].amount, live.first.reversals[-1].charge.payment.reference) == (
+        508800,
+        payment.reference,
+    )
     assert await accounts(live) == {"operator:mtn": -5088_00, "suspense:late": 5088_00}
     await live.service.run_worker(60)
     await live.service.run_worker(HOUR)
@@ -194,7 +197,7 @@ async def test_a_refused_return_is_decided_again(live: LivePayments, answer: Any
     again = await late(live, payment)
     assert again is not None
     assert again.stage == "found"
-    assert next(iter(await incidents.still_open(live.ctx.db))).detail.endswith("decide again")
+    assert str(next(iter(await incidents.still_open(live.ctx.db))).detail).endswith("decide again")
     live.first.script("refund", done)
     second = await resolve(live, again, "payer")
     await live.service.run_worker()

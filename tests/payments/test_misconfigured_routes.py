@@ -37,7 +37,7 @@ async def test_a_refused_account_is_a_server_error_that_names_a_failed_payment(
     assert await live.queued_events() == []
     [incident] = await incidents.still_open(live.ctx.db)
     assert (incident.kind, incident.provider_account) == ("misconfigured_route", "second")
-    assert (incident.reference, incident.detail) == (row.reference, f"moov: {result.raw}")
+    assert (incident.reference, str(incident.detail)) == (row.reference, f"moov: {result.raw}")
     # A repeat finds the payment that failed (D11), and asks nobody.
     again = await live.merchant.post("/payments", ORDER | {"operator": "moov", "external_id": "a"})
     assert (again.status, again.data) == (201, payment)
@@ -73,7 +73,7 @@ async def test_an_operator_without_a_route_is_our_fault(settings: Settings) -> N
             payment = (await merchant.get(f"/payments/{error['reference']}")).data
             assert (payment["status"], payment["failure"]["code"]) == ("failed", "operator_unavailable")
         [incident] = await incidents.still_open(service.ctx.db)
-        assert (incident.kind, incident.detail) == ("misconfigured_route", "mtn: no account serves it")
+        assert (incident.kind, str(incident.detail)) == ("misconfigured_route", "mtn: no account serves it")
         await check_books(service.ctx.db)
 
 

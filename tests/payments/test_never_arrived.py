@@ -9,8 +9,7 @@ from sqlalchemy import update
 from guichet.clock import DAY, MINUTE, SECOND
 from guichet.db.engine import require
 from guichet.db.tables import payments
-from guichet.domain.payments import Payment, Refund
-from guichet.payments.never_arrived import ANSWERS, PERIOD, UNSEEN_END
+from guichet.domain.payments import NEVER_ARRIVED_ANSWERS, NEVER_ARRIVED_PERIOD, UNSEEN_END, Payment, Refund
 from guichet.providers.base import Accepted, NotFound, Refused, Reversal, Unknown
 from guichet.refunds import repository as refunds
 from guichet.settings import Settings
@@ -55,7 +54,7 @@ async def test_two_answers_prove_nothing_however_far_apart_they_are(live: LivePa
     assert await read(live, payment) == "pending"
     live.service.clock.advance(60 * MINUTES)
     assert await read(live, payment) == "pending"
-    assert await counted(live, payment) == (ANSWERS - 1, 60)
+    assert await counted(live, payment) == (NEVER_ARRIVED_ANSWERS - 1, 60)
     assert await read(live, payment) == "failed"
 
 
@@ -72,18 +71,18 @@ async def test_a_jump_of_the_clock_adds_nothing(live: LivePayments) -> None:
 async def test_a_restart_adds_nothing(live: LivePayments, settings: Settings) -> None:
     """Another process got the answers before: the time until its own first answer was measured by nobody."""
     payment = await lost(live)
-    for _ in range(ANSWERS):
+    for _ in range(NEVER_ARRIVED_ANSWERS):
         assert await read(live, payment) == "pending"
     live.service.clock.advance(20 * MINUTES)
     accounts, routes = {"first": live.first, "second": live.second}, {"mtn": ["first", "second"]}
     async with open_service(settings, live.service.clock, accounts=accounts, routes=routes) as restarted:
         again = replace(live, service=restarted, merchant=replace(live.merchant, service=restarted))
         assert await read(again, payment) == "pending"
-        assert await counted(again, payment) == (ANSWERS + 1, 0)
+        assert await counted(again, payment) == (NEVER_ARRIVED_ANSWERS + 1, 0)
         live.service.clock.advance(10 * MINUTES)
         # The old process answers in between: its gap began before the other one's answer, and is not counted twice.
         assert await read(live, payment) == "pending"
-        assert await counted(live, payment) == (ANSWERS + 2, 0)
+        assert await counted(live, payment) == (NEVER_ARRIVED_ANSWERS + 2, 0)
         live.service.clock.advance(15 * MINUTES)
         assert await read(live, payment) == "failed"
 
@@ -122,9 +121,9 @@ async def test_an_initiation_whose_end_nobody_saw_needs_two_minutes_more(sqlite_
     assert row.initiation_ended_at == live.ctx.clock.now()
     async with live.ctx.db.transaction() as tx:
         await tx.write(_unseen(row))
-    for _ in range(ANSWERS):
+    for _ in range(NEVER_ARRIVED_ANSWERS):
         assert await read(live, payment) == "pending"
-    live.service.clock.advance(PERIOD / SECOND)
+    live.service.clock.advance(NEVER_ARRIVED_PERIOD / SECOND)
     assert await read(live, payment) == "pending"
     live.service.clock.advance(UNSEEN_END / SECOND)
     assert await read(live, payment) == "failed"

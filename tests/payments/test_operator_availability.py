@@ -188,7 +188,7 @@ async def test_what_pawapay_says_of_an_operator_is_joined_in(settings: Settings)
         assert await say("DELAYED") == "degraded"
         assert await say("CLOSED") == "down"
         [found] = [each for each in await availabilities(simulated.service.ctx.db) if each.operator == case.operator]
-        assert (found.stated, found.measured, found.reason) == ("down", "up", "pawapay_one says so")
+        assert (found.stated, found.measured, str(found.reason)) == ("down", "up", "pawapay_one says so")
         answer = await merchant.post("/payments", case.body("90", BY_NAME["succeeds"]))
         assert answer.status == 402, "accepted, and refused by the provider"
         await simulated.force("pawapay", "error_500", "status", times=None)

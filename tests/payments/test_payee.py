@@ -25,11 +25,11 @@ PAYER = "2290166000002"
 
 
 def on_a_page(charge: Charge) -> Accepted:
-    return Accepted(f"op-{charge.reference[:8]}", "https://provider.example/pay/1")
+    return Accepted(f"op-{charge.payment.reference[:8]}", "https://provider.example/pay/1")
 
 
 def paid_by(number: str | None) -> Callable[[Charge], Succeeded]:
-    return lambda charge: Succeeded(charge.amount, charge.currency, "tx", payer_number=number)
+    return lambda charge: Succeeded(charge.amount, charge.payment.currency, "tx", payer_number=number)
 
 
 async def paid(live: LivePayments, payer: str | None, *, page: bool) -> Any:

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, func, insert, select, text, update
 from guichet.bootstrap import database
 from guichet.clock import DAY, HOUR, MINUTE, SECOND
 from guichet.db.engine import Database
-from guichet.db.list_rollup import roll_up_list_counts
+from guichet.db.lists.rollup import roll_up_list_counts
 from guichet.db.tables import list_count_changes, merchants, payments
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment

@@ -9,12 +9,11 @@ from sqlalchemy import text
 
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.db.engine import require
-from guichet.db.postgres_pool import ACQUIRE_TIMEOUT
+from guichet.db.postgres.pool import ACQUIRE_TIMEOUT
 from guichet.domain.payments import POLL_INTERVALS
 from guichet.incidents import repository as incidents
 from guichet.payments import repository as payments
-from guichet.payments.awaited_polls import REQUEST_WAIT
-from guichet.payments.polling import poll_payment
+from guichet.payments.polling import REQUEST_WAIT, poll_payment
 from guichet.providers.base import Accepted, Charge, Succeeded, Unknown
 from tests.fakes.scripted_provider import done, slow, taken
 from tests.payments.conftest import LivePayments, stored
@@ -79,7 +78,7 @@ async def test_reads_go_on_while_another_process_asks(live: LivePayments) -> Non
         await asyncio.sleep(0)
     assert {read.status for read in await asyncio.gather(*reads)} == {"pending"}
     assert live.first.references_of("status") == []
-    assert live.ctx.questions == {}
+    assert live.ctx.running_polls == {}
     live.service.clock.advance(31)
     await live.merchant.get(f"/payments/{payment['reference']}")
     assert live.first.references_of("status") == [payment["reference"]]
@@ -88,9 +87,9 @@ async def test_reads_go_on_while_another_process_asks(live: LivePayments) -> Non
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda charge: Succeeded(charge.amount - 100, charge.currency),
-        lambda charge: Succeeded(charge.amount + 100, charge.currency),
-        lambda charge: Succeeded(charge.amount // 100, charge.currency),
+        lambda charge: Succeeded(charge.amount - 100, charge.payment.currency),
+        lambda charge: Succeeded(charge.amount + 100, charge.payment.currency),
+        lambda charge: Succeeded(charge.amount // 100, charge.payment.currency),
         lambda charge: Succeeded(charge.amount, "XAF"),
         lambda charge: Succeeded(None, None),
     ],
@@ -114,7 +113,7 @@ async def test_a_success_with_another_amount_or_currency_is_never_credited(
 
 
 async def test_a_success_at_initiation_is_checked_for_its_amount(live: LivePayments) -> None:
-    live.first.script("initiate", lambda charge: Succeeded(charge.amount * 2, charge.currency), done)
+    live.first.script("initiate", lambda charge: Succeeded(charge.amount * 2, charge.payment.currency), done)
     wrong, right = await live.merchant.pay(), await live.merchant.pay()
     assert await live.state(wrong["reference"]) == "pending"
     assert await live.state(right["reference"]) == "succeeded"

@@ -19,7 +19,11 @@ async def test_one_bad_reference_in_a_batch_of_settlements_fails_alone(live: Liv
     hostile = paid[3]["reference"]
 
     def answer(charge: Charge) -> Succeeded:
-        return Succeeded(charge.amount, charge.currency, bad) if charge.reference == hostile else done(charge)
+        return (
+            Succeeded(charge.amount, charge.payment.currency, bad)
+            if charge.payment.reference == hostile
+            else done(charge)
+        )
 
     live.first.script("status", answer)
     together: list[Any] = await asyncio.gather(*(live.merchant.get(f"/payments/{each['reference']}") for each in paid))

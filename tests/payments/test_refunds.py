@@ -8,7 +8,9 @@ import pytest
 
 from guichet.db.engine import require
 from guichet.domain.money import Hundredths
+from guichet.domain.payments import INCIDENT_AGE_SECONDS
 from guichet.domain.posting_rules import WALLET, Movement, Posting
+from guichet.incidents import repository as incidents
 from guichet.ledger import postings
 from guichet.providers.base import Accepted, NotProcessed, Refused, Reversal, Succeeded, Unknown
 from guichet.refunds import repository as refunds
@@ -223,3 +225,22 @@ async def test_a_test_refund_succeeds_at_once_with_events_in_order(service: Serv
     log = (await merchant.get("/webhooks/deliveries")).data
     assert [each["event"] for each in reversed(log)] == ["payment.succeeded", "refund.succeeded", "payment.refunded"]
     await check_books(service.ctx.db, events_queued=True)
+
+
+async def test_an_old_refund_whose_answer_is_success_was_never_stuck(live: LivePayments) -> None:
+    live.first.script("refund_status", done)
+    refund = await refund_of(live, await paid(live))
+    await live.service.run_worker()
+    await live.service.run_worker(INCIDENT_AGE_SECONDS)
+    assert (await live.merchant.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
+    assert await incidents.about(live.ctx.db, live.merchant.id, refund["reference"]) == []
+
+
+async def test_an_old_refund_without_an_end_is_stuck(live: LivePayments) -> None:
+    live.first.script("refund_status", Unknown())
+    refund = await refund_of(live, await paid(live))
+    await live.service.run_worker()
+    await live.service.run_worker(INCIDENT_AGE_SECONDS)
+    assert (await live.merchant.get(f"/refunds/{refund['reference']}")).data["status"] == "pending"
+    (incident,) = await incidents.about(live.ctx.db, live.merchant.id, refund["reference"])
+    assert (incident.kind, incident.closed_at) == (incidents.STUCK, None)

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from guichet.db import migrate
-from guichet.db.postgres import PostgresDatabase
+from guichet.db.postgres.database import PostgresDatabase
 from guichet.settings import Settings
 from tests.service_fixture import open_service
 

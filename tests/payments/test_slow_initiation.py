@@ -9,7 +9,7 @@ import pytest
 
 from guichet.clock import SECOND
 from guichet.db.engine import require
-from guichet.payments.slow_initiation import REQUEST_WAIT, finish_slow_initiations
+from guichet.payments.initiation import REQUEST_WAIT, finish_slow_initiations
 from guichet.providers.base import Accepted, Charge, InitiationResult, NotProcessed, Refused, Unknown
 from guichet.settings import Settings
 from tests.fakes.clock import ManualClock

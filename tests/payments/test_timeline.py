@@ -7,9 +7,9 @@ from sqlalchemy import update
 from guichet.db.tables import webhook_deliveries
 from guichet.disputes import disputes
 from guichet.domain.audit_log import Actor
+from guichet.domain.messages import verbatim
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment
-from guichet.domain.sentences import verbatim
 from guichet.history.payment_history import read_story
 from guichet.history.timeline import STAFF_KINDS, TimelineEntry, timeline
 from guichet.history.timeline_facts import TimelineFacts
@@ -131,7 +131,7 @@ async def test_a_failed_refund_a_dispute_and_an_incident(live: LivePayments) -> 
     assert one(entries, "incident.opened").values == {"concern": "stuck", "open": False}
     assert one(entries, "incident.closed").values["concern"] == "stuck"
     assert one(entries, "dispute.lost").values["borne_by"] is None
-    assert verbatim("a detail") not in str(entries)
+    assert "a detail" not in str(entries)
     for_staff = await told(live, row, for_staff=True)
     assert {each.staff["kind"] for each in for_staff if each.kind == "incident.opened"} == {
         "stuck",

@@ -114,7 +114,7 @@ async def test_a_flood_is_mostly_dropped_before_it_reaches_the_database_or_the_l
     assert await count(live, "first") == 20
     assert total("first", "no_match") == before[0] + 400
     assert (sampled("first", "kept"), sampled("first", "dropped")) == (before[1] + 20, before[2] + 380)
-    lines = capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().err.splitlines()
     assert len([line for line in lines if "callback.unmatched" in line]) == 20
     for _ in range(60):
         live.service.clock.advance(1)
@@ -132,11 +132,11 @@ async def test_access_lines_of_strangers_are_sampled_and_all_are_counted(
     for number in range(200):
         await send(sqlite_live, "first")
         assert (await sqlite_live.service.call("GET", f"/nothing/{number}")).status == 404
-    lines = [line for line in capsys.readouterr().out.splitlines() if "request  " in line]
+    lines = [line for line in capsys.readouterr().err.splitlines() if " → " in line]
     assert 200 <= len(lines) <= 320, "two hundred at once, and ten a second"
     # A request with a key has its line.
     await sqlite_live.merchant.get("/balance")
-    assert "/v1/balance" in capsys.readouterr().out
+    assert "/v1/balance" in capsys.readouterr().err
 
 
 async def test_callbacks_about_one_payment_are_one_row_and_few_writes(live: LivePayments) -> None:

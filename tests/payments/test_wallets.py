@@ -79,7 +79,7 @@ async def test_the_rounding_of_a_debit_is_booked(
     charges = []
 
     def look(charge: Charge) -> Succeeded:
-        charges.append((charge.amount, charge.currency))
+        charges.append((charge.amount, charge.payment.currency))
         return done(charge)
 
     live.first.script("status", look)

@@ -19,9 +19,8 @@ from sqlalchemy import func, insert, select
 
 from guichet.bootstrap import service
 from guichet.db.errors import NoPrimary, StorageUnavailable
-from guichet.db.postgres import PostgresDatabase
-from guichet.db.postgres_outage import RECONNECT_TIMEOUT
-from guichet.db.postgres_pool import READ_CONNECTIONS, STATEMENT_TIMEOUT
+from guichet.db.postgres.database import PostgresDatabase
+from guichet.db.postgres.pool import READ_CONNECTIONS, RECONNECT_TIMEOUT, STATEMENT_TIMEOUT
 from guichet.db.tables import merchants
 from guichet.settings import Settings
 from guichet.worker.wakeups import wakeups

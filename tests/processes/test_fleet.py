@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 
 from guichet.bootstrap import service
-from guichet.db.fair_share import FIRST_WINDOW
+from guichet.db.queues.fair_share import FIRST_WINDOW
 from guichet.settings import Settings
 from guichet.worker.queue_loop import POLL_INTERVAL
 from tests.fakes.http_server import ScriptedServer

@@ -13,7 +13,7 @@ from sqlalchemy import insert, select
 
 from guichet.db import migrate
 from guichet.db.errors import NoPrimary, OutdatedPrimary, StorageUnavailable
-from guichet.db.postgres import PostgresDatabase
+from guichet.db.postgres.database import PostgresDatabase
 from guichet.db.tables import merchants
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, clean_environ, cli_for

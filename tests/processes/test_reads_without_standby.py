@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from guichet.bootstrap import service
-from guichet.db.postgres_pool import ACQUIRE_TIMEOUT, STATEMENT_TIMEOUT, WRITE_CONNECTIONS
+from guichet.db.postgres.pool import ACQUIRE_TIMEOUT, STATEMENT_TIMEOUT, WRITE_CONNECTIONS
 from guichet.settings import Settings
 from tests.invariants import check_books
 from tests.processes.bouncer import pgbouncer

@@ -16,9 +16,9 @@ import pytest
 
 from guichet.bootstrap import create_merchant
 from guichet.bootstrap import service as open_database
-from guichet.db.postgres import PostgresDatabase
-from guichet.db.postgres_pool import WRITE_CONNECTIONS
-from guichet.db.replication import parse_synchronous_standby_names
+from guichet.db.postgres.database import PostgresDatabase
+from guichet.db.postgres.pool import WRITE_CONNECTIONS
+from guichet.db.postgres.replication import parse_synchronous_standby_names
 from guichet.db.write_probe import STANDBY_SILENT
 from guichet.settings import Settings
 from tests.cli.conftest import CommandResult, cli_for

@@ -13,7 +13,7 @@ from sqlalchemy import insert, select
 from guichet.bootstrap import database
 from guichet.db.engine import Database
 from guichet.db.errors import ConnectionLost, StorageUnavailable
-from guichet.db.postgres import PostgresDatabase
+from guichet.db.postgres.database import PostgresDatabase
 from guichet.db.tables import merchants
 from guichet.settings import Settings
 from tests.processes.bouncer import pgbouncer

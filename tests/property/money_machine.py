@@ -31,9 +31,10 @@ from guichet.ledger import wallets
 from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
 from guichet.payments import repository as payments
-from guichet.payments.create import PaymentRequest, create_payment
+from guichet.payments.create import create_payment
 from guichet.payments.polling import poll_payment
 from guichet.providers.registry import Registry
+from guichet.schemas.payment import PaymentBody
 from guichet.worker.worker import Worker
 from tests.fakes.clock import ManualClock
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer, answers
@@ -125,8 +126,8 @@ class MoneyMachineSetup(RuleBasedStateMachine):
         self.answer_modes["initiate"] = mood
         name = f"e{next(self.numbers)}"
         phone = f"2299700{ending}"
-        order = PaymentRequest(
-            Hundredths(amount * 100), currency, operator=operator, phone_number=phone, external_id=name
+        order = PaymentBody.model_construct(
+            amount=Hundredths(amount * 100), currency=currency, operator=operator, phone_number=phone, external_id=name
         )
         try:
             collected = self.run(create_payment(self.ctx, self.callers[env], order))

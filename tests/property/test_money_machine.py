@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 
 from guichet.bootstrap import service
 from guichet.clock import SECOND, later
-from guichet.db.fair_share import Shares
+from guichet.db.queues.fair_share import Shares
 from guichet.domain.errors import Conflict
 from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.money import Currency, Hundredths, round_to_currency

@@ -15,7 +15,8 @@ from guichet.domain.catalogue import ModeOverride
 from guichet.domain.money import Hundredths
 from guichet.incidents import repository as incidents
 from guichet.merchants.catalogue import set_override
-from guichet_simulator.scenarios import NOT_SHOWN, SCENARIOS, Scenario
+from guichet_simulator.registry import PROVIDERS as SIMULATED
+from guichet_simulator.scenarios import SCENARIOS, Scenario
 from tests.invariants import check_books
 from tests.providers.provider_cases import LOST_AND_NOT_TAKEN, NOT_TAKEN, OUR_FAULT, REFUSED_AT_ONCE, ProviderCase
 from tests.providers.simulated_providers import SimulatedProviders
@@ -44,7 +45,8 @@ class Case:
 
 
 def rows(provider_case: ProviderCase, only: Sequence[str] | None = None) -> list[Scenario]:
-    skipped = {name for provider, name in NOT_SHOWN if provider == provider_case.provider} | provider_case.undecidable
+    [simulated] = [each for each in SIMULATED if each.name == provider_case.provider]
+    skipped = {*simulated.not_shown, *provider_case.undecidable}
     shown = [each for each in SCENARIOS if each.name not in skipped]
     return [each for each in shown if only is None or each.name in only]
 

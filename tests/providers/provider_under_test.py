@@ -11,6 +11,7 @@ from msgspec import structs
 
 from guichet.clock import SECOND, Instant
 from guichet.domain.money import Hundredths
+from guichet.domain.payments import unstored_payment
 from guichet.http_client import HttpClient
 from guichet.providers.base import Callback, Charge, Provider, Reversal
 from guichet.providers.provider_types import PROVIDER_TYPES
@@ -34,10 +35,11 @@ Scripted = tuple[int, object]
 
 def charge(operator: str = "mtn", **changes: Any) -> Charge:
     """A charge of 5 000 XOF, sent just now and not answered yet."""
-    known = Charge(
+    of_call = {name: value for name, value in changes.items() if name in Charge.__struct_fields__}
+    payment = unstored_payment(
         reference=REFERENCE,
         operator=operator,
-        amount=Hundredths(5000_00),
+        total_amount=Hundredths(5000_00),
         currency="XOF",
         description="Panier n° 12 — l'été",
         created_at=NOW,
@@ -45,9 +47,10 @@ def charge(operator: str = "mtn", **changes: Any) -> Charge:
         email="awa@example.com",
         firstname="Awa",
         lastname="N'Diaye",
-        notify_url=f"https://pay.example.com/providers/x/callback/{REFERENCE}",
     )
-    return structs.replace(known, **changes)
+    payment = structs.replace(payment, **{name: value for name, value in changes.items() if name not in of_call})
+    notify_url = f"https://pay.example.com/providers/x/callback/{REFERENCE}"
+    return structs.replace(Charge(payment, payment.total_amount, notify_url=notify_url), **of_call)
 
 
 def reversal(operator: str = "mtn", *, taken: Mapping[str, Any] | None = None, **changes: Any) -> Reversal:

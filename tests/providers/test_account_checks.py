@@ -7,7 +7,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from guichet.providers.shared.account_checks import AccountSetup, ChecksAccount, findings_without_a_call
+from guichet.providers.account_review import findings_without_a_call
+from guichet.providers.shared.account_checks import AccountSetup, ChecksAccount
 from guichet.providers.shared.client import ProviderAccount
 from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import Scripted, provider_under_test
@@ -27,12 +28,14 @@ async def found(provider_type: str, *answers: Scripted, operators: tuple[str, ..
         assert isinstance(tested.provider, ChecksAccount)
         findings = await tested.provider.check_account(setup_of(provider_type, *operators, **settings))
         sent = [request.line.partition(" HTTP")[0] for request in tested.received]
-    return {each.subject: (each.state, each.sentence) for each in findings}, sent
+    return {str(each.subject): (each.state, str(each.sentence)) for each in findings}, sent
 
 
 def state_of(provider_type: str, subject: str, **changes: str) -> tuple[str, str]:
-    [one] = [each for each in findings_without_a_call(setup_of(provider_type, **changes)) if each.subject == subject]
-    return one.state, one.sentence
+    [one] = [
+        each for each in findings_without_a_call(setup_of(provider_type, **changes)) if str(each.subject) == subject
+    ]
+    return one.state, str(one.sentence)
 
 
 BALANCE = (200, {"amount": "1", "currency": "XOF"})

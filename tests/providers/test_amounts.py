@@ -81,7 +81,7 @@ async def test_no_provider_rounds_a_stated_amount(provider_type: str) -> None:
 
     def stating(amount: str) -> Scripted:
         body = template % amount
-        return 200, (body % debit.reference if "%s" in body else body).encode()
+        return 200, (body % debit.payment.reference if "%s" in body else body).encode()
 
     async with provider_under_test(provider_type, stating("5088.000000000000001")) as scripted:
         check(await scripted.provider.status(debit), succeeded(None, "XOF"))

@@ -9,6 +9,7 @@ from guichet.clock import iso
 from guichet.domain.failures import RefusalReason
 from guichet.providers.base import Accepted, CallbackReference, Refused
 from guichet.providers.capabilities import SendsOtpCodes
+from guichet.providers.shared.answers import ProviderAnswer
 from tests.fakes.passing_time import pass_seconds
 from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
@@ -114,7 +115,7 @@ async def test_an_otp_request_that_would_debit_is_not_sent(
 
 async def test_a_payment_without_its_code_is_refused() -> None:
     async with provider_under_test("feexpay", (200, {"status": "PENDING"})) as feexpay:
-        check(await feexpay.provider.initiate(charge("coris")), Refused("bad_otp", "no code was given"))
+        check(await feexpay.provider.initiate(charge("coris")), Refused("bad_otp", ProviderAnswer.NO_CODE_GIVEN()))
     assert feexpay.received == []
 
 

@@ -21,7 +21,7 @@ from tests.providers.provider_under_test import (
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
 from tests.providers.test_routes import FEEXPAY, account, pay, route, shown
 
-ASKED = charge().phone_number
+ASKED = charge().payment.phone_number
 MTN_PAID = {"status": "SUCCESSFUL", "amount": "5000", "currency": "XOF", "externalId": REFERENCE}
 FEEXPAY_PAID = {"status": "SUCCESSFUL", "amount": 5000, "callback_info": REFERENCE, "reference": "fp-1"}
 WAVE_PAID = {"id": "cos-1", "amount": "5000", "currency": "XOF", "client_reference": REFERENCE}

@@ -64,7 +64,7 @@ async def test_a_merchant_without_an_id_goes_the_next_way_and_is_reported_once(
         assert {held["family"] for held in await simulated.held()} == {"pawapay"}
         [incident] = await incidents.still_open(simulated.service.ctx.db)
         assert (incident.kind, incident.provider_account) == ("missing_aggregated_merchant", "wave_senegal")
-        assert "guichet providers setup wave-merchants --account wave_senegal" in incident.detail
+        assert "guichet providers setup wave-merchants --account wave_senegal" in str(incident.detail)
 
         await _name_at_wave(simulated)
         await _pay(simulated)

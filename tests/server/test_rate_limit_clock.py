@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from guichet.clock import MINUTE
-from guichet.server.rate_limit import MemoryWindows, RateLimiter, shared_counters
+from guichet.server.rate_limit import MemoryWindows, RateLimiter
 from guichet.server.rate_limits import RateLimit
+from guichet.server.redis_windows import connected
 from guichet.settings import Settings
 from tests.fakes.clock import ManualClock
 from tests.fakes.redis import running_redis
@@ -46,7 +47,7 @@ async def test_machines_with_wrong_clocks_share_one_limit_in_redis(
     redis_url: str, monkeypatch: pytest.MonkeyPatch, seconds: int
 ) -> None:
     real = time.time
-    async with shared_counters(redis_url) as redis:
+    async with connected(redis_url) as redis:
         right, wrong = (RateLimiter(redis, ManualClock()) for _ in range(2))
         answers = [await right.count(LIMIT, "a") for _ in range(2)]
         monkeypatch.setattr(time, "time", lambda: real() + seconds)
@@ -57,8 +58,7 @@ async def test_machines_with_wrong_clocks_share_one_limit_in_redis(
 
 async def test_a_clock_of_redis_that_was_stepped_back_locks_nobody_out(redis_url: str) -> None:
     """The window then holds times of the future."""
-    async with shared_counters(redis_url) as redis:
-        assert redis is not None
+    async with connected(redis_url) as redis:
         limiter = RateLimiter(redis, ManualClock())
         await limiter.count(LIMIT, "a")
         (key,) = await redis.keys("*")
@@ -68,8 +68,7 @@ async def test_a_clock_of_redis_that_was_stepped_back_locks_nobody_out(redis_url
 
 
 async def test_keys_in_redis_expire(redis_url: str) -> None:
-    async with shared_counters(redis_url) as redis:
-        assert redis is not None
+    async with connected(redis_url) as redis:
         await RateLimiter(redis, ManualClock()).count(LIMIT, "a")
         (key,) = await redis.keys("*")
         assert 0 < await redis.pttl(key) <= 60_000

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from guichet.clock import SECOND, later
-from guichet.db.fair_share import Shares
+from guichet.db.queues.fair_share import Shares
 from guichet.domain.events import Delivery
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from guichet.db.fair_share import FIRST_WINDOW
+from guichet.db.queues.fair_share import FIRST_WINDOW
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer, hangs
 from tests.service_fixture import ServiceFixture

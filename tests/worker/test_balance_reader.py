@@ -90,7 +90,7 @@ async def test_the_last_balance_stays_when_the_provider_does_not_answer(
     provider.answer = Unknown("503 away")
     await reading.run_worker(600)
     [read] = await provider_balances.reads(reading.ctx.db)
-    assert (await _amounts(reading), read.error) == ([900_000_00], "503 away")
+    assert (await _amounts(reading), str(read.error)) == ([900_000_00], "503 away")
     provider.answer = [LOW]
     await reading.run_worker(600)
     [read] = await provider_balances.reads(reading.ctx.db)

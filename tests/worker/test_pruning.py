@@ -13,7 +13,7 @@ from guichet.bootstrap import database
 from guichet.clock import DAY, HOUR, Instant, earlier, later, to_datetime
 from guichet.db import tables as t
 from guichet.db.engine import Database
-from guichet.db.list_rollup import roll_up_list_counts
+from guichet.db.lists.rollup import roll_up_list_counts
 from guichet.incidents import repository as incidents
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
 from guichet.settings import Settings

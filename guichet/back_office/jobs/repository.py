@@ -1,5 +1,6 @@
 """Jobs of the staff: SQL. A worker writes only with the claim it began with (`attempts`)."""
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from sqlalchemy import Select, bindparam, func, literal_column, null, select, update
@@ -8,8 +9,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from guichet.back_office.jobs.errors import JobTakenOver
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
+from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import staff_jobs, users
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import MerchantId
 from guichet.domain.staff_jobs import STAFF_JOB_LEASE, StaffJob, StaffJobKind
 
@@ -71,7 +72,7 @@ def _job(row: Row) -> StaffJob:
 
 
 _QUEUE: Final[WorkQueue[StaffJob]] = WorkQueue(
-    staff_jobs, "due_at", ("kind",), {"attempts": staff_jobs.c.attempts + 1}, tuple(staff_jobs.c), _job
+    staff_jobs, "due_at", "kind", _job, values={"attempts": staff_jobs.c.attempts + 1}
 )
 
 
@@ -105,12 +106,12 @@ async def pending(db: Reader) -> int:
     return int(require(await db.one(_PENDING))[0])
 
 
-async def asker(db: Reader, job: StaffJob) -> str:
+async def requester(db: Reader, job: StaffJob) -> str:
     """The address of who asked, as the audit log names them."""
     return str(require(await db.one(_ASKER, user=job.user_id))[0])
 
 
-async def claim(db: Database, now: Instant, most: int, saturated: list[list[str]]) -> Claim[StaffJob]:
+async def claim(db: Database, now: Instant, most: int, saturated: Collection[str]) -> Claim[StaffJob]:
     return await _QUEUE.claim(db, now, later(now, STAFF_JOB_LEASE), most, saturated)
 
 

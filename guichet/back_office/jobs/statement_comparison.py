@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from guichet.clock import DAY, Instant, later
 from guichet.context import AppContext
+from guichet.domain.messages import Answer
 from guichet.domain.payments import SUBJECT_TYPES, SubjectType
 from guichet.domain.reconciliation import MATCHED, Finding
 from guichet.ledger.provider_statement import ProviderStatement, StatementFormat, read_statement
@@ -65,7 +66,7 @@ class NothingCompared:
 
     reason: Literal["account_gone", "no_history", "unreadable_history"]
     account: str
-    raw: str = ""
+    raw: Answer = ""
 
 
 @dataclass(frozen=True, slots=True)

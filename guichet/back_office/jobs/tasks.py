@@ -13,6 +13,7 @@ from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.engine import Database, require
 from guichet.domain.audit_log import Actor
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.staff_jobs import StaffJob, StaffJobKind
 from guichet.ledger.margin import margins
@@ -77,7 +78,7 @@ class CheckedAccount:
     name: str
     provider: str
     base_url: str
-    answer: str | None = None
+    answer: Answer | None = None
     findings: list[Finding] | None = None
 
 
@@ -156,7 +157,7 @@ async def _margins(db: Database, task: LedgerMargin) -> Margins:
 
 async def _check(ctx: AppContext, task: ProviderCheck | ProviderDeepCheck) -> CheckedAccounts:
     names = _accounts(ctx.providers, task)
-    answers: dict[str, str] = {}
+    answers: dict[str, Answer] = {}
     findings: dict[str, list[Finding]] = {}
     if isinstance(task, ProviderDeepCheck):
         findings = await findings_of(ctx.registry, ctx.providers, names, ctx.settings.public_url)

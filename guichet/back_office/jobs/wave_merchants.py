@@ -13,6 +13,7 @@ from guichet.back_office.aggregated_merchants import (
     name_merchants,
 )
 from guichet.context import AppContext
+from guichet.domain.messages import Answer
 
 #: Merchants whose ids a job keeps; all of them are counted.
 KEPT: Final = 1000
@@ -30,7 +31,7 @@ class StoppedAt:
 
     account: str
     name: str | None
-    raw: str
+    raw: Answer
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """The worker's jobs (`worker/queue_loop.py`): does what the staff asked for in the back office."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection
 from typing import Final
 
 import msgspec
@@ -9,10 +9,9 @@ import msgspec
 from guichet.audit_log.entries import CONSOLE
 from guichet.back_office.jobs import repository
 from guichet.back_office.jobs.errors import JobTakenOver
-from guichet.back_office.jobs.tasks import read_task, run_task
 from guichet.clock import Instant, later
 from guichet.context import AppContext
-from guichet.db.work_queue import Claim
+from guichet.db.queues.work_queue import Claim
 from guichet.domain.audit_log import Actor
 from guichet.domain.staff_jobs import MOST_ATTEMPTS, RETRY_AFTER, StaffJob
 from guichet.logs import log
@@ -26,11 +25,9 @@ class StaffJobs:
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
 
-    async def claim(
-        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
-    ) -> Claim[StaffJob]:
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[StaffJob]:
         """Leased for longer than `until`: the claim is renewed while the job is done."""
-        return await repository.claim(self._ctx.db, now, most, [list(each) for each in saturated])
+        return await repository.claim(self._ctx.db, now, most, saturated)
 
     async def work(self, job: StaffJob) -> Awaitable[None] | None:
         ctx = self._ctx
@@ -67,10 +64,12 @@ class StaffJobs:
         await repository.finish(self._ctx.db, job, None, self._ctx.clock.now())
 
     async def _do(self, job: StaffJob) -> None:
+        from guichet.back_office.jobs.tasks import read_task, run_task  # noqa: PLC0415 - jobs are rare
+
         ctx = self._ctx
         # In a thread: there may be a file of megabytes in it.
         task = await asyncio.to_thread(lambda: read_task(ctx.vault.decrypt_bytes(job.parameters or "")))
-        actor = Actor(await repository.asker(ctx.db, job), CONSOLE)
+        actor = Actor(await repository.requester(ctx.db, job), CONSOLE)
         doing = asyncio.create_task(run_task(ctx, job, task, actor))
         try:
             while not (await asyncio.wait([doing], timeout=_RENEW_EVERY))[0]:

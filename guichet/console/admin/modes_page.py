@@ -18,6 +18,7 @@ from guichet.console.sections import StaffPage
 from guichet.domain.availability import UP
 from guichet.domain.catalogue import RATE_PLACES, ModeOverride, PaymentMode
 from guichet.domain.ids import MerchantId
+from guichet.domain.messages import Message
 from guichet.domain.money import Hundredths, parse_typed, plain
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.formatting import country_name
@@ -169,7 +170,7 @@ class ModeRow:
     fee: str
     state: str
     since: Instant | None
-    why: str
+    why: Message | None
     attempts: int
     percent: int | None
 
@@ -229,7 +230,7 @@ async def _rows(request: StaffRequest) -> list[ModeRow]:
                 fee=_fee_text(request, mode),
                 state=availability.state if availability else UP,
                 since=availability.since if availability else None,
-                why=availability.reason if availability else "",
+                why=availability.reason if availability else None,
                 attempts=made,
                 percent=None if not made else 100 * (made - failed) // made,
             )

@@ -11,7 +11,7 @@ from guichet.clock import earlier
 from guichet.console.page_request import FormFault, MerchantRequest
 from guichet.console.payments.payment_view import PaymentView, payment_view
 from guichet.console.sections import MerchantPage
-from guichet.db.list_pages import key_of
+from guichet.db.lists.pages import key_of
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.payments import PAYMENT_STATUSES, Payment, PaymentStatus
 from guichet.domain.phone_numbers import written_forms

@@ -16,7 +16,7 @@ from guichet.domain.money import DEFAULT_CURRENCY, plain
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment, RefundStatus
 from guichet.history.payment_history import read_story
 from guichet.history.timeline import timeline
-from guichet.payments.page_poller import PagePoller
+from guichet.payments.polling import poll_for_page
 from guichet.printable import printable, printable_json
 
 #: In place of the key; a shell says that the variable is not set.
@@ -44,7 +44,7 @@ class PaymentPageView:
 async def show(request: MerchantRequest) -> Response:
     """Polls the provider of a pending payment first, as its hosted page does."""
     ctx = request.ctx
-    payment = await PagePoller(ctx).poll(await find_payment(request))
+    payment = await poll_for_page(ctx, await find_payment(request))
     shown = payment_view(request, payment, await ctx.catalogues.of(request.merchant.id))
     story = await read_story(ctx.db, payment)
     # Its own address for webhooks is for who may see those of the merchant.

@@ -59,9 +59,9 @@ def partial_index(name: str, *columns: str, where: str, unique: bool = False) ->
     return Index(name, *columns, unique=unique, postgresql_where=text(where), sqlite_where=text(where))
 
 
-def queue_indexes(table: str, due: str, *partition_key: str) -> tuple[Index, Index]:
-    """The indexes that a `work_queue.WorkQueue` reads: pending rows by due time, and by partition key."""
+def queue_indexes(table: str, due: str, partition: str) -> tuple[Index, Index]:
+    """The indexes that a `work_queue.WorkQueue` reads: pending rows by due time, and by partition."""
     return (
-        partial_index(f"ix_{table}_{due}", due, "id", *partition_key, where="status = 'pending'"),
-        partial_index(f"ix_{table}_partition_key", *partition_key, due, "id", where="status = 'pending'"),
+        partial_index(f"ix_{table}_{due}", due, "id", partition, where="status = 'pending'"),
+        partial_index(f"ix_{table}_partition_key", partition, due, "id", where="status = 'pending'"),
     )

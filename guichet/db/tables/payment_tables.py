@@ -36,10 +36,10 @@ from guichet.domain.merchants import ENVS
 from guichet.domain.payment_links import LINK_TYPES
 from guichet.domain.payments import PAYMENT_STATUSES, REFUND_STATUSES, SUBJECT_TYPES
 
-#: The payments through links that asked a telephone to confirm (`payments/prompt_limits.py`).
+#: The payments through links that asked a telephone to confirm (`links/prompt_limits.py`).
 LINK_PROMPTS: Final = "link_id IS NOT NULL AND phone_number IS NOT NULL"
 #: The links of an environment that have an external_id. One index for each: one over both would be a rule that older
-#: code does not know (D114). Their columns stand in another order, since SQLite names a violated index by its columns.
+#: code does not know. Their columns stand in another order, since SQLite names a violated index by its columns.
 LIVE_EXTERNAL_ID: Final = "external_id IS NOT NULL AND NOT test"
 TEST_EXTERNAL_ID: Final = "external_id IS NOT NULL AND test"
 

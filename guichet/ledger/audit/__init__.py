@@ -11,12 +11,12 @@ from typing import Final
 
 from sqlalchemy import bindparam, insert, select
 
-from guichet.clock import Clock, Instant, iso
+from guichet.clock import Clock, Instant
 from guichet.db.engine import Database
 from guichet.db.tables import ledger_audits
 from guichet.domain.chain_faults import ChainFault
 from guichet.domain.chain_heads import LEDGER_FAULTS, HeadComparison, KnownHead, KnownHeads
-from guichet.domain.sentences import Sentence
+from guichet.domain.messages import Message, Moment, decode, encode
 from guichet.ledger.audit.accounts import check_operators, check_suspended_entries, check_wallets, sum_accounts
 from guichet.ledger.audit.audit_state import AuditState
 from guichet.ledger.audit.hash_chain_check import check_hash_chain
@@ -41,10 +41,10 @@ _NO_HEADS: Final = KnownHeads()
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`fault`: one sentence that names the first wrong row; None when there is none."""
+    """`fault`: names the first wrong row; None when there is none."""
 
     name: str
-    fault: Sentence | None
+    fault: Message | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Report:
     owed: dict[tuple[str, str, str], int]
 
     @property
-    def fault(self) -> Sentence | None:
+    def fault(self) -> Message | None:
         return next((check.fault for check in self.checks if check.fault), None)
 
 
@@ -80,7 +80,7 @@ class LastAudit:
     postings: int
     payments: int
     refunds: int
-    fault: str | None
+    fault: Message | None
     head_posting_id: int | None
     hash_chain_links: int | None
 
@@ -106,7 +106,7 @@ async def audit(
         Check("known heads", known.fault),
     ]
     await sum_accounts(state)
-    rest: dict[str, Callable[[AuditState], Awaitable[Sentence | None]]] = {
+    rest: dict[str, Callable[[AuditState], Awaitable[Message | None]]] = {
         "payments": check_payments,
         "refunds": check_refunds,
         "disputes": check_disputes,
@@ -135,12 +135,15 @@ async def audit(
 
 async def last_audit(db: Database) -> LastAudit | None:
     row = await db.one(_LAST)
-    return LastAudit(*row) if row else None
+    if row is None:
+        return None
+    values = dict(zip(ledger_audits.c.keys(), row, strict=True))
+    return LastAudit(**{**values, "fault": decode(values["fault"])})
 
 
 async def _audited_heads(db: Database) -> list[KnownHead]:
     return [
-        KnownHead(digest, place, ChainFault.AUDITED_HEAD(at=iso(finished_at)))
+        KnownHead(digest, place, ChainFault.AUDITED_HEAD(at=Moment(finished_at)))
         for digest, place, finished_at in await db.scan(_CLEAN)
     ]
 
@@ -154,7 +157,7 @@ async def _record(db: Database, report: Report) -> None:
         postings=report.postings,
         payments=report.payments,
         refunds=report.refunds,
-        fault=report.fault,
+        fault=encode(report.fault) if report.fault else None,
         head_posting_id=report.head_posting_id,
         hash_chain_links=report.hash_chain_links,
     )

@@ -17,7 +17,7 @@ from guichet.db.tables import (
     wallet_entries,
     wallets,
 )
-from guichet.domain.money import plain
+from guichet.domain.messages import Amount, Fact, Message
 from guichet.domain.posting_rules import (
     COLLECTED,
     DISPUTED,
@@ -28,7 +28,6 @@ from guichet.domain.posting_rules import (
     UNSUSPENDED,
     WALLET,
 )
-from guichet.domain.sentences import Sentence
 from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, Account, AuditState, id_ranges, next_id_range
 from guichet.ledger.audit.faults import AuditFault
 from guichet.ledger.hash_chain import SETTLED_AFTER, chain_head
@@ -138,7 +137,7 @@ async def sum_accounts(state: AuditState) -> None:
             return
 
 
-async def check_wallets(state: AuditState) -> Sentence | None:
+async def check_wallets(state: AuditState) -> Message | None:
     """Each wallet, suspense and hold account equals its postings, and no wallet is overdrawn."""
     async for after, last, _ in id_ranges(state.db, _NEXT_MERCHANTS, _MERCHANTS_AT_ONCE):
         rows = await state.db.scan(_BOTH_SIDES, after=after, last=last, horizon=state.horizon)
@@ -146,12 +145,13 @@ async def check_wallets(state: AuditState) -> Sentence | None:
         for merchant_id, env, currency, account in sorted(held.keys() | posted.keys()):
             key = (merchant_id, env, currency, account)
             if account in _HELD_IN and held[key] != posted[key]:
-                owner = {"env": env, "currency": currency, "account": account, "merchant": merchant_id}
-                sums = {"held": plain(held[key]), "posted": plain(posted[key])}
+                owner: dict[str, Fact] = {"env": env, "currency": currency, "account": account, "merchant": merchant_id}
+                sums = {"held": Amount(held[key]), "posted": Amount(posted[key])}
                 return AuditFault.ACCOUNT_WRONG(**owner, **sums, holder=_HELD_IN[account]())
             if account == WALLET and posted[key] < 0:
-                owner = {"env": env, "currency": currency, "merchant": merchant_id}
-                return AuditFault.OVERDRAWN(**owner, posted=plain(posted[key]))
+                return AuditFault.OVERDRAWN(
+                    env=env, currency=currency, merchant=merchant_id, posted=Amount(posted[key])
+                )
         state.count("accounts", len(held.keys() | posted.keys()))
     return None
 
@@ -176,7 +176,7 @@ def _sides(state: AuditState, rows: list[Row], after: int, last: int) -> tuple[C
     return sides["table"], sides["posted"]
 
 
-async def check_suspended_entries(state: AuditState) -> Sentence | None:
+async def check_suspended_entries(state: AuditState) -> Message | None:
     """Each credit that waits for a frozen wallet was put in suspense with its whole amount, and not released yet."""
     after = BEFORE_ALL
     while rows := await state.db.scan(_SUSPENDED_ENTRIES, after=after, most=ROWS_AT_ONCE):
@@ -184,7 +184,7 @@ async def check_suspended_entries(state: AuditState) -> Sentence | None:
             if posted is None:
                 return AuditFault.ENTRY_WITHOUT_SUSPENSE(entry=entry_id, payment=payment_id)
             if amount != posted:
-                return AuditFault.ENTRY_AMOUNT(entry=entry_id, held=plain(amount), posted=plain(posted))
+                return AuditFault.ENTRY_AMOUNT(entry=entry_id, held=Amount(amount), posted=Amount(posted))
             if released is not None:
                 return AuditFault.ENTRY_RELEASED(entry=entry_id, posting=released)
         after = rows[-1][0]
@@ -192,15 +192,15 @@ async def check_suspended_entries(state: AuditState) -> Sentence | None:
     return None
 
 
-async def check_operators(state: AuditState) -> Sentence | None:
+async def check_operators(state: AuditState) -> Message | None:
     """Each operator owes what it took for us less what it gave back, by the states of payments and refunds."""
     expected = state.expected_operators
     booked = Counter({key: amount for key, amount in state.totals.items() if key[3].startswith("operator:")})
     for key in sorted(booked.keys() | expected.keys()):
         if booked[key] != expected[key]:
             merchant_id, env, currency, account = key
-            owner = {"env": env, "currency": currency, "account": account, "merchant": merchant_id}
-            sums = {"booked": plain(-booked[key]), "wanted": plain(-expected[key])}
+            owner: dict[str, Fact] = {"env": env, "currency": currency, "account": account, "merchant": merchant_id}
+            sums = {"booked": Amount(-booked[key]), "wanted": Amount(-expected[key])}
             return AuditFault.OPERATOR_WRONG(**owner, **sums)
         state.count("operators", 1)
     return None

@@ -3,70 +3,56 @@ office says it in the reader's language. Names of accounts and of causes of post
 
 `audit_fault`, `holder`: another sentence of these."""
 
-from guichet.domain.sentences import Sentences
+from guichet.domain.messages import Code
 
 
-class AuditFault(Sentences):
+class AuditFault(Code):
     # The hash chain.
-    BEFORE_CHAIN = "Posting {posting:number} was inserted before the first link of the hash chain."
-    LINK_MISSING = (
-        "A link of the hash chain is missing: link {link:number} begins at posting {posting:number}, "
-        "not {wanted:number}."
-    )
-    LINK_COUNTS = (
-        "Link {link:number} of the hash chain was rewritten: it has {postings:number} postings and {hashes:number} "
-        "hashes."
-    )
-    LINK_DIGEST = (
-        "Link {link:number} of the hash chain was rewritten: its digest does not follow from the link before it and "
-        "its postings."
-    )
-    LINK_COVERS = "{audit_fault} Link {link:number} of the hash chain covers {first:number} to {last:number}."
-    POSTING_REMOVED = "Posting {posting:number} was removed."
-    POSTING_INSERTED = "Posting {posting:number} was inserted."
-    POSTING_CHANGED = "Posting {posting:number} was changed."
+    BEFORE_CHAIN = "audit_fault.before_chain", "posting"
+    LINK_MISSING = "audit_fault.link_missing", "link", "posting", "wanted"
+    LINK_COUNTS = "audit_fault.link_counts", "link", "postings", "hashes"
+    LINK_DIGEST = "audit_fault.link_digest", "link"
+    LINK_COVERS = "audit_fault.link_covers", "audit_fault", "link", "first", "last"
+    POSTING_REMOVED = "audit_fault.posting_removed", "posting"
+    POSTING_INSERTED = "audit_fault.posting_inserted", "posting"
+    POSTING_CHANGED = "audit_fault.posting_changed", "posting"
     # Sums of accounts.
-    ACCOUNT_WRONG = (
-        "The {env:word} {currency:word} {account:word} of merchant {merchant:number} is wrong: {holder} "
-        "{held:amount}, its postings add up to {posted:amount}."
-    )
-    WALLET_HOLDS = "it and its entries hold"
-    SUSPENSE_HOLDS = "the waiting entries hold"
-    REFUNDS_HOLD = "the pending refunds hold"
-    LATE_RESULTS_HOLD = "the late results hold"
-    LATE_REFUNDS_HOLD = "the late refunds hold"
-    DISPUTES_HOLD = "the disputes hold"
-    OVERDRAWN = "The {env:word} {currency:word} wallet of merchant {merchant:number} is overdrawn: {posted:amount}."
-    OPERATOR_WRONG = (
-        "The {env:word} {currency:word} account {account:word} of merchant {merchant:number} is wrong: it says "
-        "{booked:amount} is owed, payments and refunds say {wanted:amount}."
-    )
-    ENTRY_WITHOUT_SUSPENSE = (
-        "Wallet entry {entry:number} waits for payment {payment:number}, which put nothing in suspense."
-    )
-    ENTRY_AMOUNT = "Wallet entry {entry:number} waits with {held:amount}, {posted:amount} is in suspense."
-    ENTRY_RELEASED = "Wallet entry {entry:number} still waits, but posting {posting:number} released it."
+    ACCOUNT_WRONG = "audit_fault.account_wrong", "env", "currency", "account", "merchant", "holder", "held", "posted"
+    WALLET_HOLDS = "audit_fault.wallet_holds"
+    SUSPENSE_HOLDS = "audit_fault.suspense_holds"
+    REFUNDS_HOLD = "audit_fault.refunds_hold"
+    LATE_RESULTS_HOLD = "audit_fault.late_results_hold"
+    LATE_REFUNDS_HOLD = "audit_fault.late_refunds_hold"
+    DISPUTES_HOLD = "audit_fault.disputes_hold"
+    OVERDRAWN = "audit_fault.overdrawn", "env", "currency", "merchant", "posted"
+    OPERATOR_WRONG = "audit_fault.operator_wrong", "env", "currency", "account", "merchant", "booked", "wanted"
+    ENTRY_WITHOUT_SUSPENSE = "audit_fault.entry_without_suspense", "entry", "payment"
+    ENTRY_AMOUNT = "audit_fault.entry_amount", "entry", "held", "posted"
+    ENTRY_RELEASED = "audit_fault.entry_released", "entry", "posting"
     # Payments, refunds, disputes and their postings.
-    OF_PAYMENT = "Payment {reference:word} ({env:word}, {status:word}): {audit_fault}."
-    OF_REFUND = "Refund {reference:word} ({env:word}, {status:word}): {audit_fault}."
-    OF_DISPUTE = "Dispute {reference:word} ({env:word}): {audit_fault}."
-    ORPHAN = (
-        "Posting {posting:number} ({cause:word}) belongs to no {noun:word} {number:number} of its merchant, "
-        "environment and currency."
-    )
-    NOBODY_DECIDED = "it was settled by hand, and the audit log does not say by whom"
-    REFUND_MISSING = "its refund is missing"
-    REFUND_STATUS = "its refund is {status:word}"
-    PAYMENT_STATUS = "its payment is {status:word}"
-    BOOKED_ALL_THE_SAME = "posting {posting:number} books it all the same"
-    TEST_IN_SUSPENSE = "a test payment never waits in suspense"
-    OTHER_OWNER = "its payment is of another merchant, environment or currency"
-    OTHER_AMOUNT = "it returns {returned:amount}, the payment took {taken:amount}"
-    NOT_HELD = "it was paid out without having been held"
-    NOT_ITS_POSTING = "posting {posting:number} ({cause:word}, {leg:word}) is not one of its postings"
-    OTHER_ENVIRONMENT = "posting {posting:number} is booked in {env:word} {currency:word}"
+    OF_PAYMENT = "audit_fault.of_payment", "reference", "env", "status", "audit_fault"
+    OF_REFUND = "audit_fault.of_refund", "reference", "env", "status", "audit_fault"
+    OF_DISPUTE = "audit_fault.of_dispute", "reference", "env", "audit_fault"
+    ORPHAN = "audit_fault.orphan", "posting", "cause", "noun", "number"
+    NOBODY_DECIDED = "audit_fault.nobody_decided"
+    REFUND_MISSING = "audit_fault.refund_missing"
+    REFUND_STATUS = "audit_fault.refund_status", "status"
+    PAYMENT_STATUS = "audit_fault.payment_status", "status"
+    BOOKED_ALL_THE_SAME = "audit_fault.booked_all_the_same", "posting"
+    TEST_IN_SUSPENSE = "audit_fault.test_in_suspense"
+    OTHER_OWNER = "audit_fault.other_owner"
+    OTHER_AMOUNT = "audit_fault.other_amount", "returned", "taken"
+    NOT_HELD = "audit_fault.not_held"
+    NOT_ITS_POSTING = "audit_fault.not_its_posting", "posting", "cause", "leg"
+    OTHER_ENVIRONMENT = "audit_fault.other_environment", "posting", "env", "currency"
     OTHER_MOVE = (
-        "posting {posting:number} moves {moved:amount} from {source:word} to {destination:word}, not {wanted:amount} "
-        "from {right_source:word} to {right_destination:word}"
+        "audit_fault.other_move",
+        "posting",
+        "moved",
+        "source",
+        "destination",
+        "wanted",
+        "right_source",
+        "right_destination",
     )
-    POSTING_MISSING = "its posting {cause:word}, {leg:word} is missing"
+    POSTING_MISSING = "audit_fault.posting_missing", "cause", "leg"

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, select
 
 from guichet.db.tables import ledger_hash_chain, postings
 from guichet.domain.chain_heads import HeadComparison
-from guichet.domain.sentences import Sentence
+from guichet.domain.messages import Message
 from guichet.ledger.audit.audit_state import BEFORE_ALL, AuditState
 from guichet.ledger.audit.faults import AuditFault
 from guichet.ledger.hash_chain import (
@@ -34,7 +34,7 @@ _POSTINGS: Final = (
 )
 
 
-async def check_hash_chain(state: AuditState, heads: HeadComparison) -> Sentence | None:
+async def check_hash_chain(state: AuditState, heads: HeadComparison) -> Message | None:
     """The first fault of the chain, in one sentence. `heads`: what the chain must still contain."""
     too_low = await state.db.scan(_POSTINGS, first_posting_id=BEFORE_ALL, last_posting_id=0, most=1)
     if too_low:
@@ -54,7 +54,7 @@ async def check_hash_chain(state: AuditState, heads: HeadComparison) -> Sentence
     return heads.fault
 
 
-async def _check_link(state: AuditState, link: HashChainLink, previous: HashChainLink | None) -> Sentence | None:
+async def _check_link(state: AuditState, link: HashChainLink, previous: HashChainLink | None) -> Message | None:
     expected = previous.last_posting_id + 1 if previous is not None else 1
     if link.first_posting_id != expected:
         return AuditFault.LINK_MISSING(link=link.id, posting=link.first_posting_id, wanted=expected)
@@ -80,7 +80,7 @@ def _split(row_hashes: str) -> list[str]:
     return [row_hashes[at : at + ROW_HASH_LENGTH] for at in range(0, len(row_hashes), ROW_HASH_LENGTH)]
 
 
-def _first_difference(expected: dict[int, str], rows: Sequence[Any]) -> Sentence | None:
+def _first_difference(expected: dict[int, str], rows: Sequence[Any]) -> Message | None:
     """`expected`: the hash of each posting by its id, as the link holds them."""
     found = {row[0]: row for row in rows}
     for posting_id in sorted(expected.keys() | found.keys()):

@@ -9,7 +9,8 @@ from typing import Final
 
 from guichet.db.tables import postings
 from guichet.domain import posting_rules as ledger
-from guichet.domain.money import Hundredths, plain
+from guichet.domain.messages import Amount, Fact, Message
+from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import (
     COLLECTED,
     DISBURSED,
@@ -27,7 +28,6 @@ from guichet.domain.posting_rules import (
     REFUND_PAID_LATE,
     SUSPENSE,
 )
-from guichet.domain.sentences import Sentence
 from guichet.ledger.audit import expectations, provider_fees
 from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, AuditState, id_ranges, next_id_range
 from guichet.ledger.audit.expectations import Expected
@@ -58,7 +58,7 @@ _OPERATOR_MOVES: Final = {
 }
 
 
-async def check_payments(state: AuditState) -> Sentence | None:
+async def check_payments(state: AuditState) -> Message | None:
     """Every succeeded or refunded payment has exactly its collection postings, every other one has none."""
     after = BEFORE_ALL
     while rows := await state.db.scan(PAYMENTS, after=after, most=ROWS_AT_ONCE):
@@ -74,7 +74,7 @@ async def check_payments(state: AuditState) -> Sentence | None:
     return None
 
 
-async def check_refunds(state: AuditState) -> Sentence | None:
+async def check_refunds(state: AuditState) -> Message | None:
     """Every refund has the postings of its state: held, and then disbursed or released."""
     after = BEFORE_ALL
     while rows := await state.db.scan(REFUNDS, after=after, most=ROWS_AT_ONCE):
@@ -90,7 +90,7 @@ async def check_refunds(state: AuditState) -> Sentence | None:
     return None
 
 
-async def check_disputes(state: AuditState) -> Sentence | None:
+async def check_disputes(state: AuditState) -> Message | None:
     """Every dispute has the postings of its state: taken back, and then returned or charged to somebody."""
     after = BEFORE_ALL
     while rows := await state.db.scan(DISPUTES, after=after, most=ROWS_AT_ONCE):
@@ -103,7 +103,7 @@ async def check_disputes(state: AuditState) -> Sentence | None:
     return None
 
 
-async def check_orphan_postings(state: AuditState) -> Sentence | None:
+async def check_orphan_postings(state: AuditState) -> Message | None:
     """Every posting belongs to a payment, refund or dispute of its own merchant, environment and currency."""
     async for after, last, rows in id_ranges(state.db, _NEXT_POSTINGS):
         for posting_id, cause, subject_id in await state.db.scan(ORPHAN_POSTINGS, after=after, last=last):
@@ -114,7 +114,7 @@ async def check_orphan_postings(state: AuditState) -> Sentence | None:
     return None
 
 
-async def _override_fault(state: AuditState, subject: Subject, legs: list[Leg]) -> Sentence | None:
+async def _override_fault(state: AuditState, subject: Subject, legs: list[Leg]) -> Message | None:
     """Postings against MANUAL_SETTLEMENT are right only if the audit log says which people decided so."""
     if not any(MANUAL_SETTLEMENT in (leg.source, leg.destination) for leg in legs):
         return None
@@ -125,7 +125,7 @@ async def _override_fault(state: AuditState, subject: Subject, legs: list[Leg]) 
     return AuditFault.NOBODY_DECIDED()
 
 
-def _payment_fault(state: AuditState, payment: Subject, facts: PaymentFacts, legs: list[Leg]) -> Sentence | None:
+def _payment_fault(state: AuditState, payment: Subject, facts: PaymentFacts, legs: list[Leg]) -> Message | None:
     if (payment.status == "refunded") != (facts.refund_status == "succeeded"):
         status = facts.refund_status
         return AuditFault.REFUND_STATUS(status=status) if status else AuditFault.REFUND_MISSING()
@@ -142,13 +142,13 @@ def _payment_fault(state: AuditState, payment: Subject, facts: PaymentFacts, leg
     return None
 
 
-def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: list[Leg]) -> Sentence | None:
+def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: list[Leg]) -> Message | None:
     its_payment = (facts.payment_merchant, facts.payment_env, facts.payment_currency)
     if its_payment != (refund.merchant_id, refund.env, refund.currency):
         return AuditFault.OTHER_OWNER()
     if facts.returned != refund.amount + refund.fee_amount:
-        taken = plain(refund.amount + refund.fee_amount)
-        return AuditFault.OTHER_AMOUNT(returned=plain(facts.returned), taken=taken)
+        taken = Amount(refund.amount + refund.fee_amount)
+        return AuditFault.OTHER_AMOUNT(returned=Amount(facts.returned), taken=taken)
     if refund.status == "succeeded" and not facts.held:
         return AuditFault.NOT_HELD()
     if refund.status == "succeeded" and facts.payment_status != "refunded":
@@ -163,14 +163,14 @@ def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: 
     return None
 
 
-def _dispute_fault(state: AuditState, dispute: Subject, facts: DisputeFacts, legs: list[Leg]) -> Sentence | None:
+def _dispute_fault(state: AuditState, dispute: Subject, facts: DisputeFacts, legs: list[Leg]) -> Message | None:
     if fault := _difference(dispute, expectations.dispute(dispute, facts), legs):
         return fault
     _add_moved(state, dispute, legs, {DISPUTE_OPENED: 1, DISPUTE_WON: -1}, facts.disputed)
     return None
 
 
-def _difference(subject: Subject, expected: Expected, found: Iterable[Leg]) -> Sentence | None:
+def _difference(subject: Subject, expected: Expected, found: Iterable[Leg]) -> Message | None:
     wanted = {(cause, each.leg): each for cause, entries in expected.items() for each in entries}
     for leg in found:
         posting = wanted.pop((leg.cause, leg.leg), None)
@@ -181,10 +181,10 @@ def _difference(subject: Subject, expected: Expected, found: Iterable[Leg]) -> S
         if (leg.source, leg.destination, leg.amount) != (posting.source, posting.destination, posting.amount):
             return AuditFault.OTHER_MOVE(
                 posting=leg.id,
-                moved=plain(leg.amount),
+                moved=Amount(leg.amount),
                 source=leg.source,
                 destination=leg.destination,
-                wanted=plain(posting.amount),
+                wanted=Amount(posting.amount),
                 right_source=posting.source,
                 right_destination=posting.destination,
             )
@@ -193,7 +193,7 @@ def _difference(subject: Subject, expected: Expected, found: Iterable[Leg]) -> S
     return None
 
 
-def _named(subject: Subject) -> dict[str, object]:
+def _named(subject: Subject) -> dict[str, Fact]:
     return {"reference": subject.reference, "env": subject.env}
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from guichet.clock import Clock
 from guichet.domain.failures import RefusalReason
+from guichet.domain.messages import Answer, verbatim
 from guichet.domain.money import Currency
-from guichet.domain.sentences import verbatim
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
     Accepted,
@@ -30,8 +30,6 @@ from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAc
 from guichet.providers.shared.fields import hundredths, text_or_none, units
 from guichet.providers.shared.results import as_unknown, classify_http_error, find_reason, refuse_unserved
 
-REQUIRED: Final = ("client_id", "client_secret", "code_pv")
-OPTIONAL: Final = ("code_pays",)
 OPERATOR: Final = "coris"
 _CURRENCY: Final = "XOF"
 #: The dialling code of Bénin.
@@ -89,16 +87,16 @@ class Coris(HttpProvider):
 
     async def status(self, charge: Charge) -> StatusResult:
         """Only for a payment whose response said that it was paid: nothing this call says can undo that."""
-        if charge.provider_reference is None:
+        if charge.payment.provider_reference is None:
             return Unknown(ProviderAnswer.REFERENCES_UNKNOWN())
-        query = {"codeOperation": charge.provider_reference}
+        query = {"codeOperation": charge.payment.provider_reference}
         result = await self._call("GET", "/operations/transaction-status", query)
         if not isinstance(result, ProviderResponse):
             return as_unknown(result)
         payment = _read_payment(result)
         return payment if isinstance(payment, Succeeded) else Unknown(payment.raw)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         """Asks about a customer who does not exist: any business answer shows that the account is right."""
         result = await self._call("GET", "/infos-client", {"codePays": self._country, "telephone": "0100000000"})
         body = result.object() if isinstance(result, ProviderResponse) and result.ok else None
@@ -115,7 +113,7 @@ class Coris(HttpProvider):
         return refuse_unserved(charge, "Coris", self.takes)
 
     def _customer(self, charge: Charge) -> dict[str, str]:
-        national_number = (charge.phone_number or "").removeprefix(self._country)
+        national_number = (charge.payment.phone_number or "").removeprefix(self._country)
         return {"codePays": self._country, "telephone": national_number}
 
     async def _call(self, method: str, path: str, query: dict[str, str]) -> CallResult:

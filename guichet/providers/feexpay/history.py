@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
 from guichet.clock import DAY, MINUTE, SECOND, Clock, Instant, earlier, from_datetime, later
+from guichet.domain.messages import Day
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
 from guichet.providers.base import Unknown
 from guichet.providers.feexpay.responses import STATUSES
@@ -147,7 +148,7 @@ class FeexPayHistory:
                 rows, count = answer
                 yield rows
                 if count >= _MAX_ROWS:
-                    yield Unknown(ProviderAnswer.TOO_MANY_TRANSACTIONS(count=_MAX_ROWS, day=day[0]))
+                    yield Unknown(ProviderAnswer.TOO_MANY_TRANSACTIONS(count=_MAX_ROWS, day=Day.of(day[0])))
 
     def _request(
         self,

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from msgspec import structs
 
 from guichet.clock import Clock, Instant
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
@@ -32,6 +33,7 @@ from guichet.providers.base import (
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.feexpay.history import FeexPayHistory
 from guichet.providers.feexpay.responses import (
+    feexpay_balances,
     is_about,
     is_about_another,
     read_code_sent,
@@ -43,12 +45,11 @@ from guichet.providers.feexpay.responses import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, balances_read, no_call
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import feexpay_balances, read_balances
+from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.shared.results import probe_result, refuse_unserved
 
-REQUIRED: Final = ("api_key", "shop")
 #: The networks that do not settle in XOF.
 _CURRENCIES: Final = {"mtn_cg": "XAF"}
 _MIN_PAYIN: Final = Hundredths(100_00)
@@ -94,40 +95,42 @@ class FeexPay(HttpProvider):
     async def initiate(self, charge: Charge) -> InitiationResult:
         if unserved := self._unserved(charge):
             return unserved
-        if charge.operator in _TEXTS_CODES and not charge.otp:
+        if charge.payment.operator in _TEXTS_CODES and not charge.otp:
             return Refused("bad_otp", ProviderAnswer.NO_CODE_GIVEN())
-        if charge.operator in CARDS:
+        if charge.payment.operator in CARDS:
             result = await self._post("/api/transactions/public/initcard", self._card_body(charge))
         else:
-            path = f"/api/transactions/public/requesttopay/{charge.operator}"
+            path = f"/api/transactions/public/requesttopay/{charge.payment.operator}"
             result = await self._post(path, self._payin_body(charge))
         return read_initiation(result, self._clock.now())
 
     async def send_code(self, charge: Charge) -> OtpRequestResult:
-        if charge.operator not in _TEXTS_CODES:
-            return NotProcessed("configuration", ProviderAnswer.NO_CODES_FOR(operator=charge.operator))
+        if charge.payment.operator not in _TEXTS_CODES:
+            return NotProcessed("configuration", ProviderAnswer.NO_CODES_FOR(operator=charge.payment.operator))
         if unserved := self._unserved(charge):
             return unserved
         body = self._payin_body(structs.replace(charge, otp=None))
-        return read_code_sent(await self._post(f"/api/transactions/public/requesttopay/{charge.operator}", body))
+        return read_code_sent(
+            await self._post(f"/api/transactions/public/requesttopay/{charge.payment.operator}", body)
+        )
 
     async def status(self, charge: Charge) -> StatusResult:
-        if charge.provider_reference is None and charge.callback_reference is not None:
+        if charge.payment.provider_reference is None and charge.callback_reference is not None:
             result = await self._get(_PAYIN_STATUS + quote(charge.callback_reference, safe=""))
-            if is_about(result, charge.reference):
-                return read_payin(result, charge, charge.callback_reference, _currency(charge.operator))
-        reference = charge.provider_reference or await self._history.find(
-            charge.reference, operator=charge.operator, sent_at=charge.created_at, kind="PAYIN"
+            if is_about(result, charge.payment.reference):
+                return read_payin(result, charge, charge.callback_reference, _currency(charge.payment.operator))
+        reference = charge.payment.provider_reference or await self._history.find(
+            charge.payment.reference, operator=charge.payment.operator, sent_at=charge.payment.created_at, kind="PAYIN"
         )
         if isinstance(reference, Unknown):
             return reference
         result = await self._get(_PAYIN_STATUS + reference)
-        if is_about_another(result, charge.reference):
+        if is_about_another(result, charge.payment.reference):
             return Unknown(ProviderAnswer.OTHER_CALLBACK_INFO())
-        return read_payin(result, charge, reference, _currency(charge.operator))
+        return read_payin(result, charge, reference, _currency(charge.payment.operator))
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
-        operator = reversal.charge.operator
+        operator = reversal.charge.payment.operator
         path, network = _PAYOUTS.get(operator, (operator, None))
         body: dict[str, object] = {
             "shop": self._shop,
@@ -143,19 +146,19 @@ class FeexPay(HttpProvider):
     async def refund_status(self, reversal: Reversal) -> StatusResult:
         reference = reversal.provider_reference or await self._history.find(
             reversal.reference,
-            operator=reversal.charge.operator,
+            operator=reversal.charge.payment.operator,
             sent_at=reversal.sent_at or self._clock.now(),
             kind="PAYOUT",
         )
         if isinstance(reference, Unknown):
             return reference
         result = await self._get(f"/api/payouts/status/public/{reference}")
-        return read_status(result, reference, _currency(reversal.charge.operator))
+        return read_status(result, reference, _currency(reversal.charge.payment.operator))
 
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await self._history.lines(since, until)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         return probe_result(await self._get(self._balance_path))
 
     async def balances(self) -> list[FloatBalance] | Unknown:
@@ -185,14 +188,14 @@ class FeexPay(HttpProvider):
         body: dict[str, object] = {
             "shop": self._shop,
             "amount": units(charge.amount),
-            "phoneNumber": charge.phone_number,
-            "description": plain_text(charge.description, _MAX_TEXT),
-            "callback_info": charge.reference,
+            "phoneNumber": charge.payment.phone_number,
+            "description": plain_text(charge.payment.description, _MAX_TEXT),
+            "callback_info": charge.payment.reference,
         }
         optional = {
-            "first_name": charge.firstname and plain_text(charge.firstname, _MAX_TEXT),
-            "last_name": charge.lastname and plain_text(charge.lastname, _MAX_TEXT),
-            "email": charge.email,
+            "first_name": charge.payment.firstname and plain_text(charge.payment.firstname, _MAX_TEXT),
+            "last_name": charge.payment.lastname and plain_text(charge.payment.lastname, _MAX_TEXT),
+            "email": charge.payment.email,
             "otp": charge.otp,
             "return_url": charge.return_url,
             "cancel_url": charge.return_url,
@@ -205,15 +208,15 @@ class FeexPay(HttpProvider):
         return {
             "shop": self._shop,
             "amount": units(charge.amount),
-            "phone": charge.phone_number or "0",
-            "first_name": plain_text(charge.firstname or "", _MAX_TEXT),
-            "last_name": plain_text(charge.lastname or "", _MAX_TEXT),
-            "email": charge.email,
-            "country": charge.country,
-            "type_card": charge.operator,
-            "currency": charge.currency,
-            "description": plain_text(charge.description, _MAX_TEXT),
-            "callback_info": charge.reference,
+            "phone": charge.payment.phone_number or "0",
+            "first_name": plain_text(charge.payment.firstname or "", _MAX_TEXT),
+            "last_name": plain_text(charge.payment.lastname or "", _MAX_TEXT),
+            "email": charge.payment.email,
+            "country": charge.payment.country,
+            "type_card": charge.payment.operator,
+            "currency": charge.payment.currency,
+            "description": plain_text(charge.payment.description, _MAX_TEXT),
+            "callback_info": charge.payment.reference,
             **redirects,
         }
 

@@ -1,5 +1,6 @@
 """How FeexPay's responses become results (docs/providers/feexpay.md, "Errors")."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -18,6 +19,8 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
+from guichet.providers.capabilities import FloatBalance
+from guichet.providers.shared.balances import Body, balance_of
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import hundredths, payer_not_echoed, text_or_none
 from guichet.providers.shared.results import (
@@ -142,3 +145,13 @@ def read_status(result: CallResult, reference: str, currency: str) -> StatusResu
         case ProviderStatus.FAILED:
             return Refused(find_reason(_REASONS, body.get("reason") or body.get("responsemsg") or ""), result.raw)
     return Accepted(reference) if body else Unknown(result.raw)
+
+
+def feexpay_balances(body: Body, currency_of: Callable[[str], str]) -> list[FloatBalance | None]:
+    """One for each network of the shop, by FeexPay's name for it. The answer has no currency."""
+    balances: object = body
+    for field in ("data", "data", "balances"):
+        balances = balances.get(field) if isinstance(balances, dict) else None
+    if not isinstance(balances, dict):
+        return [None]
+    return [balance_of(network, hundredths(amount), currency_of(network)) for network, amount in balances.items()]

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from guichet.domain.messages import Answer
 from guichet.providers.shared.client import CallResult, ProviderClient, ProviderResponse
 from guichet.providers.shared.fields import text_or_none
 
@@ -16,7 +17,7 @@ class ApiUsers:
         self._client = client
         self._headers = {"Ocp-Apim-Subscription-Key": subscription_key}
 
-    async def create(self, user: str, callback_host: str) -> str | None:
+    async def create(self, user: str, callback_host: str) -> Answer | None:
         """Makes the API user `user`, a UUID of ours. None when it exists now; else what went wrong."""
         headers = {**self._headers, "X-Reference-Id": user}
         body = {"providerCallbackHost": callback_host}

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from guichet.domain.sentences import verbatim
+from guichet.domain.messages import verbatim
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, no_call, ok, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.client import CallResult, ProviderResponse
@@ -22,7 +22,7 @@ async def check_products(products: Mapping[str, Callable[[], Awaitable[CallResul
 
 async def check_callback_host(setup: AccountSetup, api_user: Callable[[], Awaitable[CallResult]]) -> Finding:
     """MTN calls back only the host that the API user was made with; only the sandbox tells which one that is."""
-    subject, ours = AccountSubject.CALLBACK_HOST(), urlsplit(setup.public_url).hostname
+    subject, ours = AccountSubject.CALLBACK_HOST(), urlsplit(setup.public_url).hostname or ""
     if setup.account.settings["target_env"] != _SANDBOX:
         return no_call(subject, AccountFinding.HOST_IN_PORTAL(host=ours))
     result = await api_user()
@@ -31,4 +31,4 @@ async def check_callback_host(setup: AccountSetup, api_user: Callable[[], Awaita
     host = result.ok_object().get("providerCallbackHost")
     if host == ours:
         return ok(subject, verbatim(str(host)))
-    return wrong(subject, AccountFinding.HOST_WRONG(other=host, host=ours))
+    return wrong(subject, AccountFinding.HOST_WRONG(other=str(host), host=ours))

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from guichet.clock import MINUTE, Clock
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
@@ -28,6 +29,7 @@ from guichet.providers.capabilities import FloatBalance
 from guichet.providers.mtn import checks as mtn_checks
 from guichet.providers.mtn.responses import (
     is_not_found,
+    mtn_balance,
     read_initiation,
     read_refund_initiation,
     read_refund_status,
@@ -36,14 +38,11 @@ from guichet.providers.mtn.responses import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read, no_call
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import mtn_balance, read_balances
+from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderClient
 from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
 from guichet.providers.shared.results import as_repeated, as_repeated_refund, probe_result, refuse_unserved
-
-REQUIRED: Final = ("target_env", "subscription_key", "api_user", "api_key")
-OPTIONAL: Final = ("disbursement_subscription_key", "disbursement_api_user", "disbursement_api_key", "refund_via")
 
 #: For each target environment the operator it serves (None: any, in MTN's sandbox) and its only currency.
 _ENVIRONMENTS: Final[dict[str, tuple[str | None, str]]] = {
@@ -99,20 +98,20 @@ class Mtn(HttpProvider):
         if unserved := refuse_unserved(charge, self._environment, self.takes):
             return unserved
         body = {
-            **self._amount_and_texts(charge.reference, charge.amount, charge.description),
-            "payer": {"partyIdType": "MSISDN", "partyId": charge.phone_number},
+            **self._amount_and_texts(charge.payment.reference, charge.amount, charge.payment.description),
+            "payer": {"partyIdType": "MSISDN", "partyId": charge.payment.phone_number},
         }
         result = await self._collection.post(
-            "requesttopay", body, reference=charge.reference, notify_url=charge.notify_url
+            "requesttopay", body, reference=charge.payment.reference, notify_url=charge.notify_url
         )
-        return read_initiation(result, charge.reference)
+        return read_initiation(result, charge.payment.reference)
 
     async def status(self, charge: Charge) -> StatusResult:
-        result = await self._collection.get(f"requesttopay/{charge.reference}")
+        result = await self._collection.get(f"requesttopay/{charge.payment.reference}")
         if not is_not_found(result):
-            return read_status(result, charge.reference)
-        age = self._clock.now() - charge.created_at
-        if charge.provider_reference is None and 0 <= age < _RESEND_WITHIN and not charge.ask_only:
+            return read_status(result, charge.payment.reference)
+        age = self._clock.now() - charge.payment.created_at
+        if charge.payment.provider_reference is None and 0 <= age < _RESEND_WITHIN and not charge.ask_only:
             return as_repeated(await self.initiate(charge))
         return NotFound(result.raw)
 
@@ -127,7 +126,7 @@ class Mtn(HttpProvider):
         charge, verb = reversal.charge, self._verb(reversal)
         body = self._amount_and_texts(reversal.reference, reversal.amount, "Remboursement")
         payee: dict[str, object] = {"payee": {"partyIdType": "MSISDN", "partyId": reversal.payee_number}}
-        body |= {"referenceIdToRefund": charge.reference} if verb == "refund" else payee
+        body |= {"referenceIdToRefund": charge.payment.reference} if verb == "refund" else payee
         result = await self._disbursement.post(verb, body, reference=reversal.reference, notify_url=charge.notify_url)
         return read_refund_initiation(result, reversal.reference)
 
@@ -146,7 +145,7 @@ class Mtn(HttpProvider):
     def _products(self) -> "list[_Product]":
         return [self._collection] + ([self._disbursement] if self._disbursement else [])
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         """Asks for the balance of each product."""
         for product in self._products():
             answer = probe_result(await product.get("account/balance"))

@@ -15,6 +15,8 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
+from guichet.providers.capabilities import FloatBalance
+from guichet.providers.shared.balances import Body, balance_of
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import full_number, hundredths, text_or_none
 from guichet.providers.shared.results import (
@@ -135,3 +137,7 @@ def read_refund_status(result: CallResult, reference: str) -> RefundStatusResult
 def is_not_found(result: CallResult) -> bool:
     """Whether MTN says that it does not know the reference. Another 404 does not say so."""
     return isinstance(result, ProviderResponse) and result.status == 404 and result.error_code() == "RESOURCE_NOT_FOUND"
+
+
+def mtn_balance(body: Body, product: str) -> list[FloatBalance | None]:
+    return [balance_of(product, hundredths(body.get("availableBalance")), body.get("currency"))]

@@ -11,6 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from guichet.clock import Clock
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
@@ -42,8 +43,6 @@ from guichet.providers.shared.results import (
     refuse_unserved,
 )
 
-REQUIRED: Final = ("country", "client_id", "client_secret", "merchant_key")
-OPTIONAL: Final = ("oauth_path", "currency", "merchant_name", "return_url")
 _MAX_URL: Final = 120
 _OAUTH_PATH: Final = "/oauth/v3/token"
 #: The country of Orange's sandbox, which serves any operator.
@@ -62,9 +61,12 @@ _STATUSES: Final[dict[str, ProviderStatus]] = {
 }
 
 
+def is_sandbox(settings: Mapping[str, str]) -> bool:
+    return settings.get("country", "").lower() == _SANDBOX_COUNTRY
+
+
 def operators(settings: Mapping[str, str]) -> Collection[str] | None:
-    country = settings["country"].lower()
-    return None if country == _SANDBOX_COUNTRY else (f"orange_{country}",)
+    return None if is_sandbox(settings) else (f"orange_{settings['country'].lower()}",)
 
 
 class Orange(HttpProvider):
@@ -92,7 +94,7 @@ class Orange(HttpProvider):
         body: dict[str, object] = {
             "merchant_key": self._merchant_key,
             "currency": self._currency,
-            "order_id": order_id(charge.reference),
+            "order_id": order_id(charge.payment.reference),
             "amount": units(charge.amount),
             "return_url": page,
             "cancel_url": page,
@@ -101,20 +103,20 @@ class Orange(HttpProvider):
         }
         if self._merchant_name:
             body["reference"] = self._merchant_name
-        return _read_initiation(await self._post("webpayment", body), order_id(charge.reference))
+        return _read_initiation(await self._post("webpayment", body), order_id(charge.payment.reference))
 
     async def status(self, charge: Charge) -> StatusResult:
         token = charge.provider_data.get("pay_token")
         if not token:
             return Unknown(ProviderAnswer.PAY_PAGE_LOST())
         body: dict[str, object] = {
-            "order_id": order_id(charge.reference),
+            "order_id": order_id(charge.payment.reference),
             "amount": units(charge.amount),
             "pay_token": token,
         }
         return _read_status(await self._post("transactionstatus", body), charge)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         """Asks about an order that does not exist: the account is right when Orange looks for it."""
         nothing: dict[str, object] = {"order_id": "probe", "amount": 1, "pay_token": "probe"}
         result = await self._post("transactionstatus", nothing)
@@ -178,13 +180,13 @@ def _read_initiation(result: CallResult, order: str) -> InitiationResult:
 def _read_status(result: CallResult, charge: Charge) -> StatusResult:
     if not isinstance(result, ProviderResponse):
         return as_unknown(result)
-    body, order = result.ok_object(), order_id(charge.reference)
+    body, order = result.ok_object(), order_id(charge.payment.reference)
     if body.get("order_id", order) != order:
         return Unknown(ProviderAnswer.OTHER_ORDER(answer=result.raw))
     match parse_status_word(_STATUSES, body.get("status")):
         case ProviderStatus.SUCCEEDED:
             # Orange looks for a transaction by its amount, so a success confirms the amount that was asked about.
-            return Succeeded(charge.amount, charge.currency, text_or_none(body.get("txnid")) or order)
+            return Succeeded(charge.amount, charge.payment.currency, text_or_none(body.get("txnid")) or order)
         case ProviderStatus.FAILED:
             expired = str(body.get("status")).upper() == "EXPIRED"
             return Refused("expired" if expired else "rejected_by_payer", result.raw)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final
 from uuid import uuid4
 
-from guichet.domain.sentences import verbatim
+from guichet.domain.messages import verbatim
 from guichet.providers.pawapay.responses import failure_code
 from guichet.providers.shared.account_checks import (
     AccountSetup,
@@ -65,8 +65,8 @@ def _operator(operator: str, code: str, enabled: Mapping[tuple[str, str], Mappin
     terms = enabled.get((code, _DEPOSIT))
     if terms is None:
         return wrong(verbatim(operator), AccountFinding.NOT_ENABLED(code=code))
-    limits = {"least": terms.get("minAmount"), "most": terms.get("maxAmount")}
-    facts = {"code": code, **limits, "state": terms.get("status")}
+    limits = {"least": str(terms.get("minAmount")), "most": str(terms.get("maxAmount"))}
+    facts = {"code": code, **limits, "state": str(terms.get("status"))}
     others = [name for provider, name in enabled if provider == code and name != _DEPOSIT]
     alone = AccountFinding.ENABLED_ALONE(**facts)
     return ok(verbatim(operator), AccountFinding.ENABLED(**facts, others=", ".join(others)) if others else alone)

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final
 
 from guichet.clock import DAY, Clock, Instant, iso, later, read_date
+from guichet.domain.messages import Answer
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import SubjectType
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line
@@ -37,7 +38,11 @@ _NOT_LETTERS: Final = re.compile(r"[^a-z]+")
 
 
 class UnreadableStatement(Exception):
-    """The file is not a statement; the message says why."""
+    """The file is not a statement; `answer` says why."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer)
+        self.answer = answer
 
 
 class _Movement(Record, frozen=True, gc=False):
@@ -82,7 +87,7 @@ class PawaPayStatements:
                 try:
                     await _read(file, movements, fees)
                 except UnreadableStatement as error:
-                    return Unknown(ProviderAnswer.STATEMENT_UNREADABLE(wallet=wallet, answer=error))
+                    return Unknown(ProviderAnswer.STATEMENT_UNREADABLE(wallet=str(wallet), answer=error.answer))
         return await as_lines(movements, lambda number, each: _line(number, each, fees.get(each.reference)))
 
     async def _wallets(self) -> list[dict[str, str]] | Unknown:

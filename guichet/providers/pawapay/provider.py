@@ -11,6 +11,7 @@ import msgspec
 
 from guichet.clock import Clock, Instant
 from guichet.domain.availability import OperatorState
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
@@ -36,6 +37,7 @@ from guichet.providers.pawapay import http_message_signatures as http_signatures
 from guichet.providers.pawapay.history import PawaPayStatements
 from guichet.providers.pawapay.responses import (
     is_not_found,
+    pawapay_balances,
     read_availability,
     read_deposit,
     read_initiation,
@@ -45,13 +47,10 @@ from guichet.providers.pawapay.responses import (
 )
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import pawapay_balances, read_balances
+from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.shared.fields import parse_callback_json, plain_text, return_url, text_or_none, units
 from guichet.providers.shared.results import as_repeated_refund, probe_result, refuse_unserved
-
-REQUIRED: Final = ("token",)
-OPTIONAL: Final = ("signing_key", "signing_key_id", "signature_encoding", "callback_public_key", "return_url")
 
 #: For each of our operators pawaPay's word for it, and its currency.
 _PROVIDERS: Final[dict[str, tuple[str, str]]] = {
@@ -113,24 +112,24 @@ class PawaPay(HttpProvider):
     async def initiate(self, charge: Charge) -> InitiationResult:
         if unserved := refuse_unserved(charge, "pawaPay", self.takes):
             return unserved
-        provider, currency = _PROVIDERS[charge.operator]
+        provider, currency = _PROVIDERS[charge.payment.operator]
         body: dict[str, object] = {
-            "depositId": charge.reference,
+            "depositId": charge.payment.reference,
             "amount": str(units(charge.amount)),
             "currency": currency,
-            "payer": _party(charge.phone_number, provider),
-            "customerMessage": _message(charge.description),
-            "clientReferenceId": charge.reference,
+            "payer": _party(charge.payment.phone_number, provider),
+            "customerMessage": _message(charge.payment.description),
+            "clientReferenceId": charge.payment.reference,
         }
-        if charge.operator in _WITH_CODE:
+        if charge.payment.operator in _WITH_CODE:
             body["preAuthorisationCode"] = charge.otp
-        if charge.operator in _WITH_PAGE:
+        if charge.payment.operator in _WITH_PAGE:
             page = return_url(charge, self._return_url)
             body |= {"successfulUrl": page, "failedUrl": page}
         initiated = read_initiation(
-            await self._post("deposits", body), id_field="depositId", reference=charge.reference
+            await self._post("deposits", body), id_field="depositId", reference=charge.payment.reference
         )
-        if charge.operator in _WITH_PAGE and isinstance(initiated, Accepted):
+        if charge.payment.operator in _WITH_PAGE and isinstance(initiated, Accepted):
             return await self._wait_for_page(charge)
         return initiated
 
@@ -138,15 +137,15 @@ class PawaPay(HttpProvider):
         """The deposit with the address of its page. When that is late, polling finds it."""
         for _ in range(_PAGE_ATTEMPTS):
             await self._clock.sleep(_PAGE_PAUSE)
-            status = read_status(await self._get(f"/v2/deposits/{charge.reference}"), charge.reference)
+            status = read_status(await self._get(f"/v2/deposits/{charge.payment.reference}"), charge.payment.reference)
             if isinstance(status, Accepted) and status.redirect_url:
                 return status
             if isinstance(status, Succeeded | Refused):
-                return Accepted(charge.reference, next_poll_at=self._clock.now())
-        return Accepted(charge.reference)
+                return Accepted(charge.payment.reference, next_poll_at=self._clock.now())
+        return Accepted(charge.payment.reference)
 
     async def status(self, charge: Charge) -> StatusResult:
-        result = await self._get(f"/v2/deposits/{charge.reference}")
+        result = await self._get(f"/v2/deposits/{charge.payment.reference}")
         if not is_not_found(result):
             return read_deposit(result, charge)
         return NotFound(result.raw)
@@ -154,9 +153,9 @@ class PawaPay(HttpProvider):
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         """A refund of the deposit; a payout when another account collected the payment."""
         charge, reference = reversal.charge, reversal.reference
-        provider, currency = _PROVIDERS.get(charge.operator, ("", ""))
+        provider, currency = _PROVIDERS.get(charge.payment.operator, ("", ""))
         if reversal.currency != currency:
-            asked = {"operator": charge.operator, "currency": reversal.currency}
+            asked = {"operator": charge.payment.operator, "currency": reversal.currency}
             return NotProcessed("configuration", ProviderAnswer.NOT_PAID_BY_PAWAPAY(**asked))
         body: dict[str, object] = {
             "amount": str(units(reversal.amount)),
@@ -164,7 +163,7 @@ class PawaPay(HttpProvider):
             "clientReferenceId": reference,
         }
         if reversal.collected_here:
-            body |= {"refundId": reference, "depositId": charge.reference}
+            body |= {"refundId": reference, "depositId": charge.payment.reference}
             return read_refund_initiation(await self._post("refunds", body), id_field="refundId", reference=reference)
         body |= {"payoutId": reference, "recipient": _party(reversal.payee_number, provider)}
         body |= {"customerMessage": "Remboursement"}
@@ -178,7 +177,7 @@ class PawaPay(HttpProvider):
         # A first request that is still on its way may be the reason why the second is refused.
         return as_repeated_refund(await self.refund(reversal), reversal)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         return probe_result(await self._get("/v2/wallet-balances"))
 
     async def balances(self) -> list[FloatBalance] | Unknown:

@@ -23,6 +23,8 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
+from guichet.providers.capabilities import FloatBalance
+from guichet.providers.shared.balances import Body, balance_of, rows_of
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import hundredths, payer_not_echoed, text_or_none
 from guichet.providers.shared.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
@@ -100,7 +102,7 @@ def read_status(result: CallResult, reference: str) -> StatusResult:
 
 def read_deposit(result: CallResult, charge: Charge) -> StatusResult:
     """`read_status`, with the number that paid."""
-    status = read_status(result, charge.reference)
+    status = read_status(result, charge.payment.reference)
     if not isinstance(result, ProviderResponse) or not isinstance(status, Succeeded):
         return status
     payer = result.ok_object()["data"].get("payer")
@@ -165,3 +167,15 @@ def read_availability(result: CallResult) -> dict[str, OperatorState] | Unknown:
 def _objects(lists: Iterable[object]) -> list[dict[str, Any]]:
     """The objects in these lists; whatever else is there is left out."""
     return [item for each in lists if isinstance(each, list) for item in each if isinstance(item, dict)]
+
+
+def pawapay_balances(body: Body) -> list[FloatBalance | None]:
+    """One for each country; a wallet that serves one provider only names it."""
+    return [
+        balance_of(
+            " ".join(filter(None, (text_or_none(row.get("country")), text_or_none(row.get("provider"))))),
+            hundredths(row.get("balance")),
+            row.get("currency"),
+        )
+        for row in rows_of(body.get("balances"))
+    ]

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from guichet.clock import MINUTE, SECOND, Clock, Instant, from_datetime, later
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.sandbox_scenarios import CLOCK_ADVANCED, SCENARIO
 from guichet.providers.base import (
@@ -36,11 +37,11 @@ _PENDING: Final = Accepted()
 
 def _age(charge: Charge, now: Instant) -> int:
     """Microseconds since the creation, by the merchant's test clock."""
-    return now - charge.created_at + int(charge.provider_data.get(CLOCK_ADVANCED, 0))
+    return now - charge.payment.created_at + int(charge.provider_data.get(CLOCK_ADVANCED, 0))
 
 
 def _succeeded(charge: Charge) -> Succeeded:
-    return Succeeded(charge.amount, charge.currency)
+    return Succeeded(charge.amount, charge.payment.currency)
 
 
 def _validates_at_once(charge: Charge, now: Instant) -> StatusResult:
@@ -64,7 +65,7 @@ def _expires(charge: Charge, now: Instant) -> StatusResult:
 
 
 def _states_another_amount(charge: Charge, now: Instant) -> StatusResult:
-    return Succeeded(Hundredths(charge.amount + 100), charge.currency)
+    return Succeeded(Hundredths(charge.amount + 100), charge.payment.currency)
 
 
 REFUSED_AT_INITIATION: Final = "0001"
@@ -101,14 +102,14 @@ class Sandbox:
         """When the result is final; NEVER for a payment that no poll can settle, so that nobody polls it."""
         scenario, digits = charge.provider_data.get(SCENARIO), _last_digits(charge)
         if scenario == "expired":
-            return later(charge.created_at, EXPIRES_AFTER)
+            return later(charge.payment.created_at, EXPIRES_AFTER)
         if scenario == "redirect":
             return NEVER
         if scenario == "amount_mismatch" or digits in ("0000", "0003"):
-            return charge.created_at
-        if digits == NEVER_VALIDATED or charge.operator in CARDS:
+            return charge.payment.created_at
+        if digits == NEVER_VALIDATED or charge.payment.operator in CARDS:
             return NEVER
-        return later(charge.created_at, VALIDATES_AFTER)
+        return later(charge.payment.created_at, VALIDATES_AFTER)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return True
@@ -116,7 +117,7 @@ class Sandbox:
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return False
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         return "ok"
 
     def takes(self, operator: str, currency: Currency) -> bool:
@@ -131,7 +132,7 @@ class Sandbox:
         return _PENDING
 
     async def status(self, charge: Charge) -> StatusResult:
-        if charge.operator in CARDS:
+        if charge.payment.operator in CARDS:
             return _PENDING
         by_number = SUFFIXES.get(_last_digits(charge), _validates_later)
         result = _SCENARIOS.get(charge.provider_data.get(SCENARIO, ""), by_number)
@@ -158,4 +159,4 @@ class Sandbox:
 
 def _last_digits(charge: Charge) -> str:
     """The last four digits of the number; none for a card, whose result does not depend on a phone number."""
-    return "" if charge.operator in CARDS else (charge.phone_number or "")[-4:]
+    return "" if charge.payment.operator in CARDS else (charge.payment.phone_number or "")[-4:]

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from guichet.clock import Clock, Instant
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent, Response
 from guichet.providers.base import (
@@ -133,9 +134,9 @@ class ProviderClient:
                 method, url, headers=sent_headers, body=body, timeout=timeout, guarded=False, max_bytes=max_bytes
             )
         except NotSent as error:
-            return NotProcessed(raw=clean_text(str(error)))
+            return NotProcessed(raw=error.message)
         except Lost as error:
-            return Unknown(raw=clean_text(str(error)))
+            return Unknown(raw=error.message)
         return _provider_response(response)
 
     async def download(self, url: str, *, timeout: float, max_bytes: int) -> CallResult:
@@ -143,7 +144,7 @@ class ProviderClient:
         try:
             response = await self._http_client.request("GET", url, timeout=timeout, max_bytes=max_bytes)
         except (NotSent, Lost) as error:
-            return Unknown(raw=clean_text(str(error)))
+            return Unknown(raw=error.message)
         return _provider_response(response)
 
 
@@ -195,7 +196,7 @@ class HttpProvider(ABC):
         return Unknown(ProviderAnswer.NO_REFUNDS())
 
     @abstractmethod
-    async def probe(self) -> str: ...
+    async def probe(self) -> Answer: ...
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         return None

@@ -119,9 +119,9 @@ def payer_not_echoed(stated: object, charge: Charge) -> str | None:
     another one does.
     """
     number = full_number(stated)
-    if number is None or charge.redirect_url is None or charge.phone_number is None:
+    if number is None or charge.payment.redirect_url is None or charge.payment.phone_number is None:
         return number
-    return None if number[-_LEAST_DIGITS:] == charge.phone_number[-_LEAST_DIGITS:] else number
+    return None if number[-_LEAST_DIGITS:] == charge.payment.phone_number[-_LEAST_DIGITS:] else number
 
 
 def plain_text(text: str, max_length: int) -> str:

@@ -5,6 +5,7 @@ from enum import Enum, auto
 from typing import Final, TypeVar
 
 from guichet.domain.failures import RefusalReason
+from guichet.domain.messages import Answer
 from guichet.domain.money import CURRENCIES, Currency
 from guichet.providers.base import (
     Accepted,
@@ -70,12 +71,13 @@ def refuse_unserved(charge: Charge, account: str, takes: Callable[[str, Currency
     If it does not serve the operator at all, the route is wrong, which is our fault; another currency than the
     account's is the request's (D16).
     """
-    if takes(charge.operator, charge.currency):
+    operator = charge.payment.operator
+    if takes(operator, charge.payment.currency):
         return None
-    if any(takes(charge.operator, each) for each in CURRENCIES):
-        asked = {"account": account, "operator": charge.operator, "currency": charge.currency}
+    if any(takes(operator, each) for each in CURRENCIES):
+        asked = {"account": account, "operator": operator, "currency": charge.payment.currency}
         return NotProcessed("currency_not_accepted", ProviderAnswer.CURRENCY_NOT_TAKEN(**asked))
-    return NotProcessed("configuration", ProviderAnswer.OPERATOR_NOT_SERVED(account=account, operator=charge.operator))
+    return NotProcessed("configuration", ProviderAnswer.OPERATOR_NOT_SERVED(account=account, operator=operator))
 
 
 def as_unknown(result: CallResult) -> Unknown:
@@ -118,6 +120,6 @@ def most_conclusive(results: Iterable[AnyStatus]) -> AnyStatus | None:
     return min(results, key=lambda result: _BY_WEIGHT.index(type(result)), default=None)
 
 
-def probe_result(result: CallResult) -> str:
+def probe_result(result: CallResult) -> Answer:
     """What `probe` returns for a call that answers 2xx when our credentials are right."""
     return "ok" if isinstance(result, ProviderResponse) and result.ok else result.raw

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from uuid import uuid4
 
-from guichet.domain.sentences import verbatim
+from guichet.domain.messages import verbatim
 from guichet.providers.shared.account_checks import (
     AccountSetup,
     Finding,

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from guichet.clock import Clock
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
@@ -46,8 +47,6 @@ from guichet.providers.sonatel.responses import (
     read_row,
 )
 
-REQUIRED: Final = ("client_id", "client_secret", "merchant_code")
-OPTIONAL: Final = ("retailer_msisdn", "retailer_pin", "webhook_secret")
 OPERATOR: Final = "orange_sn"
 _CURRENCY: Final = "XOF"
 TransactionType = Literal["MERCHANT_PAYMENT", "CASHIN"]
@@ -82,15 +81,15 @@ class Sonatel(HttpProvider):
         if unserved := refuse_unserved(charge, "Sonatel", self.takes):
             return unserved
         body = {
-            "customer": {**_customer(charge.phone_number), "otp": charge.otp, "walletType": "PRINCIPAL"},
+            "customer": {**_customer(charge.payment.phone_number), "otp": charge.otp, "walletType": "PRINCIPAL"},
             "partner": {"idType": "CODE", "id": self._merchant_code},
-            "amount": {"value": units(charge.amount), "unit": charge.currency},
-            "reference": charge.reference,
+            "amount": {"value": units(charge.amount), "unit": charge.payment.currency},
+            "reference": charge.payment.reference,
         }
-        return read_initiation(await self._post("payments/onestep", body), charge.reference, self._clock.now())
+        return read_initiation(await self._post("payments/onestep", body), charge.payment.reference, self._clock.now())
 
     async def status(self, charge: Charge) -> StatusResult:
-        rows = await self._listed(charge.reference, "MERCHANT_PAYMENT")
+        rows = await self._listed(charge.payment.reference, "MERCHANT_PAYMENT")
         if isinstance(rows, Unknown):
             return rows
         return most_conclusive(read_row(row) for row in rows) or Unknown(ProviderAnswer.NOT_LISTED())
@@ -116,7 +115,7 @@ class Sonatel(HttpProvider):
             return rows
         return most_conclusive(read_cashin_row(row) for row in rows) or Unknown(ProviderAnswer.NOT_LISTED())
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         return probe_result(await self._get("/api/account/v1/publicKeys"))
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:

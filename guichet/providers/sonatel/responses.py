@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from guichet.clock import Instant
 from guichet.domain.failures import RefusalReason
-from guichet.domain.sentences import verbatim
+from guichet.domain.messages import verbatim
 from guichet.providers.base import (
     Accepted,
     FloatEmpty,

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from guichet.domain.sentences import Sentence, verbatim
+from guichet.domain.messages import Message, verbatim
 from guichet.providers.shared.account_checks import AccountSetup, Finding, no_call, ok, unchecked, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.client import CallResult, ProviderResponse
@@ -22,7 +22,7 @@ def _account(result: CallResult) -> Finding:
     if not isinstance(result, ProviderResponse) or not result.ok:
         return _not_permitted(subject, result)
     account = result.ok_object()
-    about = {"country": account.get("country"), "currency": str(account.get("default_currency")).upper()}
+    about = {"country": str(account.get("country")), "currency": str(account.get("default_currency")).upper()}
     if account.get("charges_enabled") is True:
         return ok(subject, AccountFinding.CHARGES_ENABLED(**about))
     return wrong(subject, AccountFinding.CHARGES_DISABLED(**about))
@@ -38,15 +38,15 @@ def _endpoints(setup: AccountSetup, result: CallResult) -> Finding:
     if not ours:
         return wrong(subject, AccountFinding.NO_ENDPOINT(address=setup.callback_addresses[0]))
     if all(row.get("status") == "disabled" for row in ours):
-        return wrong(subject, AccountFinding.ENDPOINT_DISABLED(address=ours[0].get("url")))
+        return wrong(subject, AccountFinding.ENDPOINT_DISABLED(address=str(ours[0].get("url"))))
     events = {event for row in ours for event in row.get("enabled_events") or ()}
     missing = [event for event in _EVENTS if event not in events and "*" not in events]
     if missing:
-        return wrong(subject, AccountFinding.EVENTS_MISSING(address=ours[0].get("url"), events=", ".join(missing)))
-    return ok(subject, AccountFinding.ENDPOINT_KNOWN(address=ours[0].get("url")))
+        return wrong(subject, AccountFinding.EVENTS_MISSING(address=str(ours[0].get("url")), events=", ".join(missing)))
+    return ok(subject, AccountFinding.ENDPOINT_KNOWN(address=str(ours[0].get("url"))))
 
 
-def _not_permitted(subject: Sentence, result: CallResult) -> Finding:
+def _not_permitted(subject: Message, result: CallResult) -> Finding:
     """A restricted key may do what we need and not be allowed to read this."""
     if isinstance(result, ProviderResponse) and result.status == 403:
         return unchecked(subject, AccountFinding.NOT_PERMITTED())

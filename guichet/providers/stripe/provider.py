@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from guichet.clock import HOUR, Clock, Instant
+from guichet.domain.messages import Answer
 from guichet.domain.money import DECIMALS, Currency
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
@@ -28,11 +29,10 @@ from guichet.providers.capabilities import DisputeFacts, FloatBalance
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import read_balances, stripe_balances
+from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import header, parse_callback_json, return_url, text_or_none
 from guichet.providers.shared.results import as_refund_status, as_status, probe_result
-from guichet.providers.shared.sandbox_accounts import is_test_key
 from guichet.providers.stripe import checks as stripe_checks
 from guichet.providers.stripe import disputes as stripe_disputes
 from guichet.providers.stripe.responses import (
@@ -41,10 +41,8 @@ from guichet.providers.stripe.responses import (
     read_refusal,
     read_session,
     smallest_unit,
+    stripe_balances,
 )
-
-REQUIRED: Final = ("secret_key",)
-OPTIONAL: Final = ("webhook_secret", "api_version", "return_url")
 
 _SESSIONS: Final = "/v1/checkout/sessions"
 #: Stripe keeps an Idempotency-Key for a day at least; we stop relying on it before that.
@@ -52,6 +50,10 @@ _KEY_LIFETIME: Final = 20 * HOUR
 _MAX_PRODUCT_NAME: Final = 250
 #: In the smallest unit of the currency.
 _MAX_AMOUNT: Final = 99_999_999
+
+
+def is_test_key(secret_key: str) -> bool:
+    return secret_key.startswith(("sk_test_", "rk_test_"))
 
 
 class Stripe(HttpProvider):
@@ -76,9 +78,9 @@ class Stripe(HttpProvider):
         return operator in CARDS and currency in DECIMALS
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        page, amount = return_url(charge, self._return_url), smallest_unit(charge.amount, charge.currency)
-        if not self.takes(charge.operator, charge.currency) or page is None:
-            asked = {"operator": charge.operator, "currency": charge.currency, "page": page}
+        page, amount = return_url(charge, self._return_url), smallest_unit(charge.amount, charge.payment.currency)
+        if not self.takes(charge.payment.operator, charge.payment.currency) or page is None:
+            asked = {"operator": charge.payment.operator, "currency": charge.payment.currency, "page": page or "None"}
             return NotProcessed("configuration", ProviderAnswer.NOT_TAKEN_BY_STRIPE(**asked))
         if amount > _MAX_AMOUNT:
             return NotProcessed("limit_reached", ProviderAnswer.TOO_LARGE_FOR_STRIPE())
@@ -86,17 +88,17 @@ class Stripe(HttpProvider):
         form = {
             "mode": "payment",
             "line_items[0][quantity]": "1",
-            f"{price}[currency]": charge.currency.lower(),
+            f"{price}[currency]": charge.payment.currency.lower(),
             f"{price}[unit_amount]": str(amount),
-            f"{price}[product_data][name]": charge.description.strip()[:_MAX_PRODUCT_NAME] or "Paiement",
+            f"{price}[product_data][name]": charge.payment.description.strip()[:_MAX_PRODUCT_NAME] or "Paiement",
             "payment_method_types[0]": "card",
             "success_url": page,
             "cancel_url": page,
-            "client_reference_id": charge.reference,
-            "metadata[reference]": charge.reference,
-            "payment_intent_data[metadata][reference]": charge.reference,
-        } | ({"customer_email": charge.email} if charge.email else {})
-        result = await self._post(_SESSIONS, form, idempotency_key=charge.reference)
+            "client_reference_id": charge.payment.reference,
+            "metadata[reference]": charge.payment.reference,
+            "payment_intent_data[metadata][reference]": charge.payment.reference,
+        } | ({"customer_email": charge.payment.email} if charge.payment.email else {})
+        result = await self._post(_SESSIONS, form, idempotency_key=charge.payment.reference)
         if not isinstance(result, ProviderResponse) or not result.ok:
             return read_refusal(result)
         session = result.ok_object()
@@ -104,9 +106,9 @@ class Stripe(HttpProvider):
         return Accepted(session_id, text_or_none(session.get("url"))) if session_id else Unknown(result.raw)
 
     async def status(self, charge: Charge) -> StatusResult:
-        if charge.provider_reference is not None:
-            return self._read_session(await self._get(f"{_SESSIONS}/{charge.provider_reference}"))
-        if charge.ask_only or self._key_expired(charge.created_at):
+        if charge.payment.provider_reference is not None:
+            return self._read_session(await self._get(f"{_SESSIONS}/{charge.payment.provider_reference}"))
+        if charge.ask_only or self._key_expired(charge.payment.created_at):
             return Unknown(ProviderAnswer.RESPONSE_LOST())
         repeated = await self.initiate(charge)
         if isinstance(repeated, Accepted):
@@ -122,7 +124,7 @@ class Stripe(HttpProvider):
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         """Reads the session first, because a refund names the payment intent inside it."""
-        session = await self._get(f"{_SESSIONS}/{reversal.charge.provider_reference}")
+        session = await self._get(f"{_SESSIONS}/{reversal.charge.payment.provider_reference}")
         intent = None
         if isinstance(session, ProviderResponse):
             intent = text_or_none((session.object() or {}).get("payment_intent"))
@@ -146,7 +148,7 @@ class Stripe(HttpProvider):
             return Unknown(ProviderAnswer.RESPONSE_LOST())
         return as_refund_status(await self.refund(reversal))
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         return probe_result(await self._get("/v1/balance"))
 
     async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from guichet.domain.failures import RefusalReason
+from guichet.domain.messages import verbatim
 from guichet.domain.money import DECIMALS, Currency, Hundredths
-from guichet.domain.sentences import verbatim
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -15,6 +15,8 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
+from guichet.providers.capabilities import FloatBalance
+from guichet.providers.shared.balances import Body, balance_of, rows_of
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import text_or_none, units
 from guichet.providers.shared.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
@@ -46,7 +48,7 @@ def hundredths(smallest: object, currency: str | None) -> Hundredths | None:
     """The reverse of `smallest_unit`; None when it is not an integer."""
     if isinstance(smallest, bool) or not isinstance(smallest, int):
         return None
-    return Hundredths(smallest if DECIMALS.get(currency or "") else smallest * 100)
+    return Hundredths(smallest if DECIMALS.get(currency or "", 2) else smallest * 100)
 
 
 def currency_of(body: Mapping[str, Any]) -> str | None:
@@ -104,3 +106,11 @@ def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:
         return Unknown(result.raw)
     code = str(error.get("decline_code") or error.get("code") or "")
     return Refused(_REASONS.get(code, "declined" if result.status == 402 else "refused"), result.raw)
+
+
+def stripe_balances(body: Body) -> list[FloatBalance | None]:
+    """What can be paid out now, by currency, in its smallest unit."""
+    return [
+        balance_of("", hundredths(row.get("amount"), currency_of(row)), row.get("currency"))
+        for row in rows_of(body.get("available"))
+    ]

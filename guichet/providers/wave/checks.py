@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from guichet.domain.sentences import verbatim
+from guichet.domain.messages import verbatim
 from guichet.providers.base import Unknown
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, no_call, ok, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from guichet.clock import Instant, read_date
+from guichet.domain.messages import Day
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line
 from guichet.providers.base import Unknown
@@ -52,9 +53,9 @@ async def _read_day(ask: Ask, day: str, lines: dict[str, Line]) -> Unknown | Non
         if following is None:
             return None
         if following == cursor:
-            return Unknown(ProviderAnswer.CURSOR_STAYS(day=day, cursor=cursor))
+            return Unknown(ProviderAnswer.CURSOR_STAYS(day=Day.of(day), cursor=cursor))
         cursor = following
-    return Unknown(ProviderAnswer.TOO_MANY_PAGES(day=day, count=_MAX_PAGES))
+    return Unknown(ProviderAnswer.TOO_MANY_PAGES(day=Day.of(day), count=_MAX_PAGES))
 
 
 def _page(body: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], str | None] | None:

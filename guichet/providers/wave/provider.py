@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from guichet.clock import Clock, Instant
+from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
@@ -31,7 +32,7 @@ from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import read_balances, wave_balance
+from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import header, parse_callback_json, return_url, text_or_none, units
 from guichet.providers.shared.results import (
@@ -51,17 +52,9 @@ from guichet.providers.wave.responses import (
     read_payout_refusal,
     read_refusal,
     read_session,
+    wave_balance,
 )
 
-REQUIRED: Final = ("country", "api_key")
-OPTIONAL: Final = (
-    "webhook_secret",
-    "webhook_mode",
-    "signing_secret",
-    "aggregated_merchants",
-    "aggregated_merchant_id",
-    "return_url",
-)
 #: A key belongs to one wallet in one country, here with its dialling code.
 _COUNTRIES: Final = {"ci": "225", "sn": "221", "bf": "226"}
 _CURRENCY: Final = "XOF"
@@ -116,14 +109,14 @@ class Wave(HttpProvider):
             return NotProcessed("configuration", ProviderAnswer.NO_RETURN_PAGE())
         body = {
             "amount": str(units(charge.amount)),
-            "currency": charge.currency,
+            "currency": charge.payment.currency,
             "success_url": page,
             "error_url": page,
-            "client_reference": charge.reference,
+            "client_reference": charge.payment.reference,
             **self._merchant_field(charge),
         }
-        if charge.phone_number:
-            body["restrict_payer_mobile"] = f"+{charge.phone_number}"
+        if charge.payment.phone_number:
+            body["restrict_payer_mobile"] = f"+{charge.payment.phone_number}"
         result = await self._client.post(_SESSIONS, body)
         if isinstance(result, ProviderResponse) and result.ok:
             return read_new_session(result)
@@ -133,7 +126,7 @@ class Wave(HttpProvider):
         """Why Wave is not asked to move money for this customer; None when it is."""
         if unserved := refuse_unserved(charge, self._operator, self.takes):
             return unserved
-        if charge.phone_number and not charge.phone_number.startswith(self._dialling_code):
+        if charge.payment.phone_number and not charge.payment.phone_number.startswith(self._dialling_code):
             allowed = {"operator": self._operator, "prefix": self._dialling_code}
             return NotProcessed("payer_not_found", ProviderAnswer.ONLY_NUMBERS_WITH(**allowed))
         if self.names_merchants and charge.provider_merchant_id is None:
@@ -145,15 +138,15 @@ class Wave(HttpProvider):
         return {"aggregated_merchant_id": merchant_id} if merchant_id else {}
 
     async def status(self, charge: Charge) -> StatusResult:
-        if charge.provider_reference is None:
+        if charge.payment.provider_reference is None:
             return await self._search(charge)
-        result = await self._client.get(f"{_SESSIONS}/{charge.provider_reference}")
+        result = await self._client.get(f"{_SESSIONS}/{charge.payment.provider_reference}")
         session = result.ok_object() if isinstance(result, ProviderResponse) else None
         return read_session(session) if session else as_unknown(result)
 
     async def _search(self, charge: Charge) -> StatusResult:
         """The session that was created under our reference, when the response with its id was lost."""
-        sessions = await self._sessions_by_reference(charge.reference)
+        sessions = await self._sessions_by_reference(charge.payment.reference)
         if isinstance(sessions, Unknown):
             return sessions
         if found := most_conclusive(read_session(session) for session in sessions):
@@ -164,7 +157,7 @@ class Wave(HttpProvider):
         """A refund of the session; a payout when another account collected the payment."""
         if not reversal.collected_here:
             return await self._pay_out(reversal)
-        session_id = reversal.charge.provider_reference
+        session_id = reversal.charge.payment.provider_reference
         if session_id is None:
             return NotProcessed("operator_unavailable", ProviderAnswer.SESSION_UNKNOWN())
         result = await self._client.post(f"{_SESSIONS}/{session_id}/refund", None)
@@ -182,7 +175,8 @@ class Wave(HttpProvider):
         return as_refund_status(await self.refund(reversal))
 
     async def _pay_out(self, reversal: Reversal) -> RefundInitiationResult:
-        if unserved := self._unserved(msgspec.structs.replace(reversal.charge, phone_number=reversal.payee_number)):
+        payment = msgspec.structs.replace(reversal.charge.payment, phone_number=reversal.payee_number)
+        if unserved := self._unserved(msgspec.structs.replace(reversal.charge, payment=payment)):
             return unserved
         body = {
             "currency": reversal.currency,
@@ -197,7 +191,7 @@ class Wave(HttpProvider):
             return read_payout(result)
         return read_payout_refusal(result)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Answer:
         return probe_result(await self._client.get("/v1/balance"))
 
     async def balances(self) -> list[FloatBalance] | Unknown:

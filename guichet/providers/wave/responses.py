@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from guichet.domain.failures import RefusalReason
-from guichet.domain.sentences import verbatim
+from guichet.domain.messages import verbatim
 from guichet.providers.base import (
     Accepted,
     FloatEmpty,
@@ -14,7 +14,9 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
+from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.balances import Body, balance_of
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import full_number, hundredths, text_or_none
 from guichet.providers.shared.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
@@ -125,3 +127,7 @@ def _accepted(session: Mapping[str, Any]) -> Accepted | Unknown:
 
 def _nested_code(error: object, field: str) -> str:
     return str(error.get(field)) if isinstance(error, dict) else ""
+
+
+def wave_balance(body: Body) -> list[FloatBalance | None]:
+    return [balance_of("", hundredths(body.get("amount")), body.get("currency"))]

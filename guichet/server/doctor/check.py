@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant
-from guichet.domain.sentences import Sentence
+from guichet.domain.messages import Message
 from guichet.server.doctor.problems import Age
 
 _UNITS: Final = (
@@ -17,11 +17,11 @@ _UNITS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check. `name` is stable; `problems`: one sentence each; `rows`: the details, for `--json`;
-    `note`: what was checked, for people."""
+    """The result of one check. `name` is stable; `problems`: those of the configuration are texts; `rows`: the details,
+    for `--json`; `note`: what was checked, for people."""
 
     name: str
-    problems: Sequence[str]
+    problems: Sequence[Message | str]
     rows: list[dict[str, object]] = field(default_factory=list)
     note: str = ""
 
@@ -33,12 +33,12 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck(Check):
-    """A check that the back office shows too: its problems are sentences that pages can say in another language."""
+    """A check that the back office shows too, in the reader's language."""
 
-    problems: Sequence[Sentence]
+    problems: Sequence[Message]
 
 
-def age(since: Instant, now: Instant) -> Sentence:
+def age(since: Instant, now: Instant) -> Message:
     """The time between two instants in its largest whole unit: days, hours or minutes."""
     for unit, one, several in _UNITS:
         if (count := (now - since) // unit) >= 1:

@@ -8,6 +8,7 @@ from guichet.chain_heads.publication import REPEATED_AFTER
 from guichet.chain_heads.published import current_heads, last_published
 from guichet.clock import DAY, HOUR, Instant, earlier, iso
 from guichet.db.engine import Database
+from guichet.domain.messages import Amount
 from guichet.domain.money import plain
 from guichet.ledger.audit import last_audit
 from guichet.server import health_checks
@@ -167,13 +168,15 @@ async def _floats(db: Database, now: Instant) -> DoctorCheck:
     unread = [each for each in reads if each.error and now - (each.read_at or 0) > _BALANCES_EVERY]
     problems = [
         DoctorProblem.BALANCE_LOW(
-            balance=f"{plain(each.amount)} {each.currency}",
+            balance=Amount(each.amount, each.currency),
             wallet=f"{each.provider_account} {each.wallet}".rstrip(),
-            bound=plain(each.alert_below or 0),
+            bound=Amount(each.alert_below or 0),
         )
         for each in low
     ]
-    problems += [DoctorProblem.BALANCE_UNREAD(account=each.provider_account, answer=each.error) for each in unread]
+    problems += [
+        DoctorProblem.BALANCE_UNREAD(account=each.provider_account, answer=each.error or "") for each in unread
+    ]
     rows: list[dict[str, object]] = [
         {
             "provider_account": each.provider_account,
@@ -201,7 +204,12 @@ async def _audit(db: Database, now: Instant) -> DoctorCheck:
     last = await last_audit(db)
     if last is None:
         return DoctorCheck("ledger audit", [DoctorProblem.NEVER_AUDITED()])
-    row = {"finished_at": iso(last.finished_at), "clean": last.fault is None, "fault": last.fault, "head": last.head}
+    row = {
+        "finished_at": iso(last.finished_at),
+        "clean": last.fault is None,
+        "fault": last.fault and str(last.fault),
+        "head": last.head,
+    }
     if last.fault is not None:
         problem = DoctorProblem.AUDIT_FAULT(age=age(last.finished_at, now), audit_fault=last.fault)
         return DoctorCheck("ledger audit", [problem], [row])

@@ -4,7 +4,7 @@ from guichet.availability.states import availabilities
 from guichet.clock import Instant, iso
 from guichet.db.engine import Database
 from guichet.domain.availability import UP
-from guichet.domain.sentences import Sentence
+from guichet.domain.messages import Message
 from guichet.server.doctor.check import DoctorCheck, age
 from guichet.server.doctor.problems import DoctorProblem
 from guichet.server.reconciliation_checks import ReconciledAccount, reconciled_accounts
@@ -23,14 +23,14 @@ async def reconciliation(db: Database, now: Instant) -> DoctorCheck:
             "provider_account": each.provider_account,
             "differences": each.differences,
             "compared_until": iso(each.compared_until),
-            "error": each.error,
+            "error": each.error and str(each.error),
         }
         for each in found
     ]
     return DoctorCheck("reconciliation", problems, rows)
 
 
-def _late(account: ReconciledAccount, ago: Sentence) -> Sentence:
+def _late(account: ReconciledAccount, ago: Message) -> Message:
     if not account.error:
         return DoctorProblem.NOT_COMPARED(account=account.provider_account, age=ago)
     return DoctorProblem.NOT_COMPARABLE(account=account.provider_account, age=ago, answer=account.error)
@@ -45,13 +45,13 @@ async def availability(db: Database, now: Instant) -> DoctorCheck:
                 operator=each.operator,
                 availability=each.state,
                 age=age(each.since, now),
-                availability_reason=each.reason,
+                availability_reason=each.reason or "",
             )
             for each in found
             if each.state != UP
         ],
         [
-            {"operator": each.operator, "state": each.state, "since": iso(each.since), "reason": each.reason}
+            {"operator": each.operator, "state": each.state, "since": iso(each.since), "reason": str(each.reason or "")}
             for each in found
         ],
     )

@@ -5,8 +5,8 @@ from typing import Final
 
 from guichet.clock import SECOND, Instant
 from guichet.db.engine import Database
-from guichet.db.replication import Archive, Replication, Slot, replication
-from guichet.domain.sentences import NO_SENTENCE, Sentence
+from guichet.db.postgres.replication import Archive, Replication, Slot, replication
+from guichet.domain.messages import Message
 from guichet.server.doctor.check import DoctorCheck, age
 from guichet.server.doctor.problems import DoctorProblem
 
@@ -27,11 +27,11 @@ async def standbys_and_archive(db: Database, now: Instant) -> tuple[DoctorCheck,
     return DoctorCheck("standbys and archive", problems, rows), found
 
 
-def _synchronous(found: Replication) -> Iterator[Sentence]:
+def _synchronous(found: Replication) -> Iterator[Message]:
     waiting = found.waiting
-    commits = NO_SENTENCE
+    commits: Message | str = ""
     if waiting.count:
-        commits = DoctorProblem.COMMITS_WAIT(count=waiting.count, seconds=f"{waiting.longest:.0f}")
+        commits = DoctorProblem.COMMITS_WAIT(count=waiting.count, seconds=round(waiting.longest))
     if found.missing and found.absent:
         yield DoctorProblem.STANDBY_MISSING(names=", ".join(found.absent), waiting=commits)
     elif found.missing:
@@ -40,15 +40,15 @@ def _synchronous(found: Replication) -> Iterator[Sentence]:
         yield DoctorProblem.STANDBY_SILENT(waiting=commits)
 
 
-def _slots(slots: list[Slot]) -> Iterator[Sentence]:
+def _slots(slots: list[Slot]) -> Iterator[Message]:
     for each in slots:
         if each.lost:
             yield DoctorProblem.WAL_GONE(slot=each.name)
         elif not each.active and each.kept_bytes is not None:
-            yield DoctorProblem.SLOT_UNUSED(slot=each.name, size=f"{each.kept_bytes / 2**20:.0f}")
+            yield DoctorProblem.SLOT_UNUSED(slot=each.name, size=round(each.kept_bytes / 2**20))
 
 
-def _archive(archive: Archive, now: Instant) -> Iterator[Sentence]:
+def _archive(archive: Archive, now: Instant) -> Iterator[Message]:
     last = DoctorProblem.NOTHING_ARCHIVED()
     if archive.archived_at is not None:
         last = DoctorProblem.LAST_ARCHIVED(age=age(Instant(int(archive.archived_at * SECOND)), now))

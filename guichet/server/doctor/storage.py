@@ -42,10 +42,10 @@ def file_modes(settings: Settings) -> DoctorCheck:
         "modes of files",
         [
             DoctorProblem.FILE_MODE(
-                path=path,
+                path=str(path),
                 mode=f"{mode:04o}",
                 wanted=f"{FOLDER_MODE if path.is_dir() else FILE_MODE:04o}",
-                target=path,
+                target=str(path),
             )
             for path, mode in found
         ],

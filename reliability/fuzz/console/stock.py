@@ -25,18 +25,19 @@ from guichet.domain.accounts import User
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import ENVS, Caller, Environment, Merchant
+from guichet.domain.messages import verbatim
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import CONFIRMED, REFUSED, Payment
 from guichet.domain.reconciliation import MISSING_HERE, Finding, Line
-from guichet.domain.sentences import verbatim
 from guichet.domain.settlement import Settlement
 from guichet.incidents import repository as incidents
 from guichet.links.links import cash_desk_link, create_link, wanted_link
 from guichet.merchants import api_keys
 from guichet.payments import repository
-from guichet.payments.create import PaymentRequest, create_payment
+from guichet.payments.create import create_payment
 from guichet.payments.settlement import settle_payments
 from guichet.refunds.request import request_refund
+from guichet.schemas.payment import Customer, PaymentBody
 from guichet.webhooks import endpoints
 from tests.db.rows import EXPORT, PASSKEY, REQUEST, RUN, STAFF_JOB
 
@@ -94,13 +95,12 @@ async def _payments(ctx: AppContext, caller: Caller, word: str, phone_number: st
     """One failed, one is refunded, one of live is pending, all others succeeded."""
     catalogue, made = await ctx.catalogues.of(caller.merchant.id), []
     for number in range(count):
-        wanted = PaymentRequest(
+        wanted = PaymentBody.model_construct(
             amount=Hundredths((1000 + number) * 100),
             currency="XOF",
             operator="mtn",
             phone_number=phone_number,
-            firstname=word,
-            lastname=_DANGEROUS[number % len(_DANGEROUS)],
+            customer=Customer.model_construct(firstname=word, lastname=_DANGEROUS[number % len(_DANGEROUS)]),
             description=f"{_DANGEROUS[number % len(_DANGEROUS)]} {word} {_HOSTILE}",
             external_id=f"{word}-{number}",
             metadata=json.dumps({"note": word}),

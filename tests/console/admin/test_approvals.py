@@ -157,8 +157,8 @@ async def test_a_request_is_refused_or_expires_and_then_nothing_is_done(operatio
     assert len(await operations.acts("approval.refused")) == 2
     # Whoever asks for the same before a worker looked ends it, too.
     live.service.clock.advance(24 * 3600)
-    asker = require(await users.by_email(live.ctx.db, ZOE))
-    await approvals.ask(live.ctx, replace(SETTLED, subject=payment.reference), asker, "zoe")
+    requester = require(await users.by_email(live.ctx.db, ZOE))
+    await approvals.ask(live.ctx, replace(SETTLED, subject=payment.reference), requester, "zoe")
     await housekeeping.step()
     assert await expired() == ["ada@example.com", "awa@example.com"]
 
@@ -184,8 +184,8 @@ async def test_who_may_not_ask_any_more_cannot_be_approved(sqlite_operations: Op
     payment = await stuck(live)
     awa, zoe = await operations.staff(), await operations.staff(ZOE)
     await act(awa, f"/admin/incidents/{payment.reference}", **SETTLE)
-    asker = require(await users.by_email(live.ctx.db, "awa@example.com"))
-    await users.set_staff_role(live.ctx.db, asker.id, "support", live.ctx.clock.now())
+    requester = require(await users.by_email(live.ctx.db, "awa@example.com"))
+    await users.set_staff_role(live.ctx.db, requester.id, "support", live.ctx.clock.now())
     page = await act(zoe, "/admin/approvals/1", act="approve", reason="oui")
     assert (page.status, "n’a plus le droit de le demander" in page.text) == (409, True)
     assert await live.state(payment.reference) == "pending"
@@ -265,9 +265,9 @@ async def test_a_command_run_under_the_approvers_name_is_their_own(sqlite_operat
     payment = await stuck(live)
     await operations.staff()
     zoe, ada = await operations.staff(ZOE), await operations.staff("ada@example.com")
-    asker = require(await users.by_email(live.ctx.db, "awa@example.com"))
+    requester = require(await users.by_email(live.ctx.db, "awa@example.com"))
     wanted = replace(SETTLED, subject=payment.reference)
-    await approvals.ask(live.ctx, wanted, asker, "Zoe")
+    await approvals.ask(live.ctx, wanted, requester, "Zoe")
     page = await act(zoe, "/admin/approvals/1", act="approve", reason="oui")
     assert (page.status, await live.state(payment.reference)) == (409, "pending")
     assert (await act(ada, "/admin/approvals/1", act="approve", reason="oui")).status == 200

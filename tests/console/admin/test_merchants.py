@@ -151,7 +151,7 @@ async def test_an_admin_creates_and_changes_a_merchant(staff: Staff) -> None:
     for after in (form["after"], "", "x"):
         again = await admin.post("/admin/merchants/new", {**form, "after": after})
         assert (again.status, "déjà été envoyé" in again.text, "Chez &lt;b&gt;" in again.text) == (409, True, True)
-    assert [each.id for each in await merchants.everyone(service.ctx.db)] == [merchant.id]
+    assert [each.id for each in await merchants.all_merchants(service.ctx.db)] == [merchant.id]
     assert len([each for each in await staff.acts() if each.action == "merchant.created"]) == 1
 
     path = f"/admin/merchants/{merchant.id}"
@@ -250,7 +250,7 @@ async def test_one_form_sent_twice_at_once_creates_one_merchant(staff: Staff) ->
     both = [ConsoleBrowser(admin.service, dict(admin.cookies)) for _ in range(2)]
     answers = await asyncio.gather(*(each.post("/admin/merchants/new", form) for each in both))
     assert sorted(each.status for each in answers) == [200, 409]
-    assert len(await merchants.everyone(admin.service.ctx.db)) == 1
+    assert len(await merchants.all_merchants(admin.service.ctx.db)) == 1
 
 
 async def test_fees_and_modes_of_one_merchant(staff: Staff) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import json
 import re
 
 import pytest
@@ -14,6 +13,9 @@ from guichet.clock import Instant, to_datetime
 from guichet.db.engine import require
 from guichet.db.tables import reconciliation_runs, webhook_deliveries
 from guichet.domain.audit_log import Actor
+from guichet.domain.availability_reasons import AvailabilityReason
+from guichet.domain.comparison_notes import ComparisonNote
+from guichet.domain.messages import verbatim
 from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.reconciliation import MISSING_THERE
 from guichet.domain.roles import STAFF_ROLES, may_as_staff
@@ -21,6 +23,7 @@ from guichet.ledger import wallets
 from guichet.ledger.reconciliation_runs import day_of
 from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
+from guichet.schemas.json_codec import encode
 from guichet.webhooks.resend import listed
 from tests.console.admin.operations import Operations, act
 from tests.console.conftest import ConsoleFixture
@@ -88,11 +91,20 @@ async def test_the_weather_of_operators_and_changing_a_mode_for_everybody(operat
     await live.merchant.pay()
     ctx = live.ctx
     await ctx.attempts.flush(ctx.db)
-    down = OperatorAvailability("mtn", "down", ctx.clock.now(), "8 of 20 failed", "down", None, None, None)
+    down = OperatorAvailability(
+        "mtn",
+        "down",
+        ctx.clock.now(),
+        AvailabilityReason.FAILURES(failures=8, attempts=20, minutes=15),
+        "down",
+        None,
+        None,
+        None,
+    )
     await set_availability(ctx.db, down)
     admin = await operations.staff(role="admin")
     page = await admin.get("/admin/modes")
-    assert "8 of 20 failed" in page.text
+    assert "8 demandes sur 20" in page.text
     assert "en panne" in page.text
     assert "de 1 essais sans panne" in page.text
     page = await admin.get("/admin/modes?operator=mtn")
@@ -233,17 +245,17 @@ async def test_a_comparison_says_its_day_its_state_and_what_differs(sqlite_conso
     db, now = sqlite_console.service.ctx.db, sqlite_console.service.clock.now()
     ours = {"reference": "r", "status": "refunded", "amount": 200000, "currency": "XOF"}
     theirs = {"references": ["t"], "status": "failed", "amount": 12.5, "currency": "GHS"}
-    noted = {
-        "not there": "absent chez le prestataire",
-        "refunded here": "remboursé chez nous",
-        "GHS there, XOF here": "GHS chez le prestataire, XOF chez nous",
-        "odd <there>": "&lt;there&gt;",
-    }
-    difference: list[dict[str, object]] = [
-        {"result": MISSING_THERE, "note": note, "ours": ours, "theirs": theirs} for note in noted
+    noted = [
+        (ComparisonNote.NOT_THERE(), "absent chez le prestataire"),
+        (ComparisonNote.STATUS_HERE(status="refunded"), "remboursé chez nous"),
+        (ComparisonNote.CURRENCIES(theirs="GHS", ours="XOF"), "GHS chez le prestataire, XOF chez nous"),
+        (verbatim("odd <there>"), "&lt;there&gt;"),
     ]
-    difference.append({"result": MISSING_THERE, "note": "", "ours": None, "theirs": {**theirs, "amount": None}})
-    ended = {"finished_at": now, "differences": 1, "lines": 1, "found": json.dumps(difference)}
+    difference: list[dict[str, object]] = [
+        {"result": MISSING_THERE, "note": note, "ours": ours, "theirs": theirs} for note, _ in noted
+    ]
+    difference.append({"result": MISSING_THERE, "note": None, "ours": None, "theirs": {**theirs, "amount": None}})
+    ended = {"finished_at": now, "differences": 1, "lines": 1, "found": encode(difference).decode()}
     for account, more in (("mtn_benin", ended), ("wave_senegal", {})):
         await db.write(
             insert(reconciliation_runs).values(**RUN | {"day": day_of(now), "provider_account": account} | more)
@@ -254,7 +266,7 @@ async def test_a_comparison_says_its_day_its_state_and_what_differs(sqlite_conso
     ended_page = await finance.get(re.findall(r'href="([^"]+/mtn_benin)"', page.text)[0])
     assert "Nous avons de l’argent que le prestataire n’a pas déplacé" in ended_page.text
     assert "écarts\u00a0: 1" in ended_page.text
-    assert [text for text in noted.values() if text not in ended_page.text] == []
+    assert [text for _, text in noted if text not in ended_page.text] == []
     assert '<span lang="en">odd &lt;there&gt;</span>' in ended_page.text, "what no version of ours wrote"
     assert "remboursé · 200\u202f000\u00a0F\u00a0CFA ↔ t · échoué · 12,5\u00a0GHS<" in ended_page.text
     assert "t · échoué<" in ended_page.text, "a statement without amounts"

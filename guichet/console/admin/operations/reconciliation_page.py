@@ -162,7 +162,7 @@ async def _audit(ctx: AppContext) -> None:
         else:
             log.error("ledger.audit_failed", fault=report.fault)
     except Exception:
-        log.exception("ledger.audit_not_finished")
+        log.error("ledger.audit_not_finished", exc_info=True)
 
 
 PAGES: Final = (

@@ -1198,7 +1198,7 @@ def _change(columns: dict[str, str], row: str, delta: int) -> str:
 
 
 def _schema() -> str:
-    """Bodies of triggers name the schema of their table: `search_path` is that of whoever writes (D112)."""
+    """Bodies of triggers name the schema of their table: `search_path` is that of whoever writes."""
     return "public." if _on_postgresql() else ""
 
 
@@ -1213,7 +1213,7 @@ def _trigger(name: str, event: str, body: str) -> None:
 def _add_figures() -> None:
     """A trigger that adds rows to `payment_figures` when they are deleted from `list_count_changes`, which is how a
     worker takes them: neither a creation nor a settlement writes another row, and a worker of another release feeds
-    the figures too (D146)."""
+    the figures too."""
     key = ("merchant_id", "env", "hour", "operator", "currency", "status")
     sums = ("payment_count", "amount", "validation_time")
     deltas = ("{row}delta", "{row}delta * {row}amount", "{row}delta * {row}validation_time")

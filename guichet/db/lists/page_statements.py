@@ -1,0 +1,208 @@
+"""The SQL of the pages of lists (`pages.py`). Each function builds its statement once."""
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Executable,
+    FromClause,
+    Integer,
+    Select,
+    String,
+    Table,
+    UnaryExpression,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    select,
+    tuple_,
+    union_all,
+)
+
+from guichet.clock import HOUR
+from guichet.db.lists.time_buckets import DAYS, HOURS, Cover
+from guichet.db.tables import list_count_changes, list_counts, webhook_deliveries
+from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, EventName
+
+#: The level of the one bucket that counts a whole list.
+WHOLE_LIST: Final = "all"
+#: Parts of a range besides the runs of a `Cover`, which are numbered from 0.
+CHANGES: Final = -1
+OLDER_PARTIAL_HOUR: Final = -2
+NEWER_PARTIAL_HOUR: Final = -3
+#: The parameters that name the row before the first one of a page, by the columns that order a list.
+_AFTER: Final = ("after_at", "after_id")
+
+
+@dataclass(frozen=True, slots=True)
+class ListKind:
+    """Which rows of a table a list has, besides whose they are: all, those of a status, which is a parameter, of an
+    event (webhook deliveries), or of both.
+
+    Each combination of event and status of deliveries has counts and a range of an index of its own. A filter by one of
+    the two adds up counts, and merges ranges.
+    """
+
+    table: Table
+    by_status: bool
+    event: EventName | None = None
+
+    @property
+    def by_combination(self) -> bool:
+        return self.table is webhook_deliveries and (self.by_status or self.event is not None)
+
+    @property
+    def events(self) -> tuple[EventName, ...]:
+        return EVENT_NAMES if self.event is None else (self.event,)
+
+    @property
+    def names(self) -> list[str]:
+        """What stands in `list_name` of its counts."""
+        return [f"deliveries/{event}" for event in self.events] if self.by_combination else [self.table.name]
+
+
+@cache
+def list_total(kind: ListKind) -> Executable:
+    """The number of rows of a list."""
+    counted = select(list_counts.c.row_count).where(*_of_list(list_counts, kind))
+    changes = select(list_count_changes.c.delta.label("row_count")).where(*_of_list(list_count_changes, kind))
+    both = union_all(counted.where(list_counts.c.level == WHOLE_LIST), changes).subquery()
+    return select(_sum(both.c.row_count))
+
+
+@cache
+def range_total(kind: ListKind) -> Executable:
+    """The number of rows of a range."""
+    return select(_sum(union_all(*_parts(kind)).subquery().c.row_count))
+
+
+@cache
+def range_counts(kind: ListKind) -> Executable:
+    """Rows (part, bucket, row_count) of a range: of its runs and changes, then of its two partial hours."""
+    *counted, older, newer = (part.subquery() for part in _parts(kind))
+    sums = [
+        select(part.c.part, part.c.bucket, _sum(part.c.row_count)).group_by(part.c.part, part.c.bucket)
+        for part in counted
+    ]
+    partial = (select(part.c.part, part.c.bucket, part.c.row_count) for part in (older, newer))
+    return union_all(*sums, *partial)
+
+
+def cover_params(covered: Cover) -> dict[str, int]:
+    """The parameters of `range_total` and `range_counts` that say which range."""
+    params = {
+        "since": covered.since,
+        "start": covered.start,
+        "end": covered.end,
+        "before": covered.before,
+        "changes_first": covered.start // HOUR,
+        "changes_last": covered.end // HOUR - 1,
+    }
+    for number, run in enumerate(covered.runs):
+        params |= {f"first_{number}": run.first, f"last_{number}": run.last}
+    return params
+
+
+@cache
+def page_rows(kind: ListKind, params: frozenset[str], oldest_first: bool) -> Executable:
+    """Rows of a list. `params` names the conditions among `since`, `before` and `after_at` (with `after_id`: the row
+    that comes just before the first one). Skipping rows reads only the index that orders them."""
+    table = kind.table
+    key, bounds = (table.c.created_at, table.c.id), [bindparam(name, type_=BigInteger) for name in _AFTER]
+    conditions = {
+        "since": table.c.created_at >= bindparam("since"),
+        "before": table.c.created_at < bindparam("before"),
+        "after_at": tuple_(*key) > tuple_(*bounds) if oldest_first else tuple_(*key) < tuple_(*bounds),
+    }
+    chosen = [conditions[name] for name in conditions if name in params]
+    rows: Any = _merged(kind, chosen, oldest_first) if kind.by_combination else table
+    mine = [] if kind.by_combination else [*_rows_of(kind), *chosen]
+    ids = select(rows.c.id).where(*mine).order_by(*_order(rows, oldest_first))
+    page = ids.limit(bindparam("most")).offset(bindparam("skipped")).subquery()
+    return select(table).join(page, page.c.id == table.c.id).order_by(*_order(table, oldest_first))
+
+
+def _sum(column: ColumnElement[int]) -> ColumnElement[int]:
+    """The sum as a whole number: PostgreSQL returns NUMERIC."""
+    return cast(func.coalesce(func.sum(column), 0), BigInteger)
+
+
+def _parts(kind: ListKind) -> list[Select[Any]]:
+    """Rows (part, bucket, row_count) of each run of a `Cover`, of the changes, and of the two partial hours."""
+    runs: list[Select[Any]] = [
+        select(_number(run).label("part"), list_counts.c.bucket, list_counts.c.row_count).where(
+            *_of_list(list_counts, kind),
+            list_counts.c.level == level.name,
+            list_counts.c.bucket.between(bindparam(f"first_{run}"), bindparam(f"last_{run}")),
+        )
+        for run, level in enumerate((HOURS, HOURS, DAYS))
+    ]
+    hour, delta = list_count_changes.c.hour, list_count_changes.c.delta
+    changes = select(_number(CHANGES).label("part"), hour.label("bucket"), delta.label("row_count")).where(
+        *_of_list(list_count_changes, kind), hour.between(bindparam("changes_first"), bindparam("changes_last"))
+    )
+    return [
+        *runs,
+        changes,
+        _partial_hour(kind, OLDER_PARTIAL_HOUR, "since", "start"),
+        _partial_hour(kind, NEWER_PARTIAL_HOUR, "end", "before"),
+    ]
+
+
+def _partial_hour(kind: ListKind, part: int, since: str, before: str) -> Select[Any]:
+    """Counts the rows themselves; `since` and `before` are names of parameters."""
+    columns: tuple[ColumnElement[Any], ...] = (
+        _number(part).label("part"),
+        _number(0).label("bucket"),
+        func.count().label("row_count"),
+    )
+    created_at = kind.table.c.created_at
+    between = (created_at >= bindparam(since), created_at < bindparam(before))
+    return select(*columns).select_from(kind.table).where(*_rows_of(kind), *between)
+
+
+def _number(value: int) -> ColumnElement[int]:
+    return literal_column(str(value), Integer)
+
+
+def _word(value: str) -> ColumnElement[str]:
+    """One of our own words, spelled out."""
+    return literal_column(f"'{value}'", String)
+
+
+def _of_merchant(table: Table, by_status: bool) -> list[ColumnElement[bool]]:
+    chosen = [table.c.merchant_id == bindparam("merchant"), table.c.env == bindparam("environment")]
+    return [*chosen, table.c.status == bindparam("status")] if by_status else chosen
+
+
+def _of_list(table: Table, kind: ListKind) -> list[ColumnElement[bool]]:
+    names = [_word(name) for name in kind.names]
+    named = table.c.list_name == names[0] if len(names) == 1 else table.c.list_name.in_(names)
+    return [*_of_merchant(table, kind.by_status), named]
+
+
+def _rows_of(kind: ListKind) -> list[ColumnElement[bool]]:
+    of_event = [] if kind.event is None else [kind.table.c.event == _word(kind.event)]
+    return [*_of_merchant(kind.table, kind.by_status), *of_event]
+
+
+def _merged(kind: ListKind, chosen: list[ColumnElement[bool]], oldest_first: bool) -> FromClause:
+    """The first rows of every combination of event and status, `needed` of each."""
+    table = kind.table
+    statuses = [bindparam("status")] if kind.by_status else [_word(status) for status in DELIVERY_STATUSES]
+    first = []
+    for event, status in product(kind.events, statuses):
+        mine = [*_of_merchant(table, by_status=False), table.c.event == _word(event), table.c.status == status]
+        rows = select(table.c.id, table.c.created_at).where(*mine, *chosen).order_by(*_order(table, oldest_first))
+        part = rows.limit(bindparam("needed")).subquery()
+        first.append(select(part.c.id, part.c.created_at))
+    return union_all(*first).subquery() if len(first) > 1 else first[0].subquery()
+
+
+def _order(rows: FromClause, oldest_first: bool) -> list[UnaryExpression[Any]]:
+    return [column.asc() if oldest_first else column.desc() for column in (rows.c.created_at, rows.c.id)]

@@ -1,0 +1,198 @@
+"""One page of a long list and the list's exact total, at a cost that grows with neither the list nor the page number.
+
+`list_counts` holds the number of rows of each list, in all and by hour and day (`time_buckets.py`). Changes that the
+worker has not added up yet (`rollup.py`) are read from `list_count_changes` in the same statement.
+
+A page near the beginning of its range takes two statements: the total, then the rows, after skipping up to MAX_SKIPPED
+index entries. A page further down takes up to three: the row count of each bucket of the range; those of the hours of
+the day in which the page begins; its rows. A page after a known row begins at that row in the index, wherever it is.
+
+Cost: one row for each bucket that covers the range (a row a day with activity, and up to 24 at each end); further down,
+also the hours of one day; and at most the index entries of three hours.
+Deliveries filtered by event or by status alone cost that for each combination of the two.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol
+
+from sqlalchemy import Table
+
+from guichet.clock import Instant, later
+from guichet.db.engine import Database, Row
+from guichet.db.lists import page_statements as statements
+from guichet.db.lists.page_statements import ListKind
+from guichet.db.lists.time_buckets import DAYS, HOURS, Cover, Level, cover, cover_by_hours
+from guichet.domain.events import DeliveryStatus, EventName
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Environment
+from guichet.domain.payments import PaymentStatus
+
+#: Rows that are skipped one by one; to skip more, the bucket in which the page begins is looked up.
+MAX_SKIPPED: Final = 500
+
+
+class RowKey(NamedTuple):
+    """Where a row stands in its list: rows are ordered by time of creation, those of one instant by id."""
+
+    created_at: Instant
+    id: int
+
+
+class Listed(Protocol):
+    """A row of a list, as an object."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def created_at(self) -> Instant: ...
+
+
+def key_of(row: Listed) -> RowKey:
+    return RowKey(row.created_at, row.id)
+
+
+def follows(key: RowKey, after: RowKey, *, oldest_first: bool) -> bool:
+    """Whether a row comes after the other in the order of the list."""
+    return key > after if oldest_first else key < after
+
+
+@dataclass(frozen=True, slots=True)
+class ListScope:
+    """One merchant's part of a list in one environment. `status` None: rows of every status; `event` is for webhook
+    deliveries."""
+
+    merchant_id: MerchantId
+    env: Environment
+    status: PaymentStatus | DeliveryStatus | None = None
+    event: EventName | None = None
+
+    @property
+    def params(self) -> dict[str, Any]:
+        params = {"merchant": self.merchant_id, "environment": self.env}
+        return params if self.status is None else {**params, "status": self.status}
+
+
+class _Position(NamedTuple):
+    """Where a page begins: after `skip` rows among those created in `since <= t < before` (None: no bound)."""
+
+    total: int
+    since: Instant | None
+    before: Instant | None
+    skip: int
+
+
+class _Segment(NamedTuple):
+    """The number of rows created in `since <= t < before`. `level` None: a partial hour."""
+
+    level: Level | None
+    since: Instant
+    before: Instant
+    rows: int
+
+
+async def read_page(
+    db: Database,
+    table: Table,
+    scope: ListScope,
+    limit: int,
+    offset: int,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    *,
+    after: RowKey | None = None,
+    oldest_first: bool = False,
+    max_skipped: int = MAX_SKIPPED,
+) -> tuple[list[Row], int]:
+    """One page of a list, and the total; `since` and `until` are inclusive instants of creation.
+
+    `after`: the page begins at the row that follows this key, which need not be in the list any more; `offset` is 0
+    then. `max_skipped`: how many rows may be skipped one by one.
+    """
+    before = None if until is None else later(until, 1)
+    kind = ListKind(table, scope.status is not None, scope.event)
+    position = await _locate(db, kind, scope, offset, since, before, oldest_first=oldest_first, max_skipped=max_skipped)
+    if offset >= position.total:
+        return [], position.total
+    bounds: dict[str, int | None] = {"since": position.since, "before": position.before}
+    if after is not None:
+        bounds |= {"after_at": after.created_at, "after_id": after.id}
+    params = {name: bound for name, bound in bounds.items() if bound is not None}
+    statement = statements.page_rows(kind, frozenset(params), oldest_first)
+    needed = {"needed": limit + position.skip} if kind.by_combination else {}
+    # Few rows are read through an index: on SQLite that is not worth a thread.
+    read = db.all if position.skip <= max_skipped else db.scan
+    rows = await read(statement, **scope.params, **params, **needed, most=limit, skipped=position.skip)
+    return rows, position.total
+
+
+async def _locate(
+    db: Database,
+    kind: ListKind,
+    scope: ListScope,
+    offset: int,
+    since: Instant | None,
+    before: Instant | None,
+    *,
+    oldest_first: bool,
+    max_skipped: int,
+) -> _Position:
+    """Where the page after the first `offset` rows of `since <= t < before` begins."""
+    if since is None and before is None and offset <= max_skipped:
+        [(total,)] = await db.all(statements.list_total(kind), **scope.params)
+        return _Position(total, None, None, offset)
+    covered = cover(since, before)
+    if offset <= max_skipped:
+        [(total,)] = await db.scan(statements.range_total(kind), **scope.params, **statements.cover_params(covered))
+        return _Position(total, since, before, offset)
+    segments = await _segments(db, kind, scope, covered, oldest_first)
+    total = sum(segment.rows for segment in segments)
+    if offset >= total:
+        return _Position(total, since, before, 0)
+    segment, skip = _segment_at(segments, offset)
+    if skip > max_skipped and segment.level is DAYS:
+        hours = await _segments(db, kind, scope, cover_by_hours(segment.since), oldest_first)
+        if hours:  # Otherwise its rows were deleted meanwhile.
+            segment, skip = _segment_at(hours, skip)
+    if oldest_first:
+        return _Position(total, segment.since, before, skip)
+    return _Position(total, since, segment.before, skip)
+
+
+async def _segments(
+    db: Database, kind: ListKind, scope: ListScope, covered: Cover, oldest_first: bool
+) -> list[_Segment]:
+    """Those that have rows, in the order of the list. A change that is not added up yet counts in the bucket that it
+    will be added to."""
+    segments = []
+    sums: Counter[tuple[int, int]] = Counter()
+    for part, bucket, row_count in await db.scan(
+        statements.range_counts(kind), **scope.params, **statements.cover_params(covered)
+    ):
+        if part == statements.CHANGES:
+            at = HOURS.start(bucket)
+            run = next(number for number, run in enumerate(covered.runs) if run.holds(at))
+            sums[run, at // covered.runs[run].level.width] += row_count
+        elif part == statements.OLDER_PARTIAL_HOUR:
+            segments.append(_Segment(None, covered.since, covered.start, row_count))
+        elif part == statements.NEWER_PARTIAL_HOUR:
+            segments.append(_Segment(None, covered.end, covered.before, row_count))
+        else:
+            sums[part, bucket] += row_count
+    for (run, bucket), row_count in sums.items():
+        level = covered.runs[run].level
+        segments.append(_Segment(level, level.start(bucket), level.start(bucket + 1), row_count))
+    filled = (segment for segment in segments if segment.rows)
+    return sorted(filled, key=lambda segment: segment.since, reverse=not oldest_first)
+
+
+def _segment_at(segments: Sequence[_Segment], offset: int) -> tuple[_Segment, int]:
+    """The segment that holds row number `offset`, and the rows to skip in it."""
+    for segment in segments:
+        if offset < segment.rows:
+            return segment, offset
+        offset -= segment.rows
+    # Rows were deleted between two reads: begin after the last one known.
+    return segments[-1], offset + segments[-1].rows

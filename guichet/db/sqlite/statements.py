@@ -1,0 +1,69 @@
+"""Runs one compiled statement on a `sqlite3` connection, and translates the driver's values and errors."""
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from functools import cache
+from itertools import chain
+from typing import Any, Final
+
+from guichet.db.engine import Row
+from guichet.db.sqlite.errors import DRIVER_ERRORS, translate
+from guichet.db.statement_cache import CompiledStatement
+
+#: Without an adapter of its own, each None parameter costs two exceptions that the driver raises and swallows.
+sqlite3.register_adapter(type(None), {None: None}.get)
+
+#: How many rows one INSERT takes, the larger numbers first. Each statement looks for the table's highest id among those
+#: of all tables and writes it back, which costs more than a row; a text for each number of rows would fill the cache.
+_SIZES: Final = (64, 8, 1)
+#: An INSERT of one row whose parameters are its values.
+_INSERT: Final = re.compile(r"(INSERT INTO [^?]* VALUES )(\((?:\?, )*\?\))([^?]*)")
+
+
+def execute(connection: sqlite3.Connection, compiled: CompiledStatement, values: Sequence[Any]) -> list[Row]:
+    """The rows that the statement returns. Raises StorageError."""
+    try:
+        cursor = connection.execute(compiled.text, values)
+        rows: list[Row] = cursor.fetchall()
+    except DRIVER_ERRORS as error:
+        raise translate(error, connection) from error
+    if compiled.booleans and rows:
+        return [_with_booleans(row, compiled.booleans) for row in rows]
+    return rows
+
+
+def execute_many(
+    connection: sqlite3.Connection, compiled: CompiledStatement, rows: Sequence[Sequence[Any]]
+) -> list[Row]:
+    """Runs the statement once for each row of values; the rows that it returned. Raises like `execute`."""
+    if compiled.returns_rows:
+        return [row for values in rows for row in execute(connection, compiled, values)]
+    start = 0
+    try:
+        for text, size in _of_many_rows(compiled.text):
+            end = len(rows) - (len(rows) - start) % size
+            if start < end:
+                connection.executemany(text, [[*chain(*rows[at : at + size])] for at in range(start, end, size)])
+                start = end
+    except DRIVER_ERRORS as error:
+        raise translate(error, connection) from error
+    return []
+
+
+@cache
+def _of_many_rows(text: str) -> Sequence[tuple[str, int]]:
+    """The statement for each number of rows that it may take at once, with that number."""
+    parts = _INSERT.fullmatch(text)
+    if parts is None:
+        return [(text, 1)]
+    head, row, tail = parts.groups()
+    return [(f"{head}{', '.join([row] * size)}{tail}", size) for size in _SIZES]
+
+
+def _with_booleans(row: Row, positions: tuple[int, ...]) -> Row:
+    values = list(row)
+    for position in positions:
+        if values[position] is not None:
+            values[position] = bool(values[position])
+    return values

@@ -1,0 +1,28 @@
+"""Applications that a server imports and builds at their first request: its start and its memory are those of the API.
+
+This is the one way to do so for addresses; a function imports what few of its calls need by itself.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+
+class LazyApplication:
+    def __init__(self, build: Callable[[], ASGIApp]) -> None:
+        self._build = build
+        self._building = asyncio.Lock()
+        self._app: ASGIApp | None = None
+
+    def at(self, *paths: str) -> list[Route]:
+        """Its routes: these paths, and all below them, which a mount would cut off."""
+        return [Route(path, self) for root in paths for path in (root, f"{root}/{{page:path}}")]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._app is None:
+            async with self._building:
+                if self._app is None:  # In a thread: it takes long enough to delay payments.
+                    self._app = await asyncio.to_thread(self._build)
+        await self._app(scope, receive, send)
