@@ -11,7 +11,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from guichet.clock import iso
-from guichet.console.balance.periods import midnight
+from guichet.pages.days import midnight
 from guichet.domain.ids import MerchantId
 from guichet.domain.staff_jobs import StaffJobKind
 from reliability.journal import Journal
