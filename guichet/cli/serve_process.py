@@ -25,11 +25,11 @@ from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
 from guichet.server.http_server import Server, ServerOptions
+from guichet.server.listener import bind_socket, inherited_socket, start_listening, url_of
 from guichet.server.metrics_port import metrics_port
 from guichet.server.process_tuning import tune_allocator, tune_garbage_collector
 from guichet.server.processes import on_stop, stop_with_parent
 from guichet.server.request_log import writing_request_log
-from guichet.server.sockets import bind_socket, inherited_socket, start_listening, url_of
 from guichet.settings import DEFAULT_PUBLIC_URL, Settings
 from guichet.worker.availability_loop import writing_attempts
 from guichet.worker.wakeups import wakeups
