@@ -22,7 +22,7 @@ from guichet.console.messages import said, word
 from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.domain.accounts import Session, User, is_secret
-from guichet.domain.audit_log import Actor
+from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
 from guichet.domain.messages import TEXTS, Answer
@@ -225,6 +225,10 @@ class ConsoleRequest(PageRequest):
     def said(self, message: Answer | None) -> Markup:
         """What Guichet has to say, in the reader's language (`console/messages.py`)."""
         return said(self, message)
+
+    def refused(self, refusal: ActRefused) -> FormFault:
+        """An act that the rules do not allow, as a fault of its form."""
+        return FormFault(self.said(refusal.message), 409)
 
     def word(self, prefix: str, value: str) -> str:
         """A status or another word of ours in the reader's language: the text `prefix` and `value`."""

@@ -88,13 +88,18 @@ async def resend_list(request: StaffRequest) -> Response:
     return request.redirect(request.at_admin("/deliveries", **query))
 
 
-async def show(request: StaffRequest, refusal: ActRefused | None = None) -> Response:
+@dataclass(frozen=True, slots=True)
+class DeliveryView:
+    delivery: Delivery
+    may_resend: bool
+
+
+async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
     """The read is in the audit log: an address of one payment's webhook may name its customer."""
     delivery = await _delivery(request)
     await record_read(request, "delivery.viewed", "delivery", delivery.reference, delivery.merchant_id)
-    may_resend = request.may("deliveries.resend") and delivery.status != "pending"
-    view = {"delivery": delivery, "refusal": refusal, "may_resend": may_resend}
-    return request.show("admin/operations/delivery.html", 409 if refusal else 200, **view)
+    view = DeliveryView(delivery, request.may("deliveries.resend") and delivery.status != "pending")
+    return request.page("admin/operations/delivery.html", view, fault)
 
 
 async def send_again(request: StaffRequest) -> Response:
@@ -104,7 +109,7 @@ async def send_again(request: StaffRequest) -> Response:
     try:
         await resend(request.db, request.ctx.clock, delivery, request.actor)
     except ActRefused as refusal:
-        return await show(request, refusal)
+        return await show(request, request.refused(refusal))
     request.ctx.wakeups.deliveries.set()
     return request.redirect(request.at_admin(f"/deliveries/{delivery.reference}"))
 
