@@ -14,8 +14,7 @@ from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.console.facts import changed_facts
 from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.domain.chain_faults import ChainFault
-from guichet.domain.chain_heads import KnownHead, KnownHeads
+from guichet.domain.chain_heads import ChainFault, KnownHead, KnownHeads
 from guichet.pages.fields import text
 from guichet.pages.lists import ABOVE_ALL, ById, ListPage, Pager
 

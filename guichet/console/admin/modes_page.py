@@ -9,7 +9,7 @@ from starlette.responses import Response
 from guichet.availability.attempts import recent_attempts
 from guichet.availability.states import availabilities
 from guichet.back_office.errors import ClosedForEverybody, UnknownOperator
-from guichet.back_office.payment_modes import change_mode, current_catalogue, find_mode
+from guichet.back_office.merchants import change_mode, current_catalogue, find_mode
 from guichet.clock import HOUR, Instant, earlier
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.forms import Confirmed, Reason

@@ -17,7 +17,7 @@ from guichet.domain.posting_rules import ACTIVE
 from guichet.ledger import wallets
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.held import Held, held
-from guichet.ledger.movement_names import movement_name
+from guichet.ledger.monthly_statement import movement_name
 from guichet.ledger.wallet_statement import Movement, newest_movements
 from guichet.pages.days import PeriodFields, today
 from guichet.pages.fields import Lenient

@@ -19,8 +19,7 @@ from guichet.domain.catalogue import Catalogue
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Environment, Merchant
 from guichet.ledger.balance_checkpoints import WalletKey
-from guichet.ledger.monthly_statement import Figures, MonthlyStatement, monthly_statement
-from guichet.ledger.movement_names import movement_name
+from guichet.ledger.monthly_statement import Figures, MonthlyStatement, monthly_statement, movement_name
 from guichet.pages.days import midnights, read_month, today
 from guichet.pages.pdf import PdfColumn, PdfDocument, drawn
 from guichet.payments import repository as payments

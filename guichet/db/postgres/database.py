@@ -10,10 +10,11 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+import asyncpg
 from sqlalchemy import Executable, text
 
 from guichet.db.engine import Database, PoolUse, Row, Transaction
-from guichet.db.errors import ConnectionLost, StatementNotSent
+from guichet.db.errors import ConnectionLost, DatabaseUnusable, StatementNotSent
 from guichet.db.postgres.connection import Connection
 from guichet.db.postgres.errors import BROKEN, translated
 from guichet.db.postgres.hosts import PostgresHosts
@@ -29,6 +30,7 @@ from guichet.db.postgres.pool import (
 from guichet.db.postgres.statements import STATEMENTS, ArrayStatements, arrays
 from guichet.db.postgres.timelines import Timelines
 from guichet.logs import log
+from guichet.settings import Settings
 
 #: How often in all a statement is sent when its connection was lost and it is safe to send it again.
 _ATTEMPTS: Final = 3
@@ -36,6 +38,8 @@ _ARRAY_STATEMENTS: Final = ArrayStatements()
 _COMMIT_LOCALLY: Final = text("SET LOCAL synchronous_commit = local")
 #: Writes an empty message to the WAL. Its commit waits for the standby, and so for everything before it.
 _EMPTY_MESSAGE: Final = "SELECT pg_logical_emit_message(true, 'guichet', '')"
+#: Whatever `search_path` the connection has.
+_REVISION: Final = "SELECT version_num FROM public.alembic_version"
 _CHANNEL: Final = "guichet"
 #: Announces a topic ($2) on a channel. Its commit waits for the standby, like every other.
 _NOTIFY: Final = "SELECT pg_notify($1, $2)"
@@ -233,6 +237,23 @@ class _Transaction(Transaction):
 
     async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         return await self.all(_ARRAY_STATEMENTS[statement], **arrays(rows)) if rows else []
+
+
+async def read_revision(settings: Settings) -> str | None:
+    """The revision that the migrations left in the database; None before the first one."""
+    try:
+        connection = await PostgresHosts.of(settings).connect(statement_cache_size=0)
+        try:
+            async with connection.transaction():  # PgBouncer gives a transaction one connection for all of it.
+                revision: str | None = await connection.fetchval(_REVISION)
+        except asyncpg.UndefinedTableError:
+            return None
+        else:
+            return revision
+        finally:
+            await connection.close()
+    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise DatabaseUnusable(str(error)) from error
 
 
 async def _fetch_once(pool: ConnectionPool, text: str, values: Sequence[Any]) -> list[Row]:

@@ -14,7 +14,7 @@ from guichet.accounts import mail_links, users
 from guichet.accounts.invitations import Invitation, InvitationRefused, invite, withdraw
 from guichet.accounts.mail_links import OpenOffer
 from guichet.back_office import merchants as administration
-from guichet.back_office.merchant_limits import read_amount, read_rate, set_limits
+from guichet.back_office.merchants import read_amount, read_rate, set_limits
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.reads import record_read
 from guichet.console.forms import Confirmed, Reason

@@ -7,10 +7,9 @@ from typing import Final, Literal
 
 from starlette.responses import Response
 
-from guichet.back_office.aggregated_merchants import aggregating
+from guichet.back_office.aggregated_merchants import KEPT, NameWaveMerchants, aggregating
 from guichet.back_office.jobs import repository
 from guichet.back_office.jobs.tasks import AboutAccounts, ProviderBalances, ProviderCheck, ProviderDeepCheck
-from guichet.back_office.jobs.wave_merchants import KEPT, NameWaveMerchants
 from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, jobs_view
 from guichet.console.forms import Confirmed
 from guichet.console.page_request import FormFault, StaffRequest

@@ -30,8 +30,7 @@ from guichet.domain.payments import SUBJECT_TYPES
 from guichet.domain.reconciliation import OUTCOMES
 from guichet.domain.staff_jobs import RIGHT_OF, StaffJob
 from guichet.exports.differences import csv_file
-from guichet.ledger.provider_statement import UnreadableStatement, read_statement
-from guichet.ledger.statement_columns import FIELDS, MEANINGS
+from guichet.ledger.provider_statement import FIELDS, MEANINGS, UnreadableStatement, read_statement
 from guichet.pages import formatting
 from guichet.pages.days import Period, read_period, today
 from guichet.pages.fields import choice, row_id
