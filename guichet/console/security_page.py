@@ -1,6 +1,5 @@
 """A person's own security: the second factor, passkeys, recovery codes, and the sessions of all browsers."""
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from starlette.responses import Response
@@ -12,6 +11,7 @@ from guichet.audit_log import entries as audit_log
 from guichet.console.page_request import ConsoleRequest
 from guichet.domain.audit_log import Act
 from guichet.pages.fields import Fields, Lenient, RowId
+from guichet.pages.views import View
 
 #: What is looked for, in this order: browsers name their ancestors too.
 _BROWSERS: Final = (
@@ -51,8 +51,7 @@ class SecurityForm(Fields):
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(View, frozen=True):
     id: int
     own: bool
     agent: str
@@ -61,16 +60,14 @@ class SessionRow:
     seen: str
 
 
-@dataclass(frozen=True, slots=True)
-class PasskeyRow:
+class PasskeyRow(View, frozen=True):
     id: int
     name: str
     made: str
     used: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SecurityView:
+class SecurityView(View, frozen=True):
     sessions: list[SessionRow]
     codes_left: int
     has_codes: bool

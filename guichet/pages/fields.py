@@ -78,7 +78,7 @@ def text(most: int) -> AfterValidator:
 class Fields(BaseModel):
     """The query of an address, or the fields of a form."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
     @classmethod
     def read(cls, fields: Mapping[str, str]) -> Self:

@@ -4,7 +4,6 @@ A colleague's page needs `staff.view` and `staff.change`, that of a user `mercha
 changes their own account here: it could be the last that may.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -24,6 +23,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.domain.roles import MERCHANT_ROLES, STAFF_ROLES, MerchantRole, StaffRight, StaffRole
 from guichet.pages.fields import Fields, Lenient, RowId, choice
+from guichet.pages.views import View
 
 #: Acts by which somebody loses access need a tick.
 _TO_CONFIRM: Final = ("disable", "reset_factor", "remove", "team_remove")
@@ -36,8 +36,7 @@ class InvitationForm(Fields):
     role: Lenient[StaffRole] = None
 
 
-@dataclass(frozen=True, slots=True)
-class StaffView:
+class StaffView(View, frozen=True):
     staff: list[User]
     roles: tuple[StaffRole, ...]
     may_change: bool
@@ -74,8 +73,7 @@ class SearchForm(Fields):
     q: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchView:
+class SearchView(View, frozen=True):
     q: str
 
 
@@ -111,8 +109,7 @@ class PersonForm(Fields):
     confirm: Confirmed = False
 
 
-@dataclass(frozen=True, slots=True)
-class PersonView:
+class PersonView(View, frozen=True):
     """`places`: the merchants that a user works for; `own`: it is the reader."""
 
     person: User

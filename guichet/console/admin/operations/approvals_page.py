@@ -1,6 +1,5 @@
 """Money acts that wait for a second person: the list, and one request to approve or to refuse."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from starlette.responses import Response
@@ -19,12 +18,12 @@ from guichet.domain.audit_log import ActRefused, Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import ApprovalId
 from guichet.pages.fields import Fields
+from guichet.pages.views import View
 
 _DECIDED_SHOWN: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalsView:
+class ApprovalsView(View, frozen=True):
     waiting: list[ApprovalRequest]
     decided: list[ApprovalRequest]
     now: Instant
@@ -49,8 +48,7 @@ class DecisionForm(Fields):
     reason: Reason = None
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalView:
+class ApprovalView(View, frozen=True):
     """`own`: the reader asked for it; `too_new`: they may approve nothing before `approves_from`; `case`: what is
     decided about, None for a wallet."""
 

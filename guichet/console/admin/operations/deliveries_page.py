@@ -1,7 +1,6 @@
 """Webhooks across merchants: endpoints that fail, the latest deliveries, sending one again, or all that failed of a
 merchant."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -19,6 +18,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS
 from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields, Lenient, RowId, row_id
+from guichet.pages.views import View
 from guichet.server.health_checks import failing_endpoints
 from guichet.webhooks.resend import find, listed, resend
 
@@ -38,8 +38,7 @@ class ResendForm(Fields):
     since: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveriesView:
+class DeliveriesView(View, frozen=True):
     """`failing`: endpoints; `since`: the period for sending again that is offered first."""
 
     query: DeliveriesQuery
@@ -88,8 +87,7 @@ async def resend_list(request: StaffRequest) -> Response:
     return request.redirect(request.at_admin("/deliveries", **query))
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryView:
+class DeliveryView(View, frozen=True):
     delivery: Delivery
     may_resend: bool
 

@@ -4,7 +4,6 @@ An act that moves money is only asked for here: another person approves it (`app
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -29,14 +28,14 @@ from guichet.incidents import repository as incidents
 from guichet.incidents.repository import Incident
 from guichet.late_money import repository as late_result_repository
 from guichet.pages.fields import Fields, Lenient, RowId, choice
+from guichet.pages.views import View
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
 
 #: Unmatched callbacks that the page shows; `guichet incidents` lists more.
 _CALLBACKS_SHOWN: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class IncidentsView:
+class IncidentsView(View, frozen=True):
     """`kinds`: how many incidents of each are open; `kind`: the one that is shown, None for all."""
 
     incidents: list[Incident]
@@ -89,8 +88,7 @@ class CaseForm(Fields):
     bearer: Annotated[Lenient[Bearer], Field(alias="from")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class CaseView:
+class CaseView(View, frozen=True):
     case: Case
     may_decide: bool
     bearers: tuple[Bearer, ...]

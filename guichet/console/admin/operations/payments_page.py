@@ -1,7 +1,6 @@
 """The search for payments across merchants, and one payment: its story, and what its provider knows of it. Every search
 and every payment that is opened is an entry of the audit log."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -23,6 +22,7 @@ from guichet.history.payment_history import read_story
 from guichet.history.staff_search import LONGEST, search
 from guichet.history.timeline import TimelineEntry, timeline
 from guichet.pages.fields import Fields
+from guichet.pages.views import View
 from guichet.payments import repository
 
 _AMOUNTS: Final = ("amount", "debited", "waiting", "wallet")
@@ -45,8 +45,7 @@ class SearchForm(Fields):
     q: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchView:
+class SearchView(View, frozen=True):
     """`payments`: None before a search."""
 
     payments: list[Payment] | None
@@ -73,8 +72,7 @@ async def find(request: StaffRequest) -> Response:
     return request.page("admin/operations/payments.html", SearchView(payments if typed else None, typed))
 
 
-@dataclass(frozen=True, slots=True)
-class StoryLine:
+class StoryLine(View, frozen=True):
     """`facts`: names and values."""
 
     at: str
@@ -82,8 +80,7 @@ class StoryLine:
     facts: list[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentView:
+class PaymentView(View, frozen=True):
     payment: Payment
     refund: Refund | None
     case: Case

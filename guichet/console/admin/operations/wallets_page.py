@@ -1,7 +1,6 @@
 """Wallets of merchants, their movements and monthly statements as the merchant's own console shows them, and our
 balances with the providers. Reopening a wallet moves money: another person approves."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -26,10 +25,10 @@ from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet, Wallet
 from guichet.ledger import wallets
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.pages.fields import Fields, Lenient, row_id
+from guichet.pages.views import View
 
 
-@dataclass(frozen=True, slots=True)
-class WalletsView:
+class WalletsView(View, frozen=True):
     """`balances` and `reads`: ours with the providers, and when each was asked for."""
 
     frozen: list[tuple[MerchantId, Environment, Currency, WalletStatus]]
@@ -59,8 +58,7 @@ class WalletForm(Fields):
     reason: Reason = None
 
 
-@dataclass(frozen=True, slots=True)
-class MerchantWalletsView:
+class MerchantWalletsView(View, frozen=True):
     merchant: Merchant
     wallets: list[Wallet]
     statuses: tuple[WalletStatus, ...]
@@ -102,8 +100,7 @@ class StatementQuery(WalletQuery):
     month: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StatementView:
+class StatementView(View, frozen=True):
     """`kept`: what the forms send again of the address."""
 
     merchant: Merchant
