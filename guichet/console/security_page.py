@@ -35,6 +35,10 @@ _SYSTEMS: Final = (
 _LONGEST: Final = 60
 
 
+#: What is said about a key that was refused.
+_FAULTS: Final = {"refused": "passkey.refused", "too_many": "passkey.too_many"}
+
+
 class Query(Fields):
     """`fault`: of a key that was refused."""
 
@@ -100,7 +104,7 @@ async def show(request: ConsoleRequest) -> Response:
             )
             for key in await passkeys.of_user(request.db, user.id)
         ],
-        fault=request.text(f"passkey.{fault}") if fault else None,
+        fault=request.text(_FAULTS[fault]) if fault else None,
         may_add=session.factor_is_fresh(now),
     )
     return request.page("security.html", view)
