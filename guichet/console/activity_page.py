@@ -1,6 +1,5 @@
 """What people did about a merchant: its team by name, the staff as Guichet. The entries come from the audit log."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, get_args
 
@@ -19,6 +18,7 @@ from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.roles import MERCHANT_ROLES, MerchantRight
 from guichet.pages.fields import Lenient, choice, row_id
 from guichet.pages.lists import ById, ListPage, Pager
+from guichet.pages.views import View
 
 _PAGE: Final = 50
 #: The acts that a merchant sees, each with a text `activity.act.` and its name.
@@ -117,8 +117,7 @@ class Query(ById):
     act: Lenient[ShownAct] = None
 
 
-@dataclass(frozen=True, slots=True)
-class ActivityRow:
+class ActivityRow(View, frozen=True):
     """`details`: what the act was about, as far as the reader may know it."""
 
     at: Instant
@@ -128,8 +127,7 @@ class ActivityRow:
     env: Environment | None
 
 
-@dataclass(frozen=True, slots=True)
-class ActivityView:
+class ActivityView(View, frozen=True):
     """`people` and `acts`: pairs of a value and its text, to choose from."""
 
     query: Query

@@ -1,6 +1,5 @@
 """The test clock of a merchant on a page, as `guichet clock` moves it: for the merchant's developers and the staff."""
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, later
@@ -8,6 +7,7 @@ from guichet.console.page_request import ConsoleRequest, FormFault
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.pages.fields import Fields, Lenient, RowId
+from guichet.pages.views import View
 from guichet.sandbox import clock as sandbox_clock
 
 _Unit = Literal["m", "h", "d"]
@@ -22,8 +22,7 @@ class ClockForm(Fields):
     seen: Lenient[RowId] = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClockView:
+class ClockView(View, frozen=True):
     """`ahead`: how far, None for the time of the service."""
 
     ahead: str | None

@@ -1,6 +1,5 @@
 """For the developers of a merchant: the API keys of one environment, the log of their requests, and the test clock."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Final, Literal, get_args
 
@@ -21,6 +20,7 @@ from guichet.merchants.request_log import LoggedRequest, RequestFilter
 from guichet.pages.days import end_of_day, read_day
 from guichet.pages.fields import Fields, Lenient, RowId, text
 from guichet.pages.lists import ById, ListPage, Pager
+from guichet.pages.views import View
 
 #: Revoked keys that the page shows.
 _REVOKED: Final = 20
@@ -41,14 +41,12 @@ class KeyForm(Fields):
     confirm: Confirmed = False
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRow:
+class KeyRow(View, frozen=True):
     key: ApiKey
     state: KeyState
 
 
-@dataclass(frozen=True, slots=True)
-class KeysView:
+class KeysView(View, frozen=True):
     """`created`: the key that was just made, shown this once; `newest`: the id of the last one."""
 
     keys: list[KeyRow]
@@ -162,8 +160,7 @@ class RequestsQuery(ById):
     begins: Annotated[str, text(_LONGEST_PATH)] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestsView:
+class RequestsView(View, frozen=True):
     """`previews`: of the keys, by their ids."""
 
     query: RequestsQuery
@@ -193,8 +190,7 @@ async def show_requests(request: MerchantRequest) -> Response:
     return request.page("developers/requests.html", view)
 
 
-@dataclass(frozen=True, slots=True)
-class TestClockView:
+class TestClockView(View, frozen=True):
     """`clock`: None in the live environment, which has none; `in_test`: the page that does."""
 
     clock: ClockView | None

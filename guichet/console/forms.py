@@ -14,22 +14,13 @@ _MAX_REASON: Final = 500
 Confirmed = Annotated[bool, BeforeValidator(lambda text: text == "yes")]
 
 
-def is_confirmed(form: Mapping[str, str]) -> bool:
-    return form.get("confirm") == "yes"
-
-
-def reason_of(form: Mapping[str, str]) -> str | None:
-    """Why something is done, on one line, for the audit log; None if it was not said."""
-    return one_line(form.get("reason", ""))
-
-
-def one_line(text: str) -> str | None:
+def _one_line(text: str) -> str | None:
     reason = " ".join(text.split())
     return reason if reason and len(reason) <= _MAX_REASON and reason.isprintable() else None
 
 
 #: Why somebody of the staff does something, for the audit log; None if it was not said.
-Reason = Annotated[str | None, BeforeValidator(one_line)]
+Reason = Annotated[str | None, BeforeValidator(_one_line)]
 
 
 def new_form_token() -> str:

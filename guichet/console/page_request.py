@@ -1,13 +1,14 @@
 """One request for a page of the console: who is signed in, the token of its forms, and what every page shows around its
 content."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 from markupsafe import Markup
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -22,7 +23,7 @@ from guichet.console.messages import said, word
 from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.domain.accounts import Session, User, is_secret
-from guichet.domain.audit_log import Actor
+from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
 from guichet.domain.messages import TEXTS, Answer
@@ -35,6 +36,7 @@ from guichet.pages.forms import is_from_elsewhere, read_form
 from guichet.pages.page_request import PageRequest
 from guichet.pages.render import Renderer
 from guichet.pages.uploads import Upload, read_upload
+from guichet.pages.views import View
 from guichet.server.request_context import ClientAddresses
 
 ROOT: Final = "/console"
@@ -226,6 +228,10 @@ class ConsoleRequest(PageRequest):
         """What Guichet has to say, in the reader's language (`console/messages.py`)."""
         return said(self, message)
 
+    def refused(self, refusal: ActRefused) -> FormFault:
+        """An act that the rules do not allow, as a fault of its form."""
+        return FormFault(self.said(refusal.message), 409)
+
     def word(self, prefix: str, value: str) -> str:
         """A status or another word of ours in the reader's language: the text `prefix` and `value`."""
         return word(self, prefix, value)
@@ -238,10 +244,10 @@ class ConsoleRequest(PageRequest):
         """What surrounds every page: the person, the way out, the token of forms."""
         return self.render(template, {**view, **self.chrome()}, status)
 
-    def page(self, template: str, view: Any, fault: FormFault | None = None, **frame: Any) -> Response:
-        """A page: the fields of its view, or nothing but a form; what is wrong with the form that was sent, beside what
+    def page(self, template: str, view: View, fault: FormFault | None = None, **frame: Any) -> Response:
+        """A page: the fields of its view; what is wrong with the form that was sent, beside what
         was typed. `frame`: what a group of pages shows around each of them."""
-        values = {field.name: getattr(view, field.name) for field in fields(view)} if view is not None else {}
+        values = structs.asdict(view)
         form = {"fault": fault.text if fault else None, "typed": self.typed if fault else {}}
         return self.show(template, fault.status if fault else 200, **{**form, **values, **frame})
 

@@ -1,6 +1,5 @@
 """A person's own security: the second factor, passkeys, recovery codes, and the sessions of all browsers."""
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from starlette.responses import Response
@@ -12,6 +11,7 @@ from guichet.audit_log import entries as audit_log
 from guichet.console.page_request import ConsoleRequest
 from guichet.domain.audit_log import Act
 from guichet.pages.fields import Fields, Lenient, RowId
+from guichet.pages.views import View
 
 #: What is looked for, in this order: browsers name their ancestors too.
 _BROWSERS: Final = (
@@ -35,6 +35,10 @@ _SYSTEMS: Final = (
 _LONGEST: Final = 60
 
 
+#: What is said about a key that was refused.
+_FAULTS: Final = {"refused": "passkey.refused", "too_many": "passkey.too_many"}
+
+
 class Query(Fields):
     """`fault`: of a key that was refused."""
 
@@ -51,8 +55,7 @@ class SecurityForm(Fields):
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(View, frozen=True):
     id: int
     own: bool
     agent: str
@@ -61,16 +64,14 @@ class SessionRow:
     seen: str
 
 
-@dataclass(frozen=True, slots=True)
-class PasskeyRow:
+class PasskeyRow(View, frozen=True):
     id: int
     name: str
     made: str
     used: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SecurityView:
+class SecurityView(View, frozen=True):
     sessions: list[SessionRow]
     codes_left: int
     has_codes: bool
@@ -103,7 +104,7 @@ async def show(request: ConsoleRequest) -> Response:
             )
             for key in await passkeys.of_user(request.db, user.id)
         ],
-        fault=request.text(f"passkey.{fault}") if fault else None,
+        fault=request.text(_FAULTS[fault]) if fault else None,
         may_add=session.factor_is_fresh(now),
     )
     return request.page("security.html", view)

@@ -1,6 +1,5 @@
 """The team of a merchant: who belongs to it, invitations, roles."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from starlette.responses import Response
@@ -15,6 +14,7 @@ from guichet.domain.accounts import UserId, UserStatus, normal_email, normal_nam
 from guichet.domain.merchants import Merchant
 from guichet.domain.roles import MERCHANT_ROLES, MerchantRole
 from guichet.pages.fields import Fields, Lenient, RowId
+from guichet.pages.views import View
 
 
 class TeamForm(Fields):
@@ -30,8 +30,7 @@ class TeamForm(Fields):
     confirm: Confirmed = False
 
 
-@dataclass(frozen=True, slots=True)
-class TeamRow:
+class TeamRow(View, frozen=True):
     id: int
     name: str
     email: str
@@ -39,8 +38,7 @@ class TeamRow:
     status: UserStatus
 
 
-@dataclass(frozen=True, slots=True)
-class InvitedRow:
+class InvitedRow(View, frozen=True):
     """Nothing of the account but the address that was invited: it may be a stranger's."""
 
     id: int
@@ -48,8 +46,7 @@ class InvitedRow:
     role: MerchantRole
 
 
-@dataclass(frozen=True, slots=True)
-class TeamView:
+class TeamView(View, frozen=True):
     merchant: Merchant
     team: list[TeamRow]
     invited: list[InvitedRow]
@@ -57,8 +54,7 @@ class TeamView:
     may_change: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalView:
+class RemovalView(View, frozen=True):
     each: TeamRow
     merchant: Merchant
     is_self: bool

@@ -2,7 +2,6 @@
 failed since an hour, a day or a week, which the staff may do too."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, get_args
 
@@ -21,6 +20,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.pages.fields import Fields, Lenient, RowId, choice
 from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
+from guichet.pages.views import View
 from guichet.payments import repository as payments
 from guichet.printable import printable
 from guichet.webhooks import deliveries
@@ -53,8 +53,7 @@ class DeliveriesQuery(ByTime, ResentQuery):
     payment_reference: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveriesView:
+class DeliveriesView(View, frozen=True):
     """`since`: the period for sending again that is offered first; `may_choose`: single deliveries."""
 
     query: DeliveriesQuery
@@ -161,8 +160,7 @@ async def resend_failed(
     return resent, not all(walk.finished for walk in walks)
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptView:
+class AttemptView(View, frozen=True):
     """`answer`: what a stranger's server chose to say, without characters that hide or reorder others. `ms`: how long
     it took."""
 
@@ -174,8 +172,7 @@ class AttemptView:
     cut: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryView:
+class DeliveryView(View, frozen=True):
     """`payment`: the reference of the payment that it is about; `attempts`: the last one first."""
 
     delivery: Delivery

@@ -1,6 +1,5 @@
 """Where webhooks go: the address, the secret that signs them, and a test event."""
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from starlette.responses import Response
@@ -12,6 +11,7 @@ from guichet.domain.errors import GuichetError, InvalidRequest
 from guichet.domain.events import EVENT_NAMES, WEBHOOK_TEST, EventName
 from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields, Lenient, choice
+from guichet.pages.views import View
 from guichet.sandbox.events import cause
 from guichet.schemas.validation import validate
 from guichet.schemas.webhook_endpoint import EndpointBody
@@ -35,8 +35,7 @@ class EndpointForm(Fields):
     event: str = WEBHOOK_TEST
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointView:
+class EndpointView(View, frozen=True):
     """`url`: where webhooks go, None while they go nowhere; `secret`: empty unless it was asked for; `failed`: how many
     deliveries."""
 

@@ -15,15 +15,17 @@ ADA = UserId(2)
 async def test_a_wrong_id_in_a_form_is_an_unknown_page(sqlite_console: ConsoleFixture, wrong: str) -> None:
     console, merchant = sqlite_console, await sqlite_console.merchant()
     owner = await console.joined("awa@example.com", merchant)
-    ada = await console.joined("ada@example.com", merchant, "developer")
+    ada = await console.joined("ada@example.com", merchant, "finance")
     await console.browser().sign_in("ada@example.com")
-    await console.invited("new@example.com", merchant, "reader")
+    await console.joined("new@example.com", await console.merchant("Balafon"))
     db, now = console.service.ctx.db, console.service.ctx.clock.now()
     team, csrf = f"/console/{merchant.id}/live/team", owner.page.form("csrf").fields["csrf"]
-    for fields in ({"act": "role", "role": "reader"}, {"act": "remove", "confirm": "yes"}):
-        assert (await owner.post(team, {**fields, "csrf": csrf, "user": wrong.format(ADA)})).status == 404
-    assert [role for role, user in await users.team(db, merchant.id) if user.id == ADA] == ["developer"]
-    page = await owner.get(team)
+    named = {"csrf": csrf, "user": wrong.format(ADA)}
+    assert (await owner.post(team, {**named, "act": "role", "role": "reader"})).status == 404
+    assert (await owner.post(team, {**named, "act": "remove", "confirm": "yes"})).status == 404
+    assert [role for role, user in await users.team(db, merchant.id) if user.id == ADA] == ["finance"]
+    await owner.get(team)
+    page = await owner.submit("email", act="invite", email="new@example.com", name="Nouveau", role="reader")
     invitation = int(page.form("invitation").fields["invitation"])
     form = {"csrf": csrf, "act": "withdraw", "invitation": wrong.format(invitation)}
     assert (await owner.post(team, form)).status == 404

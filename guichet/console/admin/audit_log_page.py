@@ -1,6 +1,5 @@
 """The audit log: what people did, newest first, and whether anybody changed it since."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Final
 
@@ -17,6 +16,7 @@ from guichet.console.sections import StaffPage
 from guichet.domain.chain_heads import ChainFault, KnownHead, KnownHeads
 from guichet.pages.fields import text
 from guichet.pages.lists import ABOVE_ALL, ById, ListPage, Pager
+from guichet.pages.views import View
 
 #: Entries that a page shows, and that the page checks on request: 20 s. `guichet audit-log verify` checks any number.
 _PAGE: Final = 50
@@ -32,8 +32,7 @@ class Query(ById):
     subject: Annotated[str, text(_MAX_FIELD)] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class EntryRow:
+class EntryRow(View, frozen=True):
     """In the reader's words, beside what the command line prints, with which whoever audits compares it."""
 
     number: int
@@ -51,8 +50,7 @@ class EntryRow:
     changes: str
 
 
-@dataclass(frozen=True, slots=True)
-class AuditLogView:
+class AuditLogView(View, frozen=True):
     """`number`: of the last entry; `verified`: what the check found that was asked for."""
 
     query: Query

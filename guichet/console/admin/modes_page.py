@@ -1,7 +1,7 @@
 """Payment modes for everybody, with how well their operators worked in the last hour, and those of one merchant; the
 form that opens or closes a mode, or sets its fee. A field that is left empty stays as it is."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
 from starlette.responses import Response
@@ -22,6 +22,7 @@ from guichet.domain.messages import Message
 from guichet.domain.money import Hundredths, parse_typed, plain
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.formatting import country_name
+from guichet.pages.views import View
 from guichet.schemas.json_codec import percent
 
 _FIXED_PLACES: Final = 2
@@ -40,8 +41,7 @@ class ModeForm(Fields):
     confirm: Confirmed = False
 
 
-@dataclass(frozen=True, slots=True)
-class ConfirmationView:
+class ConfirmationView(View, frozen=True):
     """`change`: whether the mode is open and what it costs, now and afterwards; `kept`: the fields of the form."""
 
     mode: PaymentMode
@@ -125,8 +125,7 @@ def _fee_text(request: ConsoleRequest, mode: PaymentMode) -> str:
     return text.replace(".", ",") if request.language == "fr" else text
 
 
-@dataclass(frozen=True, slots=True)
-class MerchantModesView:
+class MerchantModesView(View, frozen=True):
     """`rows`: each mode with its fee, and whether it is not the one of everybody."""
 
     rows: list[tuple[PaymentMode, str, bool]]
@@ -162,8 +161,7 @@ async def change_of_merchant(request: StaffRequest) -> Response:
     return request.redirect(address(request, merchant, "/modes", done="saved"))
 
 
-@dataclass(frozen=True, slots=True)
-class ModeRow:
+class ModeRow(View, frozen=True):
     """`percent` of the attempts of the last hour that did not fail technically, None without attempts."""
 
     mode: PaymentMode
@@ -175,8 +173,7 @@ class ModeRow:
     percent: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ModesView:
+class ModesView(View, frozen=True):
     countries: dict[str, list[ModeRow]]
     modes: list[PaymentMode]
     may_change: bool

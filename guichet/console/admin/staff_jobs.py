@@ -16,6 +16,7 @@ from guichet.domain.staff_jobs import MOST_ATTEMPTS, MOST_PENDING, StaffJob, Sta
 from guichet.logs import log
 from guichet.merchants.vault import UnreadableSecret
 from guichet.pages.fields import row_id
+from guichet.pages.views import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,7 @@ class ListedJob:
     who: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobsView:
+class JobsView(View, frozen=True):
     """For `admin/_jobs.html`: the latest jobs, and the one that the page is about with its result, None until it has
     one. `token`: of the form that asks for another."""
 

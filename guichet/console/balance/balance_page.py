@@ -2,7 +2,6 @@
 newest first, which the staff read too."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -22,6 +21,7 @@ from guichet.ledger.wallet_statement import Movement, newest_movements
 from guichet.pages.days import PeriodFields, today
 from guichet.pages.fields import Lenient
 from guichet.pages.lists import Cursor, ListPage, Pager, Place
+from guichet.pages.views import View
 
 _PER_PAGE: Final = 25
 #: Months whose statement a page offers.
@@ -33,16 +33,14 @@ class WalletQuery(PeriodFields):
     before: Lenient[Place] = None
 
 
-@dataclass(frozen=True, slots=True)
-class WalletView:
+class WalletView(View, frozen=True):
     currency: Currency
     balance: str
     held: Markup | None
     suspended: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MovementRow:
+class MovementRow(View, frozen=True):
     """`href`: of the payment's page, where the reader has one."""
 
     at: str
@@ -54,8 +52,7 @@ class MovementRow:
     balance: str
 
 
-@dataclass(frozen=True, slots=True)
-class MovementsView:
+class MovementsView(View, frozen=True):
     """For `_movements.html`. `currencies` and `months`: pairs of a value and its text, to choose from."""
 
     query: WalletQuery
@@ -67,8 +64,7 @@ class MovementsView:
     fault: FormFault | None
 
 
-@dataclass(frozen=True, slots=True)
-class BalanceView:
+class BalanceView(View, frozen=True):
     wallets: list[WalletView]
     movements: MovementsView
     exports: str | None

@@ -1,7 +1,6 @@
 """Exports: what is asked for, how far the worker is, and the files."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Final
 
 from starlette.responses import Response
@@ -30,6 +29,7 @@ from guichet.merchants.vault import UnreadableSecret
 from guichet.pages.days import Period, PeriodFields, this_month, today
 from guichet.pages.fields import Lenient
 from guichet.pages.i18n import FRENCH
+from guichet.pages.views import View
 
 _MEDIA_TYPES: Final = {
     "csv": "text/csv; charset=utf-8",
@@ -43,8 +43,7 @@ class ExportForm(PeriodFields):
     currency: Lenient[Currency] = None
 
 
-@dataclass(frozen=True, slots=True)
-class ExportRow:
+class ExportRow(View, frozen=True):
     """`href`: of the file, None while there is none for this reader."""
 
     kind: str
@@ -60,14 +59,12 @@ class ExportRow:
     href: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ExportLimits:
+class ExportLimits(View, frozen=True):
     rows: str
     most: int
 
 
-@dataclass(frozen=True, slots=True)
-class ExportsView:
+class ExportsView(View, frozen=True):
     """`kinds`, `formats` and `currencies`: pairs of a value and its text, to choose from."""
 
     kinds: list[tuple[str, str]]

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from starlette.responses import Response
@@ -29,6 +28,7 @@ from guichet.links.links import (
 )
 from guichet.links.repository import LinkList
 from guichet.pages.qr_codes import qr_code
+from guichet.pages.views import View
 from guichet.payments import repository as payments
 
 SaleState = Literal["waiting", "pending", "paid", "refunded", "failed", "expired", "cancelled"]
@@ -43,8 +43,7 @@ _REFRESH: Final = 3
 _REFRESH_LATER: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class SaleRow:
+class SaleRow(View, frozen=True):
     href: str
     amount: str
     label: str

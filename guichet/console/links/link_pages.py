@@ -2,7 +2,6 @@
 who paid through it and its end; the poster with its QR code."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Final, Literal
 from urllib.parse import quote
@@ -25,6 +24,7 @@ from guichet.pages import formatting, i18n
 from guichet.pages.fields import Lenient, text
 from guichet.pages.lists import ById, Cursor, ListPage, Pager
 from guichet.pages.qr_codes import qr_code
+from guichet.pages.views import View
 from guichet.payments import repository as payments
 from guichet.printable import printable_label
 
@@ -41,8 +41,7 @@ class ListQuery(ById):
     external_id: Annotated[str, text(100)] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRow:
+class LinkRow(View, frozen=True):
     href: str
     label: str
     amount: str
@@ -52,8 +51,7 @@ class LinkRow:
     created: str
 
 
-@dataclass(frozen=True, slots=True)
-class ListView:
+class ListView(View, frozen=True):
     query: ListQuery
     rows: list[LinkRow]
     pager: Pager
@@ -118,8 +116,7 @@ def address_of(request: MerchantRequest, link: PaymentLink) -> str:
     return f"{request.console.public_url}/pay/{link.path}"
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentView:
+class PaymentView(View, frozen=True):
     """A payment through a link. `payer`: the number, of which only the ends are shown; None for a card."""
 
     href: str
@@ -145,8 +142,7 @@ def payment_view(request: MerchantRequest, payment: Payment, modes: Catalogue) -
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Sharing:
+class Sharing(View, frozen=True):
     whatsapp: str
     sms: str
     mail: str
@@ -164,8 +160,7 @@ def sharing(request: MerchantRequest, merchant: str, link: PaymentLink, address:
     return Sharing(f"https://wa.me/?text={body}", f"sms:?body={body}", f"mailto:?subject={title}&body={body}")
 
 
-@dataclass(frozen=True, slots=True)
-class LinkView:
+class LinkView(View, frozen=True):
     """`uses`: a page of the payments through it."""
 
     link: PaymentLink
@@ -217,8 +212,7 @@ async def close(request: MerchantRequest) -> Response:
     return request.redirect(request.here(f"/links/{link.id}"))
 
 
-@dataclass(frozen=True, slots=True)
-class PosterView:
+class PosterView(View, frozen=True):
     """`translated`: a text in the other language."""
 
     link: PaymentLink

@@ -5,7 +5,6 @@ The limits stand on the overview because it is the one page that the owner, fina
 live; the balance is closed to developers there, and the developers' page to finance.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from markupsafe import Markup
@@ -18,6 +17,7 @@ from guichet.domain.posting_rules import ACTIVE, WalletStatus
 from guichet.ledger import wallets
 from guichet.merchants import api_keys
 from guichet.merchants import limits as merchant_limits
+from guichet.pages.views import View
 from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
 from guichet.webhooks import deliveries
@@ -29,8 +29,7 @@ _RECENTLY: Final = DAY
 _KEY_NOTICE: Final = 14 * DAY
 
 
-@dataclass(frozen=True, slots=True)
-class Concern:
+class Concern(View, frozen=True):
     """A sentence, and the address of the page about it; None when this installation has none."""
 
     text: Markup

@@ -13,6 +13,7 @@ from guichet.clock import HOUR, SECOND, Instant
 from guichet.history.figures import DAYS, Figure, hour_from
 from guichet.pages.days import midnight, today
 from guichet.pages.i18n import ENGLISH
+from guichet.pages.views import View
 
 #: As wide as the text column of a telephone, so that text in a chart has about the size of text beside it.
 WIDTH: Final = 320
@@ -114,8 +115,7 @@ def time_text(duration: int | None) -> str:
     return f"{minutes // 60}\u00a0h\u00a0{minutes % 60:02d}\u00a0min"
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(View, frozen=True):
     """A rectangle; `title` is what it stands for."""
 
     x: int

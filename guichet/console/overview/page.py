@@ -31,14 +31,14 @@ from guichet.ledger import wallets
 from guichet.ledger.held import held
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.formatting import country_name
+from guichet.pages.views import View
 
 #: The last days that a part of the page may be about.
 _PERIODS: Final = (1, 7, DAYS)
 _USUAL: Final = 7
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(View, frozen=True):
     """A row of a table, as text."""
 
     name: str
@@ -49,16 +49,14 @@ class Line:
     time: str
 
 
-@dataclass(frozen=True, slots=True)
-class PeriodView:
+class PeriodView(View, frozen=True):
     """`refunded`: an amount, None without one."""
 
     line: Line
     refunded: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class DailyView:
+class DailyView(View, frozen=True):
     """`most`: the highest amount of a day; `ends`: the first and the last day."""
 
     bars: list[Bar]
@@ -67,20 +65,17 @@ class DailyView:
     ends: tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupsView:
+class GroupsView(View, frozen=True):
     bars: list[tuple[Bar, Line]]
     lines: list[Line]
 
 
-@dataclass(frozen=True, slots=True)
-class MoneyView:
+class MoneyView(View, frozen=True):
     balance: str
     held: str
 
 
-@dataclass(frozen=True, slots=True)
-class OverviewView:
+class OverviewView(View, frozen=True):
     """`choices` and `currencies`: a text, its address, and whether it is what the page shows. `exact`: see `Days`."""
 
     merchant: Merchant

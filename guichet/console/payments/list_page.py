@@ -1,6 +1,6 @@
 """The list of payments: filters by status and date, keyset pages, and one field that searches."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -19,6 +19,7 @@ from guichet.history.search import MOST_FOUND, SHORTEST_NAME, search
 from guichet.pages.days import Day, end_of_day, midnight
 from guichet.pages.formatting import international_number
 from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
+from guichet.pages.views import View
 from guichet.payments import repository
 from guichet.payments.repository import PaymentFilter
 
@@ -53,8 +54,7 @@ class Query(ByTime):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class ListView:
+class ListView(View, frozen=True):
     """`typed`: the fields of the address; `total`: of the list, None for a search, which has at most `most_found`."""
 
     payments: list[PaymentView]

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec import structs
@@ -16,6 +15,7 @@ from guichet.domain.money import DEFAULT_CURRENCY, plain
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment, RefundStatus
 from guichet.history.payment_history import read_story
 from guichet.history.timeline import timeline
+from guichet.pages.views import View
 from guichet.payments.polling import poll_for_page
 from guichet.printable import printable, printable_json
 
@@ -23,8 +23,7 @@ from guichet.printable import printable, printable_json
 KEY_PLACEHOLDER: Final = "$GUICHET_KEY"
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentPageView:
+class PaymentPageView(View, frozen=True):
     """`details`: names and values; `refund`: its status; `*_href`: None where there is no such page for this reader;
     `moving`: whether something may change soon."""
 

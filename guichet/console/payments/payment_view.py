@@ -1,7 +1,5 @@
 """What the pages of payments show of one payment; texts of merchants and customers without what a screen would obey."""
 
-from dataclasses import dataclass
-
 from guichet.console.page_request import MerchantRequest
 from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue
@@ -9,13 +7,13 @@ from guichet.domain.errors import NotFound
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment
 from guichet.pages.formatting import full_phone
+from guichet.pages.views import View
 from guichet.payments import repository
 from guichet.printable import printable
 from guichet.schemas.payment import payment_identifier
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentView:
+class PaymentView(View, frozen=True):
     """`href`: of the page of the payment. `total`: what the operator debits. `customer`: the name, or None."""
 
     reference: str

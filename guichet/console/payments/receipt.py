@@ -1,6 +1,5 @@
 """The receipt of a payment, on the page and in the PDF: what its customer may see, as the hosted page shows it."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from starlette.responses import Response
@@ -13,12 +12,12 @@ from guichet.domain.merchants import Merchant
 from guichet.domain.payments import Payment
 from guichet.pages.bill import bill
 from guichet.pages.formatting import masked_phone
+from guichet.pages.views import View
 from guichet.printable import printable
 from guichet.schemas.payment import payment_identifier
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(View, frozen=True):
     """Pairs of a name and a value, without escapes. The last of `amounts` is the total."""
 
     title: str
@@ -60,8 +59,7 @@ def receipt_of(request: MerchantRequest, merchant: Merchant, payment: Payment, m
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ReceiptView:
+class ReceiptView(View, frozen=True):
     receipt: Receipt
     refunded: bool
     number: str

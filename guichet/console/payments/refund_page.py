@@ -1,6 +1,5 @@
 """The refund of one payment: what it costs and does, then the request. The same function as the API's does it."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from starlette.responses import Response
@@ -12,6 +11,7 @@ from guichet.domain.errors import Conflict
 from guichet.domain.payments import Payment
 from guichet.ledger import wallets
 from guichet.pages.fields import Fields
+from guichet.pages.views import View
 from guichet.refunds.request import refund_obstacle, request_refund
 
 #: As `schemas.refund.RefundBody`.
@@ -22,8 +22,7 @@ class RefundForm(Fields):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RefundView:
+class RefundView(View, frozen=True):
     """`obstacle`: why the payment cannot be refunded."""
 
     payment: PaymentView

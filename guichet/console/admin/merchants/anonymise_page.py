@@ -1,6 +1,5 @@
 """Anonymising one customer of a merchant, as `guichet merchant anonymise-customer`; the worker does it."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from starlette.responses import Response
@@ -17,6 +16,7 @@ from guichet.domain.accounts import normal_email
 from guichet.domain.merchants import Merchant
 from guichet.domain.staff_jobs import RIGHT_OF, StaffJob
 from guichet.pages.fields import Fields
+from guichet.pages.views import View
 
 #: References of payments that are not at their end which the page lists.
 _MOST_WAITING: Final = 200
@@ -64,8 +64,7 @@ def _path(merchant: Merchant) -> str:
     return f"/merchants/{merchant.id}/anonymise"
 
 
-@dataclass(frozen=True, slots=True)
-class AnonymiseView:
+class AnonymiseView(View, frozen=True):
     jobs: JobsView
     most_waiting: int
 

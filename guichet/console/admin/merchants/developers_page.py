@@ -1,7 +1,6 @@
 """A merchant's API keys, of which the staff end or revoke one with a reason, and its test clock. Keys are made by the
 merchant's team, or by `guichet key create`: no page of ours shows the staff a key."""
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from starlette.responses import Response
@@ -19,6 +18,7 @@ from guichet.domain.ids import ApiKeyId
 from guichet.domain.merchants import ENVS, Merchant
 from guichet.merchants import api_keys
 from guichet.pages.fields import Fields, Lenient, RowId
+from guichet.pages.views import View
 
 #: Revoked keys of one environment that the page shows.
 _REVOKED: Final = 20
@@ -36,8 +36,7 @@ class DevelopersForm(ClockForm):
     reason: Reason = None
 
 
-@dataclass(frozen=True, slots=True)
-class DevelopersView:
+class DevelopersView(View, frozen=True):
     api_keys: list[KeyRow]
     clock: ClockView
     may_change: bool

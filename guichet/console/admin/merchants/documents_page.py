@@ -1,6 +1,5 @@
 """The documents in a merchant's file: upload, download as an attachment, removal with a reason."""
 
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
@@ -20,6 +19,7 @@ from guichet.merchants import documents
 from guichet.pages.fields import Fields
 from guichet.pages.page_request import HEADERS
 from guichet.pages.uploads import UploadTooLarge
+from guichet.pages.views import View
 
 _STATUS: Final = {"too_large": 413, "too_many": 409, "already_there": 409}
 
@@ -28,16 +28,14 @@ class RemovalForm(Fields):
     reason: Reason = None
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentsView:
+class DocumentsView(View, frozen=True):
     documents: list[Document]
     may_change: bool
     most: int
     most_mib: int
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalView:
+class RemovalView(View, frozen=True):
     document: Document
 
 

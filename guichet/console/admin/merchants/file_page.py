@@ -5,7 +5,6 @@ business (docs/decisions.md, "The first owner of a team is invited in the back o
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from starlette.responses import Response
@@ -40,6 +39,7 @@ from guichet.merchants import api_keys
 from guichet.merchants import limits as merchant_limits
 from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields, Lenient, RowId
+from guichet.pages.views import View
 from guichet.settings import parsers
 
 Team = list[tuple[MerchantRole, User]]
@@ -67,8 +67,7 @@ class FileForm(Fields):
     confirm: Confirmed = False
 
 
-@dataclass(frozen=True, slots=True)
-class FileView:
+class FileView(View, frozen=True):
     """`api_keys`: how many are usable in each environment; `wallets`: None for who may not see them; `bounds`: of one
     debit; `today`: what counts towards the limit of the day, None without one."""
 

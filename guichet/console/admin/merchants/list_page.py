@@ -1,6 +1,5 @@
 """The first page of the back office, and the merchants: what waits for somebody, list, search, a new one."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -24,14 +23,14 @@ from guichet.ledger.audit import LastAudit, last_audit
 from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields, Lenient, RowId, row_id
 from guichet.pages.lists import ABOVE_ALL, ById, ListPage, Pager
+from guichet.pages.views import View
 
 _MAX_SEARCH: Final = 100
 #: Until its file is complete, a new merchant only has the test environment.
 _FIRST_STATUS: Final[MerchantStatus] = "pending"
 
 
-@dataclass(frozen=True, slots=True)
-class OverviewView:
+class OverviewView(View, frozen=True):
     """Counts; None for who may not see them."""
 
     incidents: int | None
@@ -63,8 +62,7 @@ class SearchForm(ById):
     q: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ListView:
+class ListView(View, frozen=True):
     """`q`: what was searched; `next_before`: where the next page of a search begins."""
 
     merchants: list[Merchant]
@@ -126,8 +124,7 @@ class NewForm(Fields):
     after: Lenient[RowId] = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewView:
+class NewView(View, frozen=True):
     after: int
     statuses: tuple[MerchantStatus, ...]
     currencies: tuple[Currency, ...]

@@ -1,6 +1,5 @@
 """What the staff wrote about a merchant."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -15,6 +14,7 @@ from guichet.merchants import notes
 from guichet.merchants.notes import Note
 from guichet.pages.fields import Fields, Lenient, RowId
 from guichet.pages.lists import ABOVE_ALL, ById, ListPage, Pager
+from guichet.pages.views import View
 
 _MAX_NOTE: Final = 4000
 
@@ -26,8 +26,7 @@ class NoteForm(Fields):
     after: Lenient[RowId] = None
 
 
-@dataclass(frozen=True, slots=True)
-class NotesView:
+class NotesView(View, frozen=True):
     notes: list[Note]
     pager: Pager
     newest: int

@@ -1,7 +1,5 @@
 """What the pages about one merchant's file share."""
 
-from typing import Any
-
 from starlette.responses import Response
 
 from guichet.console.page_request import FormFault, StaffRequest
@@ -10,6 +8,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.domain.staff_jobs import RIGHT_OF
 from guichet.merchants import repository as merchants
+from guichet.pages.views import View
 
 
 async def merchant_of(request: StaffRequest) -> Merchant:
@@ -27,7 +26,7 @@ def address(request: StaffRequest, merchant: Merchant, page: str = "", **query: 
 
 
 def show_file(
-    request: StaffRequest, merchant: Merchant, page: str, view: Any, fault: FormFault | None = None
+    request: StaffRequest, merchant: Merchant, page: str, view: View, fault: FormFault | None = None
 ) -> Response:
     """A page of the file, with the way to the others. `page`: the name of its template and of its tab."""
     tabs = [("file", ""), ("modes", "/modes"), ("notes", "/notes")]

@@ -10,7 +10,6 @@ from guichet.console.admin.operations import (
     payments_page,
     reconciliation_page,
     statement_page,
-    wallet_statement_page,
     wallets_page,
 )
 from guichet.console.sections import StaffPage
@@ -20,7 +19,6 @@ PAGES: Final[tuple[StaffPage, ...]] = (
     *approvals_page.PAGES,
     *payments_page.PAGES,
     *wallets_page.PAGES,
-    *wallet_statement_page.PAGES,
     *reconciliation_page.PAGES,
     *statement_page.PAGES,
     *deliveries_page.PAGES,

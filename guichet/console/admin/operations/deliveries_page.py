@@ -1,7 +1,6 @@
 """Webhooks across merchants: endpoints that fail, the latest deliveries, sending one again, or all that failed of a
 merchant."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -19,6 +18,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS
 from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields, Lenient, RowId, row_id
+from guichet.pages.views import View
 from guichet.server.health_checks import failing_endpoints
 from guichet.webhooks.resend import find, listed, resend
 
@@ -38,8 +38,7 @@ class ResendForm(Fields):
     since: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveriesView:
+class DeliveriesView(View, frozen=True):
     """`failing`: endpoints; `since`: the period for sending again that is offered first."""
 
     query: DeliveriesQuery
@@ -88,13 +87,17 @@ async def resend_list(request: StaffRequest) -> Response:
     return request.redirect(request.at_admin("/deliveries", **query))
 
 
-async def show(request: StaffRequest, refusal: ActRefused | None = None) -> Response:
+class DeliveryView(View, frozen=True):
+    delivery: Delivery
+    may_resend: bool
+
+
+async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
     """The read is in the audit log: an address of one payment's webhook may name its customer."""
     delivery = await _delivery(request)
     await record_read(request, "delivery.viewed", "delivery", delivery.reference, delivery.merchant_id)
-    may_resend = request.may("deliveries.resend") and delivery.status != "pending"
-    view = {"delivery": delivery, "refusal": refusal, "may_resend": may_resend}
-    return request.show("admin/operations/delivery.html", 409 if refusal else 200, **view)
+    view = DeliveryView(delivery, request.may("deliveries.resend") and delivery.status != "pending")
+    return request.page("admin/operations/delivery.html", view, fault)
 
 
 async def send_again(request: StaffRequest) -> Response:
@@ -104,7 +107,7 @@ async def send_again(request: StaffRequest) -> Response:
     try:
         await resend(request.db, request.ctx.clock, delivery, request.actor)
     except ActRefused as refusal:
-        return await show(request, refusal)
+        return await show(request, request.refused(refusal))
     request.ctx.wakeups.deliveries.set()
     return request.redirect(request.at_admin(f"/deliveries/{delivery.reference}"))
 

@@ -2,7 +2,6 @@
 and our accounts with providers: whether they answer, what is in them, what is set up wrong; the worker asks them."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from starlette.responses import Response
@@ -18,6 +17,7 @@ from guichet.context import AppContext
 from guichet.db.errors import StorageError
 from guichet.domain.staff_jobs import RIGHT_OF, StaffJob, StaffJobKind
 from guichet.pages.fields import Fields, Lenient
+from guichet.pages.views import View
 from guichet.server.doctor.check import DoctorCheck
 from guichet.server.doctor.checks import of_the_service
 from guichet.server.doctor.replication import standbys_and_archive
@@ -35,8 +35,7 @@ _TASKS: Final[dict[_AccountKind, type[AboutAccounts]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorView:
+class DoctorView(View, frozen=True):
     checks: list[DoctorCheck]
     complete: bool
 
@@ -68,8 +67,7 @@ class AccountsForm(Fields):
     account: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AccountsView:
+class AccountsView(View, frozen=True):
     """`kinds` and `accounts`: pairs of a value and its text; `aggregates`: whether Wave's merchants have a page."""
 
     jobs: JobsView
@@ -120,8 +118,7 @@ class WaveForm(Fields):
     confirm: Confirmed = False
 
 
-@dataclass(frozen=True, slots=True)
-class WaveView:
+class WaveView(View, frozen=True):
     """`able`: accounts that have aggregated merchants; `most`: merchants of a result."""
 
     jobs: JobsView

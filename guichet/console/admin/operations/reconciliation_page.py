@@ -3,7 +3,6 @@ ledger with the heads that left the machine."""
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, Literal
 
@@ -29,6 +28,7 @@ from guichet.ledger.reconciliation_runs import Run, recent_runs
 from guichet.logs import log
 from guichet.pages.days import Period, PeriodFields, this_month
 from guichet.pages.fields import Fields, Lenient
+from guichet.pages.views import View
 
 #: Differences of one run that its page shows; `guichet reconcile --runs --json` has all that were kept.
 _SHOWN: Final = 100
@@ -38,16 +38,14 @@ _AUDIT_EVERY: Final = 10 * MINUTE
 _TURN: Final = "ledger_audit"
 
 
-@dataclass(frozen=True, slots=True)
-class RunsView:
+class RunsView(View, frozen=True):
     """`runs`: each with its day as in addresses; `day`: how one is written."""
 
     runs: list[tuple[str, Run]]
     day: Callable[[Instant], str]
 
 
-@dataclass(frozen=True, slots=True)
-class RunView:
+class RunView(View, frozen=True):
     run: Run
     details: list[Any]
     day: Callable[[Instant], str]
@@ -78,8 +76,7 @@ def _day_text(request: StaffRequest) -> Callable[[Instant], str]:
     return lambda day: request.day(date.fromisoformat(iso(day)[:10]))
 
 
-@dataclass(frozen=True, slots=True)
-class MarginView:
+class MarginView(View, frozen=True):
     jobs: JobsView
     period: Period
 
@@ -120,8 +117,7 @@ class LedgerQuery(Fields):
     started: Lenient[Literal["yes", "no"]] = None
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerView:
+class LedgerView(View, frozen=True):
     """`started`: whether an audit was, `no` if one was already; None when nobody asked, or its result is there."""
 
     last: LastAudit | None

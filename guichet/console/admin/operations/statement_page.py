@@ -4,7 +4,6 @@ its history; the worker compares."""
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -36,6 +35,7 @@ from guichet.pages.days import Period, read_period, today
 from guichet.pages.fields import choice, row_id
 from guichet.pages.lists import Pager
 from guichet.pages.uploads import Upload, UploadTooLarge
+from guichet.pages.views import View
 from guichet.printable import printable
 
 _PATH: Final = "/reconciliation/statement"
@@ -61,15 +61,13 @@ class IncompleteForm(Exception):
         self.facts = facts
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(View, frozen=True):
     mib: int
     lines: str
     days: int
 
 
-@dataclass(frozen=True, slots=True)
-class StatementView:
+class StatementView(View, frozen=True):
     """`differences`: a page of those that were found; `not_kept`: how many more there are."""
 
     jobs: JobsView
