@@ -15,7 +15,7 @@ FIRST_DIGEST: Final = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """`head`: the last digest, to be written down elsewhere. `fault`: one sentence about the first wrong entry."""
+    """`head`: the last digest, to be written down elsewhere. `fault`: about the first wrong entry."""
 
     entries: int
     head: str

@@ -1,7 +1,7 @@
 """What is wrong with one of the two hash chains: the audits print it, rows of `ledger_audits` keep it, the back office
 says it in the reader's language.
 
-`origin`: who knows a head, another sentence of these. `chain_fault`: why heads cannot be compared, another one."""
+`origin`: who knows a head, another message of these. `chain_fault`: why heads cannot be compared, another one."""
 
 from guichet.domain.messages import Code
 

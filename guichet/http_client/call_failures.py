@@ -1,4 +1,4 @@
-"""What kept a request from being answered, in one sentence for logs and for the staff. It names the host, never the
+"""What kept a request from being answered, for logs and for the staff. It names the host, never the
 path, the headers or the body."""
 
 from guichet.domain.messages import Code
