@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from guichet.console.page_request import MerchantRequest
 from guichet.db.references import parse_reference
-from guichet.domain.catalogue import PaymentMode
+from guichet.domain.catalogue import Catalogue
 from guichet.domain.errors import NotFound
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment
@@ -37,16 +37,14 @@ class PaymentView:
 async def find_payment(request: MerchantRequest) -> Payment:
     """The payment that the address names. Raises NotFound, also for one of another merchant or environment."""
     reference = parse_reference(request.path["reference"])
-    if reference is None:
-        raise NotFound
-    payment = await repository.by_reference(request.db, request.merchant.id, request.env, reference)
+    payment = await repository.by_reference(request.db, *request.scope, reference) if reference else None
     if payment is None:
         raise NotFound
     return payment
 
 
-def payment_view(request: MerchantRequest, payment: Payment, mode: PaymentMode | None) -> PaymentView:
-    """`mode`: that of the payment's operator; None when the catalogue no longer has it."""
+def payment_view(request: MerchantRequest, payment: Payment, catalogue: Catalogue) -> PaymentView:
+    mode = catalogue.by_operator(payment.operator)
     total = round_to_currency(payment.total_amount, payment.currency)
     name = " ".join(part for part in (payment.firstname, payment.lastname) if part)
     return PaymentView(

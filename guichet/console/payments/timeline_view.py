@@ -10,8 +10,7 @@ from guichet.console.page_request import MerchantRequest
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import DEFAULT_REASON, Payment
 from guichet.domain.posting_rules import HELD
-from guichet.history.timeline import TimelineEntry, TimelineKind
-from guichet.history.timeline_facts import TimelineFacts
+from guichet.history.timeline import TimelineEntry, TimelineFacts, TimelineKind
 from guichet.printable import printable
 
 Tone = Literal["", "ok", "bad", "warn"]

@@ -6,10 +6,10 @@ from starlette.responses import Response
 
 from guichet.accounts import approvals
 from guichet.audit_log import approval_requests
-from guichet.console.admin.fields import reason_of
 from guichet.console.admin.operations.case import Case, case_of
 from guichet.console.admin.reads import record_read
 from guichet.console.facts import fact_text
+from guichet.console.forms import reason_of
 from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.domain.approvals import RIGHTS, ApprovalRequest
@@ -38,7 +38,7 @@ async def show(request: StaffRequest) -> Response:
 
 async def decide(request: StaffRequest) -> Response:
     """Approves, which does the act, or refuses."""
-    form = await request.form()
+    form = await request.fields()
     approval = await _approval(request)
     request.require(RIGHTS[approval.act])
     reason = reason_of(form)

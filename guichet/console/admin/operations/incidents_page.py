@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from guichet.accounts import approvals
 from guichet.back_office import incident_acts
-from guichet.console.admin.fields import reason_of, row_number
 from guichet.console.admin.operations.case import Case, case_of
 from guichet.console.admin.reads import record_read
+from guichet.console.forms import reason_of
 from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.db.engine import require
@@ -24,6 +24,7 @@ from guichet.domain.errors import NotFound
 from guichet.domain.ids import IncidentId
 from guichet.incidents import repository as incidents
 from guichet.late_money import repository as late_result_repository
+from guichet.pages.fields import row_id
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
 
 #: The lists of the page, whose lengths are kept in the audit log.
@@ -60,7 +61,7 @@ async def show(request: StaffRequest) -> Response:
 
 async def change(request: StaffRequest) -> Response:
     """Closes an incident, or asks for an act that another person approves."""
-    form = await request.form()
+    form = await request.fields()
     ctx = request.ctx
     request.require("incidents.decide")
     case = await _case(request)
@@ -68,7 +69,7 @@ async def change(request: StaffRequest) -> Response:
     if reason is None:
         return await _page(request, case, 422, request.text("operations.reason_missing"), form)
     if form.get("act") == "close":
-        await _close(request, case, row_number(form.get("incident")), reason)
+        await _close(request, case, row_id(form.get("incident")), reason)
         return request.redirect(request.at_admin(f"/incidents/{case.subject.reference}"))
     wanted = _wanted(case, form, reason)
     if wanted is None:

@@ -27,7 +27,7 @@ async def show_search(request: StaffRequest) -> Response:
 
 
 async def find(request: StaffRequest) -> Response:
-    form = await request.form()
+    form = await request.fields()
     ctx = request.ctx
     request.require("payments.search")
     typed = form.get("q", "").strip()[:LONGEST]

@@ -7,9 +7,9 @@ from starlette.responses import Response
 from guichet.accounts import approvals
 from guichet.back_office import provider_balances, wallet_status
 from guichet.back_office.money_acts import wallet_subject
-from guichet.console.admin.fields import MOST_TYPED, reason_of, row_number
 from guichet.console.admin.merchants.of_merchant import merchant_of
-from guichet.console.admin.reads import record_read
+from guichet.console.admin.reads import MOST_TYPED, record_read
+from guichet.console.forms import reason_of
 from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.domain.approvals import WantedAct
@@ -18,13 +18,14 @@ from guichet.domain.merchants import Merchant
 from guichet.domain.money import CURRENCIES
 from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES
 from guichet.ledger import wallets
+from guichet.pages.fields import row_id
 
 
 async def show_list(request: StaffRequest) -> Response:
     """What is not `Actif`, and the balances with the providers; `?merchant=` leads to the wallets of one."""
     ctx = request.ctx
     wanted = request.query.get("merchant", "").strip()
-    if (number := row_number(wanted)) is not None:
+    if (number := row_id(wanted)) is not None:
         return request.redirect(request.at_admin(f"/wallets/{number}"))
     reads = {each.provider_account: each for each in await provider_balances.reads(ctx.db)}
     view = {
@@ -43,7 +44,7 @@ async def show(request: StaffRequest) -> Response:
 
 async def change(request: StaffRequest) -> Response:
     """Freezes or closes a live wallet at once; reopening it is asked for."""
-    form = await request.form()
+    form = await request.fields()
     ctx = request.ctx
     request.require("wallets.change")
     merchant = await merchant_of(request)

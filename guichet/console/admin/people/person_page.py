@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from guichet.accounts import people, users
 from guichet.accounts.errors import Forbidden, LastOwner
-from guichet.console.admin.fields import row_number
 from guichet.console.admin.reads import record_read
 from guichet.console.forms import is_confirmed
 from guichet.console.page_request import StaffRequest
@@ -22,6 +21,7 @@ from guichet.domain.accounts import User, UserId
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
 from guichet.domain.roles import MERCHANT_ROLES, STAFF_ROLES, MerchantRole, StaffRight
+from guichet.pages.fields import row_id
 
 #: Acts by which somebody loses access need a tick.
 _TO_CONFIRM: Final = ("disable", "reset_factor", "remove", "team_remove")
@@ -46,7 +46,7 @@ async def change_user(request: StaffRequest) -> Response:
 
 
 async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> Response:
-    form = await request.form()
+    form = await request.fields()
     ctx = request.ctx
     request.require(right)
     user = await _person(request, staff=staff)
@@ -94,7 +94,7 @@ async def _set_team_role(
     request: StaffRequest, tx: Transaction, user: User, form: dict[str, str], role: MerchantRole | None
 ) -> None:
     """In the team that the form names; nothing if the person has left it meanwhile. Raises LastOwner."""
-    merchant = MerchantId(row_number(form.get("merchant")) or 0)
+    merchant = MerchantId(row_id(form.get("merchant")) or 0)
     if await users.membership(tx, user.id, merchant) is not None:
         await people.set_merchant_role(tx, user, merchant, role, request.actor, request.now())
 

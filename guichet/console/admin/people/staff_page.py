@@ -19,7 +19,7 @@ async def show(request: StaffRequest) -> Response:
 
 async def change(request: StaffRequest) -> Response:
     """Invites somebody. A person who is in the staff already is changed on their own page."""
-    form = await request.form()
+    form = await request.fields()
     ctx = request.ctx
     request.require("staff.change")
     email, name = normal_email(form.get("email", "")), normal_name(form.get("name", ""))

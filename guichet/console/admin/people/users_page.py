@@ -18,7 +18,7 @@ async def show(request: StaffRequest) -> Response:
 async def find(request: StaffRequest) -> Response:
     """Leads to the person's page; those of the staff are not found here. A POST, because what is typed is personal: it
     must not stay in addresses and their logs."""
-    form = await request.form()
+    form = await request.fields()
     request.require("merchants.view")
     typed = form.get("q", "").strip()[:254]
     if not typed:

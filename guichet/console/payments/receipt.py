@@ -1,8 +1,13 @@
-"""What a receipt says, on the page and in the PDF: what the customer may see, as the hosted page shows it."""
+"""The receipt of a payment, on the page and in the PDF: what its customer may see, as the hosted page shows it."""
 
 from dataclasses import dataclass
+from typing import Final
+
+from starlette.responses import Response
 
 from guichet.console.page_request import MerchantRequest
+from guichet.console.payments.payment_view import find_payment
+from guichet.console.sections import MerchantPage
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.merchants import Merchant
 from guichet.domain.payments import Payment
@@ -53,3 +58,32 @@ def receipt_of(request: MerchantRequest, merchant: Merchant, payment: Payment, m
             (text("receipt.total"), shown.total),
         ],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptView:
+    receipt: Receipt
+    refunded: bool
+    number: str
+    payment_href: str
+    pdf_href: str
+
+
+async def show(request: MerchantRequest) -> Response:
+    """A payment that nobody paid has no receipt: its own page says why."""
+    payment = await find_payment(request)
+    mode = (await request.ctx.catalogues.of(request.merchant.id)).by_operator(payment.operator)
+    href = request.here(f"/payments/{payment.reference}")
+    if payment.status not in ("succeeded", "refunded"):
+        return request.redirect(href)
+    view = ReceiptView(
+        receipt=receipt_of(request, request.merchant, payment, mode),
+        refunded=payment.status == "refunded",
+        number=payment_identifier(payment.id),
+        payment_href=href,
+        pdf_href=request.here(f"/payments/{payment.reference}/receipt.pdf"),
+    )
+    return request.page("payments/receipt.html", view)
+
+
+PAGES: Final = (MerchantPage("/payments/{reference}/receipt", "payments.view", show),)
