@@ -86,7 +86,8 @@ class SqliteDatabase:
         return await asyncio.get_running_loop().run_in_executor(self._scan_threads, scanned)
 
     async def write(self, statement: Executable, **params: Any) -> Row | None:
-        rows = await self.execute_returning(statement, **params)
+        compiled = self._statements[statement]
+        rows = await self._writer.write(compiled, compiled.positional(params))
         return rows[0] if rows else None
 
     async def write_locally(self, statement: Executable, **params: Any) -> Row | None:

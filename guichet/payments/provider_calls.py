@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable
-from contextlib import nullcontext
 from typing import Final, TypeVar
 
 import msgspec
@@ -66,7 +65,10 @@ async def call_provider(
     began = loop.time()
     result: T | Unknown
     try:
-        async with asyncio.timeout(timeout) if provider.remote else nullcontext():
+        if provider.remote:
+            async with asyncio.timeout(timeout):
+                result = await call
+        else:
             result = await call
     except TimeoutError:
         result = Unknown(ProviderAnswer.NO_ANSWER(seconds=f"{timeout:g}"))

@@ -7,14 +7,13 @@ learnt from requests that were authenticated: nothing is read for them, and whil
 from dataclasses import dataclass
 from typing import Final
 
-from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from guichet.domain.errors import KeyExpired, Unauthorized
 from guichet.domain.merchants import Caller
 from guichet.merchants.api_keys import key_hash
 from guichet.server.rate_limits import RateLimit
-from guichet.server.request_context import CALLER, ERROR_CODE
+from guichet.server.request_context import CALLER, ERROR_CODE, header
 
 #: Keys that a process remembers.
 _MOST: Final = 10_000
@@ -63,4 +62,4 @@ class MerchantRates:
 
 def _key_of(scope: Scope) -> str:
     """A hash of the key, read as `Authenticator` reads it."""
-    return key_hash(Headers(scope=scope).get("authorization", "").partition(" ")[2].strip())
+    return key_hash((header(scope, b"authorization") or "").partition(" ")[2].strip())
