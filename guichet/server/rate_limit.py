@@ -143,8 +143,8 @@ class MerchantRates:
 
     Who sends a request is known only once its key was looked up, and the limit stands in front of that. So the limits
     are learnt from requests that were authenticated: nothing is read for them, and while no merchant has one nothing is
-    done. They are kept by the hash of the key that a request names. The first request of a key in a process is counted for its address
-    as well, because its merchant is not known yet."""
+    done. They are kept by the hash of the key that a request names. The first request of a key in a process is counted
+    for its address as well, because its merchant is not known yet."""
 
     def __init__(self) -> None:
         self._rates: dict[str, MerchantRate] = {}
