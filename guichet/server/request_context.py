@@ -98,9 +98,17 @@ class RequestContext:
         log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1), **whose)
 
 
+def header(scope: Scope, name: bytes) -> str | None:
+    """The first header of this name, which is in lower case, as ASGI has it."""
+    for each, value in scope["headers"]:
+        if each == name:
+            return str(value, "latin-1")
+    return None
+
+
 def _request_id(scope: Scope) -> str:
     """The caller's own, or a new one, which is unique but no secret."""
-    given = Headers(scope=scope).get("x-request-id")
+    given = header(scope, b"x-request-id")
     return given if given and _ACCEPTED_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
 
 
