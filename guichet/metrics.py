@@ -174,7 +174,7 @@ WEBHOOK_ATTEMPTS_BY_RESULT: Final = {
 }
 WEBHOOK_SLOTS: Final = Gauge(
     "guichet_webhook_attempts_running",
-    "Webhook attempts that run now, by what is known of their merchants: answering, unproven, in_timeout (D99).",
+    "Webhook attempts that run now, by what is known of their merchants: answering, unproven, in_timeout.",
     ("merchants",),
     registry=REGISTRY,
 )

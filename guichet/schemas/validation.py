@@ -187,7 +187,7 @@ def _metadata(value: object, info: ValidationInfo) -> str | None:
     """The JSON text of `metadata`, as the body in the context has it, to be stored (D8).
 
     The context says `suspect` when the body has an escape that could be bad text (`has_suspect_escape`): a repeated key
-    can hide one (D46).
+    can hide one.
     """
     if value is None:
         return None

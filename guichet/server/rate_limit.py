@@ -1,6 +1,6 @@
 """The rate limit: requests are counted in moving windows, in Redis or in this process's memory, in front of the routes.
 
-No window depends on the machine's clock (docs/contract.md, "Limits"; D40, D98).
+No window depends on the machine's clock (docs/contract.md, "Limits"; D40; docs/decisions.md, "Clock of limits").
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class MerchantRate:
 
 
 class MerchantRates:
-    """Request limits that merchants have of their own (`guichet merchant limits`; D166).
+    """Request limits that merchants have of their own (`guichet merchant limits`).
 
     Who sends a request is known only once its key was looked up, and the limit stands in front of that. So the limits
     are learnt from requests that were authenticated: nothing is read for them, and while no merchant has one nothing is
