@@ -91,7 +91,7 @@ class AppContext:
     awaited_polls: set[asyncio.Task[Any]] = field(default_factory=set)
     #: Initiations whose request was answered before they ended (`payments/initiation.py`).
     slow_initiations: set[asyncio.Task[Payment]] = field(default_factory=set)
-    #: Audits of the ledger that were started in the back office (`console/admin/operations/ledger_page.py`).
+    #: Audits of the ledger that were started in the back office.
     ledger_audits: set[asyncio.Task[None]] = field(default_factory=set)
     #: The last "not found" about payments and refunds that this process got (`payments/outcomes.py`).
     not_found_answers: dict[tuple[SubjectType, int], NotFoundAnswer] = field(default_factory=dict)
