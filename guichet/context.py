@@ -79,7 +79,7 @@ class AppContext:
     #: Rate limits across processes; None when each counts for itself.
     shared_counters: "Redis | None"
     wakeups: WakeUps = field(default_factory=WakeUps)
-    #: How often callbacks that name nothing of ours are written and logged, by account: anybody can send them (D101).
+    #: How often callbacks that name nothing of ours are written and logged, by account: anybody can send them.
     unmatched_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=20, per_second=0.5))
     #: How often callbacks about one payment or refund are written. A provider sends a few for each.
     repeated_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=60, per_second=1))

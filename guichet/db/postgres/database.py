@@ -26,6 +26,7 @@ from guichet.db.postgres.pool import (
     WRITE_CONNECTIONS,
     ConnectionPool,
     Outage,
+    is_set_within,
 )
 from guichet.db.postgres.statements import STATEMENTS, ArrayStatements, arrays
 from guichet.db.postgres.timelines import Timelines
@@ -166,7 +167,7 @@ class PostgresDatabase(Database):
                 connection.add_termination_listener(lambda _: lost.set())
                 await connection.add_listener(_CHANNEL, lambda *message: heard(message[-1]))
                 connected()
-                while not await _is_set_within(lost, _TEST_INTERVAL):
+                while not await is_set_within(lost, _TEST_INTERVAL):
                     await connection.execute("SELECT 1", timeout=ACQUIRE_TIMEOUT)
             finally:
                 connection.terminate()
@@ -261,11 +262,3 @@ async def _fetch_once(pool: ConnectionPool, text: str, values: Sequence[Any]) ->
     async with pool.releasing(connection):
         rows: list[Row] = await connection.fetch(text, *values)
         return rows
-
-
-async def _is_set_within(event: asyncio.Event, seconds: float) -> bool:
-    try:
-        async with asyncio.timeout(seconds):
-            return await event.wait()
-    except TimeoutError:
-        return False
