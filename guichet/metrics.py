@@ -13,6 +13,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     GCCollector,
+    Histogram,
     PlatformCollector,
     ProcessCollector,
     disable_created_metrics,
@@ -82,27 +83,6 @@ class Timings(Collector):
             histogram.add_metric(labels, list(zip(bounds, accumulate(counts), strict=True)), seconds)
         yield counter
         yield histogram
-
-
-class Sizes(Collector):
-    """A histogram without labels. Only the event loop calls `observe`, so it takes no lock."""
-
-    def __init__(self, name: str, text: str, bounds: tuple[float, ...]) -> None:
-        self._family = name, text
-        self._bounds = bounds
-        self._counts = [0] * (len(bounds) + 1)
-        self._sum = 0.0
-        REGISTRY.register(self)
-
-    def observe(self, size: int) -> None:
-        self._counts[bisect_left(self._bounds, size)] += 1
-        self._sum += size
-
-    def collect(self) -> Iterator[HistogramMetricFamily]:
-        bounds = [*map(str, self._bounds), "+Inf"]
-        yield HistogramMetricFamily(
-            *self._family, buckets=list(zip(bounds, accumulate(self._counts), strict=True)), sum_value=self._sum
-        )
 
 
 _REQUESTS: Final = Timings(
@@ -203,10 +183,11 @@ DATABASE_WRITABLE: Final = Gauge(
     "1 if the last small write to the database worked, else 0; tried at each scrape, as `/readyz` does.",
     registry=REGISTRY,
 )
-COMMIT_GROUP: Final = Sizes(
+COMMIT_GROUP: Final = Histogram(
     "guichet_commit_group_transactions",
     "Transactions that shared one commit of the embedded database.",
-    (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0),
+    buckets=(1, 2, 4, 8, 16, 32, 64, 128),
+    registry=REGISTRY,
 )
 
 
