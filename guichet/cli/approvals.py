@@ -16,7 +16,7 @@ from guichet.cli.runner import run
 from guichet.clock import Instant, iso
 from guichet.db.engine import Database
 from guichet.domain.accounts import User, normal_email
-from guichet.domain.approvals import ApprovalRequest, WantedAct
+from guichet.domain.approvals import ApprovalRequest, MoneyAct, WantedAct
 from guichet.domain.ids import ApprovalId
 
 app = typer.Typer(no_args_is_help=True, help="Money acts that wait for another person, who approves in the console.")
@@ -116,3 +116,26 @@ def _described(request: ApprovalRequest, now: Instant) -> dict[str, object]:
         "decided_at": iso_or_none(request.decided_at),
         "decision_reason": request.decision_reason,
     }
+
+
+Outcome = Annotated[
+    bool | None,
+    typer.Option("--succeeded/--failed", help="What happened, as your evidence shows.", show_default=False),
+]
+Override = Annotated[bool, typer.Option("--override", help="Settle against the provider's explicit answer.")]
+
+
+def ask_to_settle(
+    act: MoneyAct,
+    reference: str,
+    succeeded: bool | None,
+    evidence: str,
+    by: str,
+    override: bool,
+    as_json: bool,
+) -> None:
+    """Asks that a pending payment or refund is ended by hand."""
+    if succeeded is None:
+        raise typer.BadParameter("either --succeeded or --failed is expected.")
+    wanted = WantedAct(act, reference, {"succeeded": succeeded, "override": override}, evidence)
+    ask_for_approval(wanted, by, as_json=as_json)

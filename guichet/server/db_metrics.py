@@ -11,9 +11,9 @@ from typing import Final
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from guichet.availability.states import availabilities
+from guichet.availability import availabilities
 from guichet.back_office import provider_balances
-from guichet.chain_heads.published import last_published
+from guichet.chain_heads import last_published
 from guichet.clock import SECOND, Clock, Instant
 from guichet.db.engine import Database
 from guichet.db.postgres.replication import replication

@@ -16,7 +16,7 @@ from guichet.domain.errors import NotFound
 from guichet.domain.exports import EXPORT_FORMATS, EXPORT_KINDS, MOST_DIRECT_ROWS, MOST_PREPARED, Export
 from guichet.exports import files, repository
 from guichet.exports.columns import KIND_NAMES
-from guichet.exports.errors import ExportGone, TooManyExports
+from guichet.exports.repository import ExportGone, TooManyExports
 from guichet.exports.requests import Wanted, record_download, request_export
 from guichet.merchants.vault import UnreadableSecret
 from guichet.pages.i18n import FRENCH

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
 from guichet.audit_log import approval_requests
-from guichet.chain_heads.published import last_published
+from guichet.chain_heads import last_published
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.incidents import repository as incidents

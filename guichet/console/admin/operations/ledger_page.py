@@ -7,9 +7,7 @@ from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
 from guichet.audit_log import entries as audit_log
-from guichet.chain_heads.known import known_heads
-from guichet.chain_heads.publication import publish_heads
-from guichet.chain_heads.published import last_published
+from guichet.chain_heads import known_heads, last_published, publish_heads
 from guichet.clock import MINUTE, earlier
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit

@@ -5,8 +5,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
-from guichet.availability.attempts import recent_attempts
-from guichet.availability.states import availabilities
+from guichet.availability import availabilities, recent_attempts
 from guichet.back_office.payment_modes import current_catalogue
 from guichet.clock import HOUR, earlier
 from guichet.console.admin.mode_form import ModeFormFault, change_by_form, fee_text
