@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from guichet.worker.worker import Worker
 
 USER_AGENT: Final = f"Guichet/{__version__}"
+#: In the data folder: what the simulated providers know.
+SIMULATOR_STATE: Final = "simulator.db"
 #: Seconds for one statement of what watches the service.
 _MONITORING_TIMEOUT: Final = 8.0
 #: On SQLite each holds the event loop for about fifty microseconds.
@@ -297,13 +299,13 @@ def _create_simulator(
         name: Dashboard(callback_url=settings.callback_url(name), secret=SECRETS.get(name))
         for name in {account.provider for account in providers.accounts.values()}
     }
-    state = settings.home / "simulator.db"
+    state = settings.home / SIMULATOR_STATE
     public_url = address or f"{settings.public_url}/simulator"
     return create_simulator(state, public_url=public_url, clock=clock, callbacks=dashboards, at_root=at_root)
 
 
 def mounted_simulator(settings: Settings, clock: Clock, providers: ProvidersConfig) -> LazyApplication | None:
-    """The same, built at its first request and run until it is closed."""
+    """The same, built at its first request and run until it is closed; `start` does so earlier."""
     from guichet.server.lazy import LazyApplication
 
     if not _serves_simulator(settings):
