@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from guichet.accounts.sign_in import WithoutPassword
     from guichet.db.postgres.database import PostgresDatabase
+    from guichet.server.lazy import LazyApplication
     from guichet.server.rate_limit import RateLimiter
     from guichet.worker.worker import Worker
 
@@ -276,8 +277,20 @@ def simulator(
     `address`: the simulator's own URL when it is served alone. `at_root`: the provider whose paths also stand at the
     root of the host; raises ValueError when there is no such provider.
     """
-    if not (settings.development or settings.allow_simulator):
-        return None
+    return _create_simulator(settings, clock, providers, address, at_root) if _serves_simulator(settings) else None
+
+
+def _serves_simulator(settings: Settings) -> bool:
+    return settings.development or settings.allow_simulator
+
+
+def _create_simulator(
+    settings: Settings,
+    clock: Clock,
+    providers: ProvidersConfig,
+    address: str | None = None,
+    at_root: str | None = None,
+) -> Starlette:
     from guichet_simulator.app import SECRETS, Dashboard, create_simulator
 
     dashboards = {
@@ -289,9 +302,13 @@ def simulator(
     return create_simulator(state, public_url=public_url, clock=clock, callbacks=dashboards, at_root=at_root)
 
 
-def running_simulator(simulator: Starlette | None) -> AbstractAsyncContextManager[object]:
-    """Runs the background task of a mounted simulator, which sends the callbacks that are due."""
-    return simulator.router.lifespan_context(simulator) if simulator else nullcontext()
+def mounted_simulator(settings: Settings, clock: Clock, providers: ProvidersConfig) -> LazyApplication | None:
+    """The same, built at its first request and run until it is closed."""
+    from guichet.server.lazy import LazyApplication
+
+    if not _serves_simulator(settings):
+        return None
+    return LazyApplication(partial(_create_simulator, settings, clock, providers))
 
 
 def application(
@@ -314,7 +331,6 @@ def application(
     from guichet.server import error_handler
     from guichet.server.health import healthz, readyz
     from guichet.server.lazy import LazyApplication
-    from guichet.server.metrics_endpoint import routes_behind_token
     from guichet.server.rate_limit import RateLimiter, RateLimitMiddleware
     from guichet.server.rate_limits import CALLBACKS, api_limit
     from guichet.server.request_context import ClientAddresses, RequestContext
@@ -325,12 +341,15 @@ def application(
         *api_routes(ctx),
         Route("/healthz", healthz),
         Route("/readyz", readyz(ctx.write_probe, worker)),
-        *routes_behind_token(ctx),
         *callback_routes(ctx),
         *LazyApplication(partial(_docs, ctx)).at("/openapi.json", "/docs"),
         *LazyApplication(partial(_checkout, ctx, limiter)).at("/pay", "/checkout"),
         *LazyApplication(partial(_console, ctx, limiter, demo)).at("/console", "/admin"),
     ]
+    if ctx.settings.metrics_token is not None and ctx.settings.metrics_port is None:
+        from guichet.server.metrics_endpoint import routes as metrics_routes
+
+        routes += metrics_routes(ctx)
     if operators_simulator is not None:
         routes.append(Mount("/simulator", operators_simulator))
     limits = {f"{ROOT}/": api_limit(ctx.settings), f"{PREFIX}/": CALLBACKS}

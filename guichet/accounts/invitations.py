@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from guichet.accounts import mail_links, sessions, users
 from guichet.accounts.errors import AccountError, LinkUnusable, PasswordWeak
 from guichet.accounts.passwords import weakness
+from guichet.accounts.people import tell_admins
 from guichet.accounts.sign_in import Accounts, Browser, SignedIn, begin_session
-from guichet.accounts.staff_changes import tell_admins
 from guichet.audit_log import entries as audit_log
 from guichet.clock import Instant
 from guichet.db.engine import Transaction, require

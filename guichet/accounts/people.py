@@ -1,6 +1,10 @@
 """What is done to people's accounts: roles, removal, disabling, a lost second factor. Each act is kept in the audit
 log, and ends the person's sessions, except one that is about a single merchant: rights are read at each request, and an
-owner must not sign somebody out who is at work for another merchant."""
+owner must not sign somebody out who is at work for another merchant.
+
+What every admin hears of: somebody joins the staff, gets another role, or is enabled again. One admin alone could
+otherwise make a second account and approve with it what the first one asked for (`accounts/approvals.py`).
+"""
 
 from typing import Final
 
@@ -8,7 +12,6 @@ from sqlalchemy import bindparam, select
 
 from guichet.accounts import factors, sessions, users
 from guichet.accounts.errors import LastOwner
-from guichet.accounts.staff_changes import tell_admins
 from guichet.audit_log import entries as audit_log
 from guichet.clock import Instant
 from guichet.db.engine import Transaction, require
@@ -18,6 +21,16 @@ from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.ids import MerchantId
 from guichet.domain.roles import MerchantRole, StaffRole
 from guichet.mail.outbox import Outbox
+
+
+async def tell_admins(tx: Transaction, outbox: Outbox, user: User, role: StaffRole, actor: Actor, now: Instant) -> None:
+    """Mails every active admin but the person whose account it is. Also the one who did it: it may have been somebody
+    else at their browser, and a command is run in any name."""
+    for admin in await users.staff_in(tx):
+        if admin.id != user.id and admin.staff_role == "admin" and admin.status == "active":
+            values = {"name": admin.name, "person": user.email, "role": role, "inviter": actor.name, "date": str(now)}
+            await outbox.add(tx, admin, "staff_changed", values, now)
+
 
 _LOCK_ADMINS: Final = select(lock_until_commit(bindparam("locked")))
 

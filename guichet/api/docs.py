@@ -23,7 +23,7 @@ from guichet.api import markdown, merchant_guide
 from guichet.api.fields import Field, fields
 from guichet.api.json_schema import REF
 from guichet.api.openapi import document
-from guichet.api.openapi_webhooks import TAG
+from guichet.api.openapi_responses import TAG
 from guichet.server.content_encoding import ENCODINGS, choose_encoding, compress_once
 from guichet.settings import Settings
 

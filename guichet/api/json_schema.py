@@ -1,13 +1,17 @@
 """The classes of guichet/schemas as JSON Schemas."""
 
-from collections.abc import Iterable
-from itertools import chain
+import ast
+import inspect
+from collections.abc import Iterable, Mapping
+from itertools import chain, pairwise
 from typing import Any, Final
 
 from pydantic import ConfigDict, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 from typing_extensions import get_original_bases, is_typeddict
+
+from guichet.schemas.validation import Body
 
 Schema = dict[str, Any]
 
@@ -66,10 +70,33 @@ def components(classes: Iterable[type[Any]]) -> dict[str, Schema]:
             # pydantic reads the docstrings of a TypedDict's own fields only.
             inherited = found[component_name(base.__name__)]["properties"]
             found[component_name(each.__name__)]["properties"] |= inherited
+    _describe_bodies(found, Body)
     for schema in found.values():
         for member in schema.get("properties", {}).values():
             _describe_default(member)
     return {name: found[name] for name in sorted(found) if not name.startswith("_")}
+
+
+def _describe_bodies(found: dict[str, Schema], body: type[Body], inherited: Mapping[str, str] = {}) -> None:
+    """Adds the docstrings of the fields of `body` and of its subclasses. pydantic would read them when a class is
+    defined, thus at each start, which takes longer than all else that it does with the class."""
+    described = {**inherited, **_docstrings(body)}
+    properties = found.get(component_name(body.__name__), {}).get("properties", {})
+    for name in properties.keys() & described.keys():
+        properties[name] = dict(sorted({**properties[name], "description": described[name]}.items()))
+    for each in body.__subclasses__():
+        _describe_bodies(found, each, described)
+
+
+def _docstrings(body: type[Body]) -> dict[str, str]:
+    (definition,) = ast.parse(inspect.getsource(body)).body
+    assert isinstance(definition, ast.ClassDef)
+    found = {}
+    for field, text in pairwise(definition.body):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(docstring))):
+                found[name] = inspect.cleandoc(docstring)
+    return found
 
 
 def reference(documented: type[Any]) -> Schema:

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from guichet.api import guide, json_schema, openapi_webhooks
+from guichet.api import guide, json_schema, openapi_responses
 from guichet.api.endpoints import ENDPOINTS, TAGS
 from guichet.api.endpoints.endpoint import Endpoint, Parameter
 from guichet.api.json_schema import Schema
@@ -24,7 +24,7 @@ from guichet.settings import Settings
 
 _SCHEME: Final = "cle"
 _WARNINGS: Final = "Ce qui mérite votre attention. Absent quand il n'y a rien à dire."
-_TAGS: Final = {**TAGS, openapi_webhooks.TAG: openapi_webhooks.TAG_DESCRIPTION}
+_TAGS: Final = {**TAGS, openapi_responses.TAG: openapi_responses.TAG_DESCRIPTION}
 
 
 def document(settings: Settings) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def document(settings: Settings) -> dict[str, Any]:
         "security": [{_SCHEME: []}],
         "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
         "paths": _paths(server, known),
-        "webhooks": {event: {"post": openapi_webhooks.webhook(event)} for event in NOTIFICATIONS},
+        "webhooks": {event: {"post": openapi_responses.webhook(event)} for event in NOTIFICATIONS},
         "components": {
             "securitySchemes": {
                 _SCHEME: {

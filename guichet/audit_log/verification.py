@@ -5,8 +5,7 @@ from typing import Final
 
 from guichet.audit_log.entries import digest_of, head, page
 from guichet.db.engine import Database
-from guichet.domain.chain_faults import ChainFault
-from guichet.domain.chain_heads import LOG_FAULTS, HeadComparison, KnownHead, KnownHeads
+from guichet.domain.chain_heads import LOG_FAULTS, ChainFault, HeadComparison, KnownHead, KnownHeads
 from guichet.domain.messages import Message
 
 #: Stands for the previous digest in the first entry.
@@ -15,7 +14,7 @@ FIRST_DIGEST: Final = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """`head`: the last digest, to be written down elsewhere. `fault`: one sentence about the first wrong entry."""
+    """`head`: the last digest, to be written down elsewhere. `fault`: about the first wrong entry."""
 
     entries: int
     head: str

@@ -1,20 +1,23 @@
-"""Creating a merchant and changing its status, its name and its time zone."""
+"""What the staff change of a merchant: status, name, time zone, own limits; and payment modes and fees."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
 from typing import Final, Literal
 
 from guichet.audit_log import entries as audit_log
-from guichet.back_office.errors import NewerMerchant
+from guichet.back_office.errors import ClosedForEverybody, NewerMerchant, UnknownOperator
 from guichet.clock import Clock
 from guichet.context import AppContext
 from guichet.db.engine import Database, Reader, Transaction
-from guichet.domain.audit_log import Act, Actor, Facts
+from guichet.domain.audit_log import Act, Actor, FactName, Facts
+from guichet.domain.catalogue import Catalogue, ModeOverride, PaymentMode
 from guichet.domain.ids import MerchantId
-from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantStatus, new_webhook_secret
-from guichet.domain.money import Currency
+from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantLimits, MerchantStatus, new_webhook_secret
+from guichet.domain.money import MIN_AMOUNT, Currency, Hundredths, parse_typed
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
 from guichet.merchants.api_keys import new_key
+from guichet.merchants.catalogue import Catalogues, set_override
 
 _NO_ID: Final = 2**63 - 1
 
@@ -111,3 +114,81 @@ async def _change(
         )  # fmt: skip
         await audit_log.record(tx, act, clock.now())
     return changed
+
+
+MAX_RATE: Final = 100_000
+#: Of a day, in hundredths: enough for any merchant, and far below what a database's integer holds.
+_MAX_AMOUNT: Final = 10**15
+#: The limits as the audit log names them.
+_NAMES: Final[tuple[FactName, ...]] = ("rate_limit", "payment_limit", "daily_limit")
+
+
+def read_rate(typed: str) -> int | None:
+    """Requests a minute, 1 to MAX_RATE; None if it is no such number."""
+    if not (typed.isascii() and typed.isdigit() and len(typed) <= 6):
+        return None
+    rate = int(typed)
+    return rate if 1 <= rate <= MAX_RATE else None
+
+
+def read_amount(typed: str) -> Hundredths | None:
+    """A limit typed in the currency's unit, with or without spaces; None if it is no such amount."""
+    amount = parse_typed(typed, 2)
+    return Hundredths(amount) if amount is not None and MIN_AMOUNT <= amount <= _MAX_AMOUNT else None
+
+
+async def set_limits(
+    db: Database, clock: Clock, merchant_id: MerchantId, limits: MerchantLimits, actor: Actor, reason: str = ""
+) -> Merchant | None:
+    """The merchant with these limits, None among them for the common ones; None if there is no such merchant.
+
+    Servers follow within a second, and a merchant's own rate of requests with its next request.
+    """
+    async with db.transaction() as tx:
+        before = await merchants.lock(tx, merchant_id)
+        if before is None:
+            return None
+        changed = await merchants.set_limits(tx, merchant_id, limits)
+        old, new = asdict(before.limits), asdict(limits)
+        names = [name for name in _NAMES if old[name] != new[name]]
+        if names:
+            act = Act(
+                actor, "merchant.limits_changed", "merchant", str(merchant_id), merchant_id, reason,
+                before={name: old[name] for name in names}, after={name: new[name] for name in names},
+            )  # fmt: skip
+            await audit_log.record(tx, act, clock.now())
+    return changed
+
+
+async def current_catalogue(ctx: AppContext, merchant_id: MerchantId | None) -> Catalogue:
+    """The catalogue as it is now; the cached one of the service may be a second old. None: without a merchant's own
+    settings."""
+    return await Catalogues(ctx.db, ctx.clock, ctx.catalogues.base).of(merchant_id)
+
+
+def find_mode(catalogue: Catalogue, operator: str) -> PaymentMode:
+    """Raises UnknownOperator."""
+    mode = catalogue.by_operator(operator)
+    if mode is None:
+        raise UnknownOperator(operator)
+    return mode
+
+
+async def change_mode(ctx: AppContext, change: ModeOverride, actor: Actor, reason: str = "") -> PaymentMode:
+    """Lays `change` over what is set already, and returns the mode as it is from now on. What is None stays.
+
+    Raises UnknownOperator, ClosedForEverybody.
+    """
+    mode = find_mode(await current_catalogue(ctx, change.merchant_id), change.operator)
+    for_one = change.merchant_id is not None
+    if change.active and for_one and not find_mode(await current_catalogue(ctx, None), mode.operator).active:
+        raise ClosedForEverybody(mode.operator)
+    given: Facts = {"active": change.active, "fee_percent": change.fee_percent, "fee_fixed": change.fee_fixed}
+    facts: Facts = {name: value for name, value in given.items() if value is not None}
+    before: Facts = {name: getattr(mode, name) for name in facts}
+    act = Act(actor, "mode.changed", "mode", mode.operator, change.merchant_id, reason, before=before, after=facts)
+    kept = ModeOverride(change.merchant_id, mode.operator, change.active, change.fee_percent, change.fee_fixed)
+    async with ctx.db.transaction() as tx:
+        await set_override(tx, kept)
+        await audit_log.record(tx, act, ctx.clock.now())
+    return find_mode(await current_catalogue(ctx, change.merchant_id), mode.operator)

@@ -7,8 +7,7 @@ from pathlib import Path
 from guichet.chain_heads.published import Published, last_published
 from guichet.clock import read_date
 from guichet.db.engine import Database
-from guichet.domain.chain_faults import ChainFault
-from guichet.domain.chain_heads import ChainHeads, KnownHead, KnownHeads, UnreadableHead, read_heads
+from guichet.domain.chain_heads import ChainFault, ChainHeads, KnownHead, KnownHeads, UnreadableHead, read_heads
 from guichet.domain.messages import Moment, verbatim
 from guichet.settings import Settings
 

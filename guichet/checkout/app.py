@@ -14,7 +14,6 @@ from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,7 +26,7 @@ from guichet.checkout.page_limits import PageLimits
 from guichet.checkout.tokens import FormTokens
 from guichet.context import AppContext
 from guichet.pages.page_request import PageRequest
-from guichet.server.error_handler import application
+from guichet.server.error_handler import Application, application
 from guichet.server.rate_limit import RateLimiter
 
 Handler = Callable[[PageContext, PageRequest], Awaitable[Response]]
@@ -79,7 +78,7 @@ def _page_context(ctx: AppContext, limiter: RateLimiter) -> PageContext:
     )
 
 
-def _application(pages: PageContext, routes: Sequence[Route], middleware: Sequence[Middleware] = ()) -> Starlette:
+def _application(pages: PageContext, routes: Sequence[Route], middleware: Sequence[Middleware] = ()) -> Application:
     return application(routes, middleware, partial(error_page, pages))
 
 

@@ -22,8 +22,8 @@ from guichet.clock import SECOND, Clock, SystemClock, to_datetime
 from guichet.http_client import HttpClient
 from guichet.printable import printable
 from guichet.server.http_server import Server
+from guichet.server.listener import bind_socket, url_of
 from guichet.server.processes import on_stop
-from guichet.server.sockets import bind_socket, url_of
 from guichet.settings import Settings
 from guichet.webhooks import endpoints
 from guichet.webhooks.signing import verify

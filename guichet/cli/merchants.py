@@ -8,7 +8,7 @@ import typer
 
 from guichet.back_office import merchants as administration
 from guichet.back_office.anonymisation import Anonymised, CustomerKeys, anonymise_customer, read_phone
-from guichet.back_office.merchant_limits import MAX_RATE, read_amount, read_rate, set_limits
+from guichet.back_office.merchants import MAX_RATE, read_amount, read_rate, set_limits
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Evidence, Json, MerchantId, OptionalBy, actor
 from guichet.cli.console import console, print_json, print_table

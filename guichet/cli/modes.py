@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from guichet.back_office.errors import ClosedForEverybody, UnknownOperator
-from guichet.back_office.payment_modes import change_mode, current_catalogue
+from guichet.back_office.merchants import change_mode, current_catalogue
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, actor, row_id
 from guichet.cli.console import console, print_json, print_table

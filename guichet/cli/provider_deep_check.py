@@ -38,7 +38,7 @@ async def _find(settings: Settings, providers: ProvidersConfig, names: list[str]
 
 
 def _described(found: Finding) -> dict[str, object]:
-    return {"subject": str(found.subject), "state": found.state, **with_sentence("sentence", found.sentence)}
+    return {"subject": str(found.subject), "state": found.state, **with_sentence("sentence", found.message)}
 
 
 def _show(name: str, providers: ProvidersConfig, found: list[Finding]) -> None:
@@ -48,6 +48,6 @@ def _show(name: str, providers: ProvidersConfig, found: list[Finding]) -> None:
     table = Table("", "What", "Finding", title=title, title_justify="left", header_style="bold")
     for each in found:
         table.add_row(
-            _MARKS[each.state], printable(str(each.subject)), printable(str(each.sentence)), style=_STYLES[each.state]
+            _MARKS[each.state], printable(str(each.subject)), printable(str(each.message)), style=_STYLES[each.state]
         )
     console.print(table)

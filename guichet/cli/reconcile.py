@@ -18,9 +18,15 @@ from guichet.cli.runner import load_settings, run
 from guichet.cli.statement_faults import sentence_of
 from guichet.clock import DAY, Instant, later
 from guichet.domain.payments import SUBJECT_TYPES
-from guichet.ledger.provider_statement import ProviderStatement, StatementFormat, UnreadableStatement, read_statement
+from guichet.ledger.provider_statement import (
+    FIELDS,
+    MEANINGS,
+    ProviderStatement,
+    StatementFormat,
+    UnreadableStatement,
+    read_statement,
+)
 from guichet.ledger.reconciliation import reconcile as compare
-from guichet.ledger.statement_columns import FIELDS, MEANINGS
 from guichet.providers.account_history import NoHistory, UnreadableHistory, histories_of
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import SettingsError

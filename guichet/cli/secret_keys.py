@@ -7,7 +7,7 @@ from functools import partial
 import typer
 from cryptography.fernet import Fernet
 
-from guichet.accounts import totp_seeds
+from guichet.accounts import factors
 from guichet.back_office.jobs import repository as staff_jobs
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
@@ -83,11 +83,11 @@ async def _rotate(opened: Service) -> _Rotation:
         replace = partial(webhook_secrets.replace, db, merchant_id, env, token)
         words = f"merchant {merchant_id} ({env})"
         await done.renew(vault, token, replace, words, merchant_id=merchant_id, env=env)
-    for user_id, token in await totp_seeds.all_seeds(db):
-        replace = partial(totp_seeds.replace, db, user_id, token)
+    for user_id, token in await factors.all_seeds(db):
+        replace = partial(factors.replace, db, user_id, token)
         await done.renew(vault, token, replace, f"user {user_id}", user_id=user_id)
-    for user_id, token in await totp_seeds.prepared(db):
-        replace = partial(totp_seeds.replace_prepared, db, user_id, token)
+    for user_id, token in await factors.prepared(db):
+        replace = partial(factors.replace_prepared, db, user_id, token)
         await done.renew(vault, token, replace, f"user {user_id} (next telephone)", user_id=user_id)
     for document_id, number in await documents.every_chunk(db):
         chunk = await documents.chunk(db, document_id, number)

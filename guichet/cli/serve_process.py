@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from socket import socket
@@ -13,10 +13,9 @@ from guichet.bootstrap import (
     application,
     ensure_schema,
     live_providers,
+    mounted_simulator,
     needs_upgrade,
-    running_simulator,
     service,
-    simulator,
 )
 from guichet.cli.process import begin_process, check_files, complete_start, run_process
 from guichet.context import AppContext
@@ -26,11 +25,11 @@ from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
 from guichet.server.http_server import Server, ServerOptions
+from guichet.server.listener import bind_socket, inherited_socket, start_listening, url_of
 from guichet.server.metrics_port import metrics_port
 from guichet.server.process_tuning import tune_allocator, tune_garbage_collector
 from guichet.server.processes import on_stop, stop_with_parent
 from guichet.server.request_log import writing_request_log
-from guichet.server.sockets import bind_socket, inherited_socket, start_listening, url_of
 from guichet.settings import DEFAULT_PUBLIC_URL, Settings
 from guichet.worker.availability_loop import writing_attempts
 from guichet.worker.wakeups import wakeups
@@ -109,7 +108,7 @@ async def _serve_until_stopped(
 ) -> None:
     ctx = opened.ctx
     worker = opened.worker() if with_worker else None
-    simulated = simulator(ctx.settings, ctx.clock, providers)
+    simulated = mounted_simulator(ctx.settings, ctx.clock, providers)
     stop_jobs = partial(_stop_jobs, ctx, worker, listen.options.grace)
     limits = ConnectionLimits.of(ctx.settings, tls=listen.options.tls is not None)
     server = Server(application(opened, worker, simulated, demo), stop_jobs, listen.options, listen.share, limits)
@@ -121,7 +120,7 @@ async def _serve_until_stopped(
         nullcontext() if worker else writing_attempts(ctx),
         writing_request_log(ctx),
         metrics_port(ctx, listen.number),
-        running_simulator(simulated),
+        aclosing(simulated) if simulated else nullcontext(),
     ):
         start_listening(listener)
         if on_ready:

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from guichet.ledger.provider_statement import StatementFault, UnreadableStatement
-from guichet.ledger.statement_columns import MEANINGS_OF
+from guichet.ledger.provider_statement import MEANINGS_OF, StatementFault, UnreadableStatement
 
 _SENTENCES: Final[dict[StatementFault, str]] = {
     "encoding": "this is not UTF-8. Save it as CSV UTF-8.",

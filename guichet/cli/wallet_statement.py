@@ -15,7 +15,7 @@ from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, plain
 from guichet.exports import cells
 from guichet.ledger.balance_checkpoints import WalletKey
-from guichet.ledger.movement_names import MOVEMENT_NAMES
+from guichet.ledger.monthly_statement import MOVEMENT_NAMES
 from guichet.ledger.wallet_statement import Movement, Statement
 from guichet.schemas.json_codec import number
 

@@ -1,21 +1,28 @@
 """What people did about a merchant: its team by name, the staff as Guichet. The entries come from the audit log."""
 
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Literal, get_args
 
 import msgspec
+from markupsafe import Markup
 from starlette.responses import Response
 
 from guichet.accounts import users
-from guichet.audit_log import entries
+from guichet.audit_log import entries as audit_log
 from guichet.audit_log.entries import STAFF, Entry
+from guichet.clock import Instant
 from guichet.console.page_request import MerchantRequest
 from guichet.console.sections import MerchantPage
 from guichet.domain.accounts import UserId
+from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.roles import MERCHANT_ROLES, MerchantRight
+from guichet.pages.fields import Lenient, choice, row_id
+from guichet.pages.lists import ById, ListPage, Pager
+from guichet.pages.views import View
 
 _PAGE: Final = 50
 #: The acts that a merchant sees, each with a text `activity.act.` and its name.
-SHOWN: Final = (
+ShownAct = Literal[
     "customer.anonymised",
     "deliveries.resent",
     "delivery.resent",
@@ -50,7 +57,8 @@ SHOWN: Final = (
     "webhook_secret.rotated",
     "webhook_secret.shown",
     "webhook_test.sent",
-)
+]
+SHOWN: Final[tuple[ShownAct, ...]] = get_args(ShownAct)
 #: Acts that say how the staff works, or that are about a person and not about a merchant. A test compares both lists
 #: with the code: whoever adds an act decides.
 NOT_SHOWN: Final = frozenset(
@@ -104,64 +112,79 @@ _FACTS: Final[dict[str, MerchantRight | None]] = {
 }
 
 
+class Query(ById):
+    by: str = ""
+    act: Lenient[ShownAct] = None
+
+
+class ActivityRow(View, frozen=True):
+    """`details`: what the act was about, as far as the reader may know it."""
+
+    at: Instant
+    who: str
+    text: Markup
+    details: list[str]
+    env: Environment | None
+
+
+class ActivityView(View, frozen=True):
+    """`people` and `acts`: pairs of a value and its text, to choose from."""
+
+    query: Query
+    people: list[tuple[str, str]]
+    acts: list[tuple[str, str]]
+    rows: list[ActivityRow]
+    pager: Pager
+
+
 async def show(request: MerchantRequest) -> Response:
-    query, db = request.query, request.db
-    members = [user for _, user in await users.team(db, request.merchant.id)]
-    team = [(user.email, user.name) for user in members]
-    by = next((email for email in (STAFF, *(email for email, _ in team)) if email == query.get("by")), "")
-    act = next((act for act in SHOWN if act == query.get("act")), None)
-    before, after = _number(query.get("before")), _number(query.get("after"))
-    wanted = (request.merchant.id, SHOWN if act is None else (act,), by, _PAGE + 1)
-    found = await entries.of_merchant(db, *wanted, before=before, after=after)
-    if after is not None:
-        newer, older, found = len(found) > _PAGE, True, found[-_PAGE:]
-    else:
-        newer, older, found = before is not None, len(found) > _PAGE, found[:_PAGE]
-    about = {number for entry, _ in found if (number := _user(entry)) is not None}
+    query = Query.read(request.query)
+    members = [user for _, user in await users.team(request.db, request.merchant.id)]
+    people = {"": request.text("activity.everybody"), **{user.email: user.name for user in members}, STAFF: "Guichet"}
+    query = query.model_copy(update={"by": query.by if query.by in people else ""})
+    acts = SHOWN if query.act is None else (query.act,)
+    place = {"before": query.cursor.before, "after": query.cursor.after}
+    entries = await audit_log.of_merchant(request.db, request.merchant.id, acts, query.by, _PAGE + 1, **place)
+    page = ListPage.cut(entries, _PAGE, query.cursor)
+    about = {number for entry, _ in page.rows if (number := _user(entry)) is not None}
     # Who was only invited may be a stranger: the team learns no name before they have joined.
-    invited = {_user(entry) for entry, _ in found if entry.action in _INVITATIONS} - {user.id for user in members}
-    names = await users.names(db, {number for number in about if number not in invited})
-    filters = {"by": by, "act": act}
-    return request.show(
-        "activity.html",
-        rows=[_described(request, entry, name, names) for entry, name in found],
-        filters=filters,
-        people=[("", request.text("activity.everybody")), *team, (STAFF, "Guichet")],
+    invited = {_user(entry) for entry, _ in page.rows if entry.action in _INVITATIONS} - {user.id for user in members}
+    names = await users.names(request.db, about - invited)
+    address = partial(request.here, "/activity", None, by=query.by, act=query.act)
+    view = ActivityView(
+        query=query,
+        people=list(people.items()),
         acts=[("", request.text("activity.every_act")), *((act, request.text(f"activity.act.{act}")) for act in SHOWN)],
-        newer=request.here("/activity", None, **filters, after=str(found[0][0].number)) if newer and found else None,
-        older=request.here("/activity", None, **filters, before=str(found[-1][0].number)) if older and found else None,
+        rows=[_row(request, entry, name, names) for entry, name in page.rows],
+        pager=page.pager(lambda row: row[0].number, address),
     )
+    return request.page("activity.html", view)
 
 
-def _described(request: MerchantRequest, entry: Entry, name: str | None, names: dict[UserId, str]) -> dict[str, Any]:
+def _row(request: MerchantRequest, entry: Entry, name: str | None, names: dict[UserId, str]) -> ActivityRow:
     facts = msgspec.json.decode(entry.after, type=dict[str, Any])
-    number = _user(entry)
-    details = [] if number is None else [names.get(number, "")]
+    person = _user(entry)
+    details = [] if person is None else [names.get(person, "")]
     if entry.subject_type in _NAMED:
         details.append(entry.subject)
-    role = next((role for role in MERCHANT_ROLES if role == facts.get("role")), None)
+    role = choice(facts.get("role"), MERCHANT_ROLES)
     if role is not None:
         details.append(request.text(f"role.{role}"))
     may_see = [fact for fact, right in _FACTS.items() if right is None or request.may(right)]
     details += [str(facts[fact]) for fact in may_see if facts.get(fact) is not None]
-    env = facts.get("env")
-    return {
-        "at": entry.at,
-        "who": name or "Guichet",
-        "text": request.text(f"activity.act.{entry.action}"),
-        "details": [each for each in details if each],
-        "env": env if env in ("test", "live") else None,
-    }
+    return ActivityRow(
+        at=entry.at,
+        who=name or "Guichet",
+        text=request.text(f"activity.act.{entry.action}"),
+        details=[detail for detail in details if detail],
+        env=choice(facts.get("env"), ENVS),
+    )
 
 
 def _user(entry: Entry) -> UserId | None:
     """The person whom the act is about."""
-    return UserId(int(entry.subject)) if entry.subject_type == "user" and entry.subject.isdigit() else None
-
-
-def _number(text: str | None) -> int | None:
-    """The number of an entry; None for what is none."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
+    number = row_id(entry.subject) if entry.subject_type == "user" else None
+    return None if number is None else UserId(number)
 
 
 PAGES: Final = (MerchantPage("/activity", "activity.view", show, menu="activity"),)

@@ -26,7 +26,6 @@ from functools import partial
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
-from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
@@ -68,7 +67,7 @@ from guichet.domain.merchants import ENVS
 from guichet.logs import log
 from guichet.mail.outbox import Outbox
 from guichet.pages.fields import choice, register_row_ids
-from guichet.server.error_handler import application
+from guichet.server.error_handler import Application, application
 from guichet.server.rate_limit import RateLimiter
 from guichet.server.rate_limits import console_limit
 from guichet.server.request_context import ClientAddresses
@@ -83,7 +82,7 @@ _SIGNED_IN: Final[tuple[SessionState, ...]] = ("open", "needs_factor", "needs_se
 
 def console_application(
     ctx: AppContext, limiter: RateLimiter, passwords: Passwords, without_password: WithoutPassword | None = None
-) -> Starlette:
+) -> Application:
     """For the root of the server, below `server.request_context.RequestContext`. `without_password`: of a
     demonstration."""
     console = _console(ctx, limiter, passwords, without_password if ctx.settings.development else None)

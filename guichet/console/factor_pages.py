@@ -29,7 +29,7 @@ async def ask(request: ConsoleRequest) -> Response:
 
 
 async def give(request: ConsoleRequest) -> Response:
-    form = await request.form()
+    form = await request.fields()
     session, user = request.signed_in
     try:
         secret, _ = await give_factor(request.console.accounts, session, user, form.get("code", ""))
@@ -65,7 +65,7 @@ async def set_up(request: ConsoleRequest) -> Response:
     """The first code: it proves that the telephone has the seed. The recovery codes follow, shown once.
 
     All of it is one transaction: a telephone that counts has recovery codes and an entry in the audit log."""
-    form = await request.form()
+    form = await request.fields()
     session, user = request.signed_in
     ctx, accounts = request.ctx, request.console.accounts
     if user.totp_confirmed or user.totp_secret is None:
@@ -107,7 +107,7 @@ async def show_new_telephone(request: ConsoleRequest) -> Response:
 
 
 async def take_new_telephone(request: ConsoleRequest) -> Response:
-    form = await request.form()
+    form = await request.fields()
     session, user = request.signed_in
     ctx, accounts = request.ctx, request.console.accounts
     if user.next_totp_secret is None:

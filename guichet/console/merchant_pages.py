@@ -2,8 +2,16 @@
 
 from typing import Final
 
-from guichet.console import activity_page, developers, links, payments, team_page, webhooks
-from guichet.console.balance import pages as balance
+from guichet.console import (
+    activity_page,
+    balance,
+    developers,
+    links,
+    payments,
+    team_page,
+    webhook_deliveries,
+    webhook_endpoint,
+)
 from guichet.console.overview import page as overview
 from guichet.console.sections import MerchantPage
 
@@ -12,7 +20,8 @@ MERCHANT_PAGES: Final[tuple[MerchantPage, ...]] = (
     *payments.PAGES,
     *links.PAGES,
     *balance.PAGES,
-    *webhooks.PAGES,
+    *webhook_endpoint.PAGES,
+    *webhook_deliveries.PAGES,
     *developers.PAGES,
     *team_page.PAGES,
     *activity_page.PAGES,

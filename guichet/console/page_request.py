@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from markupsafe import Markup
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -22,25 +23,38 @@ from guichet.console.messages import said, word
 from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.domain.accounts import Session, User, is_secret
-from guichet.domain.audit_log import Actor
+from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
 from guichet.domain.messages import TEXTS, Answer
-from guichet.domain.money import Currency, round_to_currency
+from guichet.domain.money import Currency, plain, round_to_currency
 from guichet.domain.payments import Payment
 from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight
 from guichet.pages import formatting, i18n
+from guichet.pages.fields import Fields
 from guichet.pages.forms import is_from_elsewhere, read_form
 from guichet.pages.page_request import PageRequest
 from guichet.pages.render import Renderer
 from guichet.pages.uploads import Upload, read_upload
+from guichet.pages.views import View
 from guichet.server.request_context import ClientAddresses
 
 ROOT: Final = "/console"
 ADMIN_ROOT: Final = "/admin"
 ASSETS_PATH: Final = f"{ROOT}/assets"
+Form = TypeVar("Form", bound=Fields)
+
 #: Where Starlette's request keeps ours, for the page of an error: the menu is known, and nothing is read again.
 PAGE_REQUEST: Final = "guichet.page_request"
+
+
+class FormFault(Exception):
+    """What is wrong with a form, for the person who sent it: its page is shown again."""
+
+    def __init__(self, text: str, status: int = 422) -> None:
+        super().__init__(text)
+        self.text = text
+        self.status = status
 
 
 class FormRefused(AccountError):
@@ -82,7 +96,8 @@ class MenuEntry:
 
 class ConsoleRequest(PageRequest):
     """`secret`, `session` and `user` are None together: nobody is signed in. `places`: the merchants that the user
-    works for, with the role. `state`: what the session may do; `menu`: the entries of the menu of this page."""
+    works for, with the role. `state`: what the session may do; `menu`: the entries of the menu of this page;
+    `typed`: the fields of the form that was sent."""
 
     def __init__(self, console: Console, request: Request) -> None:
         settings = console.ctx.settings
@@ -94,6 +109,7 @@ class ConsoleRequest(PageRequest):
         self.places: list[tuple[MerchantRole, Merchant]] = []
         self.state: SessionState = "open"
         self.menu: list[MenuEntry] = []
+        self.typed: dict[str, str] = {}
 
     @classmethod
     async def begin(cls, console: Console, request: Request) -> Self:
@@ -153,17 +169,25 @@ class ConsoleRequest(PageRequest):
         proxied = "x-forwarded-for" in headers or "forwarded" in headers
         return client is not None and client.host in ("127.0.0.1", "::1") and not proxied
 
-    async def form(self) -> dict[str, str]:
-        """The posted form. Raises FormRefused unless a page of ours sent it, in this session if there is one."""
+    async def form(self, model: type[Form]) -> Form:
+        """The posted form. Raises FormRefused unless a page of ours sent it, in this session if there is one, and
+        NotFound if it names a row by what is no id."""
+        return model.read(await self.fields())
+
+    async def fields(self) -> dict[str, str]:
+        """The same, for a form whose fields are not known beforehand."""
         form = await read_form(self.http)
         self._check_token(form)
+        self.typed = form
         return form
 
     async def upload(self, most: int) -> Upload:
         """The posted form with a file of at most `most` bytes. Raises FormRefused as `form` does, before any of the
         file is kept, and UploadTooLarge. The address must be one where the port takes so much
         (`server/connection_limits.py`)."""
-        return await read_upload(self.http, most, self._check_token)
+        posted = await read_upload(self.http, most, self._check_token)
+        self.typed = posted.fields
+        return posted
 
     def _check_token(self, form: dict[str, str]) -> None:
         if is_from_elsewhere(self.http, self.console.public_url):
@@ -204,6 +228,10 @@ class ConsoleRequest(PageRequest):
         """What Guichet has to say, in the reader's language (`console/messages.py`)."""
         return said(self, message)
 
+    def refused(self, refusal: ActRefused) -> FormFault:
+        """An act that the rules do not allow, as a fault of its form."""
+        return FormFault(self.said(refusal.message), 409)
+
     def word(self, prefix: str, value: str) -> str:
         """A status or another word of ours in the reader's language: the text `prefix` and `value`."""
         return word(self, prefix, value)
@@ -213,8 +241,15 @@ class ConsoleRequest(PageRequest):
         return formatting.stated_amount(amount, currency, self.language)
 
     def show(self, template: str, status: int = 200, **view: Any) -> Response:
-        """A page with what surrounds every page: the person, the way out, the token of forms."""
+        """What surrounds every page: the person, the way out, the token of forms."""
         return self.render(template, {**view, **self.chrome()}, status)
+
+    def page(self, template: str, view: View, fault: FormFault | None = None, **frame: Any) -> Response:
+        """A page: the fields of its view; what is wrong with the form that was sent, beside what
+        was typed. `frame`: what a group of pages shows around each of them."""
+        values = structs.asdict(view)
+        form = {"fault": fault.text if fault else None, "typed": self.typed if fault else {}}
+        return self.show(template, fault.status if fault else 200, **{**form, **values, **frame})
 
     def chrome(self) -> dict[str, Any]:
         return {
@@ -233,6 +268,7 @@ class ConsoleRequest(PageRequest):
             "said": self.said,
             "word": self.word,
             "stated": self.stated,
+            "plain": plain,
         }
 
     def sign_in_response(self, signed: SignedIn, to: str) -> Response:

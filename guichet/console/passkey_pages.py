@@ -4,12 +4,10 @@ from starlette.responses import Response
 
 from guichet.accounts import passkeys
 from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, SignInRefused, TooManyAttempts, TooManyPasskeys
-from guichet.accounts.own_factors import add_passkey, remove_passkey
 from guichet.accounts.sign_in import give_passkey, sign_in_with_passkey
 from guichet.console.factor_pages import code_form, renewed_response
 from guichet.console.page_request import ConsoleRequest
 from guichet.console.sign_in_page import next_page, sign_in_form
-from guichet.domain.audit_log import Actor
 
 _JSON = "application/json"
 
@@ -21,7 +19,7 @@ async def show(request: ConsoleRequest) -> Response:
 
 async def ask(request: ConsoleRequest) -> Response:
     """What the browser is asked, as JSON: to make a key (`make`), or to answer with one."""
-    form = await request.form()
+    form = await request.fields()
     ctx = request.ctx
     if form.get("act") != "make":
         return request.respond((await passkeys.request_options(ctx, request.user)).encode(), _JSON)
@@ -38,7 +36,7 @@ async def ask(request: ConsoleRequest) -> Response:
 
 async def answer(request: ConsoleRequest) -> Response:
     """Signs in, or gives the second factor of a session that is open already."""
-    form = await request.form()
+    form = await request.fields()
     given, to = form.get("answer", ""), next_page(request, form.get("next"))
     accounts = request.console.accounts
     try:
@@ -55,21 +53,3 @@ async def answer(request: ConsoleRequest) -> Response:
         if request.user
         else sign_in_form(request, status, fault=fault, to=to)
     )
-
-
-async def change(request: ConsoleRequest, form: dict[str, str]) -> Response:
-    """Adds a key that the browser made, or removes one. Raises SecondFactorNeeded."""
-    session, user = request.signed_in
-    if not session.factor_is_fresh(request.now()):
-        raise SecondFactorNeeded
-    actor, accounts = Actor(user.email, "console"), request.console.accounts
-    number = form.get("passkey", "")
-    try:
-        if form.get("act") == "add_passkey":
-            await add_passkey(accounts, user, form.get("answer", ""), form.get("name", ""), actor)
-        elif number.isascii() and number.isdigit():
-            await remove_passkey(accounts, user, int(number[:18]), actor)
-    except (CodeRefused, TooManyPasskeys) as refused:
-        key = "passkey.too_many" if isinstance(refused, TooManyPasskeys) else "passkey.refused"
-        return request.redirect(request.at("/security", fault=key.partition(".")[2]))
-    return request.redirect(request.at("/security"))

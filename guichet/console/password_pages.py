@@ -21,7 +21,7 @@ async def show_request(request: ConsoleRequest) -> Response:
 
 async def request_link(request: ConsoleRequest) -> Response:
     """The answer is the same whether the address has an account or not."""
-    form = await request.form()
+    form = await request.fields()
     email = form.get("email", "")
     accounts = request.console.accounts
     try:
@@ -43,12 +43,12 @@ async def show_invitation(request: ConsoleRequest) -> Response:
 
 
 async def choose_new(request: ConsoleRequest) -> Response:
-    return await _choose(request, "password", await request.form())
+    return await _choose(request, "password", await request.fields())
 
 
 async def accept_invitation(request: ConsoleRequest) -> Response:
     """A person without a password chooses one; a person who has an account only says yes."""
-    form = await request.form()
+    form = await request.fields()
     ctx, secret = request.ctx, request.path["secret"]
     try:
         user, _ = await mail_links.find(ctx.db, secret, "invitation", ctx.clock.now())
@@ -104,7 +104,7 @@ async def show_own(request: ConsoleRequest) -> Response:
 
 async def change_own(request: ConsoleRequest) -> Response:
     """The present password is asked for again."""
-    form = await request.form()
+    form = await request.fields()
     session, user = request.signed_in
     given = (form.get("present", ""), form.get("password", ""))
     try:

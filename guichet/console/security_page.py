@@ -1,75 +1,156 @@
-"""A person's own security: the second factor, recovery codes, and the sessions of all browsers."""
+"""A person's own security: the second factor, passkeys, recovery codes, and the sessions of all browsers."""
 
-from typing import Final
+from typing import Final, Literal
 
 from starlette.responses import Response
 
 from guichet.accounts import factors, passkeys, sessions
+from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, TooManyPasskeys
+from guichet.accounts.own_factors import add_passkey, remove_passkey
 from guichet.audit_log import entries as audit_log
-from guichet.console import passkey_pages
-from guichet.console.browser_names import browser_name
 from guichet.console.page_request import ConsoleRequest
-from guichet.domain.audit_log import Act, Actor
+from guichet.domain.audit_log import Act
+from guichet.pages.fields import Fields, Lenient, RowId
+from guichet.pages.views import View
 
-#: What the address of this page may say about a key that was refused.
+#: What is looked for, in this order: browsers name their ancestors too.
+_BROWSERS: Final = (
+    ("Edg", "Edge"),
+    ("OPR", "Opera"),
+    ("SamsungBrowser", "Samsung Internet"),
+    ("Firefox", "Firefox"),
+    ("FxiOS", "Firefox"),
+    ("Chrome", "Chrome"),
+    ("CriOS", "Chrome"),
+    ("Safari", "Safari"),
+)
+_SYSTEMS: Final = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("Mac OS", "Mac"),
+    ("Linux", "Linux"),
+)
+_LONGEST: Final = 60
+
+
+#: What is said about a key that was refused.
 _FAULTS: Final = {"refused": "passkey.refused", "too_many": "passkey.too_many"}
+
+
+class Query(Fields):
+    """`fault`: of a key that was refused."""
+
+    fault: Lenient[Literal["refused", "too_many"]] = None
+
+
+class SecurityForm(Fields):
+    """Ends a session or all others, makes new recovery codes, adds a passkey (`answer`, `name`) or removes one."""
+
+    act: str = ""
+    session: RowId = 0
+    passkey: RowId = 0
+    answer: str = ""
+    name: str = ""
+
+
+class SessionRow(View, frozen=True):
+    id: int
+    own: bool
+    agent: str
+    address: str
+    since: str
+    seen: str
+
+
+class PasskeyRow(View, frozen=True):
+    id: int
+    name: str
+    made: str
+    used: str | None
+
+
+class SecurityView(View, frozen=True):
+    sessions: list[SessionRow]
+    codes_left: int
+    has_codes: bool
+    passkeys: list[PasskeyRow]
+    fault: str | None
+    may_add: bool
 
 
 async def show(request: ConsoleRequest) -> Response:
     session, user = request.signed_in
-    ctx = request.ctx
-    open_sessions = [
-        {
-            "id": each.id,
-            "own": each.id == session.id,
-            "agent": browser_name(each.agent),
-            "address": each.address,
-            "since": request.date_time(each.created_at),
-            "seen": request.date_time(each.last_seen_at),
-        }
-        for each in await sessions.of_user(ctx.db, user.id, ctx.clock.now())
-    ]
-    left = await factors.recovery_codes_left(ctx.db, user.id)
-    keys = [
-        {
-            "id": each.id,
-            "name": each.name,
-            "made": request.date_time(each.created_at),
-            "used": request.date_time(each.last_used_at) if each.last_used_at else None,
-        }
-        for each in await passkeys.of_user(ctx.db, user.id)
-    ]
-    fault = _FAULTS.get(request.query.get("fault", ""))
-    return request.show(
-        "security.html",
-        sessions=open_sessions,
-        codes_left=left,
+    now, date_time = request.now(), request.date_time
+    fault = Query.read(request.query).fault
+    view = SecurityView(
+        sessions=[
+            SessionRow(
+                id=other.id,
+                own=other.id == session.id,
+                agent=browser_name(other.agent),
+                address=other.address,
+                since=date_time(other.created_at),
+                seen=date_time(other.last_seen_at),
+            )
+            for other in await sessions.of_user(request.db, user.id, now)
+        ],
+        codes_left=await factors.recovery_codes_left(request.db, user.id),
         has_codes=user.totp_confirmed,
-        passkeys=keys,
-        fault=request.text(fault) if fault else None,
-        may_add=session.factor_is_fresh(ctx.clock.now()),
+        passkeys=[
+            PasskeyRow(
+                key.id, key.name, date_time(key.created_at), date_time(key.last_used_at) if key.last_used_at else None
+            )
+            for key in await passkeys.of_user(request.db, user.id)
+        ],
+        fault=request.text(_FAULTS[fault]) if fault else None,
+        may_add=session.factor_is_fresh(now),
     )
+    return request.page("security.html", view)
 
 
 async def change(request: ConsoleRequest) -> Response:
-    """Ends a session or all others, or makes new recovery codes."""
-    form = await request.form()
+    form = await request.form(SecurityForm)
     session, user = request.signed_in
-    ctx = request.ctx
-    match form.get("act"):
-        case "end" if form.get("session", "").isascii() and form.get("session", "").isdigit():
-            await sessions.end(ctx.db, user.id, int(form["session"][:18]))
+    match form.act:
+        case "end":
+            await sessions.end(request.db, user.id, form.session)
         case "end_others":
-            await sessions.end_all(ctx.db, user.id, kept=session.id)
+            await sessions.end_all(request.db, user.id, kept=session.id)
         case "add_passkey" | "remove_passkey" if user.totp_confirmed:
-            return await passkey_pages.change(request, form)
+            return await _change_passkeys(request, form)
         case "recovery_codes" if user.totp_confirmed:
-            now = ctx.clock.now()
+            now = request.now()
             if not session.factor_is_fresh(now):
                 return request.redirect(request.at("/factor", next=request.http.url.path))
-            async with ctx.db.transaction() as tx:
+            async with request.db.transaction() as tx:
                 codes = await factors.new_recovery_codes(tx, user.id, now)
-                act = Act(Actor(user.email, "console"), "user.recovery_codes_made", "user", str(user.id))
+                act = Act(request.actor, "user.recovery_codes_made", "user", str(user.id))
                 await audit_log.record(tx, act, now)
             return request.show("recovery_codes.html", codes=codes, next=request.at("/security"))
     return request.redirect(request.at("/security"))
+
+
+async def _change_passkeys(request: ConsoleRequest, form: SecurityForm) -> Response:
+    """Adds a key that the browser made, or removes one. Raises SecondFactorNeeded."""
+    session, user = request.signed_in
+    if not session.factor_is_fresh(request.now()):
+        raise SecondFactorNeeded
+    accounts = request.console.accounts
+    try:
+        if form.act == "add_passkey":
+            await add_passkey(accounts, user, form.answer, form.name, request.actor)
+        else:
+            await remove_passkey(accounts, user, form.passkey, request.actor)
+    except CodeRefused:
+        return request.redirect(request.at("/security", fault="refused"))
+    except TooManyPasskeys:
+        return request.redirect(request.at("/security", fault="too_many"))
+    return request.redirect(request.at("/security"))
+
+
+def browser_name(agent: str) -> str:
+    """The known names in a `User-Agent`, else its beginning."""
+    names = [next((name for mark, name in known if mark in agent), None) for known in (_BROWSERS, _SYSTEMS)]
+    return " · ".join(name for name in names if name) or agent[:_LONGEST] or "–"

@@ -28,7 +28,7 @@ async def show(request: ConsoleRequest) -> Response:
 
 
 async def sign_in(request: ConsoleRequest) -> Response:
-    form = await request.form()
+    form = await request.fields()
     email = form.get("email", "")
     accounts = request.console.accounts
     try:
@@ -66,7 +66,7 @@ async def leave(request: ConsoleRequest) -> Response:
 
 
 async def sign_out(request: ConsoleRequest) -> Response:
-    await request.form()
+    await request.fields()
     session, user = request.signed_in
     await sessions.end(request.db, user.id, session.id)
     response = request.redirect(request.at("/sign-in"))

@@ -41,8 +41,9 @@ Where things are:
 - `tables/`: every table; `migrations/` makes the same ones (held by a test), `migrate.py` runs them, and `schema.py`
   says whether this code may run on a database.
 - `sqlite/`: one writer that commits in groups; readers never wait for it. `postgres/`: pools that wait while the server
-  restarts, and the finder of the primary. Each has `database.py`, `statements.py`, `errors.py`; only these two know a
-  driver. `statement_cache.py` makes a text of a statement, `sql_functions.py` holds what the two write differently.
+  restarts, and the finder of the primary. Each has `database.py`, `statements.py`, `errors.py`; they and the migrations
+  alone know a driver. `statement_cache.py` makes a text of a statement, `sql_functions.py` holds what the two write
+  differently.
 - `lists/`: a page of a long list, and its exact total, at the same cost however long it is.
 - `batching.py` lets items that come at the same time share a transaction; `read_cache.py` keeps for a second what every
   request reads; `worker_leases.py` lets one process do what all could; `write_probe.py` tells `/readyz` whether writes

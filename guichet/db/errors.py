@@ -73,9 +73,9 @@ class DiskFull(StorageUnavailable):
 class DatabaseDamaged(StorageUnavailable):
     """The file of the embedded database is corrupt: only a backup helps. The message names the file."""
 
-    def __init__(self, path: str, found: str) -> None:
+    def __init__(self, path: str, fault: str) -> None:
         super().__init__(
-            f"the database file {path} is damaged ({found}): stop Guichet, keep the file and restore a backup "
+            f"the database file {path} is damaged ({fault}): stop Guichet, keep the file and restore a backup "
             "(docs/operations/runbook.md)"
         )
 

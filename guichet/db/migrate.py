@@ -117,16 +117,16 @@ async def run_migrations(settings: Settings, config: Config) -> str | None:
 
 
 async def _upgrade_when_free(settings: Settings, config: Config) -> str | None:
-    met: list[str] = []
+    in_use: list[str] = []
     for _ in range(_ATTEMPTS):
         try:
-            return await _with_connection(settings, partial(_upgrade, config=config, first=met))
+            return await _with_connection(settings, partial(_upgrade, config=config, first=in_use))
         except _TableInUse as error:
-            met = [error.table, *(table for table in met if table != error.table)]
+            in_use = [error.table, *(table for table in in_use if table != error.table)]
             await asyncio.sleep(_PAUSE)
     raise StorageUnavailable(
-        f'the table "{met[0]}" stayed in use, by a backup or a long query perhaps. Nothing was changed; migrate again '
-        "later"
+        f'the table "{in_use[0]}" stayed in use, by a backup or a long query perhaps. Nothing was changed; migrate '
+        "again later"
     )
 
 
@@ -146,9 +146,9 @@ def _upgrade(connection: Connection, config: Config, first: list[str]) -> str | 
 def _enter_schema(connection: Connection) -> None:
     """Until the end of the transaction, names without a schema are those of ours. Raises UnknownSchema if Guichet's
     tables are in another one: new ones beside them would hide every payment."""
-    found = connection.scalar(_ANOTHER_SCHEMA, {"schema": SCHEMA})
-    if found is not None:
-        raise UnknownSchema(f'its tables are in the schema "{found}"; move them to "{SCHEMA}"')
+    schema = connection.scalar(_ANOTHER_SCHEMA, {"schema": SCHEMA})
+    if schema is not None:
+        raise UnknownSchema(f'its tables are in the schema "{schema}"; move them to "{SCHEMA}"')
     connection.execute(text(f"SET LOCAL search_path TO {SCHEMA}"))
 
 
@@ -179,8 +179,8 @@ def _table_of(error: DBAPIError) -> str:
         cause, asyncpg.QueryCanceledError | asyncpg.LockNotAvailableError | asyncpg.DeadlockDetectedError
     ):
         raise error
-    found = _LOCKING.search(getattr(cause, "context", None) or "")
-    return found[2] if found else ""
+    locking = _LOCKING.search(getattr(cause, "context", None) or "")
+    return locking[2] if locking else ""
 
 
 async def _with_connection(settings: Settings, work: Callable[[Connection], T]) -> T:

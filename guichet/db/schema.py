@@ -10,22 +10,17 @@ not know the migration, but reads its name in the database.
 
 import asyncio
 import re
-import sqlite3
-from contextlib import closing
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from guichet import __version__
 from guichet.db.errors import (
-    DatabaseDamaged,
     DatabaseMissing,
-    DatabaseUnusable,
     DevelopmentSchema,
     SchemaOutdated,
     SchemaTooNew,
     UnknownSchema,
 )
-from guichet.db.sqlite.errors import is_damage
+from guichet.db.sqlite.database import read_revision as read_sqlite_revision
 from guichet.settings import Settings
 
 #: The last revision of `migrations/versions` (a test compares them).
@@ -34,9 +29,6 @@ REQUIRED_REVISION: Final = "v0033"
 FIRST_NUMBER: Final = 33
 #: Early development versions wrote `0001`.
 _NAME: Final = re.compile(r"v?(\d{4})(?:_admits_v(\d{4}))?")
-_REVISION: Final = "SELECT version_num FROM alembic_version"
-#: Whatever `search_path` the connection has.
-_REVISION_IN_SCHEMA: Final = "SELECT version_num FROM public.alembic_version"
 
 
 class Revision(NamedTuple):
@@ -48,10 +40,10 @@ class Revision(NamedTuple):
 
 def parse_revision(name: str) -> Revision:
     """Raises UnknownSchema when no version of Guichet names a revision like that."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+    parts = _NAME.fullmatch(name)
+    if parts is None:
         raise UnknownSchema(f"{name!r} is not a revision of Guichet")
-    return Revision(int(found[1]), int(found[2] or found[1]))
+    return Revision(int(parts[1]), int(parts[2] or parts[1]))
 
 
 def is_usable(name: str, required: str = REQUIRED_REVISION) -> bool:
@@ -67,9 +59,11 @@ async def current_revision(settings: Settings) -> str | None:
     PostgreSQL server can be used.
     """
     if settings.embedded:
-        name = await asyncio.to_thread(_sqlite_revision, settings.sqlite_path)
+        name = await asyncio.to_thread(read_sqlite_revision, settings.sqlite_path)
     else:
-        name = await _postgresql_revision(settings)
+        from guichet.db.postgres.database import read_revision  # noqa: PLC0415 - an embedded database needs none of it
+
+        name = await read_revision(settings)
     if name is None:
         return None
     number = parse_revision(name).number
@@ -91,49 +85,15 @@ async def current_revision(settings: Settings) -> str | None:
 async def check_schema(settings: Settings) -> str:
     """The revision of a schema that this code can use. Raises DatabaseMissing, SchemaOutdated, and what
     `current_revision` raises."""
-    found = await current_revision(settings)
-    if found is None:
+    revision = await current_revision(settings)
+    if revision is None:
         raise DatabaseMissing(
             f"There is no Guichet database at {settings.database_address}: is the environment loaded? "
             "`guichet migrate` creates it."
         )
-    if not is_usable(found):
+    if not is_usable(revision):
         raise SchemaOutdated(
-            f"The schema of the database {settings.database_address} is {found}, and this version of Guichet "
+            f"The schema of the database {settings.database_address} is {revision}, and this version of Guichet "
             f"({__version__}) needs {REQUIRED_REVISION}: run `guichet migrate` first."
         )
-    return found
-
-
-async def _postgresql_revision(settings: Settings) -> str | None:
-    import asyncpg  # noqa: PLC0415 - an embedded database needs none of it
-
-    from guichet.db.postgres.hosts import PostgresHosts  # noqa: PLC0415
-
-    try:
-        connection = await PostgresHosts.of(settings).connect(statement_cache_size=0)
-        try:
-            async with connection.transaction():  # PgBouncer gives a transaction one connection for all of it.
-                revision: str | None = await connection.fetchval(_REVISION_IN_SCHEMA)
-        except asyncpg.UndefinedTableError:
-            return None
-        else:
-            return revision
-        finally:
-            await connection.close()
-    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise DatabaseUnusable(str(error)) from error
-
-
-def _sqlite_revision(path: Path) -> str | None:
-    if not path.exists():
-        return None
-    try:
-        with closing(sqlite3.connect(path, timeout=30)) as connection:
-            migrated = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
-            row = connection.execute(_REVISION).fetchone() if migrated else None
-    except sqlite3.Error as error:
-        if is_damage(error):
-            raise DatabaseDamaged(str(path), str(error)) from error
-        raise DatabaseUnusable(str(error)) from error
-    return row[0] if row else None
+    return revision

@@ -46,16 +46,14 @@ def _values_in_order(names: tuple[str, ...]) -> Callable[[dict[str, Any]], Seque
     return lambda values: [values[name] for name in names]
 
 
-class StatementCache:
+class StatementCache(dict[Executable, CompiledStatement]):
     """Statements of one database, each compiled when it is first used. Statements are kept for ever: they must be
     module constants or come from a cached builder."""
 
     def __init__(self, dialect: DefaultDialect) -> None:
+        super().__init__()
         self._dialect = dialect
-        self._compiled: dict[Executable, CompiledStatement] = {}
 
-    def __getitem__(self, statement: Executable) -> CompiledStatement:
-        compiled = self._compiled.get(statement)
-        if compiled is None:
-            compiled = self._compiled[statement] = CompiledStatement(statement, self._dialect)
+    def __missing__(self, statement: Executable) -> CompiledStatement:
+        compiled = self[statement] = CompiledStatement(statement, self._dialect)
         return compiled

@@ -26,7 +26,7 @@ from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
 from guichet.incidents.details import IncidentDetail
 from guichet.ledger import postings
-from guichet.ledger.wallet_checks import require_wallet
+from guichet.ledger.wallets import require_wallet
 from guichet.logs import log
 from guichet.payments import repository
 from guichet.payments.provider_calls import call_provider

@@ -1,6 +1,9 @@
 """Availability of an operator: how its state follows from the initiations that failed for technical reasons (D91).
 
 Refusals by payers never count: an operator whose customers have no money is up.
+
+Why an operator is degraded or down: rows of `operator_availability` keep it, `guichet operators` and the back office
+show it. `availability_reason`: what was wrong before an operator began to recover.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,8 +11,14 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from guichet.clock import HOUR, MINUTE, Instant, earlier
-from guichet.domain.availability_reasons import AvailabilityReason
-from guichet.domain.messages import Message
+from guichet.domain.messages import Code, Message
+
+
+class AvailabilityReason(Code):
+    FAILURES = "availability_reason.failures", "failures", "attempts", "minutes"
+    RECOVERING = "availability_reason.recovering", "availability_reason"
+    STATED = "availability_reason.stated", "account"
+
 
 OperatorState = Literal["up", "degraded", "down"]
 OPERATOR_STATES: Final[tuple[OperatorState, ...]] = get_args(OperatorState)

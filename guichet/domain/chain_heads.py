@@ -8,6 +8,11 @@ One line is one JSON object, the same in the log, in the file and in the body of
 `posting_id` is the last posting that the ledger's chain covered, `link` the id of its last link; `act` is the number
 of the last entry of the audit log. A chain without a row has 0 and a digest of zeros. Other members are ignored: a log
 adds its own.
+
+What is wrong with one of the two hash chains: the audits print it, rows of `ledger_audits` keep it, the back office
+says it in the reader's language.
+
+`origin`: who knows a head, another message of these. `chain_fault`: why heads cannot be compared, another one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,9 +21,30 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 
-from guichet.domain.chain_faults import ChainFault
-from guichet.domain.messages import Message
+from guichet.domain.messages import Code, Message
 from guichet.domain.records import Record
+
+
+class ChainFault(Code):
+    ENTRY_MISSING = "chain_fault.entry_missing", "number"
+    ENTRY_CHANGED = "chain_fault.entry_changed", "number"
+    ENTRIES_MISSING = "chain_fault.entries_missing", "number", "end"
+    LEDGER_CUT = "chain_fault.ledger_cut", "end", "origin", "place"
+    LEDGER_REWRITTEN_AT = "chain_fault.ledger_rewritten_at", "origin", "digest", "place"
+    LEDGER_REWRITTEN = "chain_fault.ledger_rewritten", "origin", "digest"
+    LOG_CUT = "chain_fault.log_cut", "end", "origin", "place"
+    LOG_REWRITTEN_AT = "chain_fault.log_rewritten_at", "origin", "digest", "place"
+    LOG_REWRITTEN = "chain_fault.log_rewritten", "origin", "digest"
+    NOT_COMPARABLE = "chain_fault.not_comparable", "chain_fault"
+    NO_HEAD = "chain_fault.no_head", "file", "line", "error"
+    OTHER_DATABASE = "chain_fault.other_database", "file", "other", "at", "database"
+    # Who knows a head.
+    TYPED_HEAD = "chain_fault.typed_head"
+    OWN_HEAD = "chain_fault.own_head"
+    LAST_HEAD = "chain_fault.last_head"
+    PUBLISHED_HEAD = "chain_fault.published_head", "at"
+    AUDITED_HEAD = "chain_fault.audited_head", "at"
+
 
 EVENT: Final = "ledger.head"
 

@@ -1,6 +1,9 @@
 """Compares a provider's statement with our ledger, line by line.
 
 Only movements of money are compared: a line that failed there and a payment that failed here make no finding.
+
+What a difference between a provider's statement and our ledger comes with: `guichet reconcile` prints it, the rows
+of `reconciliation_runs` keep it, the back office says it in the reader's language.
 """
 
 from collections.abc import Iterator
@@ -8,13 +11,24 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from guichet.clock import Instant
-from guichet.domain.comparison_notes import ComparisonNote
 from guichet.domain.ids import MerchantId
 from guichet.domain.late_results import LateStage
-from guichet.domain.messages import Message
+from guichet.domain.messages import Code, Message
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import PaymentStatus, SubjectType
 from guichet.domain.records import Record
+
+
+class ComparisonNote(Code):
+    """`status`: of the payment or refund here, or of the line there."""
+
+    UNKNOWN_HERE = "comparison_note.unknown_here"
+    CURRENCIES = "comparison_note.currencies", "theirs", "ours"
+    STATUS_HERE = "comparison_note.status_here", "status"
+    NOT_THERE = "comparison_note.not_there"
+    STATUS_THERE = "comparison_note.status_there", "status"
+    SECOND_TIME = "comparison_note.second_time"
+
 
 PAYMENT: Final = "payment"
 REFUND: Final = "refund"

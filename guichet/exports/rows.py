@@ -12,7 +12,7 @@ from guichet.domain.exports import MOST_DIRECT_ROWS, Export, ExportKind
 from guichet.domain.posting_rules import WALLET
 from guichet.exports.columns import STATUSES
 from guichet.ledger.balance_checkpoints import WalletKey
-from guichet.ledger.movement_names import movement_name
+from guichet.ledger.monthly_statement import movement_name
 from guichet.ledger.wallet_statement import Movement, Statement
 
 #: Rows that one statement reads.

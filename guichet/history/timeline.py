@@ -5,9 +5,9 @@ provider accounts, providers' references, postings between our own accounts, act
 entries of kinds in STAFF_KINDS; both are left out unless `for_staff` is set.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from guichet.clock import Instant
 from guichet.domain import posting_rules
@@ -18,8 +18,60 @@ from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Movement
 from guichet.history.payment_history import PaymentStory, SubjectStory
-from guichet.history.timeline_facts import TimelineFacts
 from guichet.webhooks.history import past_attempts
+
+#: The names of what an entry holds; pages of the staff have a text for each.
+TimelineFact = Literal[
+    "account",
+    "action",
+    "actor",
+    "after",
+    "amount",
+    "answer",
+    "asked_count",
+    "before",
+    "borne_by",
+    "by",
+    "cause",
+    "code",
+    "concern",
+    "count",
+    "debited",
+    "delivered",
+    "detail",
+    "error",
+    "event",
+    "evidence_due_at",
+    "kind",
+    "last_seen_at",
+    "link_external_id",
+    "link_id",
+    "message",
+    "next_attempt_at",
+    "next_poll_at",
+    "number",
+    "occurrences",
+    "of",
+    "open",
+    "operator",
+    "os_user",
+    "payee_number",
+    "postings",
+    "provider_reference",
+    "reason",
+    "redirects",
+    "reference",
+    "response_code",
+    "source",
+    "stage",
+    "status",
+    "target",
+    "url",
+    "waiting",
+    "wallet",
+]
+TimelineFacts = Mapping[TimelineFact, Any]
+
 
 #: Whose story an entry belongs to. Its reference is in `PaymentStory`, or among the values.
 TimelineSubject = Literal["payment", "refund", "dispute", "webhook"]

@@ -38,8 +38,8 @@ from guichet.http_client.address_guard import (
     is_loopback_host,
     is_public,
 )
-from guichet.http_client.call_failures import CallFailure
 from guichet.http_client.connector import GuardedConnector
+from guichet.http_client.failures import CallFailure
 from guichet.http_client.outcomes import Forbidden, HttpClientError, Lost, NotSent, Response
 from guichet.http_client.own_faults import NameControl, is_own_fault
 from guichet.http_client.reachability import Unreachable, why_unreachable

@@ -24,7 +24,7 @@ from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
 from guichet.late_money import repository as store
 from guichet.ledger import postings
-from guichet.ledger.wallet_checks import require_wallet
+from guichet.ledger.wallets import require_wallet
 from guichet.payments import repository
 from guichet.refunds import repository as refund_repository
 

@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, case, func, or_, select
 from guichet.clock import Instant
 from guichet.db.engine import Database
 from guichet.db.tables import payments, postings
+from guichet.domain import posting_rules as ledger
 from guichet.domain.posting_rules import FEES, WALLET
 from guichet.ledger.balance_checkpoints import OF_WALLET, SIGNED, WalletKey, balance_before
 from guichet.ledger.wallet_statement import FEE, WITH_SUBJECTS
@@ -93,3 +94,21 @@ async def monthly_statement(
             done.closing += int(signed)
         done.days.append(Day(since, day, done.closing))
     return done
+
+
+MOVEMENT_NAMES: Final = {
+    ledger.COLLECTED: ("collection", "Encaissement"),
+    ledger.UNSUSPENDED: ("collection, after suspension", "Encaissement (après suspens)"),
+    ledger.HELD: ("refund", "Remboursement"),
+    ledger.RELEASED: ("refund cancelled", "Remboursement annulé"),
+    ledger.LATE_CREDITED: ("collection, paid late", "Encaissement tardif"),
+    ledger.RECEIVABLE_PAID: ("refund, paid late", "Remboursement tardif"),
+    ledger.REFUND_LATE_CREDITED: ("refund that came back", "Remboursement revenu"),
+    ledger.DISPUTE_CHARGED: ("disputed payment", "Paiement contesté"),
+}
+
+
+def movement_name(cause: str, language: str) -> str:
+    """With a capital letter; an unknown cause is shown as it is stored."""
+    english, french = MOVEMENT_NAMES.get(cause, (cause, cause))
+    return french if language == "fr" else english[:1].upper() + english[1:]

@@ -16,8 +16,41 @@ from guichet.clock import DAY, Instant, later, read_date
 from guichet.domain.money import CURRENCIES, Hundredths
 from guichet.domain.payments import SubjectType
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
-from guichet.ledger.statement_columns import FIELDS, IGNORED, MEANINGS_OF, WORDS
 from guichet.providers.provider_types import PROVIDER_TYPES
+
+FIELDS: Final = ("reference", "type", "amount", "currency", "status", "date")
+IGNORED: Final = "ignore"
+#: The meaning of words in the columns `type` and `status`; `--word` adds others.
+WORDS: Final[dict[str, str]] = {
+    **dict.fromkeys(
+        (
+            "payment",
+            "payin",
+            "deposit",
+            "collection",
+            "charge",
+            "encaissement",
+            "payment_api",
+            "feex_link",
+            "feex_page",
+        ),
+        PAYMENT,
+    ),
+    **dict.fromkeys(("refund", "payout", "reversal", "remboursement", "payout_api"), REFUND),
+    **dict.fromkeys(("succeeded", "successful", "success", "completed", "complete", "paid", "found"), "succeeded"),
+    **dict.fromkeys(("failed", "cancelled", "canceled", "rejected", "expired", "unpaid", "reversed"), "failed"),
+    **dict.fromkeys(
+        ("pending", "processing", "accepted", "enqueued", "in_reconciliation", "initiated", "open", "created"),
+        "pending",
+    ),
+}
+MEANINGS: Final = (PAYMENT, REFUND, "succeeded", "failed", "pending", IGNORED)
+#: What a word in the column may mean.
+MEANINGS_OF: Final = {
+    "type": (PAYMENT, REFUND, IGNORED),
+    "status": ("succeeded", "failed", "pending", IGNORED),
+}
+
 
 T = TypeVar("T")
 

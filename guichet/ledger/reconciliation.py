@@ -17,11 +17,19 @@ from guichet.db.engine import Database, Row
 from guichet.db.lists.ids_by_date import IdsByDate
 from guichet.db.sql_functions import json_texts
 from guichet.db.tables import late_results, payments, refunds
-from guichet.domain.comparison_notes import ComparisonNote
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import SubjectType, request_reference
-from guichet.domain.reconciliation import MISSING_HERE, PAYMENT, REFUND, Finding, Line, Ours, StatementIndex
-from guichet.ledger.late_results import late_result_of
+from guichet.domain.reconciliation import (
+    MISSING_HERE,
+    PAYMENT,
+    REFUND,
+    ComparisonNote,
+    Finding,
+    Line,
+    Ours,
+    StatementIndex,
+)
+from guichet.ledger.audit.subject_statements import late_result_of
 
 _STEP: Final = 1000
 #: Lines, or payments and refunds, that are worked on before other tasks run: less than a millisecond.

@@ -17,10 +17,14 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, require
 from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import wallet_entries, wallets
+from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
+from guichet.domain.messages import Amount
 from guichet.domain.money import Currency, Hundredths
+from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import ACTIVE, Wallet, WalletStatus
+from guichet.domain.refusals import Refusal
 
 THIS_WALLET: Final = (
     wallets.c.merchant_id == bindparam("merchant_id"),
@@ -207,3 +211,13 @@ def _sums(entries: Iterable[Row]) -> dict[tuple[MerchantId, Environment, Currenc
         total, latest = sums[merchant_id, env, currency]
         sums[merchant_id, env, currency] = total + amount, max(latest, created_at)
     return sums
+
+
+async def require_wallet(tx: Transaction, payment: Payment, covers: Hundredths, now: Instant) -> None:
+    """Locks the wallet of the payment's merchant until the transaction ends. Raises ActRefused unless it is `Actif` and
+    holds at least `covers`."""
+    wallet = await lock(tx, payment.merchant_id, payment.env, payment.currency, now)
+    if wallet.status != ACTIVE:
+        raise ActRefused(Refusal.WALLET_NOT_ACTIVE())
+    if wallet.balance < covers:
+        raise ActRefused(Refusal.WALLET_TOO_LOW(balance=Amount(wallet.balance), wanted=Amount(covers)))

@@ -1,1 +1,2 @@
-"""What the hosted pages and the console share: languages, templates, the headers of a page, forms, the design."""
+"""What the hosted pages and the console share: languages, templates, the headers of a page, the design, and the kit for
+pages. A page is its query or form (`fields`, `days`, `lists`), its view (`views`) and its template."""

@@ -65,7 +65,7 @@ def _left_out(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
 
 #: The id of a row that a form names. Raises NotFound.
 RowId = Annotated[int, PlainValidator(_required_row_id)]
-#: A value of an address, such as `Optional_[RowId]` or one of a fixed list; None for anything else.
+#: A value of an address, such as an id or one of a fixed list; None for anything else.
 Lenient = Annotated[Value | None, WrapValidator(_left_out)]
 
 
@@ -78,7 +78,7 @@ def text(most: int) -> AfterValidator:
 class Fields(BaseModel):
     """The query of an address, or the fields of a form."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     @classmethod
     def read(cls, fields: Mapping[str, str]) -> Self:

@@ -235,7 +235,7 @@ class Body(BaseModel):
 
     misread: ClassVar[Mapping[str, Misread]] = {}
 
-    model_config = ConfigDict(strict=True, extra="ignore", validate_default=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(strict=True, extra="ignore", validate_default=True, defer_build=True)
 
 
 class ModeBody(Body):

@@ -2,28 +2,97 @@
 
 A read is reused for at least three seconds, and for twenty times as long as it took, so that scrapes use the database
 for a twentieth of the time at most.
+
+Queries that `guichet doctor` needs too are in `health_checks.py`.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
+from sqlalchemy import Executable, Table, bindparam, case, func, literal_column, select
 
 from guichet.availability.states import availabilities
 from guichet.back_office import provider_balances
 from guichet.chain_heads.published import last_published
-from guichet.clock import SECOND, Clock, Instant
+from guichet.clock import DAY, HOUR, MINUTE, SECOND, Clock, Instant, earlier
 from guichet.db.engine import Database
 from guichet.db.postgres.replication import replication
+from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.domain.availability import OperatorState
+from guichet.domain.merchants import Environment
 from guichet.incidents.repository import KINDS
 from guichet.ledger.audit import last_audit
 from guichet.logs import log
-from guichet.server import db_metrics_queries, health_checks
+from guichet.server import health_checks
+from guichet.server.health_checks import PENDING, STUCK_AFTER
 from guichet.server.reconciliation_checks import reconciled_accounts
 from guichet.server.replication_metrics import replication_families
+
+#: Pending payments and refunds are counted by age: created less than that long ago, and OLDER.
+AGES: Final = {"1m": MINUTE, "10m": 10 * MINUTE, "1h": STUCK_AFTER, "1d": DAY, "3d": 3 * DAY}
+OLDER: Final = "older"
+#: Finished deliveries are counted among this many of the latest deliveries.
+_LATEST: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The number of pending payments or refunds of one age (a key of AGES, or OLDER). `operator` is empty for
+    refunds."""
+
+    env: Environment
+    operator: str
+    age: str
+    count: int
+
+
+def _by_age(table: Table, operator: Any) -> Executable:
+    age = case(*((table.c.created_at > bindparam(f"age_{name}"), name) for name in AGES), else_=OLDER)
+    rows = select(table.c.env, operator.label("operator"), age.label("age")).where(table.c.status == PENDING)
+    each = rows.subquery()
+    by = (each.c.env, each.c.operator, each.c.age)
+    return select(*by, func.count()).group_by(*by)
+
+
+_PENDING: Final = {
+    "payments": _by_age(payments, payments.c.operator),
+    "refunds": _by_age(refunds, literal_column("''")),
+}
+_NEVER_ANSWERED: Final = webhook_deliveries.c.last_attempt_at.is_(None)
+_UNDELIVERED: Final = (
+    select(_NEVER_ANSWERED, func.count()).where(webhook_deliveries.c.status == PENDING).group_by(_NEVER_ANSWERED)
+)
+_ENDED: Final = (
+    select(webhook_deliveries.c.status, func.count())
+    .where(
+        webhook_deliveries.c.id > select(func.max(webhook_deliveries.c.id)).scalar_subquery() - _LATEST,
+        webhook_deliveries.c.created_at >= bindparam("since"),
+        webhook_deliveries.c.status != "pending",
+    )
+    .group_by(webhook_deliveries.c.status)
+)
+
+
+async def pending(db: Database, what: str, now: Instant) -> list[Pending]:
+    """Pending `payments` or `refunds` by age, of both environments. Reads the pending rows."""
+    bounds = {f"age_{name}": earlier(now, age) for name, age in AGES.items()}
+    return [Pending(*row) for row in await db.scan(_PENDING[what], **bounds)]
+
+
+async def delivery_states(db: Database, now: Instant) -> dict[str, int]:
+    """The number of deliveries by state: all that are `waiting` for their first attempt or `retrying`; `success` and
+    `failed` among the latest 10 000 created within the last hour. Reads the pending rows, and those 10 000.
+    """
+    states = dict.fromkeys(("waiting", "retrying", "success", "failed"), 0)
+    for never_answered, count in await db.scan(_UNDELIVERED):
+        states["waiting" if never_answered else "retrying"] = count
+    states.update((status, count) for status, count in await db.scan(_ENDED, since=earlier(now, HOUR)))
+    return states
+
 
 #: Seconds for which a read is reused at least.
 FRESH_FOR: Final = 3.0
@@ -120,13 +189,13 @@ async def _read(db: Database, now: Instant) -> AsyncIterator[GaugeMetricFamily]:
 async def _pending(db: Database, now: Instant) -> list[GaugeMetricFamily]:
     payments = GaugeMetricFamily(
         "guichet_payments_pending",
-        f"Pending payments by age: created less than that long ago, or {db_metrics_queries.OLDER}.",
+        f"Pending payments by age: created less than that long ago, or {OLDER}.",
         labels=("env", "operator", "age"),
     )
     refunds = GaugeMetricFamily("guichet_refunds_pending", "Pending refunds by age.", labels=("env", "age"))
-    for each in await db_metrics_queries.pending(db, "payments", now):
+    for each in await pending(db, "payments", now):
         payments.add_metric((each.env, each.operator, each.age), each.count)
-    for each in await db_metrics_queries.pending(db, "refunds", now):
+    for each in await pending(db, "refunds", now):
         refunds.add_metric((each.env, each.age), each.count)
     return [payments, refunds]
 
@@ -140,7 +209,7 @@ async def _queues(db: Database, now: Instant) -> list[GaugeMetricFamily]:
     )
     due = GaugeMetricFamily("guichet_queue_due", "Jobs of each queue that are due now.", labels=("queue",))
     lag = GaugeMetricFamily("guichet_queue_lag_seconds", "How long the oldest of them has been due.", labels=("queue",))
-    for state, count in (await db_metrics_queries.delivery_states(db, now)).items():
+    for state, count in (await delivery_states(db, now)).items():
         states.add_metric((state,), count)
     for each in await health_checks.due_jobs(db, now):
         due.add_metric((each.queue,), each.count)

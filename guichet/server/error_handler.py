@@ -5,22 +5,23 @@ which stands in front of the handlers, and the hosted pages, which say the same 
 (`checkout/error_pages.py`).
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
 
-from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute
-from starlette.types import ExceptionHandler
+from starlette.routing import BaseRoute, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet.db.errors import StorageError
 from guichet.domain.errors import GuichetError, MethodNotAllowed, NotFound, ServerError
 from guichet.logs import log
 from guichet.server.json_response import error_response
-from guichet.server.request_context import ERROR_CODE
+from guichet.server.request_context import ERROR_CODE, STATUS
+
+ErrorHandler = Callable[[Request, Exception], Awaitable[Response]]
 
 #: What nginx logs for a client that went away before it was answered. Nobody receives it; logs and metrics show it.
 CLIENT_CLOSED_REQUEST: Final = 499
@@ -66,22 +67,49 @@ async def handle_error(request: Request, error: Exception) -> Response:
     return response
 
 
+class Application:
+    """Routes behind middleware. What the routes raise is answered by `handler`; what is not `expected` is a bug and is
+    raised again for the log. A slash too many is a 404, never a redirect.
+
+    Starlette's own application has two layers for that, and its router a third one, each around every message.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[BaseRoute],
+        middleware: Sequence[Middleware],
+        handler: ErrorHandler,
+        expected: tuple[type[Exception], ...],
+    ) -> None:
+        self._router = Router(routes, redirect_slashes=False)
+        self._handler = handler
+        self._expected = expected
+        self._app: ASGIApp = self._route
+        for each in reversed(middleware):
+            self._app = each.cls(self._app, *each.args, **each.kwargs)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = self  # The router then raises what it would answer in plain text.
+        await self._app(scope, receive, send)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._router(scope, receive, send)
+        except Exception as error:
+            is_answered = bool(scope.get(STATUS))
+            if not is_answered:
+                response = await self._handler(Request(scope, receive, send), error)
+                await response(scope, receive, send)
+            if is_answered or not isinstance(error, self._expected):
+                raise
+
+
 def application(
     routes: Sequence[BaseRoute],
     middleware: Sequence[Middleware] = (),
-    handler: ExceptionHandler = handle_error,
+    handler: ErrorHandler = handle_error,
     own_errors: Sequence[type[Exception]] = (),
-) -> Starlette:
-    """A Starlette application that answers errors with `handler`; a slash too many is a 404, never a redirect.
-
-    `own_errors`: what its handlers raise besides the contract's errors. Anything else is a bug, and is logged as one.
-    """
-    expected = (GuichetError, StorageError, HTTPException, *own_errors)
-    handlers: dict[Any, ExceptionHandler] = dict.fromkeys(expected, handler)
-    app = Starlette(
-        routes=routes,
-        middleware=middleware,
-        exception_handlers={**handlers, ClientDisconnect: handler, Exception: handler},
-    )
-    app.router.redirect_slashes = False
-    return app
+) -> Application:
+    """`own_errors`: what the handlers of the routes raise besides the contract's errors."""
+    expected = (GuichetError, StorageError, HTTPException, ClientDisconnect, *own_errors)
+    return Application(routes, middleware, handler, expected)

@@ -24,8 +24,7 @@ from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
 from guichet.server.errors import StartupError
 from guichet.server.http_protocol import GuardedHttpProtocol
-from guichet.server.listener import Listener
-from guichet.server.sockets import start_listening
+from guichet.server.listener import Listener, start_listening
 
 #: Seconds that accepted requests have to finish when the server stops, unless `--grace` says otherwise.
 GRACE: Final = 1

@@ -5,16 +5,22 @@ This is the one way to do so for addresses; a function imports what few of its c
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 
+from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class LazyApplication:
+    """What is built runs until `aclose`."""
+
     def __init__(self, build: Callable[[], ASGIApp]) -> None:
         self._build = build
         self._building = asyncio.Lock()
         self._app: ASGIApp | None = None
+        self._running = AsyncExitStack()
+        self.aclose = self._running.aclose
 
     def at(self, *paths: str) -> list[Route]:
         """Its routes: these paths, and all below them, which a mount would cut off."""
@@ -23,6 +29,12 @@ class LazyApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._app is None:
             async with self._building:
-                if self._app is None:  # In a thread: it takes long enough to delay payments.
-                    self._app = await asyncio.to_thread(self._build)
+                if self._app is None:
+                    self._app = await self._start()
         await self._app(scope, receive, send)
+
+    async def _start(self) -> ASGIApp:
+        app = await asyncio.to_thread(self._build)  # It takes long enough to delay payments.
+        if isinstance(app, Starlette):
+            await self._running.enter_async_context(app.router.lifespan_context(app))
+        return app

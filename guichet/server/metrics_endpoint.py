@@ -35,12 +35,6 @@ def routes(ctx: AppContext) -> list[Route]:
     return [Route(PATH, metrics, methods=["GET"])]
 
 
-def routes_behind_token(ctx: AppContext) -> list[Route]:
-    """The route on the port of the service: only with a token, and only if metrics have no port of their own."""
-    settings = ctx.settings
-    return [] if settings.metrics_token is None or settings.metrics_port is not None else routes(ctx)
-
-
 def _text(database_registry: CollectorRegistry) -> bytes:
     return bytes(generate_latest(REGISTRY) + generate_latest(database_registry))
 

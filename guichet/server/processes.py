@@ -11,7 +11,7 @@ from typing import Final
 
 from guichet.logs import log
 from guichet.server.connection_sharing import ConnectionShare, connection_table
-from guichet.server.sockets import is_listening, start_listening, stop_listening
+from guichet.server.listener import is_listening, start_listening, stop_listening
 
 #: Seconds before a process that ended is started again: the first time, and at most.
 MIN_RESTART_DELAY: Final = 0.2

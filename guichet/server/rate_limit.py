@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet import metrics
 from guichet.clock import SECOND, Clock
@@ -21,7 +20,7 @@ from guichet.logs import log
 from guichet.server.json_response import error_response
 from guichet.server.merchant_rates import MerchantRate, MerchantRates
 from guichet.server.rate_limits import RateLimit
-from guichet.server.request_context import ClientAddresses, add_header
+from guichet.server.request_context import RESPONSE_HEADERS, ClientAddresses
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -165,27 +164,18 @@ class RateLimitMiddleware:
             await self._app(scope, receive, send)
             return
         allowance = await self._limiter.count(limit, own.key if own is not None else self._addresses.counted(scope))
-        announced = _announcing(allowance, send)
+        scope[RESPONSE_HEADERS].append((b"x-ratelimit-remaining", b"%d" % allowance.remaining))
         if allowance.allowed:
-            await self._app(scope, receive, announced)
+            await self._app(scope, receive, send)
         else:
             metrics.RATE_LIMITED.labels(limit.name).inc()
             refusal = RateLimited() if own is None else RateLimited(_OF_MERCHANT.format(limit.requests))
-            await error_response(refusal)(scope, receive, announced)
+            response = error_response(refusal)
+            response.headers["Retry-After"] = str(allowance.retry_after)
+            await response(scope, receive, send)
 
     def _limit(self, scope: Scope) -> RateLimit | None:
         if scope["type"] != "http":
             return None
         path = scope["path"]
         return next((limit for prefix, limit in self._limits.items() if path.startswith(prefix)), None)
-
-
-def _announcing(allowance: Allowance, send: Send) -> Send:
-    async def announce(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            add_header(message, b"x-ratelimit-remaining", str(allowance.remaining))
-            if not allowance.allowed:  # In place of the one that every such answer has.
-                MutableHeaders(scope=message)["Retry-After"] = str(allowance.retry_after)
-        await send(message)
-
-    return announce

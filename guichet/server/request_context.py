@@ -30,6 +30,10 @@ _UNKNOWN: Final = "unknown"
 CALLER: Final = "guichet.caller"
 #: The stable code of the error that a request was answered with.
 ERROR_CODE: Final = "guichet.error_code"
+#: The status of the response; 0 until it begins.
+STATUS: Final = "guichet.status"
+#: Headers (names in lower case, as ASGI has them) that are added to the response, whatever answers.
+RESPONSE_HEADERS: Final = "guichet.response_headers"
 _ACCEPTED_ID: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
@@ -54,25 +58,27 @@ class RequestContext:
         started_at = time.perf_counter()
         request_id = _request_id(scope)
         token = request_id_of_line.set(request_id)
-        status = 0
+        scope[STATUS] = 0
+        added = scope[RESPONSE_HEADERS] = [(b"x-request-id", request_id.encode("ascii"))]
 
-        async def send_with_id(message: Message) -> None:
-            nonlocal status
+        async def send_completed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                status = message["status"]
-                add_header(message, b"x-request-id", request_id)
+                scope[STATUS] = message["status"]
+                message["headers"] += added
             await send(message)
 
         try:
-            await self._app(scope, receive, send_with_id)
+            await self._app(scope, receive, send_completed)
         except asyncio.CancelledError:  # The service stops and does not wait any longer for this request.
-            if status:
+            if scope[STATUS]:
                 raise
-            await error_response(ServerError())(scope, receive, send_with_id)
-        except Exception as error:  # A bug. The error handler has answered it already, and Starlette raises it again.
+            await error_response(ServerError())(scope, receive, send_completed)
+        except Exception as error:  # A bug.
             log.error("request.crashed", error=repr(error), exc_info=True)
+            if not scope[STATUS]:
+                await error_response(ServerError())(scope, receive, send_completed)
         finally:
-            self._record(scope, status, time.perf_counter() - started_at)
+            self._record(scope, scope[STATUS], time.perf_counter() - started_at)
             request_id_of_line.reset(token)
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
@@ -90,12 +96,6 @@ class RequestContext:
         path = route or _first_segment(scope["path"])
         whose = {} if caller is None else {"merchant": caller.merchant.id, "env": caller.env}
         log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1), **whose)
-
-
-def add_header(message: Message, name: bytes, value: str) -> None:
-    """To an `http.response.start` whose application does not set this header. `name` is in lower case, as ASGI has it;
-    Starlette's MutableHeaders would read all the others first, twice in each request."""
-    message["headers"].append((name, value.encode("latin-1")))
 
 
 def _request_id(scope: Scope) -> str:

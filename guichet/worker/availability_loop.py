@@ -12,8 +12,7 @@ from guichet.clock import MINUTE, SECOND, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
 from guichet.db.worker_leases import claim_turn
-from guichet.domain.availability import UP, Attempts, Verdict, measured, worse
-from guichet.domain.availability_reasons import AvailabilityReason
+from guichet.domain.availability import UP, Attempts, AvailabilityReason, Verdict, measured, worse
 from guichet.logs import log
 from guichet.providers.base import Unknown
 from guichet.worker.queue_loop import Step

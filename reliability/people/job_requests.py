@@ -11,9 +11,9 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from guichet.clock import iso
-from guichet.console.balance.periods import midnight
 from guichet.domain.ids import MerchantId
 from guichet.domain.staff_jobs import StaffJobKind
+from guichet.pages.days import midnight
 from reliability.journal import Journal
 from reliability.merchant import Merchant
 from reliability.people.browser import Answered

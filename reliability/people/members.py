@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from guichet.clock import iso
-from guichet.console.balance.periods import midnight
+from guichet.pages.days import midnight
 from reliability.customers import LinkCustomers
 from reliability.journal import Journal
 from reliability.merchant import Merchant

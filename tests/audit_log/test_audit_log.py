@@ -13,8 +13,7 @@ from guichet.bootstrap import service
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
 from guichet.domain.audit_log import Act, Actor
-from guichet.domain.chain_faults import ChainFault
-from guichet.domain.chain_heads import KnownHead, KnownHeads
+from guichet.domain.chain_heads import ChainFault, KnownHead, KnownHeads
 from guichet.settings import Settings
 
 AWA = Actor("Awa [bold]", "awa")

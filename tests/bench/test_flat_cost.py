@@ -11,7 +11,7 @@ from typing import Any, cast
 from bench import seed, servers
 from guichet.bootstrap import service
 from guichet.clock import DAY, HOUR, Instant, earlier, later
-from guichet.console.overview.days import Days
+from guichet.console.overview.figures import Days
 from guichet.context import AppContext
 from guichet.db.sqlite.database import SqliteDatabase
 from guichet.domain.ids import MerchantId

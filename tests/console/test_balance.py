@@ -11,12 +11,12 @@ from sqlalchemy import func, select
 
 from guichet.audit_log import entries as audit_log
 from guichet.clock import DAY, later
-from guichet.console.balance.periods import today
 from guichet.db.engine import require
 from guichet.db.tables import wallet_checkpoints
 from guichet.domain.roles import MERCHANT_ROLES, may_as_merchant
 from guichet.ledger.balance_checkpoints import WalletKey, balance_before
 from guichet.merchants import repository as merchants
+from guichet.pages.days import today
 from guichet.pages.pdf import PdfColumn, PdfDocument
 from guichet.settings import Settings
 from tests.console.conftest import ConsoleFixture

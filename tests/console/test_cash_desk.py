@@ -7,7 +7,7 @@ import re
 from sqlalchemy import insert
 
 from guichet.audit_log import entries as audit_log
-from guichet.back_office.merchant_limits import set_limits
+from guichet.back_office.merchants import set_limits
 from guichet.clock import MINUTE, SECOND
 from guichet.db.tables import daily_totals
 from guichet.domain.audit_log import Actor

@@ -25,8 +25,7 @@ from guichet.domain.merchants import ENVS, MERCHANT_STATUSES
 from guichet.domain.messages import Amount, Day, Moment
 from guichet.domain.payments import SUBJECT_TYPES, PaymentStatus
 from guichet.domain.staff_jobs import StaffJobKind
-from guichet.history.timeline import TimelineSubject
-from guichet.history.timeline_facts import TimelineFact
+from guichet.history.timeline import TimelineFact, TimelineSubject
 from guichet.incidents.repository import KINDS
 from guichet.late_money.decisions import Decision
 from guichet.pages import i18n

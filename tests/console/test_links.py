@@ -9,7 +9,7 @@ import pytest
 
 from guichet.audit_log import entries as audit_log
 from guichet.clock import iso
-from guichet.console.links.list_page import PAGE_SIZE
+from guichet.console.links.link_pages import PAGE_SIZE
 from guichet.db.engine import require
 from guichet.domain.merchants import Caller, Merchant
 from guichet.domain.payment_links import PaymentLink

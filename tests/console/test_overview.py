@@ -11,9 +11,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, later, read_date
-from guichet.console.overview.charts import columns, lines
-from guichet.console.overview.days import Days
-from guichet.console.overview.summaries import rate_text, summarise, time_text
+from guichet.console.overview.figures import Days, columns, lines, rate_text, summarise, time_text
 from guichet.db.lists.rollup import roll_up_list_counts
 from guichet.db.tables import api_keys, merchants, payments, refunds, wallet_entries, wallets, webhook_deliveries
 from guichet.domain.merchants import Merchant

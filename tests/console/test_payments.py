@@ -108,7 +108,7 @@ async def test_filters_by_status_and_by_days_of_the_merchants_time_zone(console:
         ("to=0001-01-01", "Une date est attendue"),
         ("from=2026-11-20&to=2026-11-19", "avant son début"),
         ("after=x", "Cette page de la liste"),
-        ("order=up", "Cette page de la liste"),
+        ("before=x", "Cette page de la liste"),
         ("after=01a20732-b3a5-4a75-a304-217ffe09a2e2", "Cette page de la liste"),
     ],
 )

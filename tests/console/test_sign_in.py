@@ -7,7 +7,7 @@ import pytest
 
 from guichet.accounts import factors
 from guichet.audit_log import entries as audit_log
-from guichet.console.browser_names import browser_name
+from guichet.console.security_page import browser_name
 from guichet.settings import Settings
 from tests.accounts.totp import code_of
 from tests.console.conftest import PASSWORD, ConsoleFixture

@@ -22,6 +22,7 @@ from guichet.db.statement_cache import CompiledStatement
 from guichet.domain.events import Delivery
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
+from guichet.domain.messages import encode, verbatim
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.reconciliation import Line
 from guichet.history import staff_search
@@ -345,7 +346,7 @@ async def _load(db: Database, *, embedded: bool, rows: int = 3000) -> None:
         f"SELECT 1 + n % 50, 't' || n, 'permanent', 1, 'XOF', 'd', 0, 0, 1, 'l' || n FROM {number.format(rows)}",
         "INSERT INTO incidents (merchant_id, env, kind, subject_type, reference, provider_account, detail, "
         "occurrences, opened_at, last_seen_at, closed_at) "
-        "SELECT merchant_id, 'live', 'stuck', 'payment', reference, 'c', 'd', 1, 1, 1, "
+        f"SELECT merchant_id, 'live', 'stuck', 'payment', reference, 'c', '{encode(verbatim('d'))}', 1, 1, 1, "
         "CASE WHEN id % 3 = 0 THEN 1 END FROM payments",
         "INSERT INTO wallet_entries (merchant_id, env, currency, amount, subject_id, suspended, created_at) "
         f"SELECT 1 + n % 50, 'live', 'XOF', 1, n, {no}, 1 FROM {number.format(rows)}",

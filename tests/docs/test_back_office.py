@@ -36,7 +36,6 @@ def _to_change(page: StaffPage) -> set[str]:
         found |= set(RIGHTS.values())
     if "RIGHT_OF[kind]" in source:
         found |= {RIGHT_OF[kind] for kind in module._TASKS}
-    if "RIGHT_OF[_KIND]" in source:
-        found.add(RIGHT_OF[module._KIND])
+    found |= {right for kind, right in RIGHT_OF.items() if f'RIGHT_OF["{kind}"]' in source}
     assert found, page.path
     return found

@@ -3,8 +3,17 @@
 import pytest
 
 from guichet.clock import HOUR, MINUTE, Instant, earlier
-from guichet.domain.availability import DEGRADED, DOWN, UP, Attempts, OperatorState, Verdict, measured, worse
-from guichet.domain.availability_reasons import AvailabilityReason
+from guichet.domain.availability import (
+    DEGRADED,
+    DOWN,
+    UP,
+    Attempts,
+    AvailabilityReason,
+    OperatorState,
+    Verdict,
+    measured,
+    worse,
+)
 from guichet.domain.messages import verbatim
 
 NOW = Instant(1000 * HOUR)

@@ -22,7 +22,7 @@ import guichet
 from guichet.api.endpoints import ENDPOINTS
 from guichet.api.openapi import curl
 from guichet.api.recorded_examples import FILE as EXAMPLES_FILE
-from guichet.bootstrap import application, create_merchant, live_providers, running_simulator, service, simulator
+from guichet.bootstrap import application, create_merchant, live_providers, service, simulator
 from guichet.clock import Instant, later
 from guichet.db import migrate
 from guichet.domain.ids import MerchantId
@@ -181,9 +181,10 @@ async def running_service(settings: Settings, rate_limit: int = 0) -> AsyncItera
     clock = TurningClock(START)
     operators = live_providers(replace(settings, public_url=simulator_url))
     simulated = simulator(settings, clock, operators, f"{simulator_url}/simulator")
+    assert simulated is not None
     async with (
         service(settings, clock, providers=operators) as opened,
-        running_simulator(simulated),
+        simulated.router.lifespan_context(simulated),
         serving(simulated, simulator_port),
         serving(application(opened, None), port) as url,
         ScriptedServer(host="127.0.0.1") as receiver,

@@ -21,7 +21,7 @@ from guichet.domain.reconciliation import Line
 from guichet.ledger.audit import audit
 from guichet.providers.base import Accepted, Unknown
 from guichet.providers.capabilities import FloatBalance
-from guichet.server.db_metrics_queries import AGES, OLDER
+from guichet.server.db_metrics import AGES, OLDER
 from guichet.server.health_checks import STUCK_AFTER
 from guichet.server.replication_metrics import replication_families
 from guichet.settings import Settings

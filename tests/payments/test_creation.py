@@ -135,7 +135,7 @@ async def test_another_amount_at_initiation_is_told_as_such_and_nothing_else(
     live.first.script("initiate", Succeeded(Hundredths(100), "XOF"))
     live.first.script("status", done)
     payment = await live.merchant.pay()
-    logged = capsys.readouterr().out
+    logged = capsys.readouterr().err
     assert "provider.mismatch" in logged
     assert "initiation.unknown" not in logged
     assert (await live.state(payment["reference"]), await live.balance()) == ("pending", 0)

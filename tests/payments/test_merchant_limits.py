@@ -2,7 +2,7 @@
 
 import asyncio
 
-from guichet.back_office.merchant_limits import set_limits
+from guichet.back_office.merchants import set_limits
 from guichet.db.engine import require
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import MerchantLimits

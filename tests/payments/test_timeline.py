@@ -11,8 +11,7 @@ from guichet.domain.messages import verbatim
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment
 from guichet.history.payment_history import read_story
-from guichet.history.timeline import STAFF_KINDS, TimelineEntry, timeline
-from guichet.history.timeline_facts import TimelineFacts
+from guichet.history.timeline import STAFF_KINDS, TimelineEntry, TimelineFacts, timeline
 from guichet.incidents import repository as incidents
 from guichet.late_money import decisions as late_decisions
 from guichet.providers.base import Refused

@@ -28,14 +28,14 @@ async def found(provider_type: str, *answers: Scripted, operators: tuple[str, ..
         assert isinstance(tested.provider, ChecksAccount)
         findings = await tested.provider.check_account(setup_of(provider_type, *operators, **settings))
         sent = [request.line.partition(" HTTP")[0] for request in tested.received]
-    return {str(each.subject): (each.state, str(each.sentence)) for each in findings}, sent
+    return {str(each.subject): (each.state, str(each.message)) for each in findings}, sent
 
 
 def state_of(provider_type: str, subject: str, **changes: str) -> tuple[str, str]:
     [one] = [
         each for each in findings_without_a_call(setup_of(provider_type, **changes)) if str(each.subject) == subject
     ]
-    return one.state, str(one.sentence)
+    return one.state, str(one.message)
 
 
 BALANCE = (200, {"amount": "1", "currency": "XOF"})

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.http_server import Server, ServerOptions, Tls
-from guichet.server.sockets import bind_socket
+from guichet.server.listener import bind_socket
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 

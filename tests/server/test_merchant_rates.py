@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from guichet.back_office.merchant_limits import set_limits
+from guichet.back_office.merchants import set_limits
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import MerchantLimits
 from guichet.merchants import api_keys

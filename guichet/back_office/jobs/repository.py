@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Select, bindparam, func, literal_column, null, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from guichet.back_office.jobs.errors import JobTakenOver
+from guichet.back_office.jobs.requests import JobTakenOver
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
 from guichet.db.queues.work_queue import Claim, WorkQueue

@@ -1,4 +1,11 @@
-"""Asking for a job of the staff, and what the audit log keeps of it."""
+"""Asking for a job of the staff, and what the audit log keeps of it.
+
+Why a job of the staff is refused or ends. Pages say it in the person's language.
+
+StaffJobError
+├── TooManyJobs     as many jobs wait as are kept waiting
+└── JobTakenOver    another worker does it now
+"""
 
 import asyncio
 import hashlib
@@ -8,7 +15,6 @@ import msgspec
 
 from guichet.audit_log import entries as audit_log
 from guichet.back_office.jobs import repository
-from guichet.back_office.jobs.errors import TooManyJobs
 from guichet.back_office.jobs.statement_comparison import CompareStatement
 from guichet.back_office.jobs.tasks import AnonymiseCustomer, LedgerMargin, Task, kind_of
 from guichet.clock import iso
@@ -17,6 +23,18 @@ from guichet.domain.accounts import UserId
 from guichet.domain.audit_log import Act, Actor, FactName, Facts
 from guichet.domain.ids import MerchantId
 from guichet.domain.staff_jobs import MOST_PENDING, StaffJob
+
+
+class StaffJobError(Exception):
+    pass
+
+
+class TooManyJobs(StaffJobError):
+    pass
+
+
+class JobTakenOver(StaffJobError):
+    pass
 
 
 @dataclass(frozen=True, slots=True)

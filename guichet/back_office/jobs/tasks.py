@@ -6,9 +6,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from guichet.back_office.aggregated_merchants import NamedAtWave, NameWaveMerchants, name_wave_merchants
 from guichet.back_office.anonymisation import Anonymised, CustomerKeys, anonymise_customer
 from guichet.back_office.jobs.statement_comparison import ComparedStatement, CompareStatement, compare_statement
-from guichet.back_office.jobs.wave_merchants import NamedAtWave, NameWaveMerchants, name_wave_merchants
 from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.engine import Database, require

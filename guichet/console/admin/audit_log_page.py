@@ -1,20 +1,22 @@
 """The audit log: what people did, newest first, and whether anybody changed it since."""
 
-from typing import Any, Final
+from functools import partial
+from typing import Annotated, Final
 
 from starlette.responses import Response
 
 from guichet.audit_log import entries as audit_log
 from guichet.audit_log.entries import CONSOLE, Entry, Filter
 from guichet.audit_log.verification import Verification, verify
-from guichet.chain_heads.published import last_published
+from guichet.chain_heads.published import Published, last_published
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
-from guichet.console.admin.fields import before
 from guichet.console.facts import changed_facts
 from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.domain.chain_faults import ChainFault
-from guichet.domain.chain_heads import KnownHead, KnownHeads
+from guichet.domain.chain_heads import ChainFault, KnownHead, KnownHeads
+from guichet.pages.fields import text
+from guichet.pages.lists import ABOVE_ALL, ById, ListPage, Pager
+from guichet.pages.views import View
 
 #: Entries that a page shows, and that the page checks on request: 20 s. `guichet audit-log verify` checks any number.
 _PAGE: Final = 50
@@ -24,73 +26,101 @@ _MAX_FIELD: Final = 254
 ACTS: Final = frozenset({*SHOWN, *NOT_SHOWN})
 
 
-async def show(request: StaffRequest) -> Response:
-    return await _page(request, None)
+class Query(ById):
+    actor: Annotated[str, text(_MAX_FIELD)] = ""
+    action: Annotated[str, text(_MAX_FIELD)] = ""
+    subject: Annotated[str, text(_MAX_FIELD)] = ""
+
+
+class EntryRow(View, frozen=True):
+    """In the reader's words, beside what the command line prints, with which whoever audits compares it."""
+
+    number: int
+    at: str
+    who: str
+    actor: str
+    act: str
+    action: str
+    subject_type: str
+    subject: str
+    subject_text: str
+    merchant_id: int | None
+    reason: str | None
+    facts: list[tuple[str, str]]
+    changes: str
+
+
+class AuditLogView(View, frozen=True):
+    """`number`: of the last entry; `verified`: what the check found that was asked for."""
+
+    query: Query
+    entries: list[EntryRow]
+    pager: Pager
+    acts: list[tuple[str, str]]
+    number: int
+    too_long: bool
+    verified: Verification | None
+    published: Published
+
+
+async def show(request: StaffRequest, verified: Verification | None = None) -> Response:
+    """Reading the log is no entry of it: each page would make the next one longer."""
+    query = Query.read(request.query)
+    filters = query.model_dump(exclude={"before", "after"})
+    before = query.cursor.before or ABOVE_ALL
+    page = ListPage.cut(await audit_log.filtered(request.db, Filter(**filters), before, _PAGE + 1), _PAGE, query.cursor)
+    number, _ = await audit_log.head(request.db)
+    view = AuditLogView(
+        query=query,
+        entries=[_row(request, entry) for entry in page.rows],
+        pager=page.pager(lambda entry: entry.number, partial(request.at_admin, "/audit-log", **filters)).older_only(),
+        acts=_acts(request, query.action),
+        number=number,
+        too_long=number > _MOST_VERIFIED,
+        verified=verified,
+        published=await last_published(request.db),
+    )
+    return request.page("admin/audit_log.html", view)
 
 
 async def check(request: StaffRequest) -> Response:
     """Reads the whole log and compares it with the head that was published last. It changes nothing, so the answer is
     the page itself. Files of published heads are for `guichet audit-log verify`."""
-    await request.form()
-    ctx = request.ctx
+    await request.fields()
     request.require("audit_log.view")
-    number, _ = await audit_log.head(ctx.db)
+    number, _ = await audit_log.head(request.db)
     if number > _MOST_VERIFIED:
-        return await _page(request, None)
-    last = await last_published(ctx.db)
+        return await show(request)
+    last = await last_published(request.db)
     published = () if last.act_digest is None else (KnownHead(last.act_digest, last.act, ChainFault.LAST_HEAD()),)
-    return await _page(request, await verify(ctx.db, KnownHeads(acts=published)))
-
-
-async def _page(request: StaffRequest, verified: Verification | None) -> Response:
-    """Reading the log is no entry of it: each page would make the next one longer."""
-    db = request.db
-    # No entry holds a NUL, and PostgreSQL takes none.
-    asked = {name: request.query.get(name, "").replace("\0", "") for name in Filter._fields}
-    typed = {name: text.strip()[:_MAX_FIELD] for name, text in asked.items()}
-    found = await audit_log.filtered(db, Filter(**typed), before(request), _PAGE + 1)
-    shown = found[:_PAGE]
-    older = request.at_admin("/audit-log", **typed, before=str(shown[-1].number)) if len(found) > _PAGE else None
-    number, _ = await audit_log.head(db)
-    view: dict[str, Any] = {
-        "entries": [_described(request, entry) for entry in shown],
-        "typed": typed,
-        "acts": _acts(request, typed["action"]),
-        "older": older,
-        "number": number,
-        "too_long": number > _MOST_VERIFIED,
-        "verified": verified,
-        "published": await last_published(db),
-    }
-    return request.show("admin/audit_log.html", **view)
+    return await show(request, await verify(request.db, KnownHeads(acts=published)))
 
 
 def _acts(request: StaffRequest, chosen: str) -> list[tuple[str, str]]:
     """All acts by their words, and one that only another version knows if it was asked for."""
-    known = sorted(((act, str(request.text(f"activity.act.{act}"))) for act in ACTS), key=lambda each: each[1])
+    known = sorted(((act, str(request.text(f"activity.act.{act}"))) for act in ACTS), key=lambda pair: pair[1])
     other = [(chosen, chosen)] if chosen and chosen not in ACTS else []
     return [("", request.text("activity.every_act")), *known, *other]
 
 
-def _described(request: StaffRequest, entry: Entry) -> dict[str, object]:
-    """In the reader's words; what the command line prints, with which whoever audits compares it, is below."""
+def _row(request: StaffRequest, entry: Entry) -> EntryRow:
     who = entry.actor if entry.os_user in (entry.actor, CONSOLE) else f"{entry.actor} ({entry.os_user})"
     in_team = entry.merchant_id is not None
-    return {
-        "number": entry.number,
-        "at": request.date_time(entry.at),
-        "who": who,
-        "actor": entry.actor,
-        "act": request.word("activity.act.", entry.action),
-        "action": entry.action,
-        "subject_type": request.word("act_subject.", entry.subject_type),
-        "subject": entry.subject,
-        "subject_text": _subject(request, entry),
-        "merchant_id": entry.merchant_id,
-        "reason": entry.reason,
-        "facts": changed_facts(request, entry.subject_type, entry.before, entry.after, in_team=in_team),
-        "changes": " → ".join(facts for facts in (entry.before, entry.after) if facts != "{}"),
-    }
+    return EntryRow(
+        number=entry.number,
+        at=request.date_time(entry.at),
+        who=who,
+        actor=entry.actor,
+        act=request.word("activity.act.", entry.action),
+        action=entry.action,
+        subject_type=request.word("act_subject.", entry.subject_type),
+        subject=entry.subject,
+        subject_text=_subject(request, entry),
+        merchant_id=entry.merchant_id,
+        reason=entry.reason,
+        facts=changed_facts(request, entry.subject_type, entry.before, entry.after, in_team=in_team),
+        changes=" → ".join(facts for facts in (entry.before, entry.after) if facts != "{}"),
+    )
 
 
 def _subject(request: StaffRequest, entry: Entry) -> str:

@@ -1,9 +1,14 @@
 """Every read of personal data by the staff is an entry of the audit log."""
 
+from typing import Final
+
 from guichet.audit_log import entries as audit_log
 from guichet.console.page_request import StaffRequest
 from guichet.domain.audit_log import Act, ActSubject, Facts
 from guichet.domain.ids import MerchantId
+
+#: Characters of an id that was mistyped that its field shows again.
+MOST_TYPED: Final = 40
 
 
 async def record_read(

@@ -1,22 +1,22 @@
 """What the pages share that ask the worker for something: the form's token, how far a job is, its result."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from guichet.accounts import users
 from guichet.back_office.jobs import repository
-from guichet.back_office.jobs.requests import WantedJob, ask
+from guichet.back_office.jobs.requests import TooManyJobs, WantedJob, ask
 from guichet.back_office.jobs.tasks import Result, Task, read_result
-from guichet.console.admin.fields import row_number
-from guichet.console.page_request import StaffRequest
-from guichet.console.sent_once import form_token, new_form_token
+from guichet.console.forms import form_token, new_form_token
+from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
-from guichet.domain.staff_jobs import MOST_ATTEMPTS, StaffJob, StaffJobKind
+from guichet.domain.staff_jobs import MOST_ATTEMPTS, MOST_PENDING, StaffJob, StaffJobKind
 from guichet.logs import log
 from guichet.merchants.vault import UnreadableSecret
+from guichet.pages.fields import row_id
+from guichet.pages.views import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,50 +28,59 @@ class ListedJob:
     who: str
 
 
-async def ask_worker(
-    request: StaffRequest, form: dict[str, str], task: Task, merchant_id: MerchantId | None = None
-) -> int:
-    """The id of the job of this form, however often it is sent; without a token each form is another one.
+class JobsView(View, frozen=True):
+    """For `admin/_jobs.html`: the latest jobs, and the one that the page is about with its result, None until it has
+    one. `token`: of the form that asks for another."""
 
-    Raises TooManyJobs.
-    """
-    token = form_token(form) or new_form_token()
-    return await ask(request.ctx, WantedJob(task, merchant_id, request.person.id, token), request.actor)
+    latest: list[ListedJob]
+    shown: ListedJob | None
+    result: Result | None
+    working: bool
+    form_again: str
+    most_attempts: int
+    token: str
+
+
+async def ask_worker(request: StaffRequest, task: Task, merchant_id: MerchantId | None = None) -> int:
+    """The id of the job of the form that was sent, however often it is; without a token each form is another one.
+    Raises FormFault while too many wait."""
+    token = form_token(request.typed) or new_form_token()
+    try:
+        return await ask(request.ctx, WantedJob(task, merchant_id, request.person.id, token), request.actor)
+    except TooManyJobs:
+        raise FormFault(request.text("jobs.too_many", most=MOST_PENDING), 409) from None
 
 
 async def chosen_job(
-    request: StaffRequest, kinds: Collection[StaffJobKind], merchant_id: MerchantId | None = None
+    request: StaffRequest, *kinds: StaffJobKind, merchant_id: MerchantId | None = None
 ) -> StaffJob | None:
     """The one that `?job=` names; None without it. Raises NotFound unless it is of these kinds, about this merchant."""
-    named = request.query.get("job")
-    if named is None:
+    text = request.query.get("job")
+    if text is None:
         return None
-    number = row_number(named)
+    number = row_id(text)
     job = None if number is None else await repository.find(request.db, number)
     if job is None or job.kind not in kinds or job.merchant_id != merchant_id:
         raise NotFound
     return job
 
 
-async def jobs_view(
-    request: StaffRequest, path: str, jobs: Sequence[StaffJob], shown: StaffJob | None
-) -> dict[str, Any]:
-    """For `admin/_jobs.html`. `path`: of the page, below `/admin`; `shown`: the job that the page is about."""
-    ctx = request.ctx
-    asked = [*jobs, *([shown] if shown else [])]
-    names = await users.names(ctx.db, {each.user_id for each in asked})
+async def jobs_view(request: StaffRequest, path: str, jobs: Sequence[StaffJob], shown: StaffJob | None) -> JobsView:
+    """`path`: of the page, below `/admin`; `shown`: the job that the page is about."""
+    everyone = [*jobs, *([shown] if shown else [])]
+    names = await users.names(request.db, {job.user_id for job in everyone})
     listed = {
-        each.id: ListedJob(each, request.at_admin(path, job=str(each.id)), names.get(each.user_id, ""))
-        for each in asked
+        job.id: ListedJob(job, request.at_admin(path, job=str(job.id)), names.get(job.user_id, "")) for job in everyone
     }
-    return {
-        "latest": [listed[each.id] for each in jobs],
-        "shown": listed[shown.id] if shown else None,
-        "result": await job_result(request, shown) if shown else None,
-        "working": shown is not None and shown.status == "pending",
-        "form_again": request.at_admin(path),
-        "most_attempts": MOST_ATTEMPTS,
-    }
+    return JobsView(
+        latest=[listed[job.id] for job in jobs],
+        shown=listed[shown.id] if shown else None,
+        result=await job_result(request, shown) if shown else None,
+        working=shown is not None and shown.status == "pending",
+        form_again=request.at_admin(path),
+        most_attempts=MOST_ATTEMPTS,
+        token=form_token(request.typed) or new_form_token(),
+    )
 
 
 async def job_result(request: StaffRequest, job: StaffJob) -> Result | None:

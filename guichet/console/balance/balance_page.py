@@ -1,59 +1,103 @@
-"""What a merchant has: the wallets with what is held, and the movements of one of them."""
+"""What a merchant has: the wallets with what is held, and the movements of one of them over a period, a page at a time,
+newest first, which the staff read too."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Final
 
 from markupsafe import Markup
 from starlette.responses import Response
 
-from guichet.console.balance.movements import month_options, movements_view
-from guichet.console.page_request import MerchantRequest
+from guichet.clock import Instant
+from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequest
+from guichet.console.sections import MerchantPage
 from guichet.domain.money import CURRENCIES, Currency
 from guichet.domain.posting_rules import ACTIVE
 from guichet.ledger import wallets
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.held import Held, held
+from guichet.ledger.monthly_statement import movement_name
+from guichet.ledger.wallet_statement import Movement, newest_movements
+from guichet.pages.days import PeriodFields, today
+from guichet.pages.fields import Lenient
+from guichet.pages.lists import Cursor, ListPage, Pager, Place
+from guichet.pages.views import View
+
+_PER_PAGE: Final = 25
+#: Months whose statement a page offers.
+_MONTHS: Final = 24
 
 
-@dataclass(frozen=True, slots=True)
-class WalletView:
+class WalletQuery(PeriodFields):
+    currency: Lenient[Currency] = None
+    before: Lenient[Place] = None
+
+
+class WalletView(View, frozen=True):
     currency: Currency
     balance: str
     held: Markup | None
     suspended: bool
 
 
+class MovementRow(View, frozen=True):
+    """`href`: of the payment's page, where the reader has one."""
+
+    at: str
+    kind: str
+    reference: str | None
+    href: str | None
+    external_id: str | None
+    amount: str
+    balance: str
+
+
+class MovementsView(View, frozen=True):
+    """For `_movements.html`. `currencies` and `months`: pairs of a value and its text, to choose from."""
+
+    query: WalletQuery
+    currency: Currency
+    currencies: list[tuple[str, str]]
+    months: list[tuple[str, str]]
+    rows: list[MovementRow]
+    pager: Pager
+    fault: FormFault | None
+
+
+class BalanceView(View, frozen=True):
+    wallets: list[WalletView]
+    movements: MovementsView
+    exports: str | None
+
+
 async def show(request: MerchantRequest) -> Response:
-    query = request.query
+    query = WalletQuery.read(request.query)
     shown = await wallet_views(request)
-    currency = chosen_currency(request, query.get("currency", ""))
-    wallet = WalletKey(request.merchant.id, request.env, currency)
-
-    def at(**more: str | None) -> str:
-        return request.here("/balance", None, currency=currency, **more)
-
-    def payment_at(reference: str) -> str:
-        return request.here(f"/payments/{reference}")
-
-    view: dict[str, Any] = {
-        **await movements_view(request, wallet, request.merchant.created_at, at, payment_at),
-        "wallets": shown,
-        "currencies": currency_options(shown, currency),
-        "months": month_options(request, request.merchant.created_at),
-        "exports": request.here("/exports") if request.may("exports.download") else None,
-    }
-    return request.show("balance/balance.html", 422 if view["fault"] else 200, **view)
+    currency = query.currency or request.merchant.currency
+    movements = await movements_view(
+        request,
+        query,
+        WalletKey(*request.scope, currency),
+        request.merchant.created_at,
+        partial(request.here, "/balance", None, currency=currency),
+        lambda reference: request.here(f"/payments/{reference}"),
+        currency_options(shown, currency),
+    )
+    exports = request.here("/exports") if request.may("exports.download") else None
+    return request.page("balance/balance.html", BalanceView(shown, movements, exports), movements.fault)
 
 
 async def wallet_views(request: MerchantRequest) -> list[WalletView]:
     """The wallets of this environment; the one of the account's currency even if it never moved."""
     db = request.db
-    found = {
-        each.currency: each for each in await wallets.wallets_of(db, request.merchant.id) if each.env == request.env
+    own = {
+        wallet.currency: wallet
+        for wallet in await wallets.wallets_of(db, request.merchant.id)
+        if wallet.env == request.env
     }
     views = []
     for currency in CURRENCIES:
-        wallet = found.get(currency)
+        wallet = own.get(currency)
         if wallet is None and currency != request.merchant.currency:
             continue
         kept = await held(db, request.merchant.id, request.env, currency)
@@ -73,10 +117,62 @@ def _held_text(request: MerchantRequest, kept: Held, currency: Currency) -> Mark
     return request.text("balance.held_suspended", amount=total, count=kept.refunds, suspended=part)
 
 
-def chosen_currency(request: MerchantRequest, typed: str) -> Currency:
-    """The one that was asked for, or the account's."""
-    return next((each for each in CURRENCIES if each == typed), request.merchant.currency)
-
-
 def currency_options(shown: list[WalletView], chosen: Currency) -> list[tuple[str, str]]:
-    return [(each, each) for each in CURRENCIES if each == chosen or any(each == view.currency for view in shown)]
+    used = {chosen, *(view.currency for view in shown)}
+    return [(currency, currency) for currency in CURRENCIES if currency in used]
+
+
+async def movements_view(
+    request: ConsoleRequest,
+    query: WalletQuery,
+    wallet: WalletKey,
+    created_at: Instant,
+    address: Callable[..., str],
+    payment_href: Callable[[str], str] | None = None,
+    currencies: list[tuple[str, str]] | None = None,
+) -> MovementsView:
+    """`created_at`: of the account, whose whole life is shown unless days were typed; `address`: of the page with more
+    of a query; `payment_href`: of the payment with this reference."""
+    now, zone = request.now(), request.time_zone
+    period = query.period(zone, (today(created_at, zone), today(now, zone)))
+    rows = await newest_movements(request.db, wallet, period.since, period.until, _PER_PAGE + 1, now, query.before)
+    page = ListPage.cut(rows, _PER_PAGE, Cursor(query.before))
+    older = page.pager(lambda row: f"{row.at}.{row.posting_id}", partial(address, **query.typed)).older
+    return MovementsView(
+        query=query,
+        currency=wallet.currency,
+        currencies=currencies or [],
+        months=_months(request, created_at),
+        rows=[_row(request, movement, wallet.currency, payment_href) for movement in page.rows],
+        pager=Pager(address(**query.typed) if query.before else None, older),
+        fault=FormFault(request.text(f"balance.fault.{period.fault}")) if period.fault else None,
+    )
+
+
+def _row(
+    request: ConsoleRequest, movement: Movement, currency: Currency, payment_href: Callable[[str], str] | None
+) -> MovementRow:
+    sign, reference = "+" if movement.amount > 0 else "", movement.payment_reference
+    return MovementRow(
+        at=request.date_time(movement.at),
+        kind=movement_name(movement.cause, request.language),
+        reference=reference,
+        href=payment_href(reference) if payment_href and reference else None,
+        external_id=movement.external_id,
+        amount=sign + request.amount(movement.amount, currency),
+        balance=request.amount(movement.balance, currency),
+    )
+
+
+def _months(request: ConsoleRequest, created_at: Instant) -> list[tuple[str, str]]:
+    """The months whose statement is offered: since the account was made, newest first."""
+    last, first = today(request.now(), request.time_zone), today(created_at, request.time_zone)
+    count = min(_MONTHS, (last.year - first.year) * 12 + last.month - first.month + 1)
+    months = []
+    for back in range(max(1, count)):
+        year, month = divmod(last.year * 12 + last.month - 1 - back, 12)
+        months.append((f"{year:04d}-{month + 1:02d}", request.month(year, month + 1)))
+    return months
+
+
+PAGES: Final = (MerchantPage("/balance", "balance.view", show, menu="balance"),)

@@ -1,24 +1,35 @@
 """Exports: what is asked for, how far the worker is, and the files."""
 
 from collections.abc import AsyncIterator
-from datetime import date
-from typing import Any, Final
+from typing import Final
 
 from starlette.responses import Response
 
 from guichet.accounts import users
-from guichet.console.balance.balance_page import chosen_currency, currency_options, wallet_views
-from guichet.console.balance.downloads import file_name, streamed_attachment
-from guichet.console.balance.periods import Period, read_period, today
-from guichet.console.page_request import MerchantRequest
+from guichet.console.balance.balance_page import currency_options, wallet_views
+from guichet.console.downloads import file_name, streamed_attachment
+from guichet.console.page_request import FormFault, MerchantRequest
+from guichet.console.sections import MerchantPage
 from guichet.domain.errors import NotFound
-from guichet.domain.exports import EXPORT_FORMATS, EXPORT_KINDS, MOST_DIRECT_ROWS, MOST_PREPARED, Export
+from guichet.domain.exports import (
+    EXPORT_FORMATS,
+    EXPORT_KINDS,
+    MOST_DIRECT_ROWS,
+    MOST_PREPARED,
+    Export,
+    ExportFormat,
+    ExportKind,
+)
+from guichet.domain.money import Currency
 from guichet.exports import files, repository
 from guichet.exports.columns import KIND_NAMES
 from guichet.exports.errors import ExportGone, TooManyExports
 from guichet.exports.requests import Wanted, record_download, request_export
 from guichet.merchants.vault import UnreadableSecret
+from guichet.pages.days import Period, PeriodFields, this_month, today
+from guichet.pages.fields import Lenient
 from guichet.pages.i18n import FRENCH
+from guichet.pages.views import View
 
 _MEDIA_TYPES: Final = {
     "csv": "text/csv; charset=utf-8",
@@ -26,39 +37,112 @@ _MEDIA_TYPES: Final = {
 }
 
 
-async def show(request: MerchantRequest) -> Response:
-    return await _page(request, _period(request, {}))
+class ExportForm(PeriodFields):
+    kind: Lenient[ExportKind] = None
+    format: Lenient[ExportFormat] = None
+    currency: Lenient[Currency] = None
+
+
+class ExportRow(View, frozen=True):
+    """`href`: of the file, None while there is none for this reader."""
+
+    kind: str
+    format: str
+    currency: str | None
+    first: str
+    last: str
+    who: str | None
+    status: str
+    progress: int
+    rows: int | None
+    expires: str
+    href: str | None
+
+
+class ExportLimits(View, frozen=True):
+    rows: str
+    most: int
+
+
+class ExportsView(View, frozen=True):
+    """`kinds`, `formats` and `currencies`: pairs of a value and its text, to choose from."""
+
+    kinds: list[tuple[str, str]]
+    formats: list[tuple[str, str]]
+    currencies: list[tuple[str, str]]
+    currency: Currency
+    period: Period
+    rows: list[ExportRow]
+    working: bool
+    limits: ExportLimits
+    balance: str | None
+
+
+async def show(request: MerchantRequest, form: ExportForm | None = None, fault: FormFault | None = None) -> Response:
+    form = form or ExportForm()
+    team = {user.id: user.name for _, user in await users.team(request.db, request.merchant.id)}
+    exports = await repository.latest(request.db, *request.scope)
+    currency = form.currency or request.merchant.currency
+    view = ExportsView(
+        kinds=[(kind, request.text(f"exports.kind.{kind}")) for kind in EXPORT_KINDS],
+        formats=[(name, request.text(f"exports.format.{name}")) for name in EXPORT_FORMATS],
+        currencies=currency_options(await wallet_views(request), currency),
+        currency=currency,
+        period=_period(request, form),
+        rows=[_row(request, export, team.get(export.user_id)) for export in exports],
+        working=any(export.status == "pending" for export in exports),
+        limits=ExportLimits(f"{MOST_DIRECT_ROWS:,}".replace(",", "\u202f"), MOST_PREPARED),
+        balance=request.here("/balance") if request.may("balance.view") else None,
+    )
+    return request.page("balance/exports.html", view, fault)
+
+
+def _period(request: MerchantRequest, form: ExportForm) -> Period:
+    """This month so far unless days were typed."""
+    return form.period(request.time_zone, this_month(request.now(), request.time_zone))
+
+
+def _row(request: MerchantRequest, export: Export, name: str | None) -> ExportRow:
+    usable = export.can_be_downloaded(request.now())
+    gone = export.status in ("direct", "ready") and not usable
+    return ExportRow(
+        kind=request.text(f"exports.kind.{export.kind}"),
+        format=request.text(f"exports.format.{export.format}"),
+        currency=export.currency,
+        first=request.day(today(export.since, request.time_zone)),
+        last=request.day(today(export.until, request.time_zone)),
+        who=name,
+        status="expired" if gone else export.status,
+        progress=export.progress,
+        rows=export.row_count,
+        expires=request.date_time(export.expires_at),
+        href=_file_href(request, export) if usable and export.user_id == request.person.id else None,
+    )
 
 
 async def ask(request: MerchantRequest) -> Response:
     """Asks for an export; a short one is downloaded at once."""
-    form = await request.form()
-    ctx = request.ctx
-    now = ctx.clock.now()
+    form = await request.form(ExportForm)
     request.require("exports.download")
-    period = _period(request, form)
-    kind = next((each for each in EXPORT_KINDS if each == form.get("kind")), None)
-    written_as = next((each for each in EXPORT_FORMATS if each == form.get("format")), None)
-    if kind is None or written_as is None or period.fault or period.since > now:
-        fault = request.text(f"balance.fault.{period.fault or 'form'}")
-        return await _page(request, period, 422, fault, form)
-    wanted = Wanted(
+    now, period = request.now(), _period(request, form)
+    if form.kind is None or form.format is None or period.fault or period.since > now:
+        return await show(request, form, FormFault(request.text(f"balance.fault.{period.fault or 'form'}")))
+    order = Wanted(
         merchant_id=request.merchant.id,
         env=request.env,
         user_id=request.person.id,
-        kind=kind,
-        format=written_as,
-        currency=chosen_currency(request, form.get("currency", "")) if kind == "movements" else None,
+        kind=form.kind,
+        format=form.format,
+        currency=form.currency or request.merchant.currency if form.kind == "movements" else None,
         language="fr" if request.language == FRENCH else "en",
         time_zone=str(request.time_zone),
         since=period.since,
         until=min(period.until, now),
     )
     try:
-        export = await request_export(ctx, wanted, request.actor)
+        export = await request_export(request.ctx, order, request.actor)
     except TooManyExports:
-        fault = request.text("exports.too_many", most=MOST_PREPARED)
-        return await _page(request, period, 409, fault, form)
+        return await show(request, form, FormFault(request.text("exports.too_many", most=MOST_PREPARED), 409))
     return request.redirect(request.here("/exports") if export.status == "pending" else _file_href(request, export))
 
 
@@ -66,7 +150,7 @@ async def download(request: MerchantRequest) -> Response:
     """The file, for the person who asked for it."""
     ctx, number = request.ctx, request.path["number"]
     request.require("exports.download")
-    export = await repository.find(ctx.db, request.merchant.id, request.env, number)
+    export = await repository.find(ctx.db, *request.scope, number)
     if export is None or export.user_id != request.person.id:
         raise NotFound
     if not export.can_be_downloaded(ctx.clock.now()):
@@ -80,7 +164,7 @@ async def download(request: MerchantRequest) -> Response:
     except (ExportGone, UnreadableSecret):
         return _gone(request, export)
     await record_download(ctx.db, ctx.clock, export, request.actor)
-    days = [today(each, request.time_zone).isoformat() for each in (export.since, export.until)]
+    days = [today(instant, request.time_zone).isoformat() for instant in (export.since, export.until)]
     name = file_name(_kind(request, export), request.merchant.name, request.env, *days, suffix=export.format)
     return streamed_attachment(_with_first(first, content), _MEDIA_TYPES[export.format], name, size)
 
@@ -97,63 +181,15 @@ def _gone(request: MerchantRequest, export: Export) -> Response:
     return request.show("balance/export_gone.html", status, name=name, exports=request.here("/exports"))
 
 
-def _period(request: MerchantRequest, form: dict[str, str]) -> Period:
-    """This month so far unless days were typed."""
-    day = today(request.now(), request.time_zone)
-    offered: tuple[date, date] = (day.replace(day=1), day)
-    return read_period(form.get("from", ""), form.get("to", ""), request.time_zone, offered)
-
-
-async def _page(
-    request: MerchantRequest,
-    period: Period,
-    status: int = 200,
-    fault: Any = None,
-    form: dict[str, str] | None = None,
-) -> Response:
-    ctx = request.ctx
-    team = {user.id: user.name for _, user in await users.team(ctx.db, request.merchant.id)}
-    found = await repository.latest(ctx.db, request.merchant.id, request.env)
-    typed = form or {}
-    shown = await wallet_views(request)
-    currency = chosen_currency(request, typed.get("currency", ""))
-    view: dict[str, Any] = {
-        "kinds": [(kind, request.text(f"exports.kind.{kind}")) for kind in EXPORT_KINDS],
-        "formats": [(each, request.text(f"exports.format.{each}")) for each in EXPORT_FORMATS],
-        "currencies": currency_options(shown, currency),
-        "currency": currency,
-        "typed": typed,
-        "period": period,
-        "rows": [_row(request, each, team.get(each.user_id)) for each in found],
-        "working": any(each.status == "pending" for each in found),
-        "fault": fault,
-        "limits": {"rows": f"{MOST_DIRECT_ROWS:,}".replace(",", "\u202f"), "most": MOST_PREPARED},
-        "balance": request.here("/balance") if request.may("balance.view") else None,
-    }
-    return request.show("balance/exports.html", status, **view)
-
-
-def _row(request: MerchantRequest, export: Export, name: str | None) -> dict[str, Any]:
-    usable = export.can_be_downloaded(request.now())
-    gone = export.status in ("direct", "ready") and not usable
-    return {
-        "kind": request.text(f"exports.kind.{export.kind}"),
-        "format": request.text(f"exports.format.{export.format}"),
-        "currency": export.currency,
-        "first": request.day(today(export.since, request.time_zone)),
-        "last": request.day(today(export.until, request.time_zone)),
-        "who": name,
-        "status": "expired" if gone else export.status,
-        "progress": export.progress,
-        "rows": export.row_count,
-        "expires": request.date_time(export.expires_at),
-        "href": _file_href(request, export) if usable and export.user_id == request.person.id else None,
-    }
-
-
 def _file_href(request: MerchantRequest, export: Export) -> str:
     return request.here(f"/exports/{export.id}/file")
 
 
 def _kind(request: MerchantRequest, export: Export) -> str:
     return KIND_NAMES[export.kind][0 if request.language == FRENCH else 1]
+
+
+PAGES: Final = (
+    MerchantPage("/exports", "exports.download", show, ask, below="balance"),
+    MerchantPage("/exports/{number:row}/file", "exports.download", download),
+)

@@ -2,17 +2,18 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from starlette.responses import Response
 
 from guichet.clock import Instant
-from guichet.console.links.link_form import json_number
-from guichet.console.links.views import PaymentView, address_of, caller, link_of, payment_view
+from guichet.console.forms import form_token, new_form_token
+from guichet.console.links.link_pages import PaymentView, address_of, link_of, payment_view
+from guichet.console.links.new_link import json_number
 from guichet.console.page_request import MerchantRequest
-from guichet.console.sent_once import form_token, new_form_token
+from guichet.console.sections import MerchantPage
 from guichet.domain.errors import InvalidRequest, MerchantInactive, NotFound
+from guichet.domain.merchants import Caller
 from guichet.domain.money import DECIMALS
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import Payment
@@ -27,6 +28,7 @@ from guichet.links.links import (
 )
 from guichet.links.repository import LinkList
 from guichet.pages.qr_codes import qr_code
+from guichet.pages.views import View
 from guichet.payments import repository as payments
 
 SaleState = Literal["waiting", "pending", "paid", "refunded", "failed", "expired", "cancelled"]
@@ -41,8 +43,7 @@ _REFRESH: Final = 3
 _REFRESH_LATER: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class SaleRow:
+class SaleRow(View, frozen=True):
     href: str
     amount: str
     label: str
@@ -56,15 +57,17 @@ async def show(request: MerchantRequest) -> Response:
 
 async def create(request: MerchantRequest) -> Response:
     """Makes the link of one sale, once, and shows it."""
-    form = await request.form()
+    form = await request.fields()
     ctx = request.ctx
     request.require("cash_desk.use")
     token = form_token(form)
     if token is None:
         return await _form_page(request, form, new_form_token(), 422, request.text("desk.again"))
     try:
-        wanted = cash_desk_link(ctx.clock, ctx.settings, caller(request), _body(request, form, token))
-        made = await create_link_by_hand(ctx.db, caller(request), wanted, request.actor)
+        wanted = cash_desk_link(
+            ctx.clock, ctx.settings, Caller(request.merchant, request.env), _body(request, form, token)
+        )
+        made = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), wanted, request.actor)
     except InvalidRequest as error:
         details = error.details or {"amount": [error.message]}
         return await _form_page(request, form, token, 422, faults=details)
@@ -135,7 +138,7 @@ async def show_sale(request: MerchantRequest) -> Response:
 
 async def cancel(request: MerchantRequest) -> Response:
     """Closes the sale, so that nobody pays an amount that was mistyped, and goes back to the form."""
-    await request.form()
+    await request.fields()
     ctx = request.ctx
     request.require("cash_desk.use")
     await close_link(ctx.db, ctx.clock, await _sale(request), request.actor)
@@ -188,3 +191,9 @@ async def _last_sales(request: MerchantRequest) -> list[SaleRow]:
         )
         for link in found
     ]
+
+
+PAGES: Final = (
+    MerchantPage("/cash-desk", "cash_desk.use", show, create, menu="cash_desk"),
+    MerchantPage("/cash-desk/{link:row}", "cash_desk.use", show_sale, cancel),
+)

@@ -1,17 +1,23 @@
-"""What a merchant should look at: each thing only for those who may open the page about it."""
+"""What a merchant should look at, each thing only for those who may open the page about it; and the limits that the
+staff gave this merchant alone, with what is left of them.
 
-from dataclasses import dataclass
+The limits stand on the overview because it is the one page that the owner, finance and the developers all may open in
+live; the balance is closed to developers there, and the developers' page to finance.
+"""
+
 from typing import Final
 
 from markupsafe import Markup
 
 from guichet.clock import DAY, HOUR, Instant, earlier, later
-from guichet.console.overview.summaries import count_text
+from guichet.console.overview.figures import count_text
 from guichet.console.page_request import MerchantRequest
 from guichet.domain.money import Currency
 from guichet.domain.posting_rules import ACTIVE, WalletStatus
 from guichet.ledger import wallets
 from guichet.merchants import api_keys
+from guichet.merchants import limits as merchant_limits
+from guichet.pages.views import View
 from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
 from guichet.webhooks import deliveries
@@ -23,8 +29,7 @@ _RECENTLY: Final = DAY
 _KEY_NOTICE: Final = 14 * DAY
 
 
-@dataclass(frozen=True, slots=True)
-class Concern:
+class Concern(View, frozen=True):
     """A sentence, and the address of the page about it; None when this installation has none."""
 
     text: Markup
@@ -34,17 +39,17 @@ class Concern:
 
 async def concerns(request: MerchantRequest, currency: Currency, now: Instant) -> list[Concern]:
     """The most serious first. Cost: bounded by what waits, not by how many payments there are."""
-    found = []
+    listed = []
     if request.may("balance.view"):
-        status = await wallets.wallet_status(request.db, request.merchant.id, request.env, currency)
-        found += _of_wallet(request, status)
+        status = await wallets.wallet_status(request.db, *request.scope, currency)
+        listed += _of_wallet(request, status)
     if request.may("webhooks.view"):
-        found += await _of_webhooks(request, now)
+        listed += await _of_webhooks(request, now)
     if request.may("keys.view"):
-        found += await _of_keys(request, now)
+        listed += await _of_keys(request, now)
     if request.may("payments.view"):
-        found += await _of_payments(request, now)
-    return sorted(found, key=lambda each: not each.serious)
+        listed += await _of_payments(request, now)
+    return sorted(listed, key=lambda concern: not concern.serious)
 
 
 def _of_wallet(request: MerchantRequest, status: WalletStatus) -> list[Concern]:
@@ -54,22 +59,22 @@ def _of_wallet(request: MerchantRequest, status: WalletStatus) -> list[Concern]:
 
 
 async def _of_webhooks(request: MerchantRequest, now: Instant) -> list[Concern]:
-    db, mine = request.db, (request.merchant.id, request.env)
-    failed = await deliveries.failed_since(db, *mine, earlier(now, _RECENTLY))
-    waiting = await deliveries.retried(db, *mine)
-    found = []
+    db = request.db
+    failed = await deliveries.failed_since(db, *request.scope, earlier(now, _RECENTLY))
+    waiting = await deliveries.retried(db, *request.scope)
+    listed = []
     if failed:
         text = request.text("overview.webhooks_failed", count=count_text(failed, request.language))
-        found.append(Concern(text, _page(request, "/webhooks"), serious=True))
+        listed.append(Concern(text, _page(request, "/webhooks"), serious=True))
     if waiting:
         more = "+" if waiting == deliveries.MOST_RETRIED else ""
         text = request.text("overview.webhooks_retried", count=count_text(waiting, request.language) + more)
-        found.append(Concern(text, _page(request, "/webhooks")))
-    return found
+        listed.append(Concern(text, _page(request, "/webhooks")))
+    return listed
 
 
 async def _of_keys(request: MerchantRequest, now: Instant) -> list[Concern]:
-    found = []
+    listed = []
     for key in await api_keys.list_of(request.db, request.merchant.id):
         ends = key.expires_at
         if key.env != request.env or key.revoked_at is not None or ends is None:
@@ -79,13 +84,13 @@ async def _of_keys(request: MerchantRequest, now: Instant) -> list[Concern]:
         values = {"preview": key.preview, "date": request.date_time(ends)}
         expired = ends <= now
         text = request.text("overview.key_expired" if expired else "overview.key_expires", **values)
-        found.append(Concern(text, _page(request, "/developers"), serious=expired))
-    return found
+        listed.append(Concern(text, _page(request, "/developers"), serious=expired))
+    return listed
 
 
 async def _of_payments(request: MerchantRequest, now: Instant) -> list[Concern]:
-    wanted = PaymentFilter(status="pending", until=earlier(now, _LONG))
-    _, total = await payments.page(request.db, request.merchant.id, request.env, wanted, 1, 0)
+    filters = PaymentFilter(status="pending", until=earlier(now, _LONG))
+    _, total = await payments.page(request.db, *request.scope, filters, 1, 0)
     if not total:
         return []
     text = request.text("overview.pending_long", count=count_text(total, request.language))
@@ -96,3 +101,24 @@ def _page(request: MerchantRequest, path: str, status: str | None = None) -> str
     """The address of a page that stands in the menu of this person."""
     in_menu = any(entry.href == request.here(path) for entry in request.menu)
     return request.here(path, status=status) if in_menu else None
+
+
+async def own_limits(request: MerchantRequest, now: Instant) -> list[tuple[str, str]]:
+    """(what, how much) of each, none for a merchant like the others. Those of amounts are about live payments alone.
+    Reads one row for a merchant with a limit of the day."""
+    merchant = request.merchant
+    lines: list[tuple[str, str]] = []
+    if request.env == "live" and merchant.payment_limit is not None:
+        most = request.amount(merchant.payment_limit, merchant.currency)
+        lines.append((request.text("overview.limit_payment"), most))
+    if request.env == "live" and merchant.daily_limit is not None:
+        ctx = request.ctx
+        day = merchant_limits.day_of(merchant, now, ctx.settings.time_zone)
+        left = max(0, merchant.daily_limit - await merchant_limits.total_of(ctx.db, merchant.id, day))
+        values = {"most": merchant.daily_limit, "left": left}
+        shown = {name: request.amount(amount, merchant.currency) for name, amount in values.items()}
+        lines.append((request.text("overview.limit_day"), request.text("overview.limit_day_left", **shown)))
+    if merchant.rate_limit is not None:
+        count = count_text(merchant.rate_limit, request.language)
+        lines.append((request.text("overview.limit_rate"), request.text("overview.limit_rate_of", count=count)))
+    return lines

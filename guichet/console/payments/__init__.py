@@ -2,12 +2,6 @@
 
 from typing import Final
 
-from guichet.console.payments import list_page, payment_page, receipt_page, refund_page
-from guichet.console.sections import MerchantPage
+from guichet.console.payments import list_page, payment_page, receipt, refund_page
 
-PAGES: Final = (
-    MerchantPage("/payments", "payments.view", list_page.show, menu="payments"),
-    MerchantPage("/payments/{reference}", "payments.view", payment_page.show),
-    MerchantPage("/payments/{reference}/refund", "payments.refund", refund_page.show, refund_page.refund),
-    MerchantPage("/payments/{reference}/receipt", "payments.view", receipt_page.show),
-)
+PAGES: Final = (*list_page.PAGES, *payment_page.PAGES, *refund_page.PAGES, *receipt.PAGES)

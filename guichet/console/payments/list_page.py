@@ -1,163 +1,133 @@
-"""The list of payments: filters by status and date, keyset pages, and one field that searches.
+"""The list of payments: filters by status and date, keyset pages, and one field that searches."""
 
-A page is cut from the list at a payment that both neighbours know: `after`, with `order` as in the API (`desc`: the
-payments before it, `asc`: those that came next). The newest always stands first.
-"""
+from dataclasses import field
+from functools import partial
+from typing import Annotated, Any, Final
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
-from typing import Any, Final
-from zoneinfo import ZoneInfo
-
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from starlette.responses import Response
 
-from guichet.clock import Instant, earlier, from_datetime
-from guichet.console.page_request import MerchantRequest
+from guichet.clock import earlier
+from guichet.console.page_request import FormFault, MerchantRequest
 from guichet.console.payments.payment_view import PaymentView, payment_view
-from guichet.db.lists.pages import RowKey, key_of
-from guichet.db.references import parse_reference
+from guichet.console.sections import MerchantPage
+from guichet.db.lists.pages import key_of
 from guichet.domain.catalogue import Catalogue
-from guichet.domain.payments import PAYMENT_STATUSES, Payment
+from guichet.domain.payments import PAYMENT_STATUSES, Payment, PaymentStatus
 from guichet.domain.phone_numbers import written_forms
 from guichet.history.search import MOST_FOUND, SHORTEST_NAME, search
+from guichet.pages.days import Day, end_of_day, midnight
 from guichet.pages.formatting import international_number
+from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
+from guichet.pages.views import View
 from guichet.payments import repository
 from guichet.payments.repository import PaymentFilter
 
 PAGE_SIZE: Final = 25
 #: Digits of the telephone numbers of the API (`schemas.payment`).
 _PHONE_DIGITS: Final = range(8, 16)
-_YEARS: Final = range(2000, 2100)
+#: What is said about a field of the address that is none of ours.
+_FAULTS: Final = {
+    "status": "payments.bad_status",
+    "from": "payments.bad_date",
+    "to": "payments.bad_date",
+    "before": "payments.bad_page",
+    "after": "payments.bad_page",
+}
 
 
-class _BadFilter(Exception):
-    """The message is the key of the sentence that says what is wrong with an address."""
+def _empty_as_none(text: Any) -> Any:
+    return text or None
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """Where a page begins. `newer`: it holds what came next after `after`, instead of what was before."""
+class Query(ByTime):
+    """Days are those of the merchant, the last one included."""
 
-    after: RowKey | None
-    newer: bool
+    status: Annotated[PaymentStatus | None, BeforeValidator(_empty_as_none)] = None
+    first: Annotated[Day | None, BeforeValidator(_empty_as_none), Field(alias="from")] = None
+    last: Annotated[Day | None, BeforeValidator(_empty_as_none), Field(alias="to")] = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Query":
+        if self.first and self.last and self.last < self.first:
+            raise ValueError
+        return self
+
+
+class ListView(View, frozen=True):
+    """`typed`: the fields of the address; `total`: of the list, None for a search, which has at most `most_found`."""
+
+    payments: list[PaymentView]
+    statuses: list[tuple[str, str]]
+    typed: dict[str, str]
+    filtered: bool
+    all: str
+    total: int | None = None
+    pager: Pager = field(default_factory=Pager)
+    searched: bool = False
+    more_found: bool = False
+    most_found: int = MOST_FOUND
+    shortest_name: int = SHORTEST_NAME
 
 
 async def show(request: MerchantRequest) -> Response:
     typed = {name: request.query.get(name, "") for name in ("q", "status", "from", "to")}
+    view = partial(
+        ListView,
+        statuses=[
+            ("", request.text("payments.any_status")),
+            *((status, request.text(f"payments.status.{status}")) for status in PAYMENT_STATUSES),
+        ],
+        typed=typed,
+        filtered=any(typed[name] for name in ("status", "from", "to")),
+        all=request.here("/payments"),
+    )
+    catalogue = await request.ctx.catalogues.of(request.merchant.id)
     if typed["q"].strip():
-        return await _found(request, typed)
+        # In all statuses and of all times.
+        found = await search(request.db, *request.scope, typed["q"], _phone_numbers(typed["q"], catalogue))
+        rows = [payment_view(request, payment, catalogue) for payment in found.payments]
+        return request.page("payments/list.html", view(rows, searched=True, more_found=found.more))
     try:
-        wanted = _filter(typed, request.time_zone)
-        cut = await _cut(request)
-    except _BadFilter as fault:
-        return _page(request, [], typed, status=422, fault=request.text(str(fault)))
-    whose = (request.db, request.merchant.id, request.env)
-    rows, total = await repository.page(*whose, wanted, PAGE_SIZE + 1, 0, after=cut.after, oldest_first=cut.newer)
-    more, rows = len(rows) > PAGE_SIZE, rows[:PAGE_SIZE]
-    if cut.newer:
-        rows = rows[::-1]
-    catalogue = await request.ctx.catalogues.of(request.merchant.id)
-    newer, older = _neighbours(request, typed, rows, cut, more=more)
-    return _page(request, _views(request, rows, catalogue), typed, total=total, newer=newer, older=older)
+        query = Query.read({name: text.strip() for name, text in request.query.items()})
+    except ValidationError as error:
+        place = error.errors()[0]["loc"]
+        fault = FormFault(request.text(_FAULTS[str(place[0])] if place else "payments.bad_period"))
+        return request.page("payments/list.html", view([]), fault)
+    page, total = await _read(request, query)
+    filters = {name: typed[name] for name in ("status", "from", "to")}
+    return request.page(
+        "payments/list.html",
+        view(
+            [payment_view(request, payment, catalogue) for payment in page.rows],
+            total=total,
+            pager=page.pager(
+                lambda payment: row_key_text(key_of(payment)), partial(request.here, "/payments", None, **filters)
+            ),
+        ),
+    )
 
 
-async def _found(request: MerchantRequest, typed: dict[str, str]) -> Response:
-    """The payments that a search found, in all statuses and of all times."""
-    catalogue = await request.ctx.catalogues.of(request.merchant.id)
-    whose = (request.db, request.merchant.id, request.env)
-    found = await search(*whose, typed["q"], _phone_numbers(typed["q"], catalogue))
-    views = _views(request, found.payments, catalogue)
-    return _page(request, views, typed, searched=True, more_found=found.more)
+async def _read(request: MerchantRequest, query: Query) -> tuple[ListPage[Payment], int]:
+    """The page that the query names, and how many payments its filters admit."""
+    zone, cursor = request.time_zone, query.cursor
+    filters = PaymentFilter(
+        status=query.status,
+        since=midnight(query.first, zone) if query.first else None,
+        until=earlier(end_of_day(query.last, zone), 1) if query.last else None,
+    )
+    rows, total = await repository.page(
+        request.db, *request.scope, filters, PAGE_SIZE + 1, 0, after=cursor.key, oldest_first=cursor.is_newer
+    )
+    return ListPage.cut(rows[::-1] if cursor.is_newer else rows, PAGE_SIZE, cursor), total
 
 
 def _phone_numbers(typed: str, catalogue: Catalogue) -> set[str]:
     """The numbers, with country code, that the typed text may stand for in the countries of the merchant's modes."""
     dial_codes = {mode.dial_code for mode in catalogue.modes}
     numbers = {international_number(typed, dial_code) for dial_code in dial_codes}
-    digits = {each for each in numbers if each.isascii() and each.isdigit() and len(each) in _PHONE_DIGITS}
-    return {form for each in digits for form in written_forms(each)}
+    digits = {number for number in numbers if number.isascii() and number.isdigit() and len(number) in _PHONE_DIGITS}
+    return {form for number in digits for form in written_forms(number)}
 
 
-def _filter(typed: Mapping[str, str], zone: ZoneInfo) -> PaymentFilter:
-    """Raises _BadFilter. Days are those of the merchant, the last one included."""
-    status = next((each for each in PAYMENT_STATUSES if each == typed["status"]), None)
-    if typed["status"] and status is None:
-        raise _BadFilter("payments.bad_status")
-    since, until = _day(typed["from"]), _day(typed["to"])
-    if since and until and until < since:
-        raise _BadFilter("payments.bad_period")
-    return PaymentFilter(
-        status=status,
-        since=_start(since, zone) if since else None,
-        until=earlier(_start(until + timedelta(days=1), zone), 1) if until else None,
-    )
-
-
-def _day(typed: str) -> date | None:
-    if not typed.strip():
-        return None
-    try:
-        day = date.fromisoformat(typed.strip())
-    except ValueError:
-        raise _BadFilter("payments.bad_date") from None
-    if day.year not in _YEARS:
-        raise _BadFilter("payments.bad_date")
-    return day
-
-
-def _start(day: date, zone: ZoneInfo) -> Instant:
-    return from_datetime(datetime.combine(day, time(), zone))
-
-
-async def _cut(request: MerchantRequest) -> _Cut:
-    """Raises _BadFilter."""
-    query = request.query
-    order, after = query.get("order", "desc"), query.get("after")
-    if order not in ("desc", "asc"):
-        raise _BadFilter("payments.bad_page")
-    if after is None:
-        return _Cut(None, order == "asc")
-    reference = parse_reference(after)
-    whose = (request.db, request.merchant.id, request.env)
-    payment = None if reference is None else await repository.by_reference(*whose, reference)
-    if payment is None:
-        raise _BadFilter("payments.bad_page")
-    return _Cut(key_of(payment), order == "asc")
-
-
-def _neighbours(
-    request: MerchantRequest, typed: Mapping[str, str], rows: list[Payment], cut: _Cut, *, more: bool
-) -> tuple[str | None, str | None]:
-    """The addresses of the pages with newer and with older payments; None where there is none."""
-
-    def address(row: Payment, order: str | None) -> str:
-        chosen: dict[str, Any] = {name: typed[name] for name in ("status", "from", "to")}
-        return request.here("/payments", **chosen, after=row.reference, order=order)
-
-    is_newer, is_older = (more, cut.after is not None) if cut.newer else (cut.after is not None, more)
-    newer = address(rows[0], "asc") if rows and is_newer else None
-    return newer, address(rows[-1], None) if rows and is_older else None
-
-
-def _views(request: MerchantRequest, rows: list[Payment], catalogue: Catalogue) -> list[PaymentView]:
-    return [payment_view(request, row, catalogue.by_operator(row.operator)) for row in rows]
-
-
-def _page(
-    request: MerchantRequest, shown: list[PaymentView], typed: dict[str, str], *, status: int = 200, **values: Any
-) -> Response:
-    defaults = {"fault": None, "total": None, "newer": None, "older": None, "searched": False, "more_found": False}
-    options = [("", request.text("payments.any_status"))]
-    options += [(each, request.text(f"payments.status.{each}")) for each in PAYMENT_STATUSES]
-    view = {
-        **defaults,
-        "payments": shown,
-        "typed": typed,
-        "statuses": options,
-        "all": request.here("/payments"),
-        **values,
-    }
-    limits = {"most_found": MOST_FOUND, "shortest_name": SHORTEST_NAME}
-    view["filtered"] = any(typed[name] for name in ("status", "from", "to"))
-    return request.show("payments/list.html", status, **view, **limits)
+PAGES: Final = (MerchantPage("/payments", "payments.view", show, menu="payments"),)

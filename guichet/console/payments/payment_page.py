@@ -1,50 +1,70 @@
-"""One payment: its state, everything that is known about it, and its story."""
+"""One payment: its state, what is known about it, its story, and the request to the API that would make it."""
+
+import json
+import shlex
+from typing import Any, Final
 
 from msgspec import structs
 from starlette.responses import Response
 
 from guichet.console.page_request import MerchantRequest
-from guichet.console.payments.payment_view import find_payment, payment_view
-from guichet.console.payments.request_example import curl_example
-from guichet.console.payments.timeline_view import lines
-from guichet.domain.payments import Payment
+from guichet.console.payments.payment_view import PaymentView, find_payment, payment_view
+from guichet.console.payments.timeline_view import Line, lines
+from guichet.console.sections import MerchantPage
+from guichet.domain.money import DEFAULT_CURRENCY, plain
+from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment, RefundStatus
 from guichet.history.payment_history import read_story
 from guichet.history.timeline import timeline
+from guichet.pages.views import View
 from guichet.payments.polling import poll_for_page
-from guichet.printable import printable
+from guichet.printable import printable, printable_json
+
+#: In place of the key; a shell says that the variable is not set.
+KEY_PLACEHOLDER: Final = "$GUICHET_KEY"
+
+
+class PaymentPageView(View, frozen=True):
+    """`details`: names and values; `refund`: its status; `*_href`: None where there is no such page for this reader;
+    `moving`: whether something may change soon."""
+
+    payment: PaymentView
+    details: list[tuple[str, str]]
+    timeline: list[Line]
+    refund: RefundStatus | None
+    refund_href: str | None
+    receipt_href: str | None
+    pdf_href: str | None
+    list_href: str
+    example: str
+    metadata: str | None
+    moving: bool
 
 
 async def show(request: MerchantRequest) -> Response:
     """Polls the provider of a pending payment first, as its hosted page does."""
     ctx = request.ctx
     payment = await poll_for_page(ctx, await find_payment(request))
-    catalogue = await ctx.catalogues.of(request.merchant.id)
-    mode = catalogue.by_operator(payment.operator)
+    shown = payment_view(request, payment, await ctx.catalogues.of(request.merchant.id))
     story = await read_story(ctx.db, payment)
-    shown = payment_view(request, payment, mode)
     # Its own address for webhooks is for who may see those of the merchant.
-    seen = payment if request.may("webhooks.view") else structs.replace(payment, callback_url=None)
+    visible = payment if request.may("webhooks.view") else structs.replace(payment, callback_url=None)
     refundable = payment.status == "succeeded" and story.refund is None and request.may("payments.refund")
-    return request.show(
-        "payments/payment.html",
+    paid = payment.status in ("succeeded", "refunded")
+    refund = None if story.refund is None else story.refund.status
+    view = PaymentPageView(
         payment=shown,
-        details=_details(request, seen),
+        details=_details(request, visible),
         timeline=lines(request, payment, timeline(story), shown.operator),
-        refund=None if story.refund is None else story.refund.status,
+        refund=refund,
         refund_href=request.here(f"/payments/{payment.reference}/refund") if refundable else None,
-        receipt_href=_receipt(request, payment, ""),
-        pdf_href=_receipt(request, payment, ".pdf"),
+        receipt_href=request.here(f"/payments/{payment.reference}/receipt") if paid else None,
+        pdf_href=request.here(f"/payments/{payment.reference}/receipt.pdf") if paid else None,
         list_href=request.here("/payments"),
-        example=curl_example(seen, request.console.public_url),
+        example=curl_example(visible, request.console.public_url),
         metadata=printable(payment.metadata, keep="\n") if payment.metadata else None,
-        moving=payment.status == "pending" or (story.refund is not None and story.refund.status == "pending"),
+        moving="pending" in (payment.status, refund),
     )
-
-
-def _receipt(request: MerchantRequest, payment: Payment, kind: str) -> str | None:
-    if payment.status not in ("succeeded", "refunded"):
-        return None
-    return request.here(f"/payments/{payment.reference}/receipt{kind}")
+    return request.page("payments/payment.html", view)
 
 
 def _details(request: MerchantRequest, payment: Payment) -> list[tuple[str, str]]:
@@ -59,3 +79,42 @@ def _details(request: MerchantRequest, payment: Payment) -> list[tuple[str, str]
         "payments.field.callback_url": payment.callback_url,
     }
     return [(str(request.text(key)), printable(value)) for key, value in stated.items() if value]
+
+
+def curl_example(payment: Payment, public_url: str) -> str:
+    """A command in one text of several lines. A code that the customer typed was not stored, and is not in it."""
+    body = printable_json(json.dumps(_body(payment), ensure_ascii=False, indent=2))
+    amount = f'"amount": {plain(payment.amount)}'
+    body = body.replace('"amount": null', amount, 1)
+    return (
+        f"curl -X POST {shlex.quote(f'{public_url}/v1/payments')} \\\n"
+        f'  -H "Authorization: Bearer {KEY_PLACEHOLDER}" \\\n'
+        "  -H 'Content-Type: application/json' \\\n"
+        f"  -d {shlex.quote(body)}"
+    )
+
+
+def _body(payment: Payment) -> dict[str, Any]:
+    customer = {
+        "firstname": payment.firstname,
+        "lastname": payment.lastname,
+        "email": payment.email,
+        "address": payment.address,
+        "country": None if payment.country == DEFAULT_COUNTRY else payment.country,
+    }
+    fields = {
+        "currency": None if payment.currency == DEFAULT_CURRENCY else payment.currency,
+        "operator": payment.operator,
+        "phone_number": payment.phone_number,
+        "description": None if payment.description == DEFAULT_DESCRIPTION else payment.description,
+        "external_id": payment.external_id,
+        "return_url": payment.return_url,
+        "callback_url": payment.callback_url,
+        "metadata": json.loads(payment.metadata) if payment.metadata else None,
+        "customer": {name: value for name, value in customer.items() if value} or None,
+    }
+    # The amount is written as its exact decimal afterwards: JSON libraries know binary fractions only.
+    return {"amount": None, **{name: value for name, value in fields.items() if value is not None}}
+
+
+PAGES: Final = (MerchantPage("/payments/{reference}", "payments.view", show),)

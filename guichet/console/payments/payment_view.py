@@ -1,21 +1,19 @@
 """What the pages of payments show of one payment; texts of merchants and customers without what a screen would obey."""
 
-from dataclasses import dataclass
-
 from guichet.console.page_request import MerchantRequest
 from guichet.db.references import parse_reference
-from guichet.domain.catalogue import PaymentMode
+from guichet.domain.catalogue import Catalogue
 from guichet.domain.errors import NotFound
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment
 from guichet.pages.formatting import full_phone
+from guichet.pages.views import View
 from guichet.payments import repository
 from guichet.printable import printable
 from guichet.schemas.payment import payment_identifier
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentView:
+class PaymentView(View, frozen=True):
     """`href`: of the page of the payment. `total`: what the operator debits. `customer`: the name, or None."""
 
     reference: str
@@ -37,16 +35,14 @@ class PaymentView:
 async def find_payment(request: MerchantRequest) -> Payment:
     """The payment that the address names. Raises NotFound, also for one of another merchant or environment."""
     reference = parse_reference(request.path["reference"])
-    if reference is None:
-        raise NotFound
-    payment = await repository.by_reference(request.db, request.merchant.id, request.env, reference)
+    payment = await repository.by_reference(request.db, *request.scope, reference) if reference else None
     if payment is None:
         raise NotFound
     return payment
 
 
-def payment_view(request: MerchantRequest, payment: Payment, mode: PaymentMode | None) -> PaymentView:
-    """`mode`: that of the payment's operator; None when the catalogue no longer has it."""
+def payment_view(request: MerchantRequest, payment: Payment, catalogue: Catalogue) -> PaymentView:
+    mode = catalogue.by_operator(payment.operator)
     total = round_to_currency(payment.total_amount, payment.currency)
     name = " ".join(part for part in (payment.firstname, payment.lastname) if part)
     return PaymentView(

@@ -1,18 +1,37 @@
 """The refund of one payment: what it costs and does, then the request. The same function as the API's does it."""
 
-from typing import Any, Final
+from typing import Final
 
 from starlette.responses import Response
 
-from guichet.console.page_request import MerchantRequest
-from guichet.console.payments.payment_view import find_payment, payment_view
+from guichet.console.page_request import FormFault, MerchantRequest
+from guichet.console.payments.payment_view import PaymentView, find_payment, payment_view
+from guichet.console.sections import MerchantPage
 from guichet.domain.errors import Conflict
 from guichet.domain.payments import Payment
 from guichet.ledger import wallets
+from guichet.pages.fields import Fields
+from guichet.pages.views import View
 from guichet.refunds.request import refund_obstacle, request_refund
 
 #: As `schemas.refund.RefundBody`.
 _LONGEST_REASON: Final = 255
+
+
+class RefundForm(Fields):
+    reason: str = ""
+
+
+class RefundView(View, frozen=True):
+    """`obstacle`: why the payment cannot be refunded."""
+
+    payment: PaymentView
+    balance: str
+    balance_after: str
+    sees_balance: bool
+    obstacle: str | None
+    reason: str
+    longest_reason: int
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -20,52 +39,48 @@ async def show(request: MerchantRequest) -> Response:
     request.require("payments.refund")
     payment = await find_payment(request)
     obstacle = await refund_obstacle(request.db, payment)
-    return await _page(request, payment, obstacle=obstacle)
+    return await _page(request, payment, obstacle, _refusal(request, obstacle, 200) if obstacle else None)
 
 
 async def refund(request: MerchantRequest) -> Response:
-    form = await request.form()
-    ctx = request.ctx
+    form = await request.form(RefundForm)
     request.require("payments.refund")
     payment = await find_payment(request)
-    reason = " ".join(form.get("reason", "").replace("\0", "").split())
+    reason = " ".join(form.reason.replace("\0", "").split())
     if len(reason) > _LONGEST_REASON:
-        fault = request.text("payments.reason_too_long", most=_LONGEST_REASON)
-        return await _page(request, payment, 422, fault=fault, reason=reason)
-    obstacle: str | None = await refund_obstacle(ctx.db, payment)
+        fault = FormFault(request.text("payments.reason_too_long", most=_LONGEST_REASON))
+        return await _page(request, payment, None, fault, reason)
+    obstacle: str | None = await refund_obstacle(request.db, payment)
     if obstacle is None:
         try:
-            await request_refund(ctx, payment, reason or None, request.actor)
+            await request_refund(request.ctx, payment, reason or None, request.actor)
         except Conflict as conflict:
             obstacle = conflict.reason or "not_refundable"
     if obstacle in (None, "already_refunded"):
         # A form that was sent twice: the page of the payment shows the refund that there is.
         return request.redirect(request.here(f"/payments/{payment.reference}"))
-    return await _page(request, payment, 409, obstacle=obstacle, reason=reason)
+    return await _page(request, payment, obstacle, _refusal(request, obstacle), reason)
+
+
+def _refusal(request: MerchantRequest, obstacle: str | None, status: int = 409) -> FormFault:
+    return FormFault(request.text(f"payments.refusal.{obstacle}"), status)
 
 
 async def _page(
-    request: MerchantRequest,
-    payment: Payment,
-    status: int = 200,
-    *,
-    obstacle: str | None = None,
-    fault: Any = None,
-    reason: str = "",
+    request: MerchantRequest, payment: Payment, obstacle: str | None, fault: FormFault | None, reason: str = ""
 ) -> Response:
-    ctx = request.ctx
-    mode = (await ctx.catalogues.of(request.merchant.id)).by_operator(payment.operator)
-    wallet = await wallets.wallet(ctx.db, payment.merchant_id, payment.env, payment.currency)
+    wallet = await wallets.wallet(request.db, payment.merchant_id, payment.env, payment.currency)
     balance = wallet.balance if wallet else 0
-    return request.show(
-        "payments/refund.html",
-        status,
-        payment=payment_view(request, payment, mode),
+    view = RefundView(
+        payment=payment_view(request, payment, await request.ctx.catalogues.of(request.merchant.id)),
         balance=request.amount(balance, payment.currency),
         balance_after=request.amount(balance - payment.amount, payment.currency),
         sees_balance=request.may("balance.view"),
         obstacle=obstacle,
-        fault=request.text(f"payments.refusal.{obstacle}") if obstacle else fault,
         reason=reason,
         longest_reason=_LONGEST_REASON,
     )
+    return request.page("payments/refund.html", view, fault)
+
+
+PAGES: Final = (MerchantPage("/payments/{reference}/refund", "payments.refund", show, refund),)

@@ -10,8 +10,8 @@ from guichet.console.page_request import MerchantRequest
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import DEFAULT_REASON, Payment
 from guichet.domain.posting_rules import HELD
-from guichet.history.timeline import TimelineEntry, TimelineKind
-from guichet.history.timeline_facts import TimelineFacts
+from guichet.history.timeline import TimelineEntry, TimelineFacts, TimelineKind
+from guichet.pages.views import View
 from guichet.printable import printable
 
 Tone = Literal["", "ok", "bad", "warn"]
@@ -33,8 +33,7 @@ _TONES: Final[dict[TimelineKind, Tone]] = {
 _ANSWER_SHOWN: Final = 120
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(View, frozen=True):
     """One line of the story: when, what, and what else is known about it."""
 
     at: str

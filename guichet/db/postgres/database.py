@@ -10,10 +10,11 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+import asyncpg
 from sqlalchemy import Executable, text
 
 from guichet.db.engine import Database, PoolUse, Row, Transaction
-from guichet.db.errors import ConnectionLost, StatementNotSent
+from guichet.db.errors import ConnectionLost, DatabaseUnusable, StatementNotSent
 from guichet.db.postgres.connection import Connection
 from guichet.db.postgres.errors import BROKEN, translated
 from guichet.db.postgres.hosts import PostgresHosts
@@ -25,10 +26,12 @@ from guichet.db.postgres.pool import (
     WRITE_CONNECTIONS,
     ConnectionPool,
     Outage,
+    is_set_within,
 )
 from guichet.db.postgres.statements import STATEMENTS, ArrayStatements, arrays
 from guichet.db.postgres.timelines import Timelines
 from guichet.logs import log
+from guichet.settings import Settings
 
 #: How often in all a statement is sent when its connection was lost and it is safe to send it again.
 _ATTEMPTS: Final = 3
@@ -36,6 +39,8 @@ _ARRAY_STATEMENTS: Final = ArrayStatements()
 _COMMIT_LOCALLY: Final = text("SET LOCAL synchronous_commit = local")
 #: Writes an empty message to the WAL. Its commit waits for the standby, and so for everything before it.
 _EMPTY_MESSAGE: Final = "SELECT pg_logical_emit_message(true, 'guichet', '')"
+#: Whatever `search_path` the connection has.
+_REVISION: Final = "SELECT version_num FROM public.alembic_version"
 _CHANNEL: Final = "guichet"
 #: Announces a topic ($2) on a channel. Its commit waits for the standby, like every other.
 _NOTIFY: Final = "SELECT pg_notify($1, $2)"
@@ -162,7 +167,7 @@ class PostgresDatabase(Database):
                 connection.add_termination_listener(lambda _: lost.set())
                 await connection.add_listener(_CHANNEL, lambda *message: heard(message[-1]))
                 connected()
-                while not await _is_set_within(lost, _TEST_INTERVAL):
+                while not await is_set_within(lost, _TEST_INTERVAL):
                     await connection.execute("SELECT 1", timeout=ACQUIRE_TIMEOUT)
             finally:
                 connection.terminate()
@@ -235,16 +240,25 @@ class _Transaction(Transaction):
         return await self.all(_ARRAY_STATEMENTS[statement], **arrays(rows)) if rows else []
 
 
+async def read_revision(settings: Settings) -> str | None:
+    """The revision that the migrations left in the database; None before the first one."""
+    try:
+        connection = await PostgresHosts.of(settings).connect(statement_cache_size=0)
+        try:
+            async with connection.transaction():  # PgBouncer gives a transaction one connection for all of it.
+                revision: str | None = await connection.fetchval(_REVISION)
+        except asyncpg.UndefinedTableError:
+            return None
+        else:
+            return revision
+        finally:
+            await connection.close()
+    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise DatabaseUnusable(str(error)) from error
+
+
 async def _fetch_once(pool: ConnectionPool, text: str, values: Sequence[Any]) -> list[Row]:
     connection = await pool.acquire()
     async with pool.releasing(connection):
         rows: list[Row] = await connection.fetch(text, *values)
         return rows
-
-
-async def _is_set_within(event: asyncio.Event, seconds: float) -> bool:
-    try:
-        async with asyncio.timeout(seconds):
-            return await event.wait()
-    except TimeoutError:
-        return False

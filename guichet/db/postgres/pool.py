@@ -66,11 +66,7 @@ class Outage:
         left = (self._began_at or now) + RECONNECT_TIMEOUT - now
         if left <= 0:
             raise self._hosts.fault()
-        try:
-            async with asyncio.timeout(min(left, _POLL_INTERVAL)):
-                await self._ended.wait()
-        except TimeoutError:
-            return
+        await is_set_within(self._ended, min(left, _POLL_INTERVAL))
 
     def reset(self) -> None:
         """The pool has a connection: another failure restarts the delay."""
@@ -83,22 +79,15 @@ class Outage:
 
     async def _end_when_found(self) -> None:
         try:
-            delay = 0.0
-            while not await self._found(delay):
-                delay = _FIND_AGAIN_AFTER
+            while True:
+                with suppress(StorageError, OSError), translated():
+                    await self._hosts.find_primary()
+                    break
+                await asyncio.sleep(_FIND_AGAIN_AFTER)
             log.info("database.back")
         finally:
             self._search = None
             self._ended.set()
-
-    async def _found(self, delay: float) -> bool:
-        await asyncio.sleep(delay)
-        try:
-            with translated():
-                await self._hosts.find_primary()
-        except (StorageError, OSError):
-            return False
-        return True
 
 
 class ConnectionPool:
@@ -218,6 +207,14 @@ class ConnectionPool:
         if self._outage.is_on:
             raise self._hosts.fault()
         return await self._hosts.connect(**options)
+
+
+async def is_set_within(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            return await event.wait()
+    except TimeoutError:
+        return False
 
 
 async def _prepare(connection: Connection) -> None:

@@ -112,16 +112,16 @@ async def replication(db: Database) -> Replication:
     [(configured, privileged)] = await db.scan(_CONFIGURED)
     required, named = parse_synchronous_standby_names(configured)
     standbys = [_standby(row, privileged) for row in await db.scan(_STANDBYS)]
-    connected = {each.name.lower() for each in standbys}
+    connected = {standby.name.lower() for standby in standbys}
     any_name = "*" in named
     confirming = sum(
-        each.synchronous if each.synchronous is not None else any_name or each.name.lower() in named
-        for each in standbys
+        standby.synchronous if standby.synchronous is not None else any_name or standby.name.lower() in named
+        for standby in standbys
     )
     return Replication(
         required=required,
         named=named,
-        absent=tuple(each for each in named if each != "*" and each not in connected),
+        absent=tuple(name for name in named if name != "*" and name not in connected),
         missing=max(0, required - confirming),
         waiting=await waiting_commits(db),
         standbys=standbys,
@@ -154,5 +154,5 @@ def _archive(row: Row) -> Archive:
 
 def _segment_number(name: str | None, segment_size: int) -> int | None:
     """The place of a segment in the WAL, whatever its timeline; None for a file that is no segment."""
-    found = _SEGMENT.match(name or "")
-    return int(found[1], 16) * (2**32 // segment_size) + int(found[2], 16) if found else None
+    parts = _SEGMENT.match(name or "")
+    return int(parts[1], 16) * (2**32 // segment_size) + int(parts[2], 16) if parts else None

@@ -59,20 +59,15 @@ _DIALECT: Final = PostgresDialect()  # type: ignore[no-untyped-call]
 STATEMENTS: Final = StatementCache(_DIALECT)
 
 
-class ArrayStatements:
+class ArrayStatements(dict[Executable, Executable]):
     """By the statement for one row, the statement for many; each is made when it is first used.
 
     An INSERT must have a parameter for each column, of the column's name; it inserts in the order of the rows. A
     parameter of an UPDATE or a DELETE must have a type: that of the column it is compared with, or its own `type_`.
     """
 
-    def __init__(self) -> None:
-        self._for_many: dict[Executable, Executable] = {}
-
-    def __getitem__(self, statement: Executable) -> Executable:
-        for_many = self._for_many.get(statement)
-        if for_many is None:
-            for_many = self._for_many[statement] = _for_rows(statement)
+    def __missing__(self, statement: Executable) -> Executable:
+        for_many = self[statement] = _for_rows(statement)
         return for_many
 
 
@@ -83,12 +78,12 @@ def arrays(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
 
 def _for_rows(statement: Executable) -> Executable:
     assert isinstance(statement, Insert | Update | Delete)
-    given = _table_of(_types(statement))
+    rows_table = _table_of(_types(statement))
     if isinstance(statement, Insert):
-        return _inserting(statement, given)
+        return _inserting(statement, rows_table)
 
     def in_table(element: Any, **_: Any) -> Any:
-        return given.c[element.key] if isinstance(element, BindParameter) and element.required else None
+        return rows_table.c[element.key] if isinstance(element, BindParameter) and element.required else None
 
     return cast(Update | Delete, visitors.replacement_traverse(statement, {}, in_table))
 
@@ -109,9 +104,9 @@ def _table_of(types: dict[str, TypeEngine[Any]]) -> TableValuedAlias:
     return rows.table_valued(*columns, with_ordinality=_POSITION).render_derived("given")
 
 
-def _inserting(statement: Insert, given: TableValuedAlias) -> Insert:
-    names = [name for name in given.c.keys() if name != _POSITION]  # noqa: SIM118 - not a dict
-    rows: Select[Any] = select(*(given.c[name] for name in names)).order_by(given.c[_POSITION])
+def _inserting(statement: Insert, rows_table: TableValuedAlias) -> Insert:
+    names = [name for name in rows_table.c.keys() if name != _POSITION]  # noqa: SIM118 - not a dict
+    rows: Select[Any] = select(*(rows_table.c[name] for name in names)).order_by(rows_table.c[_POSITION])
     made = insert(statement.table).from_select(names, rows, include_defaults=False)
     made._post_values_clause = statement._post_values_clause  # ON CONFLICT
     return made

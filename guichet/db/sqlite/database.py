@@ -3,26 +3,23 @@
 import asyncio
 import queue
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, closing
 from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import Executable
-from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from guichet.db.engine import Database, Row, Transaction
-from guichet.db.sqlite.errors import translate
+from guichet.db.errors import DatabaseDamaged, DatabaseUnusable
+from guichet.db.sqlite.errors import is_damage, translate
 from guichet.db.sqlite.group_commit import BUSY_TIMEOUT, GroupCommit
-from guichet.db.sqlite.statements import execute, execute_many
-from guichet.db.statement_cache import StatementCache
+from guichet.db.sqlite.statements import STATEMENTS, execute
 from guichet.private_files import make_private_file, make_private_folder
 
 #: Threads, each with a connection, for reads that may take long.
 _SCAN_THREADS: Final = 2
-#: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
-_STATEMENTS: Final = StatementCache(sqlite_dialect(paramstyle="qmark"))
 
 
 class SqliteDatabase(Database):
@@ -61,11 +58,11 @@ class SqliteDatabase(Database):
         return connection
 
     async def all(self, statement: Executable, **params: Any) -> list[Row]:
-        compiled = _STATEMENTS[statement]
+        compiled = STATEMENTS[statement]
         return execute(self._reader, compiled, compiled.positional(params))
 
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
-        compiled = _STATEMENTS[statement]
+        compiled = STATEMENTS[statement]
         values = compiled.positional(params)
 
         def scanned() -> list[Row]:
@@ -78,17 +75,15 @@ class SqliteDatabase(Database):
         return await asyncio.get_running_loop().run_in_executor(self._scan_threads, scanned)
 
     async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
-        compiled = _STATEMENTS[statement]
+        compiled = STATEMENTS[statement]
         return await self._writer.write(compiled, compiled.positional(params))
 
     async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         async with self.transaction() as tx:
             return await tx.execute_many(statement, rows)
 
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
-        async with self._writer.transaction() as connection:
-            yield _Transaction(connection)
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        return self._writer.transaction()
 
 
 def _configure(connection: sqlite3.Connection, *, read_only: bool) -> None:
@@ -107,18 +102,16 @@ def _configure(connection: sqlite3.Connection, *, read_only: bool) -> None:
         connection.execute("PRAGMA busy_timeout = 0")  # `GroupCommit` waits itself, without blocking the loop.
 
 
-class _Transaction(Transaction):
-    __slots__ = ("_connection",)
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    async def all(self, statement: Executable, **params: Any) -> list[Row]:
-        compiled = _STATEMENTS[statement]
-        return execute(self._connection, compiled, compiled.positional(params))
-
-    execute_returning = all  # noqa: A003 - the method above
-
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        compiled = _STATEMENTS[statement]
-        return execute_many(self._connection, compiled, [compiled.positional(params) for params in rows])
+def read_revision(path: Path) -> str | None:
+    """The revision that the migrations left in the file; None before the first one."""
+    if not path.exists():
+        return None
+    try:
+        with closing(sqlite3.connect(path, timeout=30)) as connection:
+            migrated = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone() if migrated else None
+    except sqlite3.Error as error:
+        if is_damage(error):
+            raise DatabaseDamaged(str(path), str(error)) from error
+        raise DatabaseUnusable(str(error)) from error
+    return row[0] if row else None

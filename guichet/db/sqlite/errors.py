@@ -70,8 +70,8 @@ def _constraint_name(message: str) -> str:
 
 def _unique_constraint_on(table: str, columns: Sequence[str]) -> str:
     """The name of the primary key, unique constraint or unique index over these columns."""
-    found = metadata.tables[table]
-    for candidate in (*found.constraints, *found.indexes):
+    violated = metadata.tables[table]
+    for candidate in (*violated.constraints, *violated.indexes):
         if isinstance(candidate, PrimaryKeyConstraint | UniqueConstraint | Index) and [
             c.name for c in candidate.columns
         ] == list(columns):

@@ -1,4 +1,4 @@
-"""Runs one compiled statement on a `sqlite3` connection, and translates the driver's values and errors."""
+"""Runs statements on a `sqlite3` connection, and translates the driver's values and errors."""
 
 import re
 import sqlite3
@@ -7,18 +7,40 @@ from functools import cache
 from itertools import chain
 from typing import Any, Final
 
-from guichet.db.engine import Row
+from sqlalchemy import Executable
+from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
+
+from guichet.db.engine import Row, Transaction
 from guichet.db.sqlite.errors import DRIVER_ERRORS, translate
-from guichet.db.statement_cache import CompiledStatement
+from guichet.db.statement_cache import CompiledStatement, StatementCache
 
 #: Without an adapter of its own, each None parameter costs two exceptions that the driver raises and swallows.
 sqlite3.register_adapter(type(None), {None: None}.get)
 
+#: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
+STATEMENTS: Final = StatementCache(sqlite_dialect(paramstyle="qmark"))
 #: How many rows one INSERT takes, the larger numbers first. Each statement looks for the table's highest id among those
 #: of all tables and writes it back, which costs more than a row; a text for each number of rows would fill the cache.
 _SIZES: Final = (64, 8, 1)
 #: An INSERT of one row whose parameters are its values.
 _INSERT: Final = re.compile(r"(INSERT INTO [^?]* VALUES )(\((?:\?, )*\?\))([^?]*)")
+
+
+class SqliteTransaction(Transaction):
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    async def all(self, statement: Executable, **params: Any) -> list[Row]:
+        compiled = STATEMENTS[statement]
+        return execute(self._connection, compiled, compiled.positional(params))
+
+    execute_returning = all  # noqa: A003 - the method above
+
+    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+        compiled = STATEMENTS[statement]
+        return execute_many(self._connection, compiled, [compiled.positional(params) for params in rows])
 
 
 def execute(connection: sqlite3.Connection, compiled: CompiledStatement, values: Sequence[Any]) -> list[Row]:

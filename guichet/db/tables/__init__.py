@@ -10,12 +10,11 @@ from guichet.db.tables.account_tables import (
     user_sessions,
     users,
 )
-from guichet.db.tables.approval_tables import approval_requests
-from guichet.db.tables.audit_tables import audit_log, audit_log_head
+from guichet.db.tables.audit_tables import audit_log, audit_log_head, published_heads
+from guichet.db.tables.back_office_tables import approval_requests, staff_jobs
 from guichet.db.tables.columns import metadata
 from guichet.db.tables.dispute_tables import disputes
 from guichet.db.tables.export_tables import export_chunks, exports
-from guichet.db.tables.head_tables import published_heads
 from guichet.db.tables.late_result_tables import late_results
 from guichet.db.tables.ledger_tables import (
     ledger_audits,
@@ -49,7 +48,6 @@ from guichet.db.tables.operations_tables import (
 )
 from guichet.db.tables.payment_tables import daily_totals, payment_links, payments, provider_callbacks, refunds
 from guichet.db.tables.provider_tables import provider_balance_reads, provider_balances, provider_merchants
-from guichet.db.tables.staff_job_tables import staff_jobs
 from guichet.db.tables.webhook_tables import webhook_deliveries
 
 __all__ = [

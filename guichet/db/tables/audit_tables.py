@@ -1,4 +1,4 @@
-"""The tables of the audit log: what people did, in a hash chain."""
+"""The tables of the audit log: what people did, in a hash chain, and what was last published of the two chains."""
 
 from typing import Final
 
@@ -37,4 +37,20 @@ audit_log_head: Final = table(
     Column("digest", String(64), nullable=False),
     PrimaryKeyConstraint("singleton"),
     CheckConstraint("singleton = 1", name="ck_audit_log_head_singleton"),
+)
+
+#: One row: the heads of this chain and of the one over the postings, as they last left the machine. `database_id` tells
+#: this database from others, whose heads may reach the same place. The rest is null before the first time.
+published_heads: Final = table(
+    "published_heads",
+    Column("singleton", Integer, autoincrement=False, nullable=False),
+    Column("database_id", String(36), nullable=False),
+    Column("published_at", BigInteger),
+    Column("posting_id", BigInteger),
+    Column("link", BigInteger),
+    Column("digest", String(64)),
+    Column("act", BigInteger),
+    Column("act_digest", String(64)),
+    PrimaryKeyConstraint("singleton", name="pk_published_heads"),
+    CheckConstraint("singleton = 1", name="ck_published_heads_singleton"),
 )

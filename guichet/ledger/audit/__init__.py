@@ -14,8 +14,7 @@ from sqlalchemy import bindparam, insert, select
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database
 from guichet.db.tables import ledger_audits
-from guichet.domain.chain_faults import ChainFault
-from guichet.domain.chain_heads import LEDGER_FAULTS, HeadComparison, KnownHead, KnownHeads
+from guichet.domain.chain_heads import LEDGER_FAULTS, ChainFault, HeadComparison, KnownHead, KnownHeads
 from guichet.domain.messages import Message, Moment, decode, encode
 from guichet.ledger.audit.accounts import check_operators, check_suspended_entries, check_wallets, sum_accounts
 from guichet.ledger.audit.audit_state import AuditState

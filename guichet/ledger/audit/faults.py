@@ -1,7 +1,7 @@
 """What the audit of the ledger finds: `guichet ledger audit` prints it, rows of `ledger_audits` keep it, the back
 office says it in the reader's language. Names of accounts and of causes of postings are those of the ledger.
 
-`audit_fault`, `holder`: another sentence of these."""
+`audit_fault`, `holder`: another message of these."""
 
 from guichet.domain.messages import Code
 

@@ -35,7 +35,7 @@ _POSTINGS: Final = (
 
 
 async def check_hash_chain(state: AuditState, heads: HeadComparison) -> Message | None:
-    """The first fault of the chain, in one sentence. `heads`: what the chain must still contain."""
+    """The first fault of the chain. `heads`: what the chain must still contain."""
     too_low = await state.db.scan(_POSTINGS, first_posting_id=BEFORE_ALL, last_posting_id=0, most=1)
     if too_low:
         return AuditFault.BEFORE_CHAIN(posting=too_low[0][0])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import and_, bindparam, func, select
+from sqlalchemy import ColumnElement, FromClause, and_, bindparam, func, select
 
 from guichet.db.tables import audit_log, disputes, late_results, payments, postings, refunds
 from guichet.domain.disputes import Bearer, DisputeStatus
@@ -11,9 +11,18 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.late_results import LateStage
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
-from guichet.domain.payments import PaymentStatus, RefundStatus
-from guichet.ledger.late_results import late_result_of
+from guichet.domain.payments import PaymentStatus, RefundStatus, SubjectType
 from guichet.ledger.postings import OF_DISPUTES, OF_PAYMENTS, OF_REFUNDS
+
+
+def late_result_of(subject_type: SubjectType, subjects: FromClause) -> ColumnElement[bool]:
+    """`subjects` are payments or refunds, or some of them; a subject has one late result at most."""
+    return and_(
+        late_results.c.merchant_id == subjects.c.merchant_id,
+        late_results.c.subject_type == subject_type,
+        late_results.c.subject_id == subjects.c.id,
+    )
+
 
 _LEG: Final = (
     postings.c.id.label("posting_id"),

@@ -16,11 +16,11 @@ FindingState = Literal["ok", "wrong", "unchecked"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at, and a sentence about it."""
+    """One thing that was looked at, and what there is to say about it."""
 
     subject: Message
     state: FindingState
-    sentence: Message
+    message: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,33 +45,33 @@ class ChecksAccount(Protocol):
     async def check_account(self, setup: AccountSetup) -> list[Finding]: ...
 
 
-def ok(subject: Message, sentence: Message) -> Finding:
-    return Finding(subject, "ok", sentence)
+def ok(subject: Message, message: Message) -> Finding:
+    return Finding(subject, "ok", message)
 
 
-def wrong(subject: Message, sentence: Message) -> Finding:
-    return Finding(subject, "wrong", sentence)
+def wrong(subject: Message, message: Message) -> Finding:
+    return Finding(subject, "wrong", message)
 
 
-def unchecked(subject: Message, sentence: Message) -> Finding:
-    return Finding(subject, "unchecked", sentence)
+def unchecked(subject: Message, message: Message) -> Finding:
+    return Finding(subject, "unchecked", message)
 
 
-def no_call(subject: Message, sentence: Message) -> Finding:
+def no_call(subject: Message, message: Message) -> Finding:
     """The provider has no call that tells it."""
-    return unchecked(subject, AccountFinding.NO_CALL(why=sentence))
+    return unchecked(subject, AccountFinding.NO_CALL(why=message))
 
 
-def answered(subject: Message, result: CallResult, sentence: Message) -> Finding:
-    """`sentence` after a 2xx; else what came back."""
+def answered(subject: Message, result: CallResult, message: Message) -> Finding:
+    """`message` after a 2xx; else what came back."""
     is_ok = isinstance(result, ProviderResponse) and result.ok
-    return ok(subject, sentence) if is_ok else wrong(subject, verbatim(result.raw))
+    return ok(subject, message) if is_ok else wrong(subject, verbatim(result.raw))
 
 
-def probed(answer: Answer, sentence: Message) -> Finding:
-    """`sentence` after a probe that was answered `ok`; else what came back."""
+def probed(answer: Answer, message: Message) -> Finding:
+    """`message` after a probe that was answered `ok`; else what came back."""
     subject = AccountSubject.CREDENTIALS()
-    return ok(subject, sentence) if answer == "ok" else wrong(subject, verbatim(answer))
+    return ok(subject, message) if answer == "ok" else wrong(subject, verbatim(answer))
 
 
 def balances_read(found: list[FloatBalance] | Unknown) -> Finding:

@@ -35,7 +35,7 @@ class AccountSubject(Code):
 
 
 class AccountFinding(Code):
-    """`address`: of callbacks. `why` and `without`: another sentence of these."""
+    """`address`: of callbacks. `why` and `without`: another message of these."""
 
     NO_CALL = "account_finding.no_call", "why"
     ONLY_BY_PAYMENT = "account_finding.only_by_payment"

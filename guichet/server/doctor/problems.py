@@ -1,6 +1,6 @@
 """What `guichet doctor` finds: the back office shows it too, in the reader's language.
 
-`answer`: what a provider said. `waiting` and `last`: another sentence of these. `why`: of the operator's state."""
+`answer`: what a provider said. `waiting` and `last`: another message of these. `why`: of the operator's state."""
 
 from guichet.domain.messages import Code
 

@@ -13,11 +13,10 @@ from guichet.clock import Instant, to_datetime
 from guichet.db.engine import require
 from guichet.db.tables import reconciliation_runs, webhook_deliveries
 from guichet.domain.audit_log import Actor
-from guichet.domain.availability_reasons import AvailabilityReason
-from guichet.domain.comparison_notes import ComparisonNote
+from guichet.domain.availability import AvailabilityReason
 from guichet.domain.messages import verbatim
 from guichet.domain.posting_rules import ACTIVE
-from guichet.domain.reconciliation import MISSING_THERE
+from guichet.domain.reconciliation import MISSING_THERE, ComparisonNote
 from guichet.domain.roles import STAFF_ROLES, may_as_staff
 from guichet.ledger import wallets
 from guichet.ledger.reconciliation_runs import day_of

@@ -137,10 +137,12 @@ async def test_the_role_of_a_merchants_user_is_changed_but_never_that_of_the_las
         page = await admin.submit("merchant", **act)
         assert (page.status, "garde au moins un titulaire" in page.text) == (409, True)
     await admin.get(f"/admin/users/{member}")
-    for elsewhere in (str(foreign.id), "x"):
-        await admin.submit("merchant", act="team_role", role="owner", merchant=elsewhere)
+    for elsewhere, status in ((str(foreign.id), 200), ("x", 404)):
+        page = await admin.submit("merchant", act="team_role", role="owner", merchant=elsewhere)
+        assert page.status == status
     db = staff.console.service.ctx.db
     assert [each.name for _, each in await users.merchants_of(db, member)] == ["Boutique Kora"]
+    await admin.get(f"/admin/users/{member}")
     page = await admin.submit("merchant", act="team_role", role="developer")
     assert (page.status, 'value="developer" selected' in page.text) == (200, True)
     entry = await staff.last_act("user.role_changed")

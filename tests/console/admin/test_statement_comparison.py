@@ -15,7 +15,7 @@ from sqlalchemy import select
 from guichet.back_office.jobs.statement_comparison import MAX_LINES, MAX_STATEMENT
 from guichet.back_office.jobs.work import StaffJobs
 from guichet.clock import iso
-from guichet.console.admin.operations.statement_form import UTC
+from guichet.console.admin.operations.statement_page import UTC
 from guichet.db.tables import staff_jobs
 from guichet.domain.reconciliation import MISSING_HERE
 from guichet.domain.roles import STAFF_ROLES, may_as_staff

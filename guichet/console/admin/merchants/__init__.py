@@ -8,17 +8,13 @@ from guichet.console.admin.merchants import (
     documents_page,
     file_page,
     list_page,
-    modes_page,
     notes_page,
-    overview_page,
 )
 from guichet.console.sections import StaffPage
 
 PAGES: Final[tuple[StaffPage, ...]] = (
-    *overview_page.PAGES,
     *list_page.PAGES,
     *file_page.PAGES,
-    *modes_page.PAGES,
     *notes_page.PAGES,
     *documents_page.PAGES,
     *developers_page.PAGES,

@@ -1,107 +1,104 @@
 """A merchant's API keys, of which the staff end or revoke one with a reason, and its test clock. Keys are made by the
 merchant's team, or by `guichet key create`: no page of ours shows the staff a key."""
 
-from typing import Any, Final
+from typing import Final, Literal
 
 from starlette.responses import Response
 
 from guichet.accounts import key_management
-from guichet.console.admin.fields import reason_of, row_number
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
-from guichet.console.clock_form import ClockFormWrong, ClockMoved, change_clock, clock_view
-from guichet.console.days import end_of_day
-from guichet.console.page_request import StaffRequest
+from guichet.console.clock_form import ClockForm, ClockView, change_clock, clock_view
+from guichet.console.developers import KeyRow, read_end
+from guichet.console.forms import Reason
+from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import ApiKeyId
-from guichet.domain.merchants import ENVS, ApiKey, Merchant
+from guichet.domain.merchants import ENVS, Merchant
 from guichet.merchants import api_keys
+from guichet.pages.fields import Fields, Lenient, RowId
+from guichet.pages.views import View
 
 #: Revoked keys of one environment that the page shows.
 _REVOKED: Final = 20
-_DONE: Final = ("clock", "expiry_set", "revoked")
 
 
-async def show(request: StaffRequest) -> Response:
-    return await _page(request, await merchant_of(request))
+class DevelopersQuery(Fields):
+    done: Lenient[Literal["clock", "expiry_set", "revoked"]] = None
+
+
+class DevelopersForm(ClockForm):
+    """A key ends on a day or is revoked for ever, or the test clock moves."""
+
+    key: RowId = 0
+    expires: str = ""
+    reason: Reason = None
+
+
+class DevelopersView(View, frozen=True):
+    api_keys: list[KeyRow]
+    clock: ClockView
+    may_change: bool
+    done: str | None
+
+
+async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    merchant, now = await merchant_of(request), request.now()
+    keys = [
+        key
+        for env in reversed(ENVS)
+        for listed in (
+            await api_keys.not_revoked(request.db, merchant.id, env, key_management.MOST_KEYS),
+            await api_keys.revoked(request.db, merchant.id, env, _REVOKED),
+        )
+        for key in listed
+    ]
+    view = DevelopersView(
+        api_keys=[KeyRow(key, key.state(now)) for key in keys],
+        clock=await clock_view(request, merchant.id),
+        may_change=request.may("merchants.change"),
+        done=DevelopersQuery.read(request.query).done,
+    )
+    return show_file(request, merchant, "developers", view, fault)
 
 
 async def change(request: StaffRequest) -> Response:
-    form = await request.form()
+    form = await request.form(DevelopersForm)
     request.require("merchants.change")
     merchant = await merchant_of(request)
-    match form.get("act"):
-        case "expire" | "revoke":
-            return await _change_key(request, merchant, form)
-        case "clock_advance" | "clock_reset":
-            return await _change_clock(request, merchant, form)
-        case _:
-            return await _page(request, merchant, 422, request.text("admin_merchants.incomplete"))
-
-
-async def _change_key(request: StaffRequest, merchant: Merchant, form: dict[str, str]) -> Response:
-    ctx, key, reason = request.ctx, await _named(request, merchant, form), reason_of(form)
-    if reason is None:
-        return await _page(request, merchant, 422, request.text("operations.reason_missing"))
-    if form.get("act") == "revoke":
-        await key_management.revoke(ctx.db, ctx.clock, key.id, request.actor, reason)
-        return request.redirect(address(request, merchant, "/developers", done="revoked"))
-    expires_at = end_of_day(form.get("expires", "").strip(), request.time_zone)
-    if expires_at is None:
-        return await _page(request, merchant, 422, request.text("developers.bad_date"))
     try:
-        await key_management.expire(ctx.db, ctx.clock, key, expires_at, request.actor, reason)
-    except ActRefused:
-        fault = request.text("developers.refused", most=key_management.MOST_KEYS)
-        return await _page(request, merchant, 422, fault)
-    return request.redirect(address(request, merchant, "/developers", done="expiry_set"))
+        match form.act:
+            case "expire" | "revoke":
+                done = await _change_key(request, merchant, form)
+            case "clock_advance" | "clock_reset":
+                await change_clock(request, merchant.id, form)
+                done = "clock"
+            case _:
+                return await show(request, FormFault(request.text("admin_merchants.incomplete")))
+    except FormFault as fault:
+        return await show(request, fault)
+    return request.redirect(address(request, merchant, "/developers", done=done))
 
 
-async def _change_clock(request: StaffRequest, merchant: Merchant, form: dict[str, str]) -> Response:
-    try:
-        await change_clock(request, merchant.id, form, request.actor)
-    except ClockFormWrong:
-        return await _page(request, merchant, 422, request.text("clock.wrong"), form)
-    except ClockMoved:
-        return await _page(request, merchant, 409, request.text("clock.moved"), form)
-    return request.redirect(address(request, merchant, "/developers", done="clock"))
-
-
-async def _named(request: StaffRequest, merchant: Merchant, form: dict[str, str]) -> ApiKey:
-    """The key that the form names, of this merchant. Raises NotFound."""
-    number = row_number(form.get("key"))
-    key = None if number is None else await api_keys.by_id(request.db, ApiKeyId(number))
+async def _change_key(request: StaffRequest, merchant: Merchant, form: DevelopersForm) -> str:
+    """What was done. Raises NotFound for a key of another merchant."""
+    ctx, key = request.ctx, await api_keys.by_id(request.db, ApiKeyId(form.key))
     if key is None or key.merchant_id != merchant.id:
         raise NotFound
-    return key
-
-
-async def _page(
-    request: StaffRequest,
-    merchant: Merchant,
-    status: int = 200,
-    fault: Any = None,
-    form: dict[str, str] | None = None,
-) -> Response:
-    db, now = request.db, request.now()
-    keys = [
-        key
-        for env in ENVS[::-1]
-        for found in (
-            await api_keys.not_revoked(db, merchant.id, env, key_management.MOST_KEYS),
-            await api_keys.revoked(db, merchant.id, env, _REVOKED),
-        )
-        for key in found
-    ]
-    view = {
-        "api_keys": [(key, key.state(now)) for key in keys],
-        "clock": await clock_view(request, merchant.id),
-        "may_change": request.may("merchants.change"),
-        "done": next((each for each in _DONE if each == request.query.get("done")), None),
-        "typed": form or {},
-    }
-    return show_file(request, merchant, "developers", status, fault=fault, **view)
+    if form.reason is None:
+        raise FormFault(request.text("operations.reason_missing"))
+    if form.act == "revoke":
+        await key_management.revoke(ctx.db, ctx.clock, key.id, request.actor, form.reason)
+        return "revoked"
+    expires_at = read_end(request, form.expires)
+    if expires_at is None:
+        raise FormFault(request.text("developers.bad_date"))
+    try:
+        await key_management.expire(ctx.db, ctx.clock, key, expires_at, request.actor, form.reason)
+    except ActRefused:
+        raise FormFault(request.text("developers.refused", most=key_management.MOST_KEYS)) from None
+    return "expiry_set"
 
 
 PAGES: Final = (StaffPage("/merchants/{merchant:row}/developers", "merchants.view", show, change),)

@@ -1,25 +1,42 @@
 """The documents in a merchant's file: upload, download as an attachment, removal with a reason."""
 
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from starlette.responses import Response
 
 from guichet.back_office.errors import DocumentRefused
 from guichet.back_office.merchant_file import add_document, read_document, remove_document
-from guichet.console.admin.fields import reason_of
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.reads import record_read
-from guichet.console.page_request import StaffRequest
+from guichet.console.forms import Reason
+from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.domain.documents import MAX_DOCUMENT, MAX_DOCUMENTS, Document, DocumentId
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.merchants import documents
+from guichet.pages.fields import Fields
 from guichet.pages.page_request import HEADERS
 from guichet.pages.uploads import UploadTooLarge
+from guichet.pages.views import View
 
 _STATUS: Final = {"too_large": 413, "too_many": 409, "already_there": 409}
+
+
+class RemovalForm(Fields):
+    reason: Reason = None
+
+
+class DocumentsView(View, frozen=True):
+    documents: list[Document]
+    may_change: bool
+    most: int
+    most_mib: int
+
+
+class RemovalView(View, frozen=True):
+    document: Document
 
 
 async def show(request: StaffRequest) -> Response:
@@ -28,29 +45,38 @@ async def show(request: StaffRequest) -> Response:
     return await _page(request, merchant)
 
 
+async def _page(request: StaffRequest, merchant: Merchant, fault: FormFault | None = None) -> Response:
+    view = DocumentsView(
+        documents=await documents.list_of(request.db, merchant.id),
+        may_change=request.may("documents.change"),
+        most=MAX_DOCUMENTS,
+        most_mib=MAX_DOCUMENT // 1024 // 1024,
+    )
+    return show_file(request, merchant, "documents", view, fault)
+
+
 async def upload(request: StaffRequest) -> Response:
     """The right is checked before anything of the body is read, the form's token before any of the file is kept."""
-    ctx = request.ctx
     request.require("documents.change")
-    merchant = await merchant_of(request)
+    merchant, ctx = await merchant_of(request), request.ctx
     try:
         posted = await request.upload(MAX_DOCUMENT)
         await add_document(ctx, merchant.id, posted.name or "", bytes(posted.content), request.actor)
     except UploadTooLarge:
-        return await _page(request, merchant, 413, request.text("admin_documents.fault.too_large"))
+        return await _page(request, merchant, FormFault(request.text("admin_documents.fault.too_large"), 413))
     except DocumentRefused as refused:
-        fault = request.text(f"admin_documents.fault.{refused.fault}")
-        return await _page(request, merchant, _STATUS.get(refused.fault, 422), fault)
+        text, status = request.text(f"admin_documents.fault.{refused.fault}"), _STATUS.get(refused.fault, 422)
+        return await _page(request, merchant, FormFault(text, status))
     return request.redirect(address(request, merchant, "/documents"))
 
 
 async def download(request: StaffRequest) -> Response:
     """Never shown in the page: a document is what somebody sent us."""
     merchant = await merchant_of(request)
-    found = await read_document(request.ctx, merchant.id, _document_id(request), request.actor)
-    if found is None:
+    read = await read_document(request.ctx, merchant.id, _document_id(request), request.actor)
+    if read is None:
         raise NotFound
-    document, content = found
+    document, content = read
     ending = document.name.rpartition(".")[2]
     headers = {
         **HEADERS,
@@ -62,26 +88,24 @@ async def download(request: StaffRequest) -> Response:
     return Response(content, 200, headers, document.media_type)
 
 
-async def ask_removal(request: StaffRequest) -> Response:
+async def show_removal(request: StaffRequest, fault: FormFault | None = None) -> Response:
     request.require("documents.change")
     merchant = await merchant_of(request)
     document = await documents.get(request.db, merchant.id, _document_id(request))
     if document is None:
         raise NotFound
-    return _removal(request, merchant, document)
+    return show_file(request, merchant, "document_removal", RemovalView(document), fault)
 
 
 async def remove(request: StaffRequest) -> Response:
-    form = await request.form()
-    ctx = request.ctx
+    form = await request.form(RemovalForm)
     request.require("documents.change")
     merchant = await merchant_of(request)
-    document = await documents.get(ctx.db, merchant.id, _document_id(request))
-    reason = reason_of(form)
-    if document is not None and reason is None:
-        return _removal(request, merchant, document, 422, request.text("admin_documents.reason_missing"))
-    if document is not None and reason is not None:
-        await remove_document(ctx.db, ctx.clock, merchant.id, document.id, reason, request.actor)
+    document = await documents.get(request.db, merchant.id, _document_id(request))
+    if document is not None:
+        if form.reason is None:
+            return await show_removal(request, FormFault(request.text("admin_documents.reason_missing")))
+        await remove_document(request.db, request.ctx.clock, merchant.id, document.id, form.reason, request.actor)
     return request.redirect(address(request, merchant, "/documents"))
 
 
@@ -89,29 +113,9 @@ def _document_id(request: StaffRequest) -> DocumentId:
     return DocumentId(request.path["document"])
 
 
-def _removal(
-    request: StaffRequest,
-    merchant: Merchant,
-    document: Document,
-    status: int = 200,
-    fault: Any = None,
-) -> Response:
-    return show_file(request, merchant, "document_removal", status, document=document, fault=fault)
-
-
-async def _page(request: StaffRequest, merchant: Merchant, status: int = 200, fault: Any = None) -> Response:
-    view = {
-        "documents": await documents.list_of(request.db, merchant.id),
-        "may_change": request.may("documents.change"),
-        "most": MAX_DOCUMENTS,
-        "most_mib": MAX_DOCUMENT // 1024 // 1024,
-    }
-    return show_file(request, merchant, "documents", status, fault=fault, **view)
-
-
 _FILE: Final = "/merchants/{merchant:row}/documents"
 PAGES: Final = (
     StaffPage(_FILE, "documents.view", show, upload),
     StaffPage(f"{_FILE}/{{document:row}}", "documents.view", download),
-    StaffPage(f"{_FILE}/{{document:row}}/remove", "documents.change", ask_removal, remove),
+    StaffPage(f"{_FILE}/{{document:row}}/remove", "documents.change", show_removal, remove),
 )

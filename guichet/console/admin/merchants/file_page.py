@@ -1,152 +1,116 @@
-"""A merchant's file: who it is, what it may do, its team, its wallets; and the acts that change it."""
+"""A merchant's file: who it is, what it may do, its team, its wallets; and the acts that change it.
 
-from typing import Any, Final
+The first owner of the team is invited by the staff, as by `guichet user invite`; who else belongs to it is the owner's
+business (docs/decisions.md, "The first owner of a team is invited in the back office; everything else is its owner's").
+"""
+
+from collections.abc import Iterable
+from typing import Final, Literal
 
 from starlette.responses import Response
 
 from guichet.accounts import mail_links, users
-from guichet.accounts.invitations import withdraw
+from guichet.accounts.invitations import Invitation, InvitationRefused, invite, withdraw
+from guichet.accounts.mail_links import OpenOffer
 from guichet.back_office import merchants as administration
-from guichet.back_office.merchant_limits import read_amount, read_rate, set_limits
-from guichet.console.admin.fields import reason_of, row_number
-from guichet.console.admin.merchants.first_owner import has_owner, invite_owner
+from guichet.back_office.merchants import read_amount, read_rate, set_limits
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.reads import record_read
-from guichet.console.forms import is_confirmed
-from guichet.console.page_request import StaffRequest
+from guichet.console.forms import Confirmed, Reason
+from guichet.console.page_request import ROOT, FormFault, StaffRequest
 from guichet.console.sections import StaffPage
+from guichet.domain.accounts import User, normal_email, normal_name
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT
-from guichet.domain.merchants import ENVS, MERCHANT_STATUSES, Merchant, MerchantLimits, merchant_name
+from guichet.domain.events import Endpoint
+from guichet.domain.merchants import (
+    ENVS,
+    MERCHANT_STATUSES,
+    Environment,
+    Merchant,
+    MerchantLimits,
+    MerchantStatus,
+    merchant_name,
+)
 from guichet.domain.money import Hundredths, plain
+from guichet.domain.posting_rules import Wallet
+from guichet.domain.roles import MerchantRole
 from guichet.ledger import wallets
 from guichet.merchants import api_keys
 from guichet.merchants import limits as merchant_limits
 from guichet.merchants import repository as merchants
+from guichet.pages.fields import Fields, Lenient, RowId
+from guichet.pages.views import View
 from guichet.settings import parsers
 
-
-async def show(request: StaffRequest) -> Response:
-    return await _page(request, await merchant_of(request))
+Team = list[tuple[MerchantRole, User]]
 
 
-async def change(request: StaffRequest) -> Response:
-    """Changes the status, the limits, the name or the time zone, invites the first owner, or takes an invitation to
-    the team back."""
-    form = await request.form()
-    request.require("merchants.change")
-    merchant = await merchant_of(request)
-    match form.get("act"):
-        case "status":
-            fault = await _set_status(request, merchant, form)
-        case "name":
-            fault = await _set_name(request, merchant, form)
-        case "limits":
-            fault = await _set_limits(request, merchant, form)
-        case "invite":
-            fault = await invite_owner(request, merchant, form)
-        case "withdraw":
-            fault = await _withdraw(request, merchant, form)
-        case "time_zone":
-            fault = await _set_time_zone(request, merchant, form)
-        case _:
-            fault = request.text("admin_merchants.incomplete")
-    if fault is not None:
-        return await _page(request, merchant, 422, fault, form)
-    return request.redirect(address(request, merchant, done="saved"))
+class FileQuery(Fields):
+    done: Lenient[Literal["saved", "created"]] = None
 
 
-async def _set_status(request: StaffRequest, merchant: Merchant, form: dict[str, str]) -> Any:
-    """What is wrong with the form; None when it is done."""
-    status = next((each for each in MERCHANT_STATUSES if each == form.get("status")), None)
-    reason = reason_of(form)
-    if status is None or reason is None:
-        return request.text("admin_merchants.reason_missing")
-    if status != "active" and not is_confirmed(form):
-        return request.text("admin_merchants.confirm_missing")
-    await administration.set_status(request.db, request.ctx.clock, merchant.id, status, request.actor, reason)
-    return None
+class FileForm(Fields):
+    """One act each: the status, the name, the time zone, the limits (an empty field is the common limit), the first
+    owner (`person` and `email`), or an invitation that is taken back."""
+
+    act: str = ""
+    status: Lenient[MerchantStatus] = None
+    name: str = ""
+    time_zone: str = ""
+    rate_limit: str = ""
+    payment_limit: str = ""
+    daily_limit: str = ""
+    person: str = ""
+    email: str = ""
+    invitation: RowId = 0
+    reason: Reason = None
+    confirm: Confirmed = False
 
 
-async def _set_name(request: StaffRequest, merchant: Merchant, form: dict[str, str]) -> Any:
-    name = merchant_name(form.get("name", ""))
-    if name is None:
-        return request.text("admin_merchants.incomplete")
-    await administration.set_name(request.db, request.ctx.clock, merchant.id, name, request.actor)
-    return None
+class FileView(View, frozen=True):
+    """`api_keys`: how many are usable in each environment; `wallets`: None for who may not see them; `bounds`: of one
+    debit; `today`: what counts towards the limit of the day, None without one."""
+
+    team: Team
+    may_invite: bool
+    invited: list[OpenOffer]
+    api_keys: list[tuple[Environment, int]]
+    endpoints: list[Endpoint]
+    wallets: list[Wallet] | None
+    bounds: tuple[int, int]
+    common_rate: int
+    today: int | None
+    zone: str
+    statuses: tuple[MerchantStatus, ...]
+    may_change: bool
+    done: str | None
+    typed: dict[str, str]
 
 
-async def _set_time_zone(request: StaffRequest, merchant: Merchant, form: dict[str, str]) -> Any:
-    typed = form.get("time_zone", "").strip()
-    try:
-        zone = str(parsers.time_zone(typed)) if typed else None
-    except ValueError:
-        return request.text("admin_merchants.zone_unknown")
-    await administration.set_time_zone(request.db, request.ctx.clock, merchant.id, zone, request.actor)
-    return None
-
-
-async def _set_limits(request: StaffRequest, merchant: Merchant, form: dict[str, str]) -> Any:
-    """An empty field is the common limit."""
-    typed = {name: form.get(name, "").strip() for name in ("rate_limit", "payment_limit", "daily_limit")}
-    rate, payment, day = (
-        read(text) if text else None
-        for read, text in zip((read_rate, read_amount, read_amount), typed.values(), strict=True)
-    )
-    reason = reason_of(form)
-    wanted = MerchantLimits(
-        rate, None if payment is None else Hundredths(payment), None if day is None else Hundredths(day)
-    )
-    if any(text and getattr(wanted, name) is None for name, text in typed.items()):
-        return request.text("admin_merchants.limits_wrong")
-    if reason is None:
-        return request.text("admin_merchants.reason_needed")
-    await set_limits(request.db, request.ctx.clock, merchant.id, wanted, request.actor, reason)
-    return None
-
-
-async def _withdraw(request: StaffRequest, merchant: Merchant, form: dict[str, str]) -> Any:
-    """Nothing happens if the invitation was answered meanwhile."""
-    number = row_number(form.get("invitation"))
-    if number is None:
-        return request.text("admin_merchants.incomplete")
-    ctx = request.ctx
-    async with ctx.db.transaction() as tx:
-        await withdraw(tx, merchant.id, number, request.actor, ctx.clock.now())
-    return None
-
-
-async def _page(
-    request: StaffRequest,
-    merchant: Merchant,
-    status: int = 200,
-    fault: Any = None,
-    form: dict[str, str] | None = None,
-) -> Response:
+async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
     """The read is in the audit log: the page names the people of the team."""
-    ctx = request.ctx
+    ctx, merchant, now = request.ctx, await merchant_of(request), request.now()
     await record_read(request, "merchant.read", "merchant", merchant.id, merchant.id)
-    now = ctx.clock.now()
     day = merchant_limits.day_of(merchant, now, ctx.settings.time_zone)
-    keys = [key for key in await api_keys.list_of(ctx.db, merchant.id) if key.revoked_at is None]
-    usable = [key for key in keys if key.expires_at is None or key.expires_at > now]
+    usable = [key for key in await api_keys.list_of(ctx.db, merchant.id) if key.state(now) == "active"]
     team = await users.team(ctx.db, merchant.id)
-    view = {
-        "team": team,
-        "may_invite": request.may("merchants.change") and not has_owner(team),
-        "invited": await mail_links.open_offers(ctx.db, merchant.id, now),
-        "api_keys": [(env, sum(key.env == env for key in usable)) for env in ENVS],
-        "endpoints": [await merchants.endpoint(ctx.db, merchant.id, env) for env in ENVS],
-        "wallets": await wallets.wallets_of(ctx.db, merchant.id) if request.may("wallets.view") else None,
-        "bounds": (MIN_DEBIT, MAX_DEBIT),
-        "common_rate": ctx.settings.rate_limit,
-        "today": await merchant_limits.total_of(ctx.db, merchant.id, day) if merchant.daily_limit is not None else None,
-        "zone": merchant.time_zone or str(ctx.settings.time_zone),
-        "statuses": MERCHANT_STATUSES,
-        "may_change": request.may("merchants.change"),
-        "done": request.query.get("done"),
-        "typed": form or _present(merchant),
-    }
-    return show_file(request, merchant, "file", status, fault=fault, **view)
+    view = FileView(
+        team=team,
+        may_invite=request.may("merchants.change") and not _has_owner(team),
+        invited=await mail_links.open_offers(ctx.db, merchant.id, now),
+        api_keys=[(env, sum(key.env == env for key in usable)) for env in ENVS],
+        endpoints=[await merchants.endpoint(ctx.db, merchant.id, env) for env in ENVS],
+        wallets=await wallets.wallets_of(ctx.db, merchant.id) if request.may("wallets.view") else None,
+        bounds=(MIN_DEBIT, MAX_DEBIT),
+        common_rate=ctx.settings.rate_limit,
+        today=await merchant_limits.total_of(ctx.db, merchant.id, day) if merchant.daily_limit is not None else None,
+        zone=merchant.time_zone or str(ctx.settings.time_zone),
+        statuses=MERCHANT_STATUSES,
+        may_change=request.may("merchants.change"),
+        done=FileQuery.read(request.query).done,
+        typed=request.typed if fault else _present(merchant),
+    )
+    return show_file(request, merchant, "file", view, fault)
 
 
 def _present(merchant: Merchant) -> dict[str, str]:
@@ -160,5 +124,93 @@ def _present(merchant: Merchant) -> dict[str, str]:
         **{name: "" if amount is None else plain(amount) for name, amount in amounts.items()},
     }
 
+
+async def change(request: StaffRequest) -> Response:
+    form = await request.form(FileForm)
+    request.require("merchants.change")
+    merchant = await merchant_of(request)
+    act = _ACTS.get(form.act)
+    if act is None:
+        return await show(request, FormFault(request.text("admin_merchants.incomplete")))
+    try:
+        await act(request, merchant, form)
+    except FormFault as fault:
+        return await show(request, fault)
+    return request.redirect(address(request, merchant, done="saved"))
+
+
+async def _set_status(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
+    if form.status is None or form.reason is None:
+        raise FormFault(request.text("admin_merchants.reason_missing"))
+    if form.status != "active" and not form.confirm:
+        raise FormFault(request.text("admin_merchants.confirm_missing"))
+    ctx = request.ctx
+    await administration.set_status(ctx.db, ctx.clock, merchant.id, form.status, request.actor, form.reason)
+
+
+async def _set_name(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
+    name = merchant_name(form.name)
+    if name is None:
+        raise FormFault(request.text("admin_merchants.incomplete"))
+    await administration.set_name(request.db, request.ctx.clock, merchant.id, name, request.actor)
+
+
+async def _set_time_zone(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
+    typed = form.time_zone.strip()
+    try:
+        zone = str(parsers.time_zone(typed)) if typed else None
+    except ValueError:
+        raise FormFault(request.text("admin_merchants.zone_unknown")) from None
+    await administration.set_time_zone(request.db, request.ctx.clock, merchant.id, zone, request.actor)
+
+
+async def _set_limits(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
+    typed = [text.strip() for text in (form.rate_limit, form.payment_limit, form.daily_limit)]
+    readers = (read_rate, read_amount, read_amount)
+    values = [read(text) if text else None for read, text in zip(readers, typed, strict=True)]
+    if any(text and value is None for text, value in zip(typed, values, strict=True)):
+        raise FormFault(request.text("admin_merchants.limits_wrong"))
+    if form.reason is None:
+        raise FormFault(request.text("admin_merchants.reason_needed"))
+    rate, payment, day = values
+    amounts = [None if amount is None else Hundredths(amount) for amount in (payment, day)]
+    limits = MerchantLimits(rate, *amounts)
+    await set_limits(request.db, request.ctx.clock, merchant.id, limits, request.actor, form.reason)
+
+
+async def _invite_owner(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
+    email, name = normal_email(form.email), normal_name(form.person)
+    if email is None or name is None:
+        raise FormFault(request.text("admin_merchants.owner_incomplete"))
+    url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
+    invitation = Invitation(email, name, request.person.language, "owner", merchant)
+    try:
+        async with request.db.transaction() as tx:
+            if _has_owner(await users.team(tx, merchant.id)):
+                raise FormFault(request.text("admin_merchants.owner_there"))
+            await invite(tx, outbox, invitation, request.actor, url, request.now())
+    except InvitationRefused:
+        raise FormFault(request.text("admin_merchants.owner_not_possible")) from None
+
+
+def _has_owner(team: Iterable[tuple[MerchantRole, User]]) -> bool:
+    """Whether somebody in this team can still invite others."""
+    return any(role == "owner" and user.status != "disabled" for role, user in team)
+
+
+async def _withdraw(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
+    """Nothing happens if the invitation was answered meanwhile."""
+    async with request.db.transaction() as tx:
+        await withdraw(tx, merchant.id, form.invitation, request.actor, request.now())
+
+
+_ACTS: Final = {
+    "status": _set_status,
+    "name": _set_name,
+    "limits": _set_limits,
+    "invite": _invite_owner,
+    "withdraw": _withdraw,
+    "time_zone": _set_time_zone,
+}
 
 PAGES: Final = (StaffPage("/merchants/{merchant:row}", "merchants.view", show, change),)

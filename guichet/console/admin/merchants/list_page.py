@@ -1,106 +1,159 @@
-"""The merchants: list, search, and a new one."""
+"""The first page of the back office, and the merchants: what waits for somebody, list, search, a new one."""
 
-from typing import Any, Final, get_args
+from functools import partial
+from typing import Final
 
 from starlette.responses import Response
 
 from guichet.accounts import users
+from guichet.audit_log import approval_requests
 from guichet.back_office.errors import NewerMerchant
 from guichet.back_office.merchants import create_merchant, newest
-from guichet.console.admin.fields import MAX_ID, before, row_number
+from guichet.chain_heads.published import last_published
+from guichet.clock import Instant
 from guichet.console.admin.reads import record_read
-from guichet.console.page_request import StaffRequest
+from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.domain.accounts import normal_email
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import MERCHANT_STATUSES, Merchant, MerchantStatus, merchant_name
-from guichet.domain.money import DEFAULT_CURRENCY, Currency
+from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY, Currency
+from guichet.incidents import repository as incidents
+from guichet.ledger.audit import LastAudit, last_audit
 from guichet.merchants import repository as merchants
+from guichet.pages.fields import Fields, Lenient, RowId, row_id
+from guichet.pages.lists import ABOVE_ALL, ById, ListPage, Pager
+from guichet.pages.views import View
 
-_CURRENCIES: Final[tuple[Currency, ...]] = get_args(Currency)
 _MAX_SEARCH: Final = 100
+#: Until its file is complete, a new merchant only has the test environment.
+_FIRST_STATUS: Final[MerchantStatus] = "pending"
+
+
+class OverviewView(View, frozen=True):
+    """Counts; None for who may not see them."""
+
+    incidents: int | None
+    approvals: int | None
+    waiting: list[Merchant]
+    more_wait: bool
+    audit: LastAudit | None
+    sees_audit: bool
+    published_at: Instant | None
+
+
+async def show_overview(request: StaffRequest) -> Response:
+    """Reads what waits (500 incidents, 200 requests and a page of merchants at most), and two rows."""
+    db, may = request.db, request.may
+    waiting = await merchants.waiting(db)
+    view = OverviewView(
+        incidents=len(await incidents.still_open(db)) if may("incidents.view") else None,
+        approvals=len(await approval_requests.waiting(db, request.now())) if may("incidents.decide") else None,
+        waiting=waiting[: merchants.PAGE],
+        more_wait=len(waiting) > merchants.PAGE,
+        audit=await last_audit(db) if may("ledger.audit") else None,
+        sees_audit=may("ledger.audit"),
+        published_at=(await last_published(db)).published_at,
+    )
+    return request.page("admin/merchants/overview.html", view)
+
+
+class SearchForm(ById):
+    q: str = ""
+
+
+class ListView(View, frozen=True):
+    """`q`: what was searched; `next_before`: where the next page of a search begins."""
+
+    merchants: list[Merchant]
+    q: str
+    next_before: int | None
+    pager: Pager
+    may_create: bool
 
 
 async def show(request: StaffRequest) -> Response:
     """Newest first."""
-    return _list(request, await merchants.page(request.db, before(request)), "")
+    query = ById.read(request.query)
+    return _list(request, query, await merchants.page(request.db, query.cursor.before or ABOVE_ALL), "")
 
 
 async def find(request: StaffRequest) -> Response:
     """By id, e-mail address of somebody in the team, or a part of the name. A POST, because what is typed may be
     personal: it must not stay in addresses and their logs."""
-    form = await request.form()
+    form = await request.form(SearchForm)
     request.require("merchants.view")
-    wanted = form.get("q", "").strip()[:_MAX_SEARCH]
-    if not wanted:
+    typed = form.q.strip()[:_MAX_SEARCH]
+    if not typed:
         return request.redirect(request.at_admin("/merchants"))
-    found = await _search(request, wanted, row_number(form.get("before")) or MAX_ID)
-    return _list(request, found, wanted)
+    return _list(request, form, await _search(request, typed, form.cursor.before or ABOVE_ALL), typed)
 
 
-def _list(request: StaffRequest, found: list[Merchant], wanted: str) -> Response:
-    shown = found[: merchants.PAGE]
-    next_before = str(shown[-1].id) if len(found) > merchants.PAGE else None
-    view = {
-        "found": shown,
-        "q": wanted,
-        "next_before": next_before,
-        "older": request.at_admin("/merchants", before=next_before) if next_before and not wanted else None,
-        "may_create": request.may("merchants.change"),
-    }
-    return request.show("admin/merchants/list.html", 200, **view)
+def _list(request: StaffRequest, query: ById, rows: list[Merchant], typed: str) -> Response:
+    page = ListPage.cut(rows, merchants.PAGE, query.cursor)
+    view = ListView(
+        merchants=page.rows,
+        q=typed,
+        next_before=page.rows[-1].id if page.has_older else None,
+        pager=page.pager(lambda merchant: merchant.id, partial(request.at_admin, "/merchants")).older_only(),
+        may_create=request.may("merchants.change"),
+    )
+    return request.page("admin/merchants/list.html", view)
 
 
-async def _search(request: StaffRequest, wanted: str, below: int) -> list[Merchant]:
+async def _search(request: StaffRequest, typed: str, before: int) -> list[Merchant]:
     db = request.db
-    if (number := row_number(wanted)) is not None:
-        one = await merchants.get(db, MerchantId(number))
-        return [one] if one else []
-    if (email := normal_email(wanted)) is not None:
+    if (number := row_id(typed)) is not None:
+        merchant = await merchants.get(db, MerchantId(number))
+        return [merchant] if merchant else []
+    if (email := normal_email(typed)) is not None:
         user = await users.by_email(db, email)
         # The address is personal: the log says who was found by it, not what was typed.
         await record_read(request, "user.searched", "user", user.id if user else "none")
         # At most one page: nobody works for more merchants.
         return [merchant for _, merchant in await users.merchants_of(db, user.id)][: merchants.PAGE] if user else []
-    return await merchants.named(db, wanted, below)
+    return await merchants.named(db, typed, before)
 
 
-async def show_new(request: StaffRequest) -> Response:
+class NewForm(Fields):
+    """`after`: the newest merchant when the form was shown, so that one form makes one merchant."""
+
+    name: str = ""
+    status: Lenient[MerchantStatus] = None
+    currency: Lenient[Currency] = None
+    after: Lenient[RowId] = None
+
+
+class NewView(View, frozen=True):
+    after: int
+    statuses: tuple[MerchantStatus, ...]
+    currencies: tuple[Currency, ...]
+    typed: dict[str, str]
+
+
+async def show_new(request: StaffRequest, fault: FormFault | None = None) -> Response:
     request.require("merchants.change")
-    return await _form(request)
+    typed: dict[str, str] = request.typed if fault else {"status": _FIRST_STATUS, "currency": DEFAULT_CURRENCY}
+    view = NewView(await newest(request.db), MERCHANT_STATUSES, CURRENCIES, typed)
+    return request.page("admin/merchants/new.html", view, fault)
 
 
 async def create(request: StaffRequest) -> Response:
     """Without API keys: nobody of the staff sees those of a merchant. Its owner makes them in the console."""
-    form = await request.form()
-    ctx = request.ctx
+    form = await request.form(NewForm)
     request.require("merchants.change")
-    name = merchant_name(form.get("name", ""))
-    status = next((each for each in MERCHANT_STATUSES if each == form.get("status")), None)
-    currency = next((each for each in _CURRENCIES if each == form.get("currency")), None)
+    name, status, currency = merchant_name(form.name), form.status, form.currency
     if name is None or status is None or currency is None:
-        return await _form(request, 422, request.text("admin_merchants.incomplete"), form)
-    after = row_number(form.get("after")) or 0
+        return await show_new(request, FormFault(request.text("admin_merchants.incomplete")))
     try:
-        merchant, _ = await create_merchant(ctx, name, status, currency, {}, request.actor, after)
+        merchant, _ = await create_merchant(request.ctx, name, status, currency, {}, request.actor, form.after or 0)
     except NewerMerchant:
-        return await _form(request, 409, request.text("admin_merchants.sent_twice"), form)
+        return await show_new(request, FormFault(request.text("admin_merchants.sent_twice"), 409))
     return request.redirect(request.at_admin(f"/merchants/{merchant.id}", done="created"))
 
 
-async def _form(
-    request: StaffRequest, status: int = 200, fault: Any = None, form: dict[str, str] | None = None
-) -> Response:
-    typed = form or {"status": _FIRST_STATUS, "currency": DEFAULT_CURRENCY}
-    after = await newest(request.db)
-    choices = {"statuses": MERCHANT_STATUSES, "currencies": _CURRENCIES}
-    return request.show("admin/merchants/new.html", status, fault=fault, typed=typed, after=after, **choices)
-
-
-#: Until its file is complete, a new merchant only has the test environment.
-_FIRST_STATUS: Final[MerchantStatus] = "pending"
-
 PAGES: Final = (
+    StaffPage("", "doctor.view", show_overview, menu="overview"),
     StaffPage("/merchants", "merchants.view", show, find, menu="merchants"),
     StaffPage("/merchants/new", "merchants.change", show_new, create),
 )

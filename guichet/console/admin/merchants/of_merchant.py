@@ -1,15 +1,14 @@
 """What the pages about one merchant's file share."""
 
-from typing import Any
-
 from starlette.responses import Response
 
-from guichet.console.page_request import StaffRequest
+from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.domain.staff_jobs import RIGHT_OF
 from guichet.merchants import repository as merchants
+from guichet.pages.views import View
 
 
 async def merchant_of(request: StaffRequest) -> Merchant:
@@ -26,7 +25,9 @@ def address(request: StaffRequest, merchant: Merchant, page: str = "", **query: 
     return request.at_admin(f"/merchants/{merchant.id}{page}", **query)
 
 
-def show_file(request: StaffRequest, merchant: Merchant, page: str, status: int = 200, **view: Any) -> Response:
+def show_file(
+    request: StaffRequest, merchant: Merchant, page: str, view: View, fault: FormFault | None = None
+) -> Response:
     """A page of the file, with the way to the others. `page`: the name of its template and of its tab."""
     tabs = [("file", ""), ("modes", "/modes"), ("notes", "/notes")]
     if request.may("documents.view"):
@@ -35,4 +36,4 @@ def show_file(request: StaffRequest, merchant: Merchant, page: str, status: int 
     if request.may(RIGHT_OF["anonymise_customer"]):
         tabs.append(("anonymise", "/anonymise"))
     shown = [(name, address(request, merchant, path), name == page) for name, path in tabs]
-    return request.show(f"admin/merchants/{page}.html", status, merchant=merchant, tabs=shown, **view)
+    return request.page(f"admin/merchants/{page}.html", view, fault, merchant=merchant, tabs=shown)

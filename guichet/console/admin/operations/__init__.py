@@ -7,16 +7,10 @@ from guichet.console.admin.operations import (
     deliveries_page,
     doctor_page,
     incidents_page,
-    ledger_page,
-    margin_page,
-    modes_page,
     payments_page,
-    providers_page,
     reconciliation_page,
     statement_page,
-    wallet_statement_page,
     wallets_page,
-    wave_merchants_page,
 )
 from guichet.console.sections import StaffPage
 
@@ -24,15 +18,9 @@ PAGES: Final[tuple[StaffPage, ...]] = (
     *incidents_page.PAGES,
     *approvals_page.PAGES,
     *payments_page.PAGES,
-    *modes_page.PAGES,
     *wallets_page.PAGES,
-    *wallet_statement_page.PAGES,
     *reconciliation_page.PAGES,
-    *margin_page.PAGES,
     *statement_page.PAGES,
-    *ledger_page.PAGES,
     *deliveries_page.PAGES,
     *doctor_page.PAGES,
-    *providers_page.PAGES,
-    *wave_merchants_page.PAGES,
 )

@@ -1,94 +1,108 @@
 """Money acts that wait for a second person: the list, and one request to approve or to refuse."""
 
-from typing import Any, Final
+from typing import Final
 
 from starlette.responses import Response
 
 from guichet.accounts import approvals
 from guichet.audit_log import approval_requests
-from guichet.console.admin.fields import reason_of
+from guichet.clock import Instant
 from guichet.console.admin.operations.case import Case, case_of
 from guichet.console.admin.reads import record_read
 from guichet.console.facts import fact_text
-from guichet.console.page_request import StaffRequest
+from guichet.console.forms import Reason
+from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.domain.approvals import RIGHTS, ApprovalRequest
 from guichet.domain.audit_log import ActRefused, Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import ApprovalId
+from guichet.pages.fields import Fields
+from guichet.pages.views import View
 
 _DECIDED_SHOWN: Final = 50
 
 
+class ApprovalsView(View, frozen=True):
+    waiting: list[ApprovalRequest]
+    decided: list[ApprovalRequest]
+    now: Instant
+
+
 async def show_list(request: StaffRequest) -> Response:
     """What waits, oldest first; then the latest requests, whatever became of them."""
-    ctx = request.ctx
-    now = ctx.clock.now()
-    waiting = await approval_requests.waiting(ctx.db, now)
-    latest = await approval_requests.latest(ctx.db, _DECIDED_SHOWN)
-    decided = [each for each in latest if each.status_at(now) != "pending"]
-    shown: Facts = {"waiting": [each.id for each in waiting], "decided": [each.id for each in decided]}
+    now = request.now()
+    waiting = await approval_requests.waiting(request.db, now)
+    latest = await approval_requests.latest(request.db, _DECIDED_SHOWN)
+    decided = [approval for approval in latest if approval.status_at(now) != "pending"]
+    shown: Facts = {
+        "waiting": [approval.id for approval in waiting],
+        "decided": [approval.id for approval in decided],
+    }
     await record_read(request, "approvals.listed", "approval", "list", shown=shown)
-    return request.show("admin/operations/approvals.html", waiting=waiting, decided=decided, now=now)
+    return request.page("admin/operations/approvals.html", ApprovalsView(waiting, decided, now))
 
 
-async def show(request: StaffRequest) -> Response:
-    return await _page(request, await _approval(request))
+class DecisionForm(Fields):
+    act: str = ""
+    reason: Reason = None
+
+
+class ApprovalView(View, frozen=True):
+    """`own`: the reader asked for it; `too_new`: they may approve nothing before `approves_from`; `case`: what is
+    decided about, None for a wallet."""
+
+    request: ApprovalRequest
+    arguments: list[tuple[str, str]]
+    request_status: str
+    own: bool
+    too_new: bool
+    approves_from: Instant
+    may: bool
+    case: Case | None
+
+
+async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    approval, now = await _approval(request), request.now()
+    case = None if approval.act.startswith("wallet.") else await case_of(request.ctx, approval.subject)
+    if case is not None:
+        await record_read(request, "payment.viewed", "payment", case.payment.reference, approval.merchant_id)
+    view = ApprovalView(
+        request=approval,
+        arguments=[
+            (name, fact_text(request, "approval", name, value))
+            for name, value in sorted(approval.wanted.arguments.items())
+        ],
+        request_status=approval.status_at(now),
+        own=approvals.is_same_person(approval, request.person),
+        too_new=approvals.is_too_new(request.person, now),
+        approves_from=approvals.may_approve_from(request.person),
+        may=request.may(RIGHTS[approval.act]),
+        case=case,
+    )
+    return request.page("admin/operations/approval.html", view, fault)
 
 
 async def decide(request: StaffRequest) -> Response:
     """Approves, which does the act, or refuses."""
-    form = await request.form()
+    form = await request.form(DecisionForm)
     approval = await _approval(request)
     request.require(RIGHTS[approval.act])
-    reason = reason_of(form)
-    decision = {"approve": approvals.approve, "refuse": approvals.refuse}.get(form.get("act", ""))
-    if reason is None or decision is None:
-        return await _page(request, approval, 422, request.text("operations.reason_missing"), form)
+    decision = {"approve": approvals.approve, "refuse": approvals.refuse}.get(form.act)
+    if form.reason is None or decision is None:
+        return await show(request, FormFault(request.text("operations.reason_missing")))
     try:
-        await decision(request.ctx, approval.id, request.member, reason)
+        await decision(request.ctx, approval.id, request.member, form.reason)
     except ActRefused as refusal:
-        return await _page(request, await _approval(request), 409, typed=form, refusal=refusal)
+        return await show(request, request.refused(refusal))
     return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
 
 
 async def _approval(request: StaffRequest) -> ApprovalRequest:
-    number: int = request.path["request"]
-    found = await approval_requests.get(request.db, ApprovalId(number))
-    if found is None:
+    approval = await approval_requests.get(request.db, ApprovalId(request.path["request"]))
+    if approval is None:
         raise NotFound
-    return found
-
-
-async def _page(
-    request: StaffRequest,
-    approval: ApprovalRequest,
-    status: int = 200,
-    fault: Any = None,
-    typed: dict[str, str] | None = None,
-    refusal: ActRefused | None = None,
-) -> Response:
-    ctx = request.ctx
-    case: Case | None = None
-    if not approval.act.startswith("wallet."):
-        case = await case_of(ctx, approval.subject)
-    if case is not None:
-        await record_read(request, "payment.viewed", "payment", case.payment.reference, approval.merchant_id)
-    view = {
-        "request": approval,
-        "arguments": [
-            (name, fact_text(request, "approval", name, value))
-            for name, value in sorted(approval.wanted.arguments.items())
-        ],
-        "request_status": approval.status_at(ctx.clock.now()),
-        "own": approvals.is_same_person(approval, request.person),
-        "too_new": approvals.is_too_new(request.person, ctx.clock.now()),
-        "approves_from": approvals.may_approve_from(request.person),
-        "may": request.may(RIGHTS[approval.act]),
-        "case": case,
-        "typed": typed or {},
-    }
-    return request.show("admin/operations/approval.html", status, fault=fault, refusal=refusal, **view)
+    return approval
 
 
 PAGES: Final = (

@@ -1,23 +1,24 @@
 """Webhooks across merchants: endpoints that fail, the latest deliveries, sending one again, or all that failed of a
 merchant."""
 
-from typing import Final
+from typing import Any, Final
 
 from starlette.responses import Response
 
 from guichet.clock import Instant
-from guichet.console.admin.fields import MOST_TYPED, row_number
-from guichet.console.admin.reads import record_read
-from guichet.console.failed_deliveries import PERIODS, offered_period, resend_failed
-from guichet.console.page_request import StaffRequest
+from guichet.console.admin.reads import MOST_TYPED, record_read
+from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
+from guichet.console.webhook_deliveries import RESEND_PERIODS, ResendPeriod, ResentQuery, offered_period, resend_failed
 from guichet.db.references import parse_reference
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import NotFound
-from guichet.domain.events import DELIVERY_STATUSES, Delivery
+from guichet.domain.events import DELIVERY_STATUSES, Delivery, DeliveryStatus
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS
 from guichet.merchants import repository as merchants
+from guichet.pages.fields import Fields, Lenient, RowId, row_id
+from guichet.pages.views import View
 from guichet.server.health_checks import failing_endpoints
 from guichet.webhooks.resend import find, listed, resend
 
@@ -25,84 +26,98 @@ from guichet.webhooks.resend import find, listed, resend
 _SHOWN: Final = 100
 
 
-async def show_list(request: StaffRequest) -> Response:
-    return await _list(request)
+class DeliveriesQuery(ResentQuery):
+    """`merchant`: the id of one, as it was typed; empty for all."""
+
+    status: Lenient[DeliveryStatus] = None
+    merchant: str = ""
+
+
+class ResendForm(Fields):
+    merchant: Lenient[RowId] = None
+    since: str = ""
+
+
+class DeliveriesView(View, frozen=True):
+    """`failing`: endpoints; `since`: the period for sending again that is offered first."""
+
+    query: DeliveriesQuery
+    failing: Any
+    deliveries: list[Delivery]
+    merchant: str
+    statuses: tuple[DeliveryStatus, ...]
+    may_resend: bool
+    periods: tuple[ResendPeriod, ...]
+    since: ResendPeriod
+
+
+async def show_list(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    """The latest of all merchants or of one, newest first. Reads at most the latest 10 000, or the merchant's newest
+    500. Of addresses it shows the servers alone, which name no customer."""
+    query, now = DeliveriesQuery.read(request.query), request.now()
+    typed = query.merchant.strip()
+    merchant = row_id(typed)
+    if typed and merchant is None:
+        # Those of all merchants below a filter that says another thing would be read as one merchant's.
+        fault = FormFault(request.text("operations.merchant_wrong"))
+    merchant_id = None if merchant is None else MerchantId(merchant)
+    deliveries = [] if fault else await listed(request.db, merchant_id, Instant(0), query.status)
+    view = DeliveriesView(
+        query=query,
+        failing=await failing_endpoints(request.db, now),
+        deliveries=deliveries[:_SHOWN],
+        merchant=typed[:MOST_TYPED],
+        statuses=DELIVERY_STATUSES,
+        may_resend=request.may("deliveries.resend") and merchant is not None,
+        periods=RESEND_PERIODS,
+        since=offered_period(deliveries, now),
+    )
+    return request.page("admin/operations/deliveries.html", view, fault)
 
 
 async def resend_list(request: StaffRequest) -> Response:
     """Sends all again that failed of one merchant in the period, live and test, as the command does."""
-    form = await request.form()
-    ctx = request.ctx
+    form = await request.form(ResendForm)
     request.require("deliveries.resend")
-    number = row_number(form.get("merchant"))
-    merchant = None if number is None else await merchants.get(ctx.db, MerchantId(number))
+    merchant = None if form.merchant is None else await merchants.get(request.db, MerchantId(form.merchant))
     if merchant is None:
-        return await _list(request, wrong=True)
-    resent, left = await resend_failed(ctx, merchant.id, ENVS, form.get("since", ""), request.actor)
+        return await show_list(request, FormFault(request.text("operations.merchant_wrong")))
+    resent, left = await resend_failed(request, merchant.id, ENVS, form.since)
     query = {"merchant": str(merchant.id), "resent": str(resent), "more": "yes" if left else None}
     return request.redirect(request.at_admin("/deliveries", **query))
 
 
-async def _list(request: StaffRequest, *, wrong: bool = False) -> Response:
-    """The latest of all merchants or of one, newest first. Reads at most the latest 10 000, or the merchant's newest
-    500. Of addresses it shows the servers alone, which name no customer."""
-    ctx, query = request.ctx, request.query
-    now = ctx.clock.now()
-    status = next((each for each in DELIVERY_STATUSES if each == query.get("status")), None)
-    typed = query.get("merchant", "").strip()
-    merchant = row_number(typed)
-    # Those of all merchants below a filter that says another thing would be read as one merchant's.
-    wrong = wrong or (bool(typed) and merchant is None)
-    whose = None if merchant is None else MerchantId(merchant)
-    found = [] if wrong else await listed(ctx.db, whose, Instant(0), status)
-    view = {
-        "failing": await failing_endpoints(ctx.db, now),
-        "deliveries": found[:_SHOWN],
-        "chosen": status or "",
-        "merchant": typed[:MOST_TYPED],
-        "fault": request.text("operations.merchant_wrong") if wrong else None,
-        "statuses": DELIVERY_STATUSES,
-        "may_resend": request.may("deliveries.resend") and merchant is not None,
-        "periods": tuple(PERIODS),
-        "since": offered_period(found, now),
-        "resent": row_number(query.get("resent")) or 0 if "resent" in query else None,
-        "more": "more" in query,
-    }
-    return request.show("admin/operations/deliveries.html", 422 if wrong else 200, **view)
+class DeliveryView(View, frozen=True):
+    delivery: Delivery
+    may_resend: bool
 
 
-async def show(request: StaffRequest) -> Response:
-    return await _page(request, await _delivery(request))
+async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    """The read is in the audit log: an address of one payment's webhook may name its customer."""
+    delivery = await _delivery(request)
+    await record_read(request, "delivery.viewed", "delivery", delivery.reference, delivery.merchant_id)
+    view = DeliveryView(delivery, request.may("deliveries.resend") and delivery.status != "pending")
+    return request.page("admin/operations/delivery.html", view, fault)
 
 
 async def send_again(request: StaffRequest) -> Response:
-    await request.form()
-    ctx = request.ctx
+    await request.fields()
     request.require("deliveries.resend")
     delivery = await _delivery(request)
     try:
-        await resend(ctx.db, ctx.clock, delivery, request.actor)
+        await resend(request.db, request.ctx.clock, delivery, request.actor)
     except ActRefused as refusal:
-        return await _page(request, delivery, 409, refusal)
-    ctx.wakeups.deliveries.set()
+        return await show(request, request.refused(refusal))
+    request.ctx.wakeups.deliveries.set()
     return request.redirect(request.at_admin(f"/deliveries/{delivery.reference}"))
 
 
 async def _delivery(request: StaffRequest) -> Delivery:
     reference = parse_reference(request.path["reference"])
-    found = await find(request.db, reference) if reference else None
-    if found is None:
+    delivery = await find(request.db, reference) if reference else None
+    if delivery is None:
         raise NotFound
-    return found
-
-
-async def _page(
-    request: StaffRequest, delivery: Delivery, status: int = 200, refusal: ActRefused | None = None
-) -> Response:
-    """The read is in the audit log: an address of one payment's webhook may name its customer."""
-    await record_read(request, "delivery.viewed", "delivery", delivery.reference, delivery.merchant_id)
-    may_resend = request.may("deliveries.resend") and delivery.status != "pending"
-    return request.show("admin/operations/delivery.html", status, each=delivery, refusal=refusal, may_resend=may_resend)
+    return delivery
 
 
 PAGES: Final = (

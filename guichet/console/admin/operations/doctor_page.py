@@ -1,14 +1,23 @@
-"""The checks of `guichet doctor`, as far as they end within a few seconds. The embedded database's file is not read."""
+"""The checks of `guichet doctor` as far as they end within a few seconds (the embedded database's file is not read),
+and our accounts with providers: whether they answer, what is in them, what is set up wrong; the worker asks them."""
 
 import asyncio
-from typing import Final
+from typing import Final, Literal
 
 from starlette.responses import Response
 
-from guichet.console.page_request import StaffRequest
+from guichet.back_office.aggregated_merchants import KEPT, NameWaveMerchants, aggregating
+from guichet.back_office.jobs import repository
+from guichet.back_office.jobs.tasks import AboutAccounts, ProviderBalances, ProviderCheck, ProviderDeepCheck
+from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, jobs_view
+from guichet.console.forms import Confirmed
+from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
+from guichet.domain.staff_jobs import RIGHT_OF, StaffJob, StaffJobKind
+from guichet.pages.fields import Fields, Lenient
+from guichet.pages.views import View
 from guichet.server.doctor.check import DoctorCheck
 from guichet.server.doctor.checks import of_the_service
 from guichet.server.doctor.replication import standbys_and_archive
@@ -16,26 +25,141 @@ from guichet.server.doctor.storage import file_modes
 
 #: Seconds after which the page shows what it has.
 _WITHIN: Final = 6.0
+_PROVIDERS: Final = "/doctor/providers"
+_WAVE: Final = "/doctor/wave-merchants"
+_AccountKind = Literal["provider_check", "provider_deep_check", "provider_balances"]
+_TASKS: Final[dict[_AccountKind, type[AboutAccounts]]] = {
+    "provider_check": ProviderCheck,
+    "provider_deep_check": ProviderDeepCheck,
+    "provider_balances": ProviderBalances,
+}
+
+
+class DoctorView(View, frozen=True):
+    checks: list[DoctorCheck]
+    complete: bool
 
 
 async def show(request: StaffRequest) -> Response:
-    found: list[DoctorCheck] = []
+    checks: list[DoctorCheck] = []
     complete = True
     try:
         async with asyncio.timeout(_WITHIN):
-            await _look(request.ctx, found)
+            await _look(request.ctx, checks)
     except (TimeoutError, StorageError):
         complete = False
-    return request.show("admin/operations/doctor.html", checks=found, complete=complete)
+    return request.page("admin/operations/doctor.html", DoctorView(checks, complete))
 
 
-async def _look(ctx: AppContext, found: list[DoctorCheck]) -> None:
+async def _look(ctx: AppContext, checks: list[DoctorCheck]) -> None:
     now = ctx.clock.now()
-    found.append(file_modes(ctx.settings))
+    checks.append(file_modes(ctx.settings))
     if ctx.monitoring_db is not None:
-        found.append((await standbys_and_archive(ctx.monitoring_db, now))[0])
+        checks.append((await standbys_and_archive(ctx.monitoring_db, now))[0])
     async for check in of_the_service(ctx.monitoring_db or ctx.db, now):
-        found.append(check)
+        checks.append(check)
 
 
-PAGES: Final = (StaffPage("/doctor", "doctor.view", show, menu="doctor"),)
+class AccountsForm(Fields):
+    """`account`: empty for all."""
+
+    kind: Lenient[_AccountKind] = None
+    account: str = ""
+
+
+class AccountsView(View, frozen=True):
+    """`kinds` and `accounts`: pairs of a value and its text; `aggregates`: whether Wave's merchants have a page."""
+
+    jobs: JobsView
+    kinds: list[tuple[str, str]]
+    accounts: list[tuple[str, str]]
+    aggregates: bool
+
+
+async def show_accounts(request: StaffRequest) -> Response:
+    return await _accounts_page(request, shown=await chosen_job(request, *_allowed(request)))
+
+
+async def ask_accounts(request: StaffRequest) -> Response:
+    """As `guichet providers check` (and `--deep`) and `guichet providers balances`."""
+    form = await request.form(AccountsForm)
+    kind = form.kind
+    if kind is None or (form.account and form.account not in request.ctx.providers.accounts):
+        return await _accounts_page(request, FormFault(request.text("provider_jobs.incomplete")))
+    request.require(RIGHT_OF[kind])
+    try:
+        job_id = await ask_worker(request, _TASKS[kind](form.account or None))
+    except FormFault as fault:
+        return await _accounts_page(request, fault)
+    return request.redirect(request.at_admin(_PROVIDERS, job=str(job_id)))
+
+
+def _allowed(request: StaffRequest) -> list[StaffJobKind]:
+    return [kind for kind in _TASKS if request.may(RIGHT_OF[kind])]
+
+
+async def _accounts_page(
+    request: StaffRequest, fault: FormFault | None = None, shown: StaffJob | None = None
+) -> Response:
+    accounts, kinds = request.ctx.providers.accounts, _allowed(request)
+    latest = [job for kind in kinds for job in await repository.latest(request.db, kind)]
+    latest.sort(key=lambda job: -job.id)
+    view = AccountsView(
+        jobs=await jobs_view(request, _PROVIDERS, latest[: repository.MOST_LISTED], shown),
+        kinds=[(kind, request.text(f"jobs.kind.{kind}")) for kind in kinds],
+        accounts=[("", request.text("provider_jobs.all")), *((name, name) for name in accounts)],
+        aggregates=bool(aggregating(accounts)) and request.may(RIGHT_OF["wave_merchants"]),
+    )
+    return request.page("admin/operations/providers.html", view, fault)
+
+
+class WaveForm(Fields):
+    account: str = ""
+    confirm: Confirmed = False
+
+
+class WaveView(View, frozen=True):
+    """`able`: accounts that have aggregated merchants; `most`: merchants of a result."""
+
+    jobs: JobsView
+    accounts: list[tuple[str, str]]
+    able: list[str]
+    most: int
+
+
+async def show_wave(request: StaffRequest) -> Response:
+    return await _wave_page(request, shown=await chosen_job(request, "wave_merchants"))
+
+
+async def ask_wave(request: StaffRequest) -> Response:
+    """Aggregated merchants of Wave that are missing are made, as `guichet providers setup wave-merchants` does."""
+    form = await request.form(WaveForm)
+    request.require(RIGHT_OF["wave_merchants"])
+    able = aggregating(request.ctx.providers.accounts)
+    if not able or (form.account and form.account not in able):
+        return await _wave_page(request, FormFault(request.text("wave_merchants.no_account")))
+    if not form.confirm:
+        return await _wave_page(request, FormFault(request.text("wave_merchants.confirm_missing")))
+    try:
+        job_id = await ask_worker(request, NameWaveMerchants(form.account or None))
+    except FormFault as fault:
+        return await _wave_page(request, fault)
+    return request.redirect(request.at_admin(_WAVE, job=str(job_id)))
+
+
+async def _wave_page(request: StaffRequest, fault: FormFault | None = None, shown: StaffJob | None = None) -> Response:
+    able = list(aggregating(request.ctx.providers.accounts))
+    view = WaveView(
+        jobs=await jobs_view(request, _WAVE, await repository.latest(request.db, "wave_merchants"), shown),
+        accounts=[("", request.text("wave_merchants.all")), *((name, name) for name in able)],
+        able=able,
+        most=KEPT,
+    )
+    return request.page("admin/operations/wave_merchants.html", view, fault)
+
+
+PAGES: Final = (
+    StaffPage("/doctor", "doctor.view", show, menu="doctor"),
+    StaffPage(_PROVIDERS, "doctor.view", show_accounts, ask_accounts),
+    StaffPage(_WAVE, RIGHT_OF["wave_merchants"], show_wave, ask_wave),
+)

@@ -1,64 +1,141 @@
 """The search for payments across merchants, and one payment: its story, and what its provider knows of it. Every search
 and every payment that is opened is an entry of the audit log."""
 
-from typing import Final
+from typing import Any, Final
 
+from markupsafe import Markup
 from starlette.responses import Response
 
-from guichet.console.admin.operations.case import case_of
-from guichet.console.admin.operations.story_view import story_lines
+from guichet.audit_log.entries import CONSOLE
+from guichet.console.admin.operations.case import Case, case_of
 from guichet.console.admin.reads import record_read
+from guichet.console.facts import changed_facts, fact_text, label
 from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.db.engine import require
 from guichet.domain.audit_log import Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import PaymentId
+from guichet.domain.money import Currency
+from guichet.domain.payments import Payment, Refund
 from guichet.history.payment_history import read_story
 from guichet.history.staff_search import LONGEST, search
-from guichet.history.timeline import timeline
+from guichet.history.timeline import TimelineEntry, timeline
+from guichet.pages.fields import Fields
+from guichet.pages.views import View
 from guichet.payments import repository
+
+_AMOUNTS: Final = ("amount", "debited", "waiting", "wallet")
+#: Names of values that are instants end with it.
+_INSTANT: Final = "_at"
+#: What says nothing: unknown, or an act without facts.
+_EMPTY: Final = (None, "", "{}")
+#: What another value says better: the sentence for the customer says what the code does, the kind of an incident what
+#: concerns the merchant. What an act changed is written out fact by fact.
+_LEFT_OUT: Final = frozenset({"after", "before", "concern", "message"})
+#: Why something failed or is contested is a word of ours; other reasons are what a person wrote.
+_REASONS: Final = {
+    "dispute.opened": "operations.dispute_reason.",
+    "payment.failed": "operations.failure_reason.",
+    "refund.failed": "operations.failure_reason.",
+}
+
+
+class SearchForm(Fields):
+    q: str = ""
+
+
+class SearchView(View, frozen=True):
+    """`payments`: None before a search."""
+
+    payments: list[Payment] | None
+    q: str
 
 
 async def show_search(request: StaffRequest) -> Response:
     """By reference, external_id, telephone number or the provider's reference. A POST, because what is typed is
     personal: it must not stay in addresses and their logs."""
-    return request.show("admin/operations/payments.html", found=None, q="")
+    return request.page("admin/operations/payments.html", SearchView(None, ""))
 
 
 async def find(request: StaffRequest) -> Response:
-    form = await request.form()
-    ctx = request.ctx
+    form = await request.form(SearchForm)
     request.require("payments.search")
-    typed = form.get("q", "").strip()[:LONGEST]
-    found = await search(ctx.db, ctx.registry, typed)
+    typed = form.q.strip()[:LONGEST]
+    payments = await search(request.ctx.db, request.ctx.registry, typed)
     if typed:
         # What was typed may be personal: the log, which nobody can change, says what was found by it.
-        references = [each.reference for each in found]
-        subject = references[0] if len(found) == 1 else "several" if found else "none"
-        shown: Facts = {"count": len(found), "payments": references}
+        references = [payment.reference for payment in payments]
+        subject = references[0] if len(payments) == 1 else "several" if payments else "none"
+        shown: Facts = {"count": len(payments), "payments": references}
         await record_read(request, "payment.searched", "payment", subject, shown=shown)
-    return request.show("admin/operations/payments.html", found=found if typed else None, q=typed)
+    return request.page("admin/operations/payments.html", SearchView(payments if typed else None, typed))
+
+
+class StoryLine(View, frozen=True):
+    """`facts`: names and values."""
+
+    at: str
+    text: Markup
+    facts: list[tuple[str, str]]
+
+
+class PaymentView(View, frozen=True):
+    payment: Payment
+    refund: Refund | None
+    case: Case
+    story: list[StoryLine]
 
 
 async def show(request: StaffRequest) -> Response:
-    ctx = request.ctx
-    number: int = request.path["payment"]
-    payment = await repository.by_id(ctx.db, PaymentId(number))
+    payment = await repository.by_id(request.db, PaymentId(request.path["payment"]))
     if payment is None:
         raise NotFound
     await record_read(request, "payment.viewed", "payment", payment.reference, payment.merchant_id)
-    story = await read_story(ctx.db, payment)
-    told = timeline(story, for_staff=True)
+    story = await read_story(request.db, payment)
+    entries = timeline(story, for_staff=True)
     if not request.may("audit_log.view"):  # What people did stands in the audit log.
-        told = [entry for entry in told if entry.kind != "person.acted"]
-    view = {
-        "payment": payment,
-        "refund": story.refund,
-        "case": require(await case_of(ctx, payment.reference)),
-        "story": story_lines(request, payment.currency, told),
-    }
-    return request.show("admin/operations/payment.html", 200, **view)
+        entries = [entry for entry in entries if entry.kind != "person.acted"]
+    view = PaymentView(
+        payment=payment,
+        refund=story.refund,
+        case=require(await case_of(request.ctx, payment.reference)),
+        story=[_line(request, payment.currency, entry) for entry in entries],
+    )
+    return request.page("admin/operations/payment.html", view)
+
+
+def _line(request: StaffRequest, currency: Currency, entry: TimelineEntry) -> StoryLine:
+    text = request.text(f"operations.event.{entry.kind}")
+    return StoryLine(request.date_time(entry.at), text, _facts(request, currency, entry))
+
+
+def _facts(request: StaffRequest, currency: Currency, entry: TimelineEntry) -> list[tuple[str, str]]:
+    known = [("subject", entry.subject), *entry.values.items(), *entry.staff.items()]
+    shown = [
+        (label(request, name), _text(request, currency, entry, name, value))
+        for name, value in known
+        if value not in _EMPTY and name not in _LEFT_OUT and (name, value) != ("os_user", CONSOLE)
+    ]
+    if entry.kind == "person.acted":
+        changes = entry.staff["before"], entry.staff["after"]
+        shown += changed_facts(request, entry.subject, *changes, in_team=True)
+    return shown
+
+
+def _text(request: StaffRequest, currency: Currency, entry: TimelineEntry, name: str, value: Any) -> str:
+    if name == "postings":
+        moved = (
+            f"{posting.source} → {posting.destination} {request.amount(posting.amount, currency)}" for posting in value
+        )
+        return "; ".join(moved)
+    if name in _AMOUNTS:
+        return request.amount(value, currency)
+    if name.endswith(_INSTANT):
+        return request.date_time(value)
+    if name == "reason" and entry.kind in _REASONS:
+        return request.word(_REASONS[entry.kind], value)
+    return fact_text(request, entry.subject, name, value)
 
 
 PAGES: Final = (

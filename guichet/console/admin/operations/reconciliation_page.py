@@ -1,35 +1,74 @@
-"""What the daily comparisons with the providers found in the last month."""
+"""Whether the books agree: the daily comparisons with the providers, what each operator earned us, and the audit of the
+ledger with the heads that left the machine."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import date
-from typing import Final
+from typing import Any, Final, Literal
 
 from starlette.responses import Response
 
-from guichet.clock import Instant, iso
-from guichet.console.page_request import StaffRequest
+from guichet.audit_log import entries as audit_log
+from guichet.back_office.jobs import repository
+from guichet.back_office.jobs.tasks import LedgerMargin
+from guichet.chain_heads.known import known_heads
+from guichet.chain_heads.publication import publish_heads
+from guichet.chain_heads.published import Published, last_published
+from guichet.clock import MINUTE, Instant, earlier, iso
+from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, jobs_view
+from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
+from guichet.context import AppContext
+from guichet.db.worker_leases import claim_turn
+from guichet.domain.audit_log import Act
 from guichet.domain.errors import NotFound
-from guichet.ledger.reconciliation_runs import recent_runs
+from guichet.domain.staff_jobs import RIGHT_OF, StaffJob
+from guichet.ledger.audit import LastAudit, audit, last_audit
+from guichet.ledger.reconciliation_runs import Run, recent_runs
+from guichet.logs import log
+from guichet.pages.days import Period, PeriodFields, this_month
+from guichet.pages.fields import Fields, Lenient
+from guichet.pages.views import View
 
 #: Differences of one run that its page shows; `guichet reconcile --runs --json` has all that were kept.
 _SHOWN: Final = 100
+_MARGIN: Final = "/reconciliation/margin"
+#: Between two audits that are started here, whichever process makes them: each reads the whole ledger.
+_AUDIT_EVERY: Final = 10 * MINUTE
+_TURN: Final = "ledger_audit"
 
 
-async def show_list(request: StaffRequest) -> Response:
-    ctx = request.ctx
-    runs = [(iso(each.day)[:10], each) for each in await recent_runs(ctx.db, ctx.clock.now())]
-    return request.show("admin/operations/reconciliation.html", runs=runs, day=_day_text(request))
+class RunsView(View, frozen=True):
+    """`runs`: each with its day as in addresses; `day`: how one is written."""
+
+    runs: list[tuple[str, Run]]
+    day: Callable[[Instant], str]
 
 
-async def show(request: StaffRequest) -> Response:
+class RunView(View, frozen=True):
+    run: Run
+    details: list[Any]
+    day: Callable[[Instant], str]
+
+
+async def show_runs(request: StaffRequest) -> Response:
+    """Of the last month."""
+    runs = [(_utc_day(run), run) for run in await recent_runs(request.db, request.now())]
+    return request.page("admin/operations/reconciliation.html", RunsView(runs, _day_text(request)))
+
+
+async def show_run(request: StaffRequest) -> Response:
     """The differences of one account and day."""
-    ctx, path = request.ctx, request.path
-    for each in await recent_runs(ctx.db, ctx.clock.now()):
-        if (iso(each.day)[:10], each.provider_account) == (path["day"], path["account"]):
-            details = each.details[:_SHOWN]
-            return request.show("admin/operations/run.html", run=each, day=_day_text(request), details=details)
+    named = request.path["day"], request.path["account"]
+    for run in await recent_runs(request.db, request.now()):
+        if (_utc_day(run), run.provider_account) == named:
+            view = RunView(run, run.details[:_SHOWN], _day_text(request))
+            return request.page("admin/operations/run.html", view)
     raise NotFound
+
+
+def _utc_day(run: Run) -> str:
+    return iso(run.day)[:10]
 
 
 def _day_text(request: StaffRequest) -> Callable[[Instant], str]:
@@ -37,7 +76,94 @@ def _day_text(request: StaffRequest) -> Callable[[Instant], str]:
     return lambda day: request.day(date.fromisoformat(iso(day)[:10]))
 
 
+class MarginView(View, frozen=True):
+    jobs: JobsView
+    period: Period
+
+
+async def show_margin(request: StaffRequest) -> Response:
+    return await _margin_page(request, PeriodFields(), shown=await chosen_job(request, "ledger_margin"))
+
+
+async def ask_margin(request: StaffRequest) -> Response:
+    """As `guichet ledger margin`; the worker adds it up."""
+    form = await request.form(PeriodFields)
+    request.require(RIGHT_OF["ledger_margin"])
+    period = _month_so_far(request, form)
+    if period.fault or not (form.first and form.last):
+        fault = FormFault(request.text(f"balance.fault.{period.fault or 'date'}"))
+        return await _margin_page(request, form, fault)
+    try:
+        job_id = await ask_worker(request, LedgerMargin(period.since, period.until))
+    except FormFault as fault:
+        return await _margin_page(request, form, fault)
+    return request.redirect(request.at_admin(_MARGIN, job=str(job_id)))
+
+
+async def _margin_page(
+    request: StaffRequest, form: PeriodFields, fault: FormFault | None = None, shown: StaffJob | None = None
+) -> Response:
+    latest = await repository.latest(request.db, "ledger_margin")
+    view = MarginView(await jobs_view(request, _MARGIN, latest, shown), _month_so_far(request, form))
+    return request.page("admin/operations/margin.html", view, fault)
+
+
+def _month_so_far(request: StaffRequest, form: PeriodFields) -> Period:
+    """Unless days were typed."""
+    return form.period(request.time_zone, this_month(request.now(), request.time_zone))
+
+
+class LedgerQuery(Fields):
+    started: Lenient[Literal["yes", "no"]] = None
+
+
+class LedgerView(View, frozen=True):
+    """`started`: whether an audit was, `no` if one was already; None when nobody asked, or its result is there."""
+
+    last: LastAudit | None
+    published: Published
+    started: str | None
+
+
+async def show_ledger(request: StaffRequest) -> Response:
+    last, started = await last_audit(request.db), LedgerQuery.read(request.query).started
+    # The address still says that an audit was started when its result is there.
+    if started == "yes" and last is not None and last.finished_at >= earlier(request.now(), _AUDIT_EVERY):
+        started = None
+    view = LedgerView(last, await last_published(request.db), started)
+    return request.page("admin/operations/ledger.html", view)
+
+
+async def start_audit(request: StaffRequest) -> Response:
+    """As `guichet ledger audit`, in the background of this process; nothing if one was started minutes ago."""
+    await request.fields()
+    ctx, now = request.ctx, request.now()
+    request.require("ledger.audit")
+    if not await claim_turn(ctx.db, _TURN, now, _AUDIT_EVERY):
+        return request.redirect(request.at_admin("/ledger", started="no"))
+    async with ctx.db.transaction() as tx:
+        await audit_log.record(tx, Act(request.actor, "ledger.audit_started", "ledger", "all"), now)
+    task = asyncio.create_task(_audit(ctx))
+    ctx.ledger_audits.add(task)
+    task.add_done_callback(ctx.ledger_audits.discard)
+    return request.redirect(request.at_admin("/ledger", started="yes"))
+
+
+async def _audit(ctx: AppContext) -> None:
+    try:
+        known = await known_heads(ctx.db, ctx.settings, (), None)
+        report = await audit(ctx.db, ctx.clock, lambda read: None, known)
+        if report.fault is None:
+            await publish_heads(ctx.db, ctx.http_client, ctx.settings, ctx.clock.now())
+        else:
+            log.error("ledger.audit_failed", fault=report.fault)
+    except Exception:
+        log.error("ledger.audit_not_finished", exc_info=True)
+
+
 PAGES: Final = (
-    StaffPage("/reconciliation", "reconciliation.view", show_list, menu="reconciliation"),
-    StaffPage("/reconciliation/{day}/{account}", "reconciliation.view", show),
+    StaffPage("/reconciliation", "reconciliation.view", show_runs, menu="reconciliation"),
+    StaffPage("/reconciliation/{day}/{account}", "reconciliation.view", show_run),
+    StaffPage(_MARGIN, RIGHT_OF["ledger_margin"], show_margin, ask_margin),
+    StaffPage("/ledger", "ledger.audit", show_ledger, start_audit, below="reconciliation"),
 )

@@ -3,73 +3,114 @@ its history; the worker compares."""
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from starlette.responses import Response
 
 from guichet.back_office.jobs import repository
-from guichet.back_office.jobs.errors import TooManyJobs
-from guichet.back_office.jobs.statement_comparison import MAX_LINES, MAX_STATEMENT, ComparedStatement
-from guichet.console.admin.fields import row_number
-from guichet.console.admin.operations.statement_form import (
-    MOST_DAYS,
-    SOURCES,
-    UTC,
-    IncompleteForm,
-    read_statement_form,
+from guichet.back_office.jobs.statement_comparison import (
+    MAX_LINES,
+    MAX_STATEMENT,
+    ComparedStatement,
+    CompareStatement,
+    StatementFile,
 )
-from guichet.console.admin.staff_jobs import ask_worker, chosen_job, job_result, jobs_view
-from guichet.console.balance.downloads import attachment, file_name
-from guichet.console.page_request import StaffRequest
+from guichet.clock import DAY, Instant
+from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, job_result, jobs_view
+from guichet.console.downloads import attachment, file_name
+from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.console.sent_once import form_token, new_form_token
+from guichet.context import AppContext
 from guichet.domain.errors import NotFound
-from guichet.domain.money import plain
 from guichet.domain.payments import SUBJECT_TYPES
 from guichet.domain.reconciliation import OUTCOMES
-from guichet.domain.staff_jobs import MOST_PENDING, RIGHT_OF, StaffJob, StaffJobKind
+from guichet.domain.staff_jobs import RIGHT_OF, StaffJob
 from guichet.exports.differences import csv_file
-from guichet.ledger.provider_statement import UnreadableStatement
-from guichet.ledger.statement_columns import FIELDS, MEANINGS
+from guichet.ledger.provider_statement import FIELDS, MEANINGS, UnreadableStatement, read_statement
 from guichet.pages import formatting
+from guichet.pages.days import Period, read_period, today
+from guichet.pages.fields import choice, row_id
+from guichet.pages.lists import Pager
 from guichet.pages.uploads import Upload, UploadTooLarge
+from guichet.pages.views import View
 from guichet.printable import printable
 
-_KIND: Final[StaffJobKind] = "compare_statement"
 _PATH: Final = "/reconciliation/statement"
 #: Differences on a page.
 _SHOWN: Final = 100
+#: Where the lines come from.
+_SOURCES: Final = ("file", "provider")
+#: Days that a provider is asked for at once.
+_MOST_DAYS: Final = 31
+#: Characters of a column's name, and of the words of one meaning.
+_MOST_NAME: Final = 100
+_MOST_WORDS: Final = 500
+#: Statements are read in it, as the days of the daily comparison are.
+UTC: Final = ZoneInfo("UTC")
+
+
+class IncompleteForm(Exception):
+    """`fault`: `comparison.form.` and this is the sentence."""
+
+    def __init__(self, fault: str, **facts: Any) -> None:
+        super().__init__(fault)
+        self.fault = fault
+        self.facts = facts
+
+
+class Limits(View, frozen=True):
+    mib: int
+    lines: str
+    days: int
+
+
+class StatementView(View, frozen=True):
+    """`differences`: a page of those that were found; `not_kept`: how many more there are."""
+
+    jobs: JobsView
+    differences: list[Any]
+    not_kept: int
+    pager: Pager
+    csv: str
+    accounts: list[tuple[str, str]]
+    sources: list[tuple[str, str]]
+    kinds: list[tuple[str, str]]
+    fields: tuple[str, ...]
+    meanings: tuple[str, ...]
+    limits: Limits
+    outcomes: tuple[str, ...]
+    utc: Callable[[Instant], str]
 
 
 async def show(request: StaffRequest) -> Response:
-    return await _page(request, {}, shown=await chosen_job(request, (_KIND,)))
+    return await _page(request, shown=await chosen_job(request, "compare_statement"))
 
 
 async def upload(request: StaffRequest) -> Response:
     """The right is checked before anything of the body is read, the form's token before any of the file is kept."""
-    request.require(RIGHT_OF[_KIND])
-    posted = Upload()
+    request.require(RIGHT_OF["compare_statement"])
     try:
         posted = await request.upload(MAX_STATEMENT)
-        task = await read_statement_form(request.ctx, posted)
-        job_id = await ask_worker(request, posted.fields, task)
+        job_id = await ask_worker(request, await _read_form(request.ctx, posted))
     except UploadTooLarge:
-        return await _page(
-            request, {}, 413, request.text("comparison.form.too_large", mib=MAX_STATEMENT // 1024 // 1024)
-        )
+        text = request.text("comparison.form.too_large", mib=MAX_STATEMENT // 1024 // 1024)
+        return await _page(request, FormFault(text, 413))
     except IncompleteForm as error:
-        return await _page(request, posted.fields, 422, request.text(f"comparison.form.{error.fault}", **error.facts))
+        return await _page(request, FormFault(request.text(f"comparison.form.{error.fault}", **error.facts)))
     except UnreadableStatement as error:
-        return await _page(request, posted.fields, 422, _sentence(request, error))
-    except TooManyJobs:
-        return await _page(request, posted.fields, 409, request.text("jobs.too_many", most=MOST_PENDING))
+        return await _page(request, FormFault(_sentence(request, error)))
+    except FormFault as fault:
+        return await _page(request, fault)
     return request.redirect(request.at_admin(_PATH, job=str(job_id)))
 
 
 async def download(request: StaffRequest) -> Response:
     """The differences that were kept, for a spreadsheet."""
     job = await repository.find(request.db, request.path["job"])
-    result = await job_result(request, job) if job is not None and job.kind == _KIND else None
+    result = await job_result(request, job) if job is not None and job.kind == "compare_statement" else None
     if job is None or not isinstance(result, ComparedStatement):
         raise NotFound
     content = await asyncio.to_thread(csv_file, result.found)
@@ -88,61 +129,116 @@ def _sentence(request: StaffRequest, error: UnreadableStatement) -> Any:
     return request.text("comparison.unreadable", line=error.line, problem=problem)
 
 
-async def _page(
-    request: StaffRequest, form: dict[str, str], status: int = 200, fault: Any = None, shown: StaffJob | None = None
-) -> Response:
-    jobs = await jobs_view(request, _PATH, await repository.latest(request.db, _KIND), shown)
-    view = {
-        **jobs,
-        **_differences(request, jobs["result"], shown),
-        "typed": form,
-        "token": form_token(form) or new_form_token(),
-        "accounts": _accounts(request),
-        "sources": [(each, request.text(f"comparison.source.{each}")) for each in SOURCES],
-        "kinds": [("", request.text("comparison.kind.both"))]
-        + [(kind, request.text(f"comparison.kind.{kind}")) for kind in SUBJECT_TYPES],
-        "fields": FIELDS,
-        "meanings": MEANINGS,
-        "limits": {
-            "mib": MAX_STATEMENT // 1024 // 1024,
-            "lines": formatting.whole_number(MAX_LINES, request.language),
-            "days": MOST_DAYS,
-        },
-        "plain": plain,
-        "outcomes": OUTCOMES,
-        "utc": lambda instant: formatting.date_time(instant, request.language, UTC),
-    }
-    return request.show("admin/operations/statement.html", status, fault=fault, **view)
+async def _page(request: StaffRequest, fault: FormFault | None = None, shown: StaffJob | None = None) -> Response:
+    jobs = await jobs_view(request, _PATH, await repository.latest(request.db, "compare_statement"), shown)
+    result = jobs.result if isinstance(jobs.result, ComparedStatement) else None
+    differences, pager = _differences(request, result, shown)
+    counted = sum(count for outcome, count in result.counts.items() if outcome != "matched") if result else 0
+    view = StatementView(
+        jobs=jobs,
+        differences=differences,
+        not_kept=counted - len(result.found) if result else 0,
+        pager=pager,
+        csv=request.at_admin(f"{_PATH}/{shown.id}/differences.csv") if shown else "",
+        accounts=_accounts(request),
+        sources=[(source, request.text(f"comparison.source.{source}")) for source in _SOURCES],
+        kinds=[(kind, request.text(f"comparison.kind.{kind or 'both'}")) for kind in ("", *SUBJECT_TYPES)],
+        fields=FIELDS,
+        meanings=MEANINGS,
+        limits=Limits(MAX_STATEMENT // 1024 // 1024, formatting.whole_number(MAX_LINES, request.language), _MOST_DAYS),
+        outcomes=OUTCOMES,
+        utc=partial(formatting.date_time, language=request.language, time_zone=UTC),
+    )
+    return request.page("admin/operations/statement.html", view, fault)
 
 
 def _accounts(request: StaffRequest) -> list[tuple[str, Any]]:
     """Every account, and every provider with several of them."""
     accounts = request.ctx.providers.accounts
-    numbers = Counter(each.provider for each in accounts.values() if each.provider not in accounts)
-    several = [(name, request.text("comparison.all_of", provider=name)) for name, count in numbers.items() if count > 1]
+    counts = Counter(account.provider for account in accounts.values() if account.provider not in accounts)
+    several = [(name, request.text("comparison.all_of", provider=name)) for name, count in counts.items() if count > 1]
     return [*((name, name) for name in accounts), *several]
 
 
-def _differences(request: StaffRequest, result: Any, shown: StaffJob | None) -> dict[str, Any]:
-    """A page of the differences, and the addresses of the pages before and after it."""
-    if shown is None or not isinstance(result, ComparedStatement):
-        return {}
-    page = min(row_number(request.query.get("page")) or 1, max(len(result.found) - 1, 0) // _SHOWN + 1)
-    first = (page - 1) * _SHOWN
+def _differences(
+    request: StaffRequest, result: ComparedStatement | None, shown: StaffJob | None
+) -> tuple[list[Any], Pager]:
+    """A page of the differences, in the order of the statement. `?page=`: its number; they stand in one row of the
+    database, so there is no key to cut at."""
+    if result is None or shown is None:
+        return [], Pager()
+    last = max(len(result.found) - 1, 0) // _SHOWN + 1
+    number = min(row_id(request.query.get("page")) or 1, last)
+    address = partial(request.at_admin, _PATH, job=str(shown.id))
+    newer = address(page=str(number - 1)) if number > 1 else None
+    older = address(page=str(number + 1)) if number < last else None
+    return result.found[(number - 1) * _SHOWN : number * _SHOWN], Pager(newer, older)
 
-    def at(number: int) -> str:
-        return request.at_admin(_PATH, job=str(shown.id), page=str(number))
 
-    return {
-        "differences": result.found[first : first + _SHOWN],
-        "not_kept": sum(result.counts.values()) - result.counts.get("matched", 0) - len(result.found),
-        "before": at(page - 1) if page > 1 else None,
-        "after": at(page + 1) if first + _SHOWN < len(result.found) else None,
-        "csv": request.at_admin(f"{_PATH}/{shown.id}/differences.csv"),
-    }
+async def _read_form(ctx: AppContext, posted: Upload) -> CompareStatement:
+    """What the worker is asked for; the file was read once. Raises IncompleteForm, UnreadableStatement."""
+    form = posted.fields
+    accounts = ctx.providers.accounts_of(form.get("account", ""))
+    if not accounts:
+        raise IncompleteForm("account")
+    period = _period(ctx, form)
+    task = CompareStatement(
+        account=form["account"],
+        file=None,
+        columns={field: name for field in FIELDS if (name := form.get(f"column_{field}", "").strip()[:_MOST_NAME])},
+        words=_words(form),
+        only=choice(form.get("only"), SUBJECT_TYPES),
+        since=period.since if period else None,
+        until=period.until if period else None,
+    )
+    if form.get("source") == "provider":
+        _check_history(ctx, accounts, period)
+        return task
+    return await _with_file(task, bytes(posted.content), ctx.providers.accounts[accounts[0]].provider)
+
+
+async def _with_file(task: CompareStatement, content: bytes, provider: str) -> CompareStatement:
+    if not content:
+        raise IncompleteForm("file")
+    statement = await read_statement(content, task.written(provider), MAX_LINES)
+    if task.since is None and statement.since is None:
+        raise IncompleteForm("no_dates")
+    file = await asyncio.to_thread(StatementFile.of, content)
+    return CompareStatement(task.account, file, task.columns, task.words, task.only, task.since, task.until)
+
+
+def _check_history(ctx: AppContext, accounts: list[str], period: Period | None) -> None:
+    histories = ctx.registry.histories()
+    silent = next((name for name in accounts if name not in histories), None)
+    if silent is not None:
+        raise IncompleteForm("no_history", account=silent)
+    if period is None:
+        raise IncompleteForm("period_needed")
+    if period.until - period.since > _MOST_DAYS * DAY:
+        raise IncompleteForm("period_long", most=_MOST_DAYS)
+
+
+def _period(ctx: AppContext, form: dict[str, str]) -> Period | None:
+    """None if no day was typed: the period is then that of the file."""
+    first, last = form.get("from", "").strip(), form.get("to", "").strip()
+    if not first and not last:
+        return None
+    if not first or not last:
+        raise IncompleteForm("both_days")
+    day = today(ctx.clock.now(), UTC)
+    period = read_period(first, last, UTC, (day, day))
+    if period.fault:
+        raise IncompleteForm(f"days_{period.fault}")
+    return period
+
+
+def _words(form: dict[str, str]) -> dict[str, str]:
+    """The words of each meaning, which are typed with commas between them."""
+    typed = {meaning: form.get(f"word_{meaning}", "")[:_MOST_WORDS].split(",") for meaning in MEANINGS}
+    return {word.strip().lower(): meaning for meaning, words in typed.items() for word in words if word.strip()}
 
 
 PAGES: Final = (
-    StaffPage(_PATH, RIGHT_OF[_KIND], show, upload),
-    StaffPage(f"{_PATH}/{{job:row}}/differences.csv", RIGHT_OF[_KIND], download),
+    StaffPage(_PATH, RIGHT_OF["compare_statement"], show, upload),
+    StaffPage(f"{_PATH}/{{job:row}}/differences.csv", RIGHT_OF["compare_statement"], download),
 )

@@ -1,5 +1,7 @@
-"""Wallets of merchants and our balances with the providers. Reopening a wallet moves money: another person approves."""
+"""Wallets of merchants, their movements and monthly statements as the merchant's own console shows them, and our
+balances with the providers. Reopening a wallet moves money: another person approves."""
 
+from functools import partial
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -7,81 +9,126 @@ from starlette.responses import Response
 from guichet.accounts import approvals
 from guichet.back_office import provider_balances, wallet_status
 from guichet.back_office.money_acts import wallet_subject
-from guichet.console.admin.fields import MOST_TYPED, reason_of, row_number
 from guichet.console.admin.merchants.of_merchant import merchant_of
-from guichet.console.admin.reads import record_read
-from guichet.console.page_request import StaffRequest
+from guichet.console.admin.reads import MOST_TYPED, record_read
+from guichet.console.balance.balance_page import MovementsView, WalletQuery, movements_view
+from guichet.console.balance.documents import month_document
+from guichet.console.forms import Reason
+from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.domain.approvals import WantedAct
-from guichet.domain.audit_log import ActRefused
-from guichet.domain.merchants import Merchant
-from guichet.domain.money import CURRENCIES
-from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES
+from guichet.domain.audit_log import ActRefused, Facts
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Environment, Merchant
+from guichet.domain.money import Currency
+from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet, WalletStatus
 from guichet.ledger import wallets
+from guichet.ledger.balance_checkpoints import WalletKey
+from guichet.pages.fields import Fields, Lenient, row_id
+from guichet.pages.views import View
+
+
+class WalletsView(View, frozen=True):
+    """`balances` and `reads`: ours with the providers, and when each was asked for."""
+
+    frozen: list[tuple[MerchantId, Environment, Currency, WalletStatus]]
+    balances: Any
+    reads: dict[str, Any]
+    merchant: str
 
 
 async def show_list(request: StaffRequest) -> Response:
     """What is not `Actif`, and the balances with the providers; `?merchant=` leads to the wallets of one."""
-    ctx = request.ctx
-    wanted = request.query.get("merchant", "").strip()
-    if (number := row_number(wanted)) is not None:
+    typed = request.query.get("merchant", "").strip()
+    if (number := row_id(typed)) is not None:
         return request.redirect(request.at_admin(f"/wallets/{number}"))
-    reads = {each.provider_account: each for each in await provider_balances.reads(ctx.db)}
-    view = {
-        "frozen": await wallets.not_active(ctx.db),
-        "balances": await provider_balances.stored(ctx.db),
-        "reads": reads,
-        "typed": wanted[:MOST_TYPED],
-        "fault": request.text("operations.merchant_wrong") if wanted else None,
-    }
-    return request.show("admin/operations/wallets.html", 422 if wanted else 200, **view)
+    view = WalletsView(
+        frozen=await wallets.not_active(request.db),
+        balances=await provider_balances.stored(request.db),
+        reads={read.provider_account: read for read in await provider_balances.reads(request.db)},
+        merchant=typed[:MOST_TYPED],
+    )
+    fault = FormFault(request.text("operations.merchant_wrong")) if typed else None
+    return request.page("admin/operations/wallets.html", view, fault)
 
 
-async def show(request: StaffRequest) -> Response:
-    return await _page(request, await merchant_of(request))
+class WalletForm(Fields):
+    status: Lenient[WalletStatus] = None
+    currency: Lenient[Currency] = None
+    reason: Reason = None
+
+
+class MerchantWalletsView(View, frozen=True):
+    merchant: Merchant
+    wallets: list[Wallet]
+    statuses: tuple[WalletStatus, ...]
+    may_change: bool
+
+
+async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    merchant = await merchant_of(request)
+    # Many a merchant is a person, and this is their money.
+    await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id)
+    listed = await wallets.wallets_of(request.db, merchant.id)
+    view = MerchantWalletsView(merchant, listed, WALLET_STATUSES, request.may("wallets.change"))
+    return request.page("admin/operations/wallet.html", view, fault)
 
 
 async def change(request: StaffRequest) -> Response:
     """Freezes or closes a live wallet at once; reopening it is asked for."""
-    form = await request.form()
+    form = await request.form(WalletForm)
     ctx = request.ctx
     request.require("wallets.change")
-    merchant = await merchant_of(request)
-    status = next((each for each in WALLET_STATUSES if each == form.get("status")), None)
-    currency = next((each for each in CURRENCIES if each == form.get("currency")), None)
-    reason = reason_of(form)
-    if status is None or currency is None or reason is None:
-        return await _page(request, merchant, 422, request.text("operations.reason_missing"))
-    if status != ACTIVE:
-        await wallet_status.change_status(ctx.db, ctx.clock, merchant.id, currency, status, request.actor, reason)
+    merchant, currency, reason = await merchant_of(request), form.currency, form.reason
+    if form.status is None or currency is None or reason is None:
+        return await show(request, FormFault(request.text("operations.reason_missing")))
+    if form.status != ACTIVE:
+        await wallet_status.change_status(ctx.db, ctx.clock, merchant.id, currency, form.status, request.actor, reason)
         return request.redirect(request.at_admin(f"/wallets/{merchant.id}"))
-    wanted = WantedAct("wallet.reopen", wallet_subject(merchant.id, currency), {}, reason)
+    act = WantedAct("wallet.reopen", wallet_subject(merchant.id, currency), {}, reason)
     try:
-        approval = await approvals.ask(ctx, wanted, request.person, approvals.CONSOLE)
+        approval = await approvals.ask(ctx, act, request.person, approvals.CONSOLE)
     except ActRefused as refusal:
-        return await _page(request, merchant, 409, refusal=refusal)
+        return await show(request, request.refused(refusal))
     return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
 
 
-async def _page(
-    request: StaffRequest,
-    merchant: Merchant,
-    status: int = 200,
-    fault: Any = None,
-    refusal: ActRefused | None = None,
-) -> Response:
-    # Many a merchant is a person, and this is their money.
-    await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id)
-    view = {
-        "merchant": merchant,
-        "wallets": await wallets.wallets_of(request.db, merchant.id),
-        "statuses": WALLET_STATUSES,
-        "may_change": request.may("wallets.change"),
-    }
-    return request.show("admin/operations/wallet.html", status, fault=fault, refusal=refusal, **view)
+class StatementQuery(WalletQuery):
+    """`month`: the PDF document of that one."""
+
+    env: Lenient[Environment] = None
+    month: str | None = None
+
+
+class StatementView(View, frozen=True):
+    """`kept`: what the forms send again of the address."""
+
+    merchant: Merchant
+    movements: MovementsView
+    kept: dict[str, str]
+
+
+async def show_statement(request: StaffRequest) -> Response:
+    """Of the live wallet of the account's currency unless the address names another. Days are those of the merchant's
+    time zone, so that both read the same figures."""
+    query, merchant = StatementQuery.read(request.query), await merchant_of(request)
+    request.belongs_to(merchant)
+    wallet = WalletKey(merchant.id, query.env or "live", query.currency or merchant.currency)
+    read: Facts = {"env": wallet.env, "currency": wallet.currency}
+    if query.month is not None:
+        month, document = await month_document(request, merchant, wallet)
+        await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id, {**read, "month": month})
+        return document
+    await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id, read)
+    kept: dict[str, str] = {"env": wallet.env, "currency": wallet.currency}
+    address = partial(request.at_admin, f"/wallets/{merchant.id}/statement", **kept)
+    movements = await movements_view(request, query, wallet, merchant.created_at, address)
+    view = StatementView(merchant, movements, kept)
+    return request.page("admin/operations/wallet_statement.html", view, movements.fault)
 
 
 PAGES: Final = (
     StaffPage("/wallets", "wallets.view", show_list, menu="wallets"),
     StaffPage("/wallets/{merchant:row}", "wallets.view", show, change),
+    StaffPage("/wallets/{merchant:row}/statement", "wallets.view", show_statement),
 )

@@ -1,0 +1,204 @@
+"""People in the back office: the staff, finding a user of merchants, and one person with what can be done about them.
+
+A colleague's page needs `staff.view` and `staff.change`, that of a user `merchants.view` and `merchants.change`. Nobody
+changes their own account here: it could be the last that may.
+"""
+
+from functools import partial
+from typing import Final
+
+from starlette.responses import Response
+
+from guichet.accounts import people, users
+from guichet.accounts.errors import Forbidden, LastOwner
+from guichet.accounts.invitations import Invitation, InvitationRefused, invite
+from guichet.console.admin.reads import record_read
+from guichet.console.forms import Confirmed
+from guichet.console.page_request import ROOT, FormFault, StaffRequest
+from guichet.console.sections import StaffPage
+from guichet.db.engine import Transaction
+from guichet.domain.accounts import User, UserId, normal_email, normal_name
+from guichet.domain.errors import NotFound
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Merchant
+from guichet.domain.roles import MERCHANT_ROLES, STAFF_ROLES, MerchantRole, StaffRight, StaffRole
+from guichet.pages.fields import Fields, Lenient, RowId, choice
+from guichet.pages.views import View
+
+#: Acts by which somebody loses access need a tick.
+_TO_CONFIRM: Final = ("disable", "reset_factor", "remove", "team_remove")
+_LONGEST_EMAIL: Final = 254
+
+
+class InvitationForm(Fields):
+    email: str = ""
+    name: str = ""
+    role: Lenient[StaffRole] = None
+
+
+class StaffView(View, frozen=True):
+    staff: list[User]
+    roles: tuple[StaffRole, ...]
+    may_change: bool
+
+
+async def show_staff(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    staff = await users.staff_in(request.db)
+    await record_read(request, "staff.listed", "user", "staff", shown={"users": [user.id for user in staff]})
+    view = StaffView(staff, STAFF_ROLES, request.may("staff.change"))
+    return request.page("admin/people/staff.html", view, fault)
+
+
+async def invite_colleague(request: StaffRequest) -> Response:
+    """A person who is in the staff already is changed on their own page."""
+    form = await request.form(InvitationForm)
+    request.require("staff.change")
+    email, name = normal_email(form.email), normal_name(form.name)
+    if email is None or name is None or form.role is None:
+        return await show_staff(request, FormFault(request.text("team.incomplete")))
+    known = await users.by_email(request.db, email)
+    if known is not None and known.staff_role is not None and known.status != "invited":
+        return await show_staff(request, FormFault(request.text("admin_people.known"), 409))
+    invitation = Invitation(email, name, request.person.language, form.role, None)
+    url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
+    try:
+        async with request.db.transaction() as tx:
+            await invite(tx, outbox, invitation, request.actor, url, request.now())
+    except InvitationRefused:
+        return await show_staff(request, FormFault(request.text("admin_people.not_possible"), 409))
+    return request.redirect(request.at_admin("/staff"))
+
+
+class SearchForm(Fields):
+    q: str = ""
+
+
+class SearchView(View, frozen=True):
+    q: str
+
+
+async def show_search(request: StaffRequest) -> Response:
+    return request.page("admin/people/users.html", SearchView(""))
+
+
+async def find(request: StaffRequest) -> Response:
+    """Leads to the person's page; those of the staff are not found here. A POST, because what is typed is personal: it
+    must not stay in addresses and their logs."""
+    form = await request.form(SearchForm)
+    request.require("merchants.view")
+    typed = form.q.strip()[:_LONGEST_EMAIL]
+    if not typed:
+        return await show_search(request)
+    email = normal_email(typed)
+    user = await users.by_email(request.db, email) if email else None
+    if user is not None and user.staff_role is not None:
+        user = None
+    await record_read(request, "user.searched", "user", user.id if user else "none")
+    if user is None:
+        nobody = FormFault(request.text("admin_people.nobody"), 404)
+        return request.page("admin/people/users.html", SearchView(typed), nobody)
+    return request.redirect(request.at_admin(f"/users/{user.id}"))
+
+
+class PersonForm(Fields):
+    """One act: `role` for one of the staff or, in the team of `merchant`, for a user."""
+
+    act: str = ""
+    role: str = ""
+    merchant: RowId = 0
+    confirm: Confirmed = False
+
+
+class PersonView(View, frozen=True):
+    """`places`: the merchants that a user works for; `own`: it is the reader."""
+
+    person: User
+    places: list[tuple[MerchantRole, Merchant]]
+    roles: tuple[str, ...]
+    own: bool
+    may_change: bool
+
+
+async def show(request: StaffRequest, fault: FormFault | None = None, *, staff: bool) -> Response:
+    user = await _person(request, staff=staff)
+    await record_read(request, "user.read", "user", user.id)
+    right: StaffRight = "staff.change" if staff else "merchants.change"
+    view = PersonView(
+        person=user,
+        places=[] if staff else await users.merchants_of(request.db, user.id),
+        roles=STAFF_ROLES if staff else MERCHANT_ROLES,
+        own=user.id == request.person.id,
+        may_change=request.may(right) and user.id != request.person.id,
+    )
+    return request.page("admin/people/person.html", view, fault)
+
+
+async def change_colleague(request: StaffRequest) -> Response:
+    return await _change(request, "staff.change", staff=True)
+
+
+async def change_user(request: StaffRequest) -> Response:
+    return await _change(request, "merchants.change", staff=False)
+
+
+async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> Response:
+    form = await request.form(PersonForm)
+    request.require(right)
+    user = await _person(request, staff=staff)
+    if user.id == request.person.id:
+        raise Forbidden
+    if form.act in _TO_CONFIRM and not form.confirm:
+        return await show(request, FormFault(request.text("admin_people.confirm_missing")), staff=staff)
+    try:
+        async with request.db.transaction() as tx:
+            await _act(request, tx, await users.lock(tx, user.id), form, staff=staff)
+    except LastOwner:
+        last = request.text("admin_people.last_admin" if staff else "team.last_owner")
+        return await show(request, FormFault(last, 409), staff=staff)
+    if staff and form.act == "remove":
+        return request.redirect(request.at_admin("/staff"))
+    return request.redirect(request.at_admin(f"/{'staff' if user.staff_role else 'users'}/{user.id}"))
+
+
+async def _act(request: StaffRequest, tx: Transaction, user: User, form: PersonForm, *, staff: bool) -> None:
+    """What the form asks for; nothing if it is none of our buttons. Raises LastOwner."""
+    now, actor, accounts = request.now(), request.actor, request.console.accounts
+    match form.act:
+        case "disable":
+            await people.set_status(tx, user, "disabled", actor, now)
+        case "enable":
+            await people.enable(tx, accounts.outbox, user, actor, now)
+        case "reset_factor":
+            await people.reset_factor(tx, accounts.outbox, user, actor, accounts.reset_address, now)
+        case "role" if staff and (role := choice(form.role, STAFF_ROLES)):
+            await people.set_staff_role(tx, accounts.outbox, user, role, actor, now)
+        case "remove" if staff:
+            await people.set_staff_role(tx, accounts.outbox, user, None, actor, now)
+        case "team_role" if not staff and (team_role := choice(form.role, MERCHANT_ROLES)):
+            await _set_team_role(request, tx, user, MerchantId(form.merchant), team_role)
+        case "team_remove" if not staff:
+            await _set_team_role(request, tx, user, MerchantId(form.merchant), None)
+
+
+async def _set_team_role(
+    request: StaffRequest, tx: Transaction, user: User, merchant: MerchantId, role: MerchantRole | None
+) -> None:
+    """Nothing if the person has left this team meanwhile. Raises LastOwner."""
+    if await users.membership(tx, user.id, merchant) is not None:
+        await people.set_merchant_role(tx, user, merchant, role, request.actor, request.now())
+
+
+async def _person(request: StaffRequest, *, staff: bool) -> User:
+    """The user that the address names, on the side where the page is. Raises NotFound."""
+    user = await users.get(request.db, UserId(request.path["user"]))
+    if user is None or (user.staff_role is not None) is not staff:
+        raise NotFound
+    return user
+
+
+PAGES: Final = (
+    StaffPage("/staff", "staff.view", show_staff, invite_colleague, menu="staff"),
+    StaffPage("/staff/{user:row}", "staff.view", partial(show, staff=True), change_colleague),
+    StaffPage("/users", "merchants.view", show_search, find, below="merchants"),
+    StaffPage("/users/{user:row}", "merchants.view", partial(show, staff=False), change_user, below="merchants"),
+)

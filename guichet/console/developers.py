@@ -1,0 +1,230 @@
+"""For the developers of a merchant: the API keys of one environment, the log of their requests, and the test clock."""
+
+from functools import partial
+from typing import Annotated, Final, Literal, get_args
+
+from starlette.responses import Response
+
+from guichet.accounts import key_management
+from guichet.clock import Instant
+from guichet.console.clock_form import ClockForm, ClockView, change_clock, clock_view
+from guichet.console.forms import Confirmed
+from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequest
+from guichet.console.sections import MerchantPage
+from guichet.domain.audit_log import ActRefused
+from guichet.domain.errors import InvalidRequest, NotFound
+from guichet.domain.ids import ApiKeyId
+from guichet.domain.merchants import ApiKey, KeyState
+from guichet.merchants import api_keys, request_log
+from guichet.merchants.request_log import LoggedRequest, RequestFilter
+from guichet.pages.days import end_of_day, read_day
+from guichet.pages.fields import Fields, Lenient, RowId, text
+from guichet.pages.lists import ById, ListPage, Pager
+from guichet.pages.views import View
+
+#: Revoked keys that the page shows.
+_REVOKED: Final = 20
+_REQUESTS_SHOWN: Final = 50
+#: No path in the log is longer.
+_LONGEST_PATH: Final = 200
+_StatusClass = Literal["2", "4", "5"]
+
+
+class KeyForm(Fields):
+    """A key is created, ends on a day, or is revoked for ever. `after`: the newest key when the form was shown, so that
+    one form makes one key."""
+
+    act: str = ""
+    key: RowId = 0
+    expires: str = ""
+    after: Lenient[RowId] = None
+    confirm: Confirmed = False
+
+
+class KeyRow(View, frozen=True):
+    key: ApiKey
+    state: KeyState
+
+
+class KeysView(View, frozen=True):
+    """`created`: the key that was just made, shown this once; `newest`: the id of the last one."""
+
+    keys: list[KeyRow]
+    newest: int
+    created: str | None
+    done: Literal["revoked", "expiry_set"] | None
+    may_change: bool
+    may_see_requests: bool
+    has_clock: bool
+    api: str
+    docs: str
+    guide: str
+
+
+class KeysQuery(Fields):
+    done: Lenient[Literal["revoked", "expiry_set"]] = None
+
+
+async def show_keys(request: MerchantRequest, fault: FormFault | None = None, created: str | None = None) -> Response:
+    keys = [
+        *await api_keys.not_revoked(request.db, *request.scope, key_management.MOST_KEYS),
+        *await api_keys.revoked(request.db, *request.scope, _REVOKED),
+    ]
+    now, base_path = request.now(), request.base_path
+    view = KeysView(
+        keys=[KeyRow(key, key.state(now)) for key in keys],
+        newest=await key_management.newest(request.db, *request.scope),
+        created=created,
+        done=KeysQuery.read(request.query).done,
+        may_change=request.may("keys.change"),
+        may_see_requests=request.may("requests.view"),
+        has_clock=request.env == "test",
+        api=f"{request.console.public_url}/v1",
+        docs=f"{base_path}/docs",
+        guide=f"{base_path}/docs/guide",
+    )
+    return request.page("developers/keys.html", view, fault)
+
+
+async def change_keys(request: MerchantRequest) -> Response:
+    form = await request.form(KeyForm)
+    request.require("keys.change")
+    try:
+        match form.act:
+            case "create":
+                # Not redirected: the key is nowhere else. Loading the page again sends the same form, which makes no
+                # other key.
+                return await show_keys(request, created=await _create_key(request, form))
+            case "expire":
+                key = await _key_of(request, form)
+                expires_at = _required_end(request, form.expires)
+                await key_management.expire(request.db, request.ctx.clock, key, expires_at, request.actor)
+                return request.redirect(request.here("/developers", done="expiry_set"))
+            case "revoke":
+                return await _revoke_key(request, form)
+            case _:
+                raise InvalidRequest
+    except ActRefused:
+        refused = FormFault(request.text("developers.refused", most=key_management.MOST_KEYS))
+        return await show_keys(request, refused)
+    except FormFault as fault:
+        return await show_keys(request, fault)
+
+
+async def _create_key(request: MerchantRequest, form: KeyForm) -> str:
+    expires_at = _required_end(request, form.expires) if form.expires.strip() else None
+    newest = -1 if form.after is None else form.after
+    try:
+        _, key = await key_management.create(
+            request.db, request.ctx.clock, *request.scope, expires_at, request.actor, newest
+        )
+    except key_management.NewerKey:
+        raise FormFault(request.text("developers.sent_twice"), 409) from None
+    return key
+
+
+async def _revoke_key(request: MerchantRequest, form: KeyForm) -> Response:
+    """The first form is answered with what will happen: nothing brings a key back."""
+    key = await _key_of(request, form)
+    if key.revoked_at is None and not form.confirm:
+        return request.page("developers/key_revocation.html", KeyRow(key, key.state(request.now())))
+    await key_management.revoke(request.db, request.ctx.clock, key.id, request.actor)
+    return request.redirect(request.here("/developers", done="revoked"))
+
+
+async def _key_of(request: MerchantRequest, form: KeyForm) -> ApiKey:
+    """The key that the form names, of this merchant and environment. Raises NotFound."""
+    key = await api_keys.find(request.db, *request.scope, ApiKeyId(form.key))
+    if key is None:
+        raise NotFound
+    return key
+
+
+def _required_end(request: ConsoleRequest, typed: str) -> Instant:
+    expires_at = read_end(request, typed)
+    if expires_at is None:
+        raise FormFault(request.text("developers.bad_date"))
+    return expires_at
+
+
+def read_end(request: ConsoleRequest, typed: str) -> Instant | None:
+    """The end of the last day on which a key works; None for what is no day."""
+    day = read_day(typed.strip())
+    return None if day is None else end_of_day(day, request.time_zone)
+
+
+class RequestsQuery(ById):
+    """`status`: the first digit; `begins`: how the path does."""
+
+    status: Lenient[_StatusClass] = None
+    begins: Annotated[str, text(_LONGEST_PATH)] = ""
+
+
+class RequestsView(View, frozen=True):
+    """`previews`: of the keys, by their ids."""
+
+    query: RequestsQuery
+    classes: tuple[str, ...]
+    rows: list[LoggedRequest]
+    previews: dict[ApiKeyId, str]
+    pager: Pager
+
+
+async def show_requests(request: MerchantRequest) -> Response:
+    """The requests of the last seven days of the merchant's programs."""
+    query = RequestsQuery.read(request.query)
+    filters = RequestFilter(int(query.status) if query.status else None, query.begins)
+    cursor = query.cursor
+    rows = await request_log.page(
+        request.db, *request.scope, filters, _REQUESTS_SHOWN + 1, before=cursor.before, after=cursor.after
+    )
+    page = ListPage.cut(rows, _REQUESTS_SHOWN, cursor)
+    address = partial(request.here, "/developers/requests", None, status=query.status, begins=query.begins)
+    view = RequestsView(
+        query=query,
+        classes=get_args(_StatusClass),
+        rows=page.rows,
+        previews=await api_keys.previews(request.db, {row.key_id for row in page.rows}),
+        pager=page.pager(lambda row: row.id, address),
+    )
+    return request.page("developers/requests.html", view)
+
+
+class TestClockView(View, frozen=True):
+    """`clock`: None in the live environment, which has none; `in_test`: the page that does."""
+
+    clock: ClockView | None
+    may_change: bool
+    done: bool
+    in_test: str
+
+
+async def show_clock(request: MerchantRequest, fault: FormFault | None = None) -> Response:
+    """Time passes for what waits in the merchant's test environment."""
+    view = TestClockView(
+        clock=await clock_view(request, request.merchant.id) if request.env == "test" else None,
+        may_change=request.may("keys.change"),
+        done=request.query.get("done") == "yes",
+        in_test=request.here("/developers/clock", "test"),
+    )
+    return request.page("developers/clock.html", view, fault)
+
+
+async def move_clock(request: MerchantRequest) -> Response:
+    """Only in the test environment: no clock of live money can be moved."""
+    form = await request.form(ClockForm)
+    request.require("keys.change")
+    if request.env != "test":
+        return await show_clock(request, FormFault(request.text("clock.only_test")))
+    try:
+        await change_clock(request, request.merchant.id, form)
+    except FormFault as fault:
+        return await show_clock(request, fault)
+    return request.redirect(request.here("/developers/clock", done="yes"))
+
+
+PAGES: Final = (
+    MerchantPage("/developers", "keys.view", show_keys, change_keys, menu="developers"),
+    MerchantPage("/developers/requests", "requests.view", show_requests),
+    MerchantPage("/developers/clock", "keys.view", show_clock, move_clock),
+)

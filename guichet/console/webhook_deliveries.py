@@ -1,0 +1,239 @@
+"""The log of deliveries with the filters of the API, one delivery, and sending them again: chosen ones, or all that
+failed since an hour, a day or a week, which the staff may do too."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final, Literal, get_args
+
+from pydantic import ValidationError
+from starlette.responses import Response
+
+from guichet.clock import DAY, HOUR, SECOND, Instant, earlier
+from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequest
+from guichet.console.sections import MerchantPage
+from guichet.db.lists.pages import key_of
+from guichet.db.references import parse_reference
+from guichet.domain.audit_log import ActRefused
+from guichet.domain.errors import InvalidRequest, NotFound
+from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, MAX_ATTEMPTS, Delivery, DeliveryStatus, EventName
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Environment
+from guichet.pages.fields import Fields, Lenient, RowId, choice
+from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
+from guichet.pages.views import View
+from guichet.payments import repository as payments
+from guichet.printable import printable
+from guichet.webhooks import deliveries
+from guichet.webhooks.deliveries import DeliveryFilter
+from guichet.webhooks.history import PastAttempt, past_attempts
+from guichet.webhooks.resend import BulkResend, resend
+from guichet.webhooks.sender import SIGNATURE, headers_of
+
+#: Deliveries of one page.
+_PAGE: Final = 25
+ResendPeriod = Literal["hour", "day", "week"]
+#: How far back failed deliveries can be sent again at once; each has a text `webhooks.since.`.
+RESEND_PERIODS: Final[tuple[ResendPeriod, ...]] = get_args(ResendPeriod)
+_LENGTHS: Final[dict[ResendPeriod, int]] = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
+#: Microseconds after which sending again stops, to be gone on with by the next press of the button.
+_RESEND_TIME: Final = 5 * SECOND
+
+
+class ResentQuery(Fields):
+    """What the page says after sending again: how many deliveries were, and could not be; `more`: some are left."""
+
+    resent: Lenient[RowId] = None
+    skipped: Lenient[RowId] = None
+    more: Any = None
+
+
+class DeliveriesQuery(ByTime, ResentQuery):
+    status: Lenient[DeliveryStatus] = None
+    event: Lenient[EventName] = None
+    payment_reference: str = ""
+
+
+class DeliveriesView(View, frozen=True):
+    """`since`: the period for sending again that is offered first; `may_choose`: single deliveries."""
+
+    query: DeliveriesQuery
+    statuses: tuple[DeliveryStatus, ...]
+    events: tuple[EventName, ...]
+    rows: list[Delivery]
+    total: int
+    pager: Pager
+    periods: tuple[ResendPeriod, ...]
+    since: ResendPeriod
+    may_resend: bool
+    may_choose: bool
+
+
+async def show_list(request: MerchantRequest) -> Response:
+    """Raises NotFound for a place in the list that is none."""
+    try:
+        query = DeliveriesQuery.read(request.query)
+    except ValidationError:
+        raise NotFound from None
+    page, total = await _read(request, query)
+    filters = query.model_dump(include={"status", "event", "payment_reference"})
+    address = partial(request.here, "/webhooks/deliveries", None, **filters)
+    may_resend = request.may("webhooks.resend")
+    view = DeliveriesView(
+        query=query,
+        statuses=DELIVERY_STATUSES,
+        events=EVENT_NAMES,
+        rows=page.rows,
+        total=total,
+        pager=page.pager(lambda row: row_key_text(key_of(row)), address),
+        periods=RESEND_PERIODS,
+        since=offered_period(page.rows, request.now()),
+        may_resend=may_resend,
+        may_choose=may_resend and any(row.status != "pending" for row in page.rows),
+    )
+    return request.page("webhooks/deliveries.html", view)
+
+
+async def _read(request: MerchantRequest, query: DeliveriesQuery) -> tuple[ListPage[Delivery], int]:
+    """The page that the query names, and how many deliveries there are in all."""
+    payment = None
+    if query.payment_reference.strip():
+        reference = parse_reference(query.payment_reference.strip())
+        payment = await payments.by_reference(request.db, *request.scope, reference) if reference else None
+        if payment is None:
+            return ListPage([], has_newer=False, has_older=False), 0
+    filters = DeliveryFilter(query.status, query.event, payment.id if payment else None)
+    cursor = query.cursor
+    rows, total = await deliveries.page(
+        request.db, *request.scope, _PAGE + 1, 0, filters, after=cursor.key, oldest_first=cursor.is_newer
+    )
+    return ListPage.cut(rows[::-1] if cursor.is_newer else rows, _PAGE, cursor), total
+
+
+async def resend_from_list(request: MerchantRequest) -> Response:
+    """Sends again the deliveries whose box was ticked, or what failed in the last hour, day or week."""
+    form = await request.fields()
+    request.require("webhooks.resend")
+    if form.get("act") == "chosen":
+        return await _resend_chosen(request, form)
+    resent, left = await resend_failed(request, request.merchant.id, (request.env,), form.get("since", ""))
+    more = "yes" if left else None
+    return request.redirect(request.here("/webhooks/deliveries", resent=str(resent), more=more))
+
+
+async def _resend_chosen(request: MerchantRequest, form: dict[str, str]) -> Response:
+    """Boxes are named by their delivery. Those that cannot be sent again are counted. Raises NotFound for one of
+    somebody else, before any is sent."""
+    ticked = [name for name, value in form.items() if value == "resend"][:_PAGE]
+    chosen = [await _delivery(request, name) for name in ticked]
+    skipped = 0
+    for delivery in chosen:
+        try:
+            await resend(request.db, request.ctx.clock, delivery, request.actor)
+        except ActRefused:
+            skipped += 1
+    request.ctx.wakeups.deliveries.set()
+    left = str(skipped) if skipped else None
+    return request.redirect(request.here("/webhooks/deliveries", resent=str(len(chosen) - skipped), skipped=left))
+
+
+def offered_period(shown: Sequence[Delivery], now: Instant) -> ResendPeriod:
+    """The period that is offered first: a day, for whoever comes in the morning, or a longer one if the failures of
+    the page are older."""
+    failed = min((delivery.created_at for delivery in shown if delivery.status == "failed"), default=now)
+    return "day" if failed >= earlier(now, DAY) else "week"
+
+
+async def resend_failed(
+    request: ConsoleRequest, merchant_id: MerchantId, envs: Sequence[Environment], since: str
+) -> tuple[int, bool]:
+    """How many are due again, and whether some may be left. Raises InvalidRequest for a period that is not offered."""
+    period = choice(since, RESEND_PERIODS)
+    if period is None:
+        raise InvalidRequest
+    ctx, now, resent = request.ctx, request.now(), 0
+    began = ctx.clock.monotonic()
+    walks = [BulkResend(ctx, merchant_id, env, earlier(now, _LENGTHS[period]), now, request.actor) for env in envs]
+    for walk in walks:
+        while not walk.finished and ctx.clock.monotonic() - began < _RESEND_TIME:
+            resent += await walk.step()
+    ctx.wakeups.deliveries.set()
+    return resent, not all(walk.finished for walk in walks)
+
+
+class AttemptView(View, frozen=True):
+    """`answer`: what a stranger's server chose to say, without characters that hide or reorder others. `ms`: how long
+    it took."""
+
+    at: Instant
+    ms: int
+    status: int | None
+    error: str | None
+    answer: str
+    cut: bool
+
+
+class DeliveryView(View, frozen=True):
+    """`payment`: the reference of the payment that it is about; `attempts`: the last one first."""
+
+    delivery: Delivery
+    payment: str | None
+    headers: dict[str, str]
+    signature: str
+    most: int
+    attempts: list[AttemptView]
+    may_resend: bool
+
+
+async def show(request: MerchantRequest, fault: FormFault | None = None) -> Response:
+    """The request as it is sent, and each attempt with what the receiver answered."""
+    delivery = await _delivery(request, request.path["reference"])
+    references = await deliveries.payment_references(request.db, [delivery])
+    view = DeliveryView(
+        delivery=delivery,
+        payment=references.get(delivery.payment_id) if delivery.payment_id else None,
+        headers=headers_of(delivery),
+        signature=SIGNATURE,
+        most=MAX_ATTEMPTS,
+        attempts=[_attempt(attempt) for attempt in reversed(past_attempts(delivery.history))],
+        may_resend=request.may("webhooks.resend") and delivery.status != "pending",
+    )
+    return request.page("webhooks/delivery.html", view, fault)
+
+
+async def send_again(request: MerchantRequest) -> Response:
+    """With the same id and the same bytes."""
+    await request.fields()
+    delivery = await _delivery(request, request.path["reference"])
+    request.require("webhooks.resend")
+    try:
+        await resend(request.db, request.ctx.clock, delivery, request.actor)
+    except ActRefused:
+        return await show(request, FormFault(request.text("webhooks.not_resent"), 409))
+    request.ctx.wakeups.deliveries.set()
+    return request.redirect(request.here(f"/webhooks/deliveries/{delivery.reference}"))
+
+
+async def _delivery(request: MerchantRequest, text: str) -> Delivery:
+    """The delivery with this reference, of this merchant and environment. Raises NotFound."""
+    reference = parse_reference(text)
+    delivery = await deliveries.by_reference(request.db, *request.scope, reference) if reference else None
+    if delivery is None:
+        raise NotFound
+    return delivery
+
+
+def _attempt(attempt: PastAttempt) -> AttemptView:
+    return AttemptView(
+        at=attempt.ended_at,
+        ms=round(attempt.duration / 1000),
+        status=attempt.response_code,
+        error=attempt.error,
+        answer=printable(attempt.answer, keep="\n\t"),
+        cut=attempt.cut,
+    )
+
+
+PAGES: Final = (
+    MerchantPage("/webhooks/deliveries", "webhooks.view", show_list, resend_from_list),
+    MerchantPage("/webhooks/deliveries/{reference}", "webhooks.view", show, send_again),
+)

@@ -1,0 +1,143 @@
+"""Where webhooks go: the address, the secret that signs them, and a test event."""
+
+from typing import Final, Literal
+
+from starlette.responses import Response
+
+from guichet.console.page_request import FormFault, MerchantRequest
+from guichet.console.sections import MerchantPage
+from guichet.domain.audit_log import ActRefused
+from guichet.domain.errors import GuichetError, InvalidRequest
+from guichet.domain.events import EVENT_NAMES, WEBHOOK_TEST, EventName
+from guichet.merchants import repository as merchants
+from guichet.pages.fields import Fields, Lenient, choice
+from guichet.pages.views import View
+from guichet.sandbox.events import cause
+from guichet.schemas.validation import validate
+from guichet.schemas.webhook_endpoint import EndpointBody
+from guichet.webhooks import deliveries, endpoints
+from guichet.webhooks.deliveries import DeliveryFilter
+
+#: What `endpoints.warnings_about` says, each with a text `webhooks.warning.` and its name.
+_Warning = Literal["webhook_address_not_public", "webhook_host_not_resolvable"]
+
+
+class EndpointQuery(Fields):
+    """What was done, and what is odd about the address that was saved."""
+
+    done: Lenient[Literal["saved", "disabled", "rotated"]] = None
+    warning: Lenient[_Warning] = None
+
+
+class EndpointForm(Fields):
+    act: str = ""
+    url: str = ""
+    event: str = WEBHOOK_TEST
+
+
+class EndpointView(View, frozen=True):
+    """`url`: where webhooks go, None while they go nowhere; `secret`: empty unless it was asked for; `failed`: how many
+    deliveries."""
+
+    url: str | None
+    url_typed: str | None
+    secret: str
+    done: str | None
+    warnings: list[_Warning]
+    events: tuple[EventName, ...]
+    failed: int
+    may_configure: bool
+    may_see_secret: bool
+    may_send: bool
+
+
+async def show(request: MerchantRequest, fault: FormFault | None = None, *, secret: str = "") -> Response:
+    query = EndpointQuery.read(request.query)
+    endpoint = await merchants.endpoint(request.db, *request.scope)
+    _, failed = await deliveries.page(request.db, *request.scope, 1, 0, DeliveryFilter("failed"))
+    view = EndpointView(
+        url=endpoint.url,
+        url_typed=request.typed.get("url", "").strip() if fault and "url" in request.typed else endpoint.url,
+        secret=secret,
+        done=query.done,
+        warnings=[query.warning] if query.done == "saved" and query.warning else [],
+        events=_events(request),
+        failed=failed,
+        may_configure=request.may("webhooks.configure"),
+        may_see_secret=request.may("webhooks.secret"),
+        may_send=request.may("webhooks.resend"),
+    )
+    return request.page("webhooks/endpoint.html", view, fault)
+
+
+async def change(request: MerchantRequest) -> Response:
+    """Sets or disables the address, shows or changes the secret, sends a test event."""
+    form = await request.form(EndpointForm)
+    secrets_of = (request.db, request.ctx.vault, *request.scope)
+    try:
+        match form.act:
+            case "configure":
+                return await _set_url(request, _url(request, form.url.strip()))
+            case "disable":
+                return await _set_url(request, None)
+            case "show_secret":
+                request.require("webhooks.secret")
+                secret = await endpoints.reveal_secret(*secrets_of, request.actor, request.now())
+                return await show(request, secret=secret)
+            case "rotate":
+                request.require("webhooks.secret")
+                await endpoints.rotate_secret(*secrets_of, request.actor, request.now())
+                return request.redirect(request.here("/webhooks", done="rotated"))
+            case "test":
+                request.require("webhooks.resend")
+                address = await _send_test(request, choice(form.event, _events(request)))
+                request.ctx.wakeups.deliveries.set()
+                return request.redirect(address)
+            case _:
+                raise InvalidRequest
+    except FormFault as fault:
+        return await show(request, fault)
+
+
+def _url(request: MerchantRequest, typed: str) -> str | None:
+    try:
+        return validate(EndpointBody, {"url": typed}, {"development": request.ctx.settings.development}).url
+    except InvalidRequest:
+        raise FormFault(request.text("webhooks.bad_url")) from None
+
+
+async def _set_url(request: MerchantRequest, url: str | None) -> Response:
+    request.require("webhooks.configure")
+    ctx = request.ctx
+    await endpoints.configure(ctx.db, ctx.vault, *request.scope, url, request.now(), rotate=False, actor=request.actor)
+    if url is None:
+        return request.redirect(request.here("/webhooks", done="disabled"))
+    # Looked up once, here: the page itself must not make us resolve names, however often it is loaded.
+    warnings = await endpoints.warnings_about(ctx.http_client, url)
+    return request.redirect(request.here("/webhooks", done="saved", warning=warnings[0].code if warnings else None))
+
+
+async def _send_test(request: MerchantRequest, event: EventName | None) -> str:
+    """The page on which the event can be followed. Raises FormFault, InvalidRequest."""
+    if event is None:
+        raise InvalidRequest
+    if event != WEBHOOK_TEST:
+        try:
+            await cause(request.ctx, request.merchant, event)
+        except (ActRefused, GuichetError):
+            raise FormFault(request.text("webhooks.no_test_payment"), 409) from None
+        return request.here("/webhooks/deliveries")
+    delivery = await endpoints.queue_test(request.db, *request.scope, request.now(), request.actor)
+    if delivery is None:
+        raise FormFault(request.text("webhooks.no_address"), 409)
+    return request.here(f"/webhooks/deliveries/{delivery.reference}")
+
+
+def _events(request: MerchantRequest) -> tuple[EventName, ...]:
+    """What can be tried: in live only the event that tells of no payment."""
+    if request.env == "live":
+        return (WEBHOOK_TEST,)
+    return (WEBHOOK_TEST, *(event for event in EVENT_NAMES if event != WEBHOOK_TEST))
+
+
+PAGES: Final = (MerchantPage("/webhooks", "webhooks.view", show, change, menu="webhooks"),)
