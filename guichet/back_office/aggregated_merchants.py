@@ -15,7 +15,7 @@ from guichet.merchants import provider_merchants
 from guichet.merchants import repository as merchants
 from guichet.providers.base import Unknown
 from guichet.providers.shared.client import ProviderAccount
-from guichet.providers.wave.merchants import MAX_NAME
+from guichet.providers.wave.client import MAX_NAME
 from guichet.providers.wave.provider import Wave
 
 #: The setting of an account in the providers' file, and its value when the account is an aggregator's.

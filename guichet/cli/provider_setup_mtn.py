@@ -13,7 +13,7 @@ from guichet.cli.errors import CommandError
 from guichet.cli.provider_setup import Yes, confirm, step
 from guichet.cli.runner import load_settings, run_async
 from guichet.http_client import HttpClient
-from guichet.providers.mtn.api_users import ADDRESS, ApiUsers
+from guichet.providers.mtn.checks import SANDBOX_ADDRESS, ApiUsers
 from guichet.providers.shared.client import ProviderClient
 from guichet.settings import Settings
 
@@ -36,7 +36,7 @@ def mtn_sandbox(
     api_user: Annotated[
         str | None, typer.Option(metavar="UUID", help="Make a new key for this API user instead of a new user.")
     ] = None,
-    base_url: Annotated[str, typer.Option(metavar="URL", help="Address of the sandbox.")] = ADDRESS,
+    base_url: Annotated[str, typer.Option(metavar="URL", help="Address of the sandbox.")] = SANDBOX_ADDRESS,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:

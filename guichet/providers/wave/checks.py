@@ -7,8 +7,7 @@ from guichet.providers.base import Unknown
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, no_call, ok, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.client import CallResult, ProviderResponse
-from guichet.providers.wave.client import WaveClient
-from guichet.providers.wave.merchants import WaveMerchants
+from guichet.providers.wave.client import WaveClient, WaveMerchants
 
 #: Parts of Wave's secrets by which each shows what it is.
 _KINDS: Final = {"webhook_secret": "_WHS_", "signing_secret": "_AKS_"}
