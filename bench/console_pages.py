@@ -38,7 +38,7 @@ def _merchant(count: int, shown: list[str]) -> dict[str, list[str]]:
         "payments: first page": ["/payments"],
         "payments, status": ["/payments?status=failed"],
         "payments, from/to": [f"/payments?{month}"],
-        "payments, after one in the middle": [f"/payments?after={shown[len(shown) // 2]}"],
+        "payments, before one in the middle": [f"/payments?before={earlier(SystemClock().now(), 180 * DAY)}.1"],
         **{
             f"search: {name}": [f"/payments?q={quote(each)}" for each in wanted]
             for name, wanted in console.searches(count, shown).items()

@@ -111,7 +111,7 @@ async def ensure_schema(settings: Settings, *, create: bool = False) -> None:
     decide when to migrate.
 
     `create`: also creates an embedded database that is not there, in the development profile only. In production a
-    missing database is an environment that was not loaded (D115).
+    missing database is an environment that was not loaded.
     """
     if await needs_upgrade(settings, create=create):
         from guichet.db.migrate import upgrade
@@ -249,7 +249,7 @@ async def provider_registry(settings: Settings, providers: ProvidersConfig) -> A
 
 
 def refuse_real_providers(settings: Settings) -> None:
-    """Raises SettingsError in development when the providers' file has an account with a real provider (D104).
+    """Raises SettingsError in development when the providers' file has an account with a real provider.
 
     Somebody forgot GUICHET_PROFILE then: the simulator, the demo merchant and loopback webhooks would be open beside
     real money.

@@ -79,7 +79,7 @@ class AppContext:
     #: Rate limits across processes; None when each counts for itself.
     shared_counters: "Redis | None"
     wakeups: WakeUps = field(default_factory=WakeUps)
-    #: How often callbacks that name nothing of ours are written and logged, by account: anybody can send them (D101).
+    #: How often callbacks that name nothing of ours are written and logged, by account: anybody can send them.
     unmatched_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=20, per_second=0.5))
     #: How often callbacks about one payment or refund are written. A provider sends a few for each.
     repeated_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=60, per_second=1))
@@ -91,7 +91,7 @@ class AppContext:
     awaited_polls: set[asyncio.Task[Any]] = field(default_factory=set)
     #: Initiations whose request was answered before they ended (`payments/initiation.py`).
     slow_initiations: set[asyncio.Task[Payment]] = field(default_factory=set)
-    #: Audits of the ledger that were started in the back office (`console/admin/operations/ledger_page.py`).
+    #: Audits of the ledger that were started in the back office.
     ledger_audits: set[asyncio.Task[None]] = field(default_factory=set)
     #: The last "not found" about payments and refunds that this process got (`payments/outcomes.py`).
     not_found_answers: dict[tuple[SubjectType, int], NotFoundAnswer] = field(default_factory=dict)

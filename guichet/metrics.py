@@ -59,29 +59,28 @@ class Timings(Collector):
         self._histogram = histogram
         self._labels = labels
         self._bounds = bounds
-        self._sums: dict[tuple[str, ...], float] = {}
-        self._counts: dict[tuple[str, ...], list[int]] = {}
+        #: For each label: how many events each bucket has, and last their seconds.
+        self._events: dict[tuple[str, ...], list[float]] = {}
         REGISTRY.register(self)
 
     def add(self, labels: tuple[str, ...], seconds: float) -> None:
-        counts = self._counts.get(labels)
-        if counts is None:
-            self._sums[labels] = 0.0
-            counts = self._counts[labels] = [0] * (len(self._bounds) + 1)
-        self._sums[labels] += seconds
-        counts[bisect_left(self._bounds, seconds)] += 1
+        events = self._events.get(labels)
+        if events is None:
+            events = self._events[labels] = [0] * (len(self._bounds) + 2)
+        events[bisect_left(self._bounds, seconds)] += 1
+        events[-1] += seconds
 
     def collect(self) -> Iterator[CounterMetricFamily | HistogramMetricFamily]:
         counter = CounterMetricFamily(*self._counter, labels=self._labels)
         histogram = HistogramMetricFamily(*self._histogram, labels=self._labels[:-1])
-        merged: dict[tuple[str, ...], tuple[float, list[int]]] = {}
-        for labels, counts in list(self._counts.items()):
-            counter.add_metric(labels, sum(counts))
-            seconds, total = merged.get(labels[:-1], (0.0, [0] * len(counts)))
-            merged[labels[:-1]] = seconds + self._sums[labels], [sum(both) for both in zip(total, counts, strict=True)]
+        merged: dict[tuple[str, ...], list[float]] = {}
+        for labels, events in list(self._events.items()):
+            counter.add_metric(labels, sum(events[:-1]))
+            total = merged.get(labels[:-1], [0] * len(events))
+            merged[labels[:-1]] = [sum(both) for both in zip(total, events, strict=True)]
         bounds = [*map(str, self._bounds), "+Inf"]
-        for labels, (seconds, total) in merged.items():
-            histogram.add_metric(labels, list(zip(bounds, accumulate(total), strict=True)), seconds)
+        for labels, (*counts, seconds) in merged.items():
+            histogram.add_metric(labels, list(zip(bounds, accumulate(counts), strict=True)), seconds)
         yield counter
         yield histogram
 
@@ -175,7 +174,7 @@ WEBHOOK_ATTEMPTS_BY_RESULT: Final = {
 }
 WEBHOOK_SLOTS: Final = Gauge(
     "guichet_webhook_attempts_running",
-    "Webhook attempts that run now, by what is known of their merchants: answering, unproven, in_timeout (D99).",
+    "Webhook attempts that run now, by what is known of their merchants: answering, unproven, in_timeout.",
     ("merchants",),
     registry=REGISTRY,
 )

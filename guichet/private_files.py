@@ -1,4 +1,4 @@
-"""Files and folders that nobody but their owner may read, whatever the umask: databases, keys, state (D101)."""
+"""Files and folders that nobody but their owner may read, whatever the umask: databases, keys, state."""
 
 import os
 import stat

@@ -115,7 +115,7 @@ class ApiClient:
         self.longest_outage = max(self.longest_outage, now - self._last_answer_at)
         self._last_answer_at = now
         if got.status == 500 and b'"reference"' in content:
-            # An answer like a 402: no route works, and the payment that it names is stored as failed (D121).
+            # An answer like a 402: no route works, and the payment that it names is stored as failed.
             return Response(got.status, content, got.headers, retries)
         if got.status == 500:
             self.faults.append(f"{method} {url}: 500 {content[:200]!r}")

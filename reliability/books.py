@@ -47,7 +47,7 @@ async def compare(
 ) -> Comparison:
     """Reads everything and compares it.
 
-    `proof_expected`: that a request never arrived must be proven by now, which takes fifteen minutes (D88).
+    `proof_expected`: that a request never arrived must be proven by now, which takes fifteen minutes.
     `with_ledger`: also every invariant of the ledger, which takes longest; nothing may write meanwhile.
     """
     found = Comparison(proof_expected)

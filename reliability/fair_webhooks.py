@@ -1,4 +1,4 @@
-"""How long a good merchant's webhooks wait for their first attempt beside merchants whose servers hang (D99).
+"""How long a good merchant's webhooks wait for their first attempt beside merchants whose servers hang.
 
     python -m reliability.fair_webhooks [--hanging 50] [--backlog 200] [--rate 20] [--seconds 20] [--port 22100]
 

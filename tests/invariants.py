@@ -126,7 +126,7 @@ def _operators_agree(
     provider_fees: dict[Wallet, Counter[str]],
 ) -> None:
     """What each operator owes us is what it took, less what it gave back, in amounts it can move (D27); also what it
-    moved after the end was told (D86), less what a bank took back (D87) and its own fees (D90)."""
+    moved after the end was told, less what a bank took back and its own fees."""
     owed: dict[Wallet, Counter[str]] = defaultdict(Counter)
     for dispute in taken_back:
         operator = f"operator:{paid[dispute.payment_id].operator}"

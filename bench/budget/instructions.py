@@ -90,7 +90,7 @@ async def memory(home: Path) -> dict[str, float]:
     settings = servers.settings_for(home)
     await servers.prepare(settings)
     async with counted(settings) as service:
-        await asyncio.sleep(1)
+        await asyncio.sleep(3)  # The worker's first calls have come to the simulator, which is then imported.
         service.process.send_signal(signal.SIGUSR1)
         async with asyncio.timeout(60):
             while not service.numbers[1]:

@@ -5,11 +5,9 @@ import sys
 
 from bench.ways.page import PAGE, markdown, written
 from bench.ways.ways import record
-from tests.frozen.service import quiet
 
 
 def main(arguments: list[str]) -> None:
-    quiet()
     ways = markdown(asyncio.run(record()))
     if arguments == ["--write"]:
         PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), ways), encoding="utf-8")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -21,7 +21,7 @@ from guichet.schemas.json_codec import MAX_BODY, parse_object, success
 from guichet.schemas.page import IgnoredParametersObject, MetaObject, page_meta
 from guichet.schemas.validation import Body, invalid_request, validate
 from guichet.server.json_response import JsonResponse
-from guichet.server.request_context import CALLER
+from guichet.server.request_context import CALLER, header
 
 Model = TypeVar("Model", bound=Body)
 Word = TypeVar("Word", bound=str)
@@ -93,8 +93,8 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
-        scope[CALLER] = caller = await self.authenticator.caller(request.headers.get("authorization"))
-        response = await self.by_method[request.method](Call(self.ctx, request, caller))
+        scope[CALLER] = caller = await self.authenticator.caller(header(scope, b"authorization"))
+        response = await self.by_method[scope["method"]](Call(self.ctx, request, caller))
         if scope["query_string"] and isinstance(response, SuccessResponse):
             response = response.ignoring(self._unread(request))
         await response(scope, receive, send)
@@ -107,11 +107,13 @@ class Endpoint:
 
 async def read_body(request: Request) -> bytes:
     """At least the beginning of the body, and all of it if it has MAX_BODY bytes or fewer."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            break
+    body, has_more = b"", True
+    while has_more and len(body) <= MAX_BODY:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body += message.get("body", b"")
+        has_more = message.get("more_body", False)
     return body
 
 

@@ -1,4 +1,4 @@
-"""How often live payments could not be initiated for technical reasons, by operator and minute (D91).
+"""How often live payments could not be initiated for technical reasons, by operator and minute.
 
 Each process counts in memory and adds its counts to the table every few seconds: no statement for a single payment.
 """

@@ -1,4 +1,4 @@
-"""The availability of each operator, as the worker last found it (D91)."""
+"""The availability of each operator, as the worker last found it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

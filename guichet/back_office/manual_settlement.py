@@ -1,4 +1,5 @@
-"""A person ends a payment or a refund that no machine may end (D85; docs/operations/runbook.md).
+"""A person ends a payment or a refund that no machine may end (docs/decisions.md, "Person decides";
+docs/operations/runbook.md).
 
 One person asks for it and another one approves (`accounts/approvals.py`). The provider is asked first: an explicit
 answer to the contrary refuses the act, unless they override it. What an override moves is posted against

@@ -1,4 +1,4 @@
-"""Publishes the heads: a line of the log always, and what `GUICHET_LEDGER_HEADS` names (D103)."""
+"""Publishes the heads: a line of the log always, and what `GUICHET_LEDGER_HEADS` names."""
 
 import asyncio
 import os

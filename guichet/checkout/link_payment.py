@@ -136,7 +136,7 @@ async def _start(request: LinkRequest, mode: PaymentMode, clean: dict[str, str],
         currency=link.currency,
         operator=mode.operator,
         description=link.description,
-        # The provider leads back to our page, and that to the merchant's (D122).
+        # The provider leads back to our page, and that to the merchant's.
         return_url=f"{request.pages.public_url}/pay/{link.path}/{token.nonce}",
         metadata=link.metadata,
         phone_number=clean.get("phone_number"),

@@ -47,9 +47,9 @@ class PageContext:
 
     async def merchant(self, page: PageRequest, merchant_id: MerchantId) -> Merchant:
         """Whose page it is. From here on its dates are in that merchant's time zone."""
-        found = require(await merchants.get(self.ctx.db, merchant_id))
-        page.belongs_to(found)
-        return found
+        merchant = require(await merchants.get(self.ctx.db, merchant_id))
+        page.belongs_to(merchant)
+        return merchant
 
     @property
     def clock(self) -> Clock:

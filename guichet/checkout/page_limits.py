@@ -1,4 +1,4 @@
-"""How often one client may ask for pages, and for codes by text message (D40, D105; the limits stand in
+"""How often one client may ask for pages, and for codes by text message (D40; the limits stand in
 `server/rate_limits.py`).
 """
 

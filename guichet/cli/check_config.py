@@ -1,4 +1,4 @@
-"""`guichet check-config`: whether a server could start with this environment, and would work (D115).
+"""`guichet check-config`: whether a server could start with this environment, and would work.
 
 Each check asks the thing itself: it connects to the database and writes one row, it reads the files. No line ever shows
 a secret.

@@ -1,4 +1,4 @@
-"""`guichet clock …`: the test clock of one merchant (D130)."""
+"""`guichet clock …`: the test clock of one merchant."""
 
 from datetime import timedelta
 from typing import Annotated

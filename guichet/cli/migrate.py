@@ -1,4 +1,4 @@
-"""`guichet migrate`: the schema, and which versions of Guichet can run on it (D114)."""
+"""`guichet migrate`: the schema, and which versions of Guichet can run on it."""
 
 import sys
 from typing import Annotated

@@ -67,7 +67,7 @@ def run(
 
 
 def name_database(settings: Settings) -> None:
-    """Says on stderr which database the command is about to use: it may not be the one that was meant (D115)."""
+    """Says on stderr which database the command is about to use: it may not be the one that was meant."""
     from rich.text import Text  # noqa: PLC0415 - a server does not wait for it
 
     from guichet.cli.console import error_console  # noqa: PLC0415

@@ -116,9 +116,9 @@ class ConsoleRequest(PageRequest):
         page_request = cls(console, request)
         secret = console.cookies.session(request)
         if secret is not None and is_secret(secret):
-            found = await sessions.find(console.ctx.db, secret, console.ctx.clock.now())
-            if found is not None:
-                await page_request._sign_in(secret, *found)
+            signed_in = await sessions.find(console.ctx.db, secret, console.ctx.clock.now())
+            if signed_in is not None:
+                await page_request._sign_in(secret, *signed_in)
         request.scope[PAGE_REQUEST] = page_request
         return page_request
 

@@ -11,12 +11,12 @@ from guichet.console.page_request import ADMIN_ROOT, ROOT, ConsoleRequest
 from guichet.domain.errors import NotFound
 
 
-def next_page(request: ConsoleRequest, wanted: str | None) -> str:
+def next_page(request: ConsoleRequest, address: str | None) -> str:
     """Where somebody goes on: a page of ours that they asked for before, else the first one."""
     starts = [request.base_path + root for root in (ROOT, ADMIN_ROOT)]
-    is_ours = wanted and any(wanted == start or wanted.startswith(f"{start}/") for start in starts)
-    if wanted and is_ours and wanted.isprintable() and "\\" not in wanted:
-        return wanted
+    is_ours = address and any(address == start or address.startswith(f"{start}/") for start in starts)
+    if address and is_ours and address.isprintable() and "\\" not in address:
+        return address
     return request.at("")
 
 

@@ -55,7 +55,7 @@ class TeamView(View, frozen=True):
 
 
 class RemovalView(View, frozen=True):
-    each: TeamRow
+    person: TeamRow
     merchant: Merchant
     is_self: bool
 

@@ -1,4 +1,4 @@
-"""Disputes: what a bank took back, what it returned, and who bears what it kept (D87).
+"""Disputes: what a bank took back, what it returned, and who bears what it kept (docs/decisions.md, "Disputes").
 
 They are read from the provider regularly, and when a callback says that something happened to one; what the callback
 says is ignored. The payment's status stays; the merchant is told by `dispute.*` events.

@@ -1,4 +1,5 @@
-"""Availability of an operator: how its state follows from the initiations that failed for technical reasons (D91).
+"""Availability of an operator: how its state follows from the initiations that failed for technical reasons
+(docs/decisions.md, "Availability").
 
 Refusals by payers never count: an operator whose customers have no money is up.
 

@@ -1,4 +1,4 @@
-"""Heads of the two hash chains, as they leave the machine and as they come back to be compared (D103).
+"""Heads of the two hash chains, as they leave the machine and as they come back to be compared.
 
 One line is one JSON object, the same in the log, in the file and in the body of the POST:
 

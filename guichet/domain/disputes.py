@@ -1,4 +1,4 @@
-"""Disputes: the holder of a card contests a payment with the bank (D87; docs/providers/stripe.md, "Disputes").
+"""Disputes: the holder of a card contests a payment with the bank (docs/providers/stripe.md, "Disputes").
 
 The provider takes the amount back at once, and returns it if the bank decides for the merchant. The payment's status
 stays. A lost dispute waits for a person, who says who bears it.

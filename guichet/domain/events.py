@@ -39,7 +39,7 @@ EVENTS: Final[tuple[EventName, ...]] = (
     REFUND_FAILED,
 )
 
-#: Additions to the contract: they are sent like the others, and are not listed by `GET /webhooks/endpoint` (D87).
+#: Additions to the contract: they are sent like the others, and are not listed by `GET /webhooks/endpoint`.
 DISPUTE_EVENTS: Final[tuple[EventName, ...]] = (DISPUTE_OPENED, DISPUTE_WON, DISPUTE_LOST)
 
 #: Seconds to wait before attempt n+1, counted from the end of attempt n.

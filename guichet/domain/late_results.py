@@ -1,4 +1,4 @@
-"""Late results: what a provider says about a payment or refund after its end was told to the merchant (D86).
+"""Late results: what a provider says about a payment or refund after its end was told to the merchant.
 
 The told status and its webhooks stay. A row follows each failure, and each callback that says otherwise:
 

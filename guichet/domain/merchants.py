@@ -35,7 +35,7 @@ class MerchantLimits:
 @dataclass(frozen=True, slots=True)
 class Merchant:
     """`currency` is the default currency of the account's payment links (D19); `created_at` is an Instant. `time_zone`:
-    of the dates that its customers see, None for the installation's (D131).
+    of the dates that its customers see, None for the installation's.
     The last three are its `limits`."""
 
     id: MerchantId

@@ -1,4 +1,5 @@
-"""Who gets a refund: the number that paid, never a number that only the request named (D94)."""
+"""Who gets a refund: the number that paid, never a number that only the request named
+(docs/decisions.md, "Payer's number")."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Payment links: types, open window, uses (docs/contract.md, "States"; D18, D19, D30, D106)."""
+"""Payment links: types, open window, uses (docs/contract.md, "States"; D18, D19, D30)."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, get_args

@@ -129,7 +129,7 @@ class Payment(Record, frozen=True):
     not_found_count: int = 0
     not_found_duration: int = 0
     #: Until then a pending payment keeps its use of a payment link from others; None once it was given to another
-    #: payment, and without a link (D106).
+    #: payment, and without a link.
     link_reserved_until: Instant | None = None
     #: A repeated request was answered while the initiation ran: a refusal is then told by a webhook too (D20).
     answered_pending: bool = False

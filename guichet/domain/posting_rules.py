@@ -9,11 +9,11 @@ accounts in each environment and currency:
     rounding            the hundredths that cannot be moved in currencies without decimals (D27)
     suspense            credits that wait for a frozen wallet (D24)
     hold                the wallet's part of a refund that is being disbursed
-    provider_fees       what providers charged the service (D90); always paid out of what an operator owes us
-    manual_settlement   what two people decided against a provider's answer (D85)
-    suspense:late       money that a provider moved after the failure was told, until a person decides (D86)
-    suspense:disputes   what a bank took back and may return, or what a person must still charge to somebody (D87)
-    receivable          what the merchant owes us for a refund that was paid after its failure was told (D86)
+    provider_fees       what providers charged the service; always paid out of what an operator owes us
+    manual_settlement   what two people decided against a provider's answer
+    suspense:late       money that a provider moved after the failure was told, until a person decides
+    suspense:disputes   what a bank took back and may return, or what a person must still charge to somebody
+    receivable          what the merchant owes us for a refund that was paid after its failure was told
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
 """Test scenarios: what a payment made with a test key can be asked to go through, beyond the test numbers
-(docs/contract.md, "The test environment"; D129).
+(docs/contract.md, "The test environment").
 
 The scenario is kept in `provider_data` of the payment, where each provider keeps what it needs later: the sandbox gets
 it back with every call, a restart loses nothing, and live payments have no column for it.

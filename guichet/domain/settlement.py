@@ -15,7 +15,7 @@ class Settlement:
 
     `failure_reason` (a key of `REFUSAL_REASONS`),
     `provider_reference` and `payer_number` are what the settled row keeps. `act`: what a person did, when a person
-    settles. `overrides`: against the provider's answer, so that nothing is posted to the operator's account (D85).
+    settles. `overrides`: against the provider's answer, so that nothing is posted to the operator's account.
     """
 
     payment: Payment

@@ -1,4 +1,4 @@
-"""The only way out to the network, for calls to providers and for merchants' webhooks (D78).
+"""The only way out to the network, for calls to providers and for merchants' webhooks.
 
 `NotSent` and `Lost` are told apart by one event: a connection in hand (TCP and TLS done, or a kept connection reused).
 Before it no byte of the request can have left. After it nothing is certain, so everything is `Lost`, a kept connection

@@ -1,4 +1,4 @@
-"""Outgoing HTTP: aiohttp behind an address guard, with deadlines and sizes (D38, D78).
+"""Outgoing HTTP: aiohttp behind an address guard, with deadlines and sizes (D38; docs/decisions.md, "Outgoing HTTP").
 
 aiohttp's connector, request and response are used without its `ClientSession`. Connecting and sending are two steps
 here, so that it is known which of them failed, and nothing repeats a request.
@@ -231,7 +231,7 @@ class HttpClient:
         return self._stopped
 
     async def is_own_fault(self, error: NotSent, url: str) -> bool:
-        """Whether a request to `url` failed because of a fault on our side (D100). Looks up another name if needed, for
+        """Whether a request to `url` failed because of a fault on our side. Looks up another name if needed, for
         two seconds at most."""
         host = URL(url).raw_host or ""
         return await is_own_fault(error, host, self._names, self._names_by())

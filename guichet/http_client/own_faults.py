@@ -1,4 +1,4 @@
-"""Whether a request failed by a fault on our side: descriptors, memory, ports, a route, a name server (D100)."""
+"""Whether a request failed by a fault on our side: descriptors, memory, ports, a route, a name server."""
 
 import asyncio
 import errno

@@ -42,11 +42,11 @@ PAID_AFTER_FAILURE: Final = "paid_after_failure"
 FAILED_AFTER_SUCCESS: Final = "failed_after_success"
 #: A customer contests a card payment with the bank.
 DISPUTED: Final = "disputed"
-#: A refund waits until a person confirms the number that paid (D94).
+#: A refund waits until a person confirms the number that paid.
 PAYEE_UNCONFIRMED: Final = "payee_unconfirmed"
 #: The provider has no id of this merchant yet, and the account must name it: `guichet providers setup wave-merchants`.
 MISSING_AGGREGATED_MERCHANT: Final = "missing_aggregated_merchant"
-#: Payments fail because no account serves their operator, or the provider does not let ours in (D121).
+#: Payments fail because no account serves their operator, or the provider does not let ours in.
 MISCONFIGURED_ROUTE: Final = "misconfigured_route"
 KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 

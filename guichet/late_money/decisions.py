@@ -1,4 +1,4 @@
-"""What a person decides about late money (D86; `guichet late-money resolve`).
+"""What a person decides about late money (`guichet late-money resolve`).
 
 Each decision is one transaction: the row's next stage, the postings, the end of the incident, the audit log's entry.
 """
@@ -137,7 +137,7 @@ def check(late: LateResult, decision: Decision) -> None:
 
 
 def _refuse_unknown_payee(ctx: AppContext, payment: Payment) -> None:
-    """Where only a payout to a number gives money back, the number that paid must be known (D94)."""
+    """Where only a payout to a number gives money back, the number that paid must be known."""
     provider = ctx.registry.provider(payment.provider_account or "")
     if not provider.can_refund(payment.operator, collected_here=True):
         raise ActRefused(Refusal.CANNOT_GIVE_BACK(account=payment.provider_account or ""))

@@ -1,4 +1,5 @@
-"""Late results: what a provider says after the end of a payment or refund was told (D86; docs/operations/runbook.md).
+"""Late results: what a provider says after the end of a payment or refund was told (docs/decisions.md, "Late money";
+docs/operations/runbook.md).
 
 A failure is asked about once more after an hour and after a day, and whenever a callback comes. Told statuses and their
 webhooks stay: the contract has no way back. The money is posted where a person finds it, with an incident:

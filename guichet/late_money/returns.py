@@ -1,4 +1,4 @@
-"""Late money on its way back to the payer: a person sent it, through the account that took it (D86).
+"""Late money on its way back to the payer: a person sent it, through the account that took it.
 
 The row is marked as sent before the request leaves, so that a crash in between leads to a question and never to a
 second request. A refusal leaves the money in `suspense:late`: the person decides again.

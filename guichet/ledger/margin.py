@@ -1,4 +1,4 @@
-"""The margin of each operator: the fees that merchants paid less what the providers charged (D90)."""
+"""The margin of each operator: the fees that merchants paid less what the providers charged."""
 
 from collections import defaultdict
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What providers charged us, posted from the lines of their statements (D90).
+"""What providers charged us, posted from the lines of their statements.
 
 Each payment and each refund is charged once: the first statement that names its fee counts.
 """

@@ -1,4 +1,4 @@
-"""Suspended credits: released when their wallet is `Actif` again (D24, D95).
+"""Suspended credits: released when their wallet is `Actif` again (D24).
 
 Reopening a wallet sets `release_pending` in its row, in the same transaction; whoever releases its last suspended
 credit clears it. So nothing is looked for as long as no wallet was reopened.

@@ -112,7 +112,7 @@ async def create_link(db: Database, caller: Caller, wanted: PaymentLink) -> Crea
     link = require(
         await link_repository.by_external_id(db, wanted.merchant_id, wanted.env, require(wanted.external_id))
     )
-    await db.wait_for_replication()  # The request that made it may still wait for the standby (D69).
+    await db.wait_for_replication()  # The request that made it may still wait for the standby.
     return CreatedLink(link, created=False)
 
 

@@ -1,4 +1,5 @@
-"""How often payments through links may make telephones ask their owners to confirm, by number and by link (D105).
+"""How often payments through links may make telephones ask their owners to confirm, by number and by link
+(docs/decisions.md, "Prompt limits").
 
 Anybody can open a public link and type somebody else's number. What counts are the stored payments, so that every
 process sees the same, whatever the client address, also after a restart. Payments through the API are not counted:

@@ -2,8 +2,9 @@
 
 A conditional UPDATE reserves a use, so that parallel payments cannot exceed the limit (D30). A pending payment holds
 its use until `payments.link_reserved_until`, and longer while nobody needs it: a new payment for which there is no room
-takes the place of the one whose time passed first (D106). Whoever clears that column, or ends the payment while it is
-set, gives the use back or completes it: this happens once for each payment, because both lock its row.
+takes the place of the one whose time passed first (docs/decisions.md, "Reserved use"). Whoever clears that column, or
+ends the payment while it is set, gives the use back or completes it: this happens once for each payment, because both
+lock its row.
 """
 
 from collections import Counter, defaultdict

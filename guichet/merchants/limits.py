@@ -1,4 +1,5 @@
-"""A merchant's own limits on live payments: the amount of each, and of all that are created in a day (D166).
+"""A merchant's own limits on live payments: the amount of each, and of all that are created in a day
+(docs/decisions.md, "Merchant limits").
 
 What was collected on a day is one row that creations add to and failures take from, so it is right however many
 payments are created at once. Only payments of a merchant with a daily limit touch it, and wait for each other's commit.

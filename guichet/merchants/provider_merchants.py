@@ -1,4 +1,5 @@
-"""The providers' own ids of our merchants, where an account must name the merchant of each payment (D93)."""
+"""The providers' own ids of our merchants, where an account must name the merchant of each payment
+(docs/decisions.md, "Provider merchants")."""
 
 from typing import Final
 

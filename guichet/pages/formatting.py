@@ -60,7 +60,7 @@ def stated_amount(stated: int | float | str | None, currency: str | None, langua
         hundredths = money.to_hundredths(Decimal(str(stated)))
     except ArithmeticError:
         hundredths = None
-    known = next((each for each in money.CURRENCIES if each == currency), None)
+    known = next((name for name in money.CURRENCIES if name == currency), None)
     if hundredths is not None and known is not None:
         return amount(hundredths, known, language)
     digits = str(stated) if hundredths is None else format_decimal(Decimal(hundredths).scaleb(-2), locale=language)

@@ -18,15 +18,15 @@ LANGUAGES: Final = (FRENCH, ENGLISH)
 def catalogue(language: str, *folders: Path) -> dict[str, str]:
     """The texts of one language by key, in the `locale/` of these folders. Raises ValueError if two files have the same
     key."""
-    found: dict[str, str] = {}
+    known: dict[str, str] = {}
     for file in (file for each in folders for file in sorted(each.glob(f"locale/{language}/LC_MESSAGES/*.po"))):
         with file.open("rb") as source:
             texts = {str(text.id): str(text.string) for text in read_po(source, locale=language, abort_invalid=True)}
         texts.pop("", None)  # The header.
-        if twice := found.keys() & texts.keys():
+        if twice := known.keys() & texts.keys():
             raise ValueError(f"{file}: {sorted(twice)} stand in another file too")
-        found |= texts
-    return found
+        known |= texts
+    return known
 
 
 def negotiate(accept_language: str) -> str:

@@ -67,7 +67,7 @@ class PageRequest:
         return self.renderer.text(self.language, key, **values)
 
     def belongs_to(self, merchant: Merchant) -> None:
-        """From here on dates are in this merchant's time zone, if it has one of its own (D131)."""
+        """From here on dates are in this merchant's time zone, if it has one of its own."""
         if merchant.time_zone is not None:
             self.time_zone = ZoneInfo(merchant.time_zone)
 

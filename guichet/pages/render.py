@@ -82,10 +82,10 @@ class Renderer:
         """One text, with `values` escaped into it. Raises KeyError for an unknown key, which is a bug."""
         if values:
             return Markup(self._texts[language][key]) % values  # noqa: S704 - Markup escapes what is put into it
-        found = self._plain.get((language, key))
-        if found is None:
-            found = self._plain[language, key] = Markup(self._texts[language][key]) % {}  # noqa: S704 - our own text
-        return found
+        text = self._plain.get((language, key))
+        if text is None:
+            text = self._plain[language, key] = Markup(self._texts[language][key]) % {}  # noqa: S704 - our own text
+        return text
 
     def has(self, key: str) -> bool:
         return all(key in texts for texts in self._texts.values())

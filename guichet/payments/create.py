@@ -200,7 +200,7 @@ async def _find_stored(ctx: AppContext, payment: Payment) -> Payment:
 
 async def _answer_again(ctx: AppContext, found: Payment) -> Payment:
     # The first request may have been answered 500 because no standby confirmed its commit. Wait for the standby here
-    # too, or a repeated request could be acknowledged before the first one is durable (D69).
+    # too, or a repeated request could be acknowledged before the first one is durable.
     await ctx.db.wait_for_replication()
     if found.status == "pending" and found.lease_expires_at is not None and not found.answered_pending:
         found = await repository.record_answered_pending(ctx.db, found)

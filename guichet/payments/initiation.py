@@ -2,7 +2,7 @@
 
 A request waits twenty seconds at most, and an initiation that takes longer ends in the background: some networks answer
 only after the customer typed the PIN. The request is then answered with the pending payment. The provider's answer is
-applied when it comes; a refusal is told by a webhook, since no 402 can tell it any more (D89).
+applied when it comes; a refusal is told by a webhook, since no 402 can tell it any more.
 """
 
 import asyncio
@@ -144,7 +144,7 @@ async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, wa
 
 def _refusal(payment: Payment) -> PaymentFailed | ServerError:
     """What the caller is told about a payment that failed at its initiation: the operator refused it, or a route of
-    ours does not work (D121)."""
+    ours does not work."""
     if payment.failure_reason in OUR_FAULTS:
         return ServerError(_ROUTE_FAULT, reference=payment.reference)
     failure = failure_of(payment.failure_reason)

@@ -2,8 +2,8 @@
 refund, for late money, for a person who decides.
 
     a success       counts only if it states the amount and the currency that were requested
-    a refusal       because of a fault on our side opens an incident about the account (D121)
-    "not found"     proves that a request never arrived only after several answers (D88)
+    a refusal       because of a fault on our side opens an incident about the account
+    "not found"     proves that a request never arrived only after several answers
     no end          sets the next poll, and opens an incident once it is 72 hours old
 """
 

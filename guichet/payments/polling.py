@@ -4,7 +4,7 @@ A payment is polled by the API when a merchant reads it, by the worker when its 
 after a provider's callback. A lease on the row lets only one of them poll at a time.
 
 Readers wait for a poll for a short time only. It calls a provider, which may be slow, and writes: its lease, what it
-found. While the standby is away no write ends, and reading must work all the same (D113).
+found. While the standby is away no write ends, and reading must work all the same.
 """
 
 import asyncio

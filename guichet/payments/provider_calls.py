@@ -3,7 +3,6 @@ of a payment or a refund."""
 
 import asyncio
 from collections.abc import Awaitable
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -74,7 +73,10 @@ async def call_provider(
     began = loop.time()
     result: T | Unknown
     try:
-        async with asyncio.timeout(timeout) if provider.remote else nullcontext():
+        if provider.remote:
+            async with asyncio.timeout(timeout):
+                result = await call
+        else:
             result = await call
     except TimeoutError:
         result = Unknown(ProviderAnswer.NO_ANSWER(seconds=f"{timeout:g}"))

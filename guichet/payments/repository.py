@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Final
 
+import msgspec
 from sqlalchemy import bindparam, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -18,7 +18,6 @@ from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, PaymentStatus
 
 _NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
-_new_values: Final = attrgetter(*_NEW_COLUMNS)
 
 #: One statement inserts a payment. If a unique key (reference, external_id, checkout_token) exists already, it inserts
 #: nothing and returns no row. So the constraint decides races, on both databases.
@@ -164,7 +163,8 @@ async def insert_new(writer: Writer, payment: Payment, next_poll_at: Instant | N
 
     One statement, one round trip.
     """
-    values = dict(zip(_NEW_COLUMNS, _new_values(payment), strict=True))
+    values = msgspec.structs.asdict(payment)
+    del values["id"]
     values["next_poll_at"] = next_poll_at
     row = await writer.write(_INSERT, **values)
     return Payment(row[0], *values.values()) if row else None

@@ -5,7 +5,7 @@ payment link, the webhook rows, the end of an incident, the audit log's entry wh
 UPDATE of the status decides who applies an outcome: a second success, a late failure or a repeated callback finds
 another status and changes nothing.
 
-Outcomes that arrive at the same time share one transaction (D65). Rows are always written in one order (refunds by id,
+Outcomes that arrive at the same time share one transaction. Rows are always written in one order (refunds by id,
 payments by id, daily totals, links by id), so that two transactions cannot deadlock.
 """
 
@@ -239,7 +239,7 @@ def _event(change: Change) -> Event | None:
 
 async def _end_link_uses(tx: Transaction, changes: Iterable[Change]) -> None:
     """A success completes the use of a payment link, a failure gives it back (D30). A payment that has lost its use to
-    another one has nothing to give back; its success is counted all the same (D106)."""
+    another one has nothing to give back; its success is counted all the same."""
     ended = [
         links.EndedPayment(link_id, change.payment.link_reserved_until is not None, change.settlement.succeeds)
         for change in changes

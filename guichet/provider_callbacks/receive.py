@@ -1,4 +1,5 @@
-"""Callbacks of providers: stored, answered, then asked about; what one says about the outcome is never believed (D89).
+"""Callbacks of providers: stored, answered, then asked about; what one says about the outcome is never believed
+(docs/decisions.md, "Callbacks are hints").
 
 Source: docs/providers/README.md, "Rules common to every family".
 """

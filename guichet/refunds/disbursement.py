@@ -135,7 +135,7 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
 
 def _that_know(ctx: AppContext, payment: Payment, accounts: list[str], payouts: set[str]) -> list[str]:
     """Without the account that collected, if its name stands for another account now: it would say that it does not
-    know the payment, which proves nothing (D84)."""
+    know the payment, which proves nothing."""
     changed = is_another_account(ctx.registry.provider(require(payment.provider_account)), payment)
     return [each for each in accounts if not (changed and each == payment.provider_account and each not in payouts)]
 

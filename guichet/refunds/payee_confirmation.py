@@ -1,4 +1,4 @@
-"""A person confirms the number that gets a refund, where no provider states who paid (D94)."""
+"""A person confirms the number that gets a refund, where no provider states who paid."""
 
 from guichet.audit_log import entries as audit_log
 from guichet.context import AppContext

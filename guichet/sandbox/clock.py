@@ -1,4 +1,5 @@
-"""The test clock of one merchant: time passes for what waits in its test environment, and for nothing else (D130).
+"""The test clock of one merchant: time passes for what waits in its test environment, and for nothing else
+(docs/decisions.md, "Test clock").
 
 There is no second clock to ask. An advance moves the due times of the merchant's waiting test rows earlier, and tells
 each pending payment how much older it is now; the sandbox adds that to its age. So no rule of the live environment, and

@@ -69,11 +69,16 @@ def raw_member(body: bytes, name: str) -> str | None:
     return None if found == "null" else found
 
 
+def is_bad_text(text: str) -> bool:
+    """Whether it holds a NUL or half of a surrogate pair (D7)."""
+    return "\0" in text if text.isascii() else _BAD_CHARACTER.search(text) is not None
+
+
 def has_bad_text(value: object) -> bool:
-    """Whether a parsed JSON value holds a NUL or half of a surrogate pair anywhere (D7)."""
+    """Whether a text anywhere in a parsed JSON value is a bad one."""
     match value:
         case str():
-            return "\0" in value if value.isascii() else _BAD_CHARACTER.search(value) is not None
+            return is_bad_text(value)
         case dict():
             return any(has_bad_text(key) or has_bad_text(item) for key, item in value.items())
         case list() | tuple():

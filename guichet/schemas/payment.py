@@ -243,7 +243,7 @@ class PaymentObject(TypedDict):
 
 def payment_object(payment: Payment, mode: PaymentMode | None, payment_url: str | None = None) -> PaymentObject:
     """`mode` is None when the catalogue no longer has it; `payment_url` only goes into the answer that creates a card
-    payment. `redirect_url` is there while the customer has to go to the provider's page (D31, D60, D120)."""
+    payment. `redirect_url` is there while the customer has to go to the provider's page (D31)."""
     created_at = iso(payment.created_at)
     shown: PaymentObject = {
         "reference": payment.reference,

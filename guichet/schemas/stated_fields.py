@@ -1,7 +1,8 @@
 """Names that no body has, and that are refused all the same: whoever sends one expects that other money moves.
 
 Any other unknown field is ignored (docs/contract.md, "Requests"). A figure that says what happens anyway is accepted:
-the total of a refund, the fee of a payment. Everything else is a fault of that field (D124).
+the total of a refund, the fee of a payment. Everything else is a fault of that field
+(docs/decisions.md, "Stated figures").
 """
 
 from collections.abc import Mapping

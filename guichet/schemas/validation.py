@@ -31,7 +31,7 @@ from guichet.domain.emails import is_email
 from guichet.domain.errors import InvalidRequest
 from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import is_loopback_host
-from guichet.schemas.json_codec import has_bad_text, raw_has_bad_text, raw_member
+from guichet.schemas.json_codec import has_bad_text, is_bad_text, raw_has_bad_text, raw_member
 from guichet.schemas.stated_fields import Misread, misread_faults
 
 Model = TypeVar("Model", bound="Body")
@@ -132,7 +132,7 @@ def _integer(value: object) -> object:
 
 
 def _refuse_bad_text(value: str) -> str:
-    if has_bad_text(value):
+    if is_bad_text(value):
         raise refuse("Ce texte contient un caractère interdit.")
     return value
 
@@ -187,7 +187,7 @@ def _metadata(value: object, info: ValidationInfo) -> str | None:
     """The JSON text of `metadata`, as the body in the context has it, to be stored (D8).
 
     The context says `suspect` when the body has an escape that could be bad text (`has_suspect_escape`): a repeated key
-    can hide one (D46).
+    can hide one.
     """
     if value is None:
         return None

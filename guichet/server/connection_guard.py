@@ -1,4 +1,4 @@
-"""Who may connect, and who must go: the connections of one process, by phase and by address (D96).
+"""Who may connect, and who must go: the connections of one process, by phase and by address.
 
 A connection is in at most one phase. All connections of a phase have the same time limit, so the first of a phase is
 the oldest and the next whose time is up: no connection needs a timer, and an ordinary request moves its connection

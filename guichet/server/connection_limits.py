@@ -1,4 +1,4 @@
-"""Every limit of the ports: of a request, of a connection, of all connections (D96).
+"""Every limit of the ports: of a request, of a connection, of all connections (docs/decisions.md, "Port limits").
 
 An attacker may fill each of them: together they bound the memory of a process. Bodies of the API have a smaller limit
 of their own (docs/contract.md, "Limits"; D6), which is answered first.

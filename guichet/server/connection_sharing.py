@@ -1,4 +1,5 @@
-"""One listening socket for several processes, which share the connections evenly (D77).
+"""One listening socket for several processes, which share the connections evenly
+(docs/decisions.md, "Connections shared").
 
 Without this, one process can end up with every connection: an event loop accepts everything that waits as soon as it
 wakes, and of two idle processes the same one wakes first each time. A proxy that keeps its connections open would then

@@ -1,6 +1,6 @@
 """HTTP/1.1 of every port: uvicorn's protocol, with limits and with one packet for each response.
 
-The limits are those of `connection_limits.py` (D96). This module measures a request while it arrives, and tells the
+The limits are those of `connection_limits.py`. This module measures a request while it arrives, and tells the
 guard which phase the connection is in.
 
 The head and the body of a response leave in one packet: uvicorn writes them separately, and uvloop sends each write at

@@ -3,7 +3,7 @@
 asyncio's own accepts whatever comes: a limit of connections, and what happens without file descriptors, need the
 socket itself.
 
-The socket has the port from the beginning, and listens when somebody can answer (D114, D119).
+The socket has the port from the beginning, and listens when somebody can answer.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _TLS_SHUTDOWN_TIMEOUT: Final = 5.0
 
 
 class Listener:
-    """One listening socket. With `share`, other processes accept from the same socket (D77)."""
+    """One listening socket. With `share`, other processes accept from the same socket."""
 
     def __init__(
         self,

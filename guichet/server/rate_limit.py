@@ -1,6 +1,6 @@
 """The rate limit: requests are counted in moving windows, in Redis or in this process's memory, in front of the routes.
 
-No window depends on the machine's clock (docs/contract.md, "Limits"; D40, D98).
+No window depends on the machine's clock (docs/contract.md, "Limits"; D40; docs/decisions.md, "Clock of limits").
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet import metrics
 from guichet.clock import SECOND, Clock
-from guichet.domain.errors import RateLimited
+from guichet.domain.errors import KeyExpired, RateLimited, Unauthorized
+from guichet.domain.merchants import Caller
 from guichet.logs import log
+from guichet.merchants.api_keys import key_hash
 from guichet.server.json_response import error_response
-from guichet.server.merchant_rates import MerchantRate, MerchantRates
 from guichet.server.rate_limits import RateLimit
-from guichet.server.request_context import RESPONSE_HEADERS, ClientAddresses
+from guichet.server.request_context import CALLER, ERROR_CODE, RESPONSE_HEADERS, ClientAddresses, header
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -34,7 +35,9 @@ REDIS_RETRY: Final = 2.0
 MAX_KEYS: Final = 20_000
 #: Expired keys that are removed with each request: more than one, so that they become fewer.
 _REMOVED_AT_ONCE: Final = 8
-
+#: Keys whose merchants' limits a process remembers.
+_MOST_MERCHANTS: Final = 10_000
+_KEY_FAULTS: Final = (Unauthorized.code, KeyExpired.code)
 _OF_MERCHANT: Final = "Trop de requêtes : votre compte en accepte {} par minute. Réessayez dans un instant."
 
 
@@ -125,6 +128,55 @@ class MemoryWindows:
             if first is None or windows[first][-1] > oldest:
                 return
             del windows[first]
+
+
+@dataclass(frozen=True, slots=True)
+class MerchantRate:
+    """`key`: what the requests are counted by."""
+
+    limit: RateLimit
+    key: str
+
+
+class MerchantRates:
+    """Request limits that merchants have of their own (`guichet merchant limits`).
+
+    Who sends a request is known only once its key was looked up, and the limit stands in front of that. So the limits
+    are learnt from requests that were authenticated: nothing is read for them, and while no merchant has one nothing is
+    done. They are kept by the hash of the key that a request names. The first request of a key in a process is counted
+    for its address as well, because its merchant is not known yet."""
+
+    def __init__(self) -> None:
+        self._rates: dict[str, MerchantRate] = {}
+
+    def of(self, scope: Scope) -> MerchantRate | None:
+        """The limit of the request's merchant; None if it has none, or is not known yet."""
+        return self._rates.get(_key_of(scope)) if self._rates else None
+
+    def learn(self, scope: Scope) -> MerchantRate | None:
+        """After the request: what it must still be counted for, if its merchant's limit was not known before.
+
+        A key that works no more is forgotten: its requests must not use up what the merchant may ask.
+        """
+        caller: Caller | None = scope.get(CALLER)
+        own = None if caller is None else caller.merchant.rate_limit
+        if own is None and not self._rates:
+            return None
+        key = _key_of(scope)
+        if caller is None or own is None:
+            if caller is not None or scope.get(ERROR_CODE) in _KEY_FAULTS:
+                self._rates.pop(key, None)
+            return None
+        before = self._rates.pop(key, None)
+        while len(self._rates) >= _MOST_MERCHANTS:
+            del self._rates[next(iter(self._rates))]
+        self._rates[key] = MerchantRate(RateLimit("merchant", own), str(caller.merchant.id))
+        return self._rates[key] if before is None else None
+
+
+def _key_of(scope: Scope) -> str:
+    """A hash of the key, read as `Authenticator` reads it."""
+    return key_hash((header(scope, b"authorization") or "").partition(" ")[2].strip())
 
 
 class RateLimitMiddleware:

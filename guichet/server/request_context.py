@@ -83,7 +83,7 @@ class RequestContext:
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
         """Counts the request and logs it. Not all requests without a key are logged (those that match no route or were
-        refused by the rate limit, and callbacks): anybody could fill the disk with them (D101)."""
+        refused by the rate limit, and callbacks): anybody could fill the disk with them."""
         method, route = scope["method"], route_template(scope)
         metrics.request(method, route, status, seconds)
         caller: Caller | None = scope.get(CALLER)
@@ -98,9 +98,17 @@ class RequestContext:
         log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1), **whose)
 
 
+def header(scope: Scope, name: bytes) -> str | None:
+    """The first header of this name, which is in lower case, as ASGI has it."""
+    for each, value in scope["headers"]:
+        if each == name:
+            return str(value, "latin-1")
+    return None
+
+
 def _request_id(scope: Scope) -> str:
     """The caller's own, or a new one, which is unique but no secret."""
-    given = Headers(scope=scope).get("x-request-id")
+    given = header(scope, b"x-request-id")
     return given if given and _ACCEPTED_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
 
 
@@ -124,7 +132,7 @@ def route_template(scope: Scope) -> str | None:
 
 @dataclass(frozen=True)
 class ClientAddresses:
-    """Whom a limit counts, the same for every limit (D97): behind a trusted proxy, the address that the proxy names.
+    """Whom a limit counts, the same for every limit: behind a trusted proxy, the address that the proxy names.
 
     `ipv6_prefix`: bits of an IPv6 address that are counted as one client. A subscriber has 2⁶⁴ addresses or more, so a
     limit for single ones would be no limit.

@@ -1,4 +1,4 @@
-"""What a client is answered whose request breaks a limit of the port: the contract's error envelope (D96)."""
+"""What a client is answered whose request breaks a limit of the port: the contract's error envelope."""
 
 from dataclasses import dataclass
 from http import HTTPStatus

@@ -1,7 +1,7 @@
 """The settings of a process, from GUICHET_* variables. No other module reads settings from the environment.
 
 A wrong value, or a name that is no setting, stops the start with one sentence that names the variable
-(`SettingsError`, D115).
+(`SettingsError`).
 """
 
 import os

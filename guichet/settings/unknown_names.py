@@ -1,4 +1,5 @@
-"""Names that begin with GUICHET_ and are no setting. A mistyped one would be a default that nobody notices (D115)."""
+"""Names that begin with GUICHET_ and are no setting. A mistyped one would be a default that nobody notices
+(docs/decisions.md, "Command names its database")."""
 
 import re
 from collections.abc import Collection, Mapping

@@ -76,7 +76,7 @@ def _ready(rows: FromClause) -> tuple[ColumnElement[bool], ...]:
     return rows.c.attempts < MAX_ATTEMPTS, waits_for.correlate(rows).scalar_subquery() == 0
 
 
-#: Shared by merchant: neither a merchant with many hosts nor a long backlog can take all attempts (D99).
+#: Shared by merchant: neither a merchant with many hosts nor a long backlog can take all attempts.
 _CLAIMS: Final = FairClaims(
     webhook_deliveries,
     "next_attempt_at",

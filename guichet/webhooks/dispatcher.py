@@ -32,7 +32,7 @@ PER_DESTINATION: Final = 96
 #: Results recorded by one transaction; on SQLite each holds the event loop for about ten microseconds.
 RECORDED_TOGETHER: Final = 128
 #: Attempts that failed through our own fault do not count while the event is younger than this, and are made again
-#: after OWN_FAULT_PAUSE (D100).
+#: after OWN_FAULT_PAUSE.
 UNCOUNTED_FOR: Final = DAY
 OWN_FAULT_PAUSE: Final = 30 * SECOND
 
@@ -45,7 +45,7 @@ class DueDelivery(Record, frozen=True):
 
 
 class DeliveryLimits:
-    """Attempts at once: the share of each merchant, and a limit for each destination (D99)."""
+    """Attempts at once: the share of each merchant, and a limit for each destination."""
 
     claim_size: Final = PER_MERCHANT // 2
 
@@ -108,7 +108,7 @@ class DeliveryJobs:
             self._owed = []
 
     async def work(self, job: DueDelivery) -> Awaitable[None]:
-        """Makes the attempt. Recording its result is returned as the rest: it keeps nobody's server busy (D76)."""
+        """Makes the attempt. Recording its result is returned as the rest: it keeps nobody's server busy."""
         began = time.perf_counter()
         attempt = await self._send(job)
         duration = round((time.perf_counter() - began) * SECOND)

@@ -1,7 +1,7 @@
 """The attempts at a delivery that ended: when, how long they took, what the receiver answered.
 
 They are a column of the delivery, written by the UPDATE that records the attempt: no statement and no row more. An
-attempt that does not count (D100) leaves nothing, nor does one that died with its process.
+attempt that does not count leaves nothing, nor does one that died with its process.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Sending a webhook again after its attempts have ended (`guichet delivery resend`; D100).
+"""Sending a webhook again after its attempts have ended (`guichet delivery resend`).
 
 The id, the body's bytes and the address stay as they were frozen; each attempt has a signature of its own, as ever.
 A delivery that is sent again has five attempts again, from now on.

@@ -1,5 +1,5 @@
 """Webhooks that go wrong on request: one that comes twice, and one that newer ones overtake (docs/contract.md, "The
-test environment"; D129). Both are what a lost answer causes in live, so a receiver sees the real thing.
+test environment"). Both are what a lost answer causes in live, so a receiver sees the real thing.
 """
 
 from typing import Final

@@ -22,7 +22,7 @@ class Attempt(Record, frozen=True):
     response_code: int | None
     #: The server used up all the time that it has, even if its status came.
     timed_out: bool = False
-    #: Nothing was sent, because of a fault on our side: the attempt does not count (D100).
+    #: Nothing was sent, because of a fault on our side: the attempt does not count.
     own_fault: bool = False
     #: As `own_fault`, because this process stops.
     stopped: bool = False

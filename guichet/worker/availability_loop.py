@@ -1,4 +1,4 @@
-"""The loop that keeps the availability of each operator, once a minute across all workers (D91)."""
+"""The loop that keeps the availability of each operator, once a minute across all workers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping

@@ -1,4 +1,4 @@
-"""Deletes what live payments of a day came to for merchants with a daily limit (D166), once nobody asks for it.
+"""Deletes what live payments of a day came to for merchants with a daily limit, once nobody asks for it.
 
 Only the row of today is compared with a limit. Older ones are taken from when a payment of that day fails late, but
 nothing reads them. The table has no index by day: a round walks its primary key, so many rows at a time, once a day.

@@ -1,4 +1,4 @@
-"""The loop that publishes the heads of the hash chains, by one worker for all (D103)."""
+"""The loop that publishes the heads of the hash chains, by one worker for all."""
 
 import asyncio
 from typing import Final

@@ -1,5 +1,5 @@
 """Deletes old rows of logs: webhook deliveries that ended, closed incidents and those of the test environment,
-callbacks of providers (D70), finished comparisons with providers, requests of merchants' keys.
+callbacks of providers, finished comparisons with providers, requests of merchants' keys.
 
 Payments, refunds, postings, the hash chain, audits and wallets are never pruned. Ids rise with the time of creation, so
 a round walks from the oldest id, a batch at a time, and ends at the first batch without an old row. Its cost is the

@@ -1,4 +1,5 @@
-"""The loop that compares each provider account with our ledger, once a day across all workers (D90)."""
+"""The loop that compares each provider account with our ledger, once a day across all workers
+(docs/decisions.md, "Statement comparison")."""
 
 import asyncio
 from typing import Final

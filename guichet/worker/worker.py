@@ -86,7 +86,7 @@ class Worker:
 
     async def stop(self, grace: float = GRACE) -> None:
         """Claims nothing more; jobs that are running have `grace` seconds to finish. Webhooks that are not sent by then
-        are given back: their attempts do not count (D100)."""
+        are given back: their attempts do not count."""
         self._stopping = True
         for loop in self.loops:
             loop.wake.set()

@@ -40,7 +40,7 @@ class Plan:
     """`payments`, `kills`: at least so many of each, the kills spread over the payments. `interval`: seconds between
     two kills at least, on average.
     `rate`: payments a second, None for as many as the machine can take. `settle`: seconds that what was cut off may
-    take to end; fifteen minutes are needed to prove that a request never arrived (D88)."""
+    take to end; fifteen minutes are needed to prove that a request never arrived."""
 
     database: DatabaseKind
     seed: int

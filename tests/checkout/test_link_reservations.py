@@ -1,4 +1,4 @@
-"""A pending payment keeps its use of a `limité` link for some minutes; a later success still counts (D106)."""
+"""A pending payment keeps its use of a `limité` link for some minutes; a later success still counts."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""Payment prompts from links are limited for each telephone number and each link, whatever the address (D105)."""
+"""Payment prompts from links are limited for each telephone number and each link, whatever the address."""
 
 import asyncio
 import re

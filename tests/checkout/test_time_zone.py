@@ -1,4 +1,4 @@
-"""Every date that a customer reads is in one time zone, that of the merchants (D131)."""
+"""Every date that a customer reads is in one time zone, that of the merchants."""
 
 import re
 from dataclasses import replace

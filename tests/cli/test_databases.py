@@ -1,4 +1,4 @@
-"""Each command says which database it uses, and none but those that start something creates one (D115)."""
+"""Each command says which database it uses, and none but those that start something creates one."""
 
 import asyncio
 from collections.abc import Iterator

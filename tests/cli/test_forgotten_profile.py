@@ -1,4 +1,4 @@
-"""GUICHET_PROFILE forgotten beside real providers: no command opens the service (D104)."""
+"""GUICHET_PROFILE forgotten beside real providers: no command opens the service."""
 
 from pathlib import Path
 

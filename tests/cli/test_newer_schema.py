@@ -1,4 +1,4 @@
-"""An upgrade to the next release, and a database that a newer version migrated, before an older one (D114)."""
+"""An upgrade to the next release, and a database that a newer version migrated, before an older one."""
 
 import socket
 import subprocess

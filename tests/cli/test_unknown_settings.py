@@ -1,4 +1,4 @@
-"""A name that begins with GUICHET_ and is no setting is refused (D115)."""
+"""A name that begins with GUICHET_ and is no setting is refused."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""NUL, control characters and halves of surrogate pairs, wherever a request may hold them: never a 500 (D7, D101)."""
+"""NUL, control characters and halves of surrogate pairs, wherever a request may hold them: never a 500 (D7)."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -233,10 +233,10 @@ async def test_d31_the_page_of_an_operator_is_in_the_payment_while_the_customer_
     check_resource("payment", created, also=["redirect_url"])
     assert (created["redirect_url"], created["payment_url"]) == (page, None)
     again = (await merchant_client.post("/payments", order(external_id="a"))).data
-    assert check_resource("payment", again, also=["redirect_url"])["redirect_url"] == page  # D60
+    assert check_resource("payment", again, also=["redirect_url"])["redirect_url"] == page
     for answer in ((await merchant_client.get("/payments/a")).data, (await merchant_client.get("/payments")).data[0]):
         assert check_resource("payment", answer, also=["redirect_url"])["payment_url"] is None
-        assert answer["redirect_url"] == page  # D120
+        assert answer["redirect_url"] == page
     operator.script("status", done)
     for answer in ((await merchant_client.get("/payments/a")).data, (await merchant_client.get("/payments")).data[0]):
         assert check_resource("payment", answer)["status"] == "succeeded"

@@ -253,7 +253,7 @@ async def test_headers_are_those_of_the_contract(document: dict[str, Any]) -> No
 
 
 async def test_nothing_is_said_in_a_way_that_generated_clients_break_on(document: dict[str, Any]) -> None:
-    """Each was met by a generated client that did not compile or did not run: see D127 and clients/."""
+    """Each was met by a generated client that did not compile or did not run: see clients/."""
     for name, schema in schemas_of(document).items():
         assert name not in ("Error", "Exception"), "a class of most languages"
         assert "anyOf" not in schema, f"{name}: its members are lost beside an alternative"

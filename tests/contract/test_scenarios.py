@@ -1,4 +1,4 @@
-"""`test_scenario` of POST /payments, over HTTP on both databases (docs/contract.md, "The test environment"; D129)."""
+"""`test_scenario` of POST /payments, over HTTP on both databases (docs/contract.md, "The test environment")."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Walks through lists with `after` and `order` (docs/contract.md, "Requests"; D125)."""
+"""Walks through lists with `after` and `order` (docs/contract.md, "Requests")."""
 
 import random
 from collections.abc import AsyncIterator

@@ -14,7 +14,7 @@ from guichet.settings import Settings
 
 _OWN: Final = parse_revision(REQUIRED_REVISION).number
 NEXT_REVISION: Final = f"v{_OWN + 1:04}_admits_v{_OWN:04}"
-#: What a next release might add: tests upgrade to it and go back (D114, D144).
+#: What a next release might add: tests upgrade to it and go back.
 NEXT_MIGRATION: Final = f"""
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What the name of a revision promises to older code is true (D114)."""
+"""What the name of a revision promises to older code is true."""
 
 import re
 from itertools import chain, pairwise

@@ -1,4 +1,4 @@
-"""Claims of a fair queue: turns, shares, first attempts before retries (D99)."""
+"""Claims of a fair queue: turns, shares, first attempts before retries."""
 
 from collections import Counter
 from collections.abc import Sequence

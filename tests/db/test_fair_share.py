@@ -1,4 +1,4 @@
-"""The share of each owner: its window, and the slots that slow owners hold together (D99)."""
+"""The share of each owner: its window, and the slots that slow owners hold together."""
 
 from guichet.db.queues.fair_share import FIRST_WINDOW, FairShare
 

@@ -1,4 +1,4 @@
-"""Statements mean the same whatever `search_path` a connection has: behind PgBouncer others leave theirs (D112)."""
+"""Statements mean the same whatever `search_path` a connection has: behind PgBouncer others leave theirs."""
 
 import importlib
 import pkgutil

@@ -91,7 +91,7 @@ def test_guichet_reaches_the_primary_through_pgbouncer_and_directly() -> None:
 
 
 def test_writes_that_wait_for_a_standby_leave_connections_for_reads() -> None:
-    """PgBouncer has one pool for both (D113)."""
+    """PgBouncer has one pool for both."""
     (pool,) = re.findall(r"^default_pool_size = (\d+)$", PGBOUNCER, re.MULTILINE)
     processes = len(set(re.findall(r"^ +server (serve-\d)", HAPROXY, re.MULTILINE))) + 1
     assert int(pool) >= WRITE_CONNECTIONS * processes + 2 * READ_CONNECTIONS

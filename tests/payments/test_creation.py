@@ -40,7 +40,7 @@ async def test_a_refusal_at_initiation_is_answered_402_without_a_webhook(live: L
     assert live.second.calls == [], "a refusal is an answer: no other route is tried"
     assert (await live.merchant.get("/payments/e")).data["status"] == "failed"
     await live.service.run_worker(3599)
-    assert live.first.references_of("status") == [], "it is asked about again an hour later (D86)"
+    assert live.first.references_of("status") == [], "it is asked about again an hour later"
     assert await live.queued_events() == []
 
 

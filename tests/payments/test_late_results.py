@@ -1,4 +1,4 @@
-"""A provider that moves money after the end was told: never silent, never credited by itself (D86)."""
+"""A provider that moves money after the end was told: never silent, never credited by itself."""
 
 from collections import Counter
 from typing import Any

@@ -1,5 +1,5 @@
 """The primary stops or changes while a payment or a refund is being written: the request is answered all the same, and
-what it asked for happens once (D137)."""
+what it asked for happens once."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""A person ends a payment or a refund: never against the provider's explicit answer, unless two people say so (D85)."""
+"""A person ends a payment or a refund: never against the provider's explicit answer, unless two people say so."""
 
 import asyncio
 from dataclasses import replace

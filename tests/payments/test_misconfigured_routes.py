@@ -1,4 +1,4 @@
-"""A route of ours that does not work is no refusal by the customer: 500, one incident, a payment that failed (D121)."""
+"""A route of ours that does not work is no refusal by the customer: 500, one incident, a payment that failed."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""When "not found" proves that a request never arrived: three answers over fifteen measured minutes (D88)."""
+"""When "not found" proves that a request never arrived: three answers over fifteen measured minutes."""
 
 from dataclasses import replace
 from typing import Any

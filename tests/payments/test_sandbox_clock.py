@@ -1,4 +1,4 @@
-"""The test clock: what follows it, and what does not (D130; docs/admin-guide.md, "The test clock")."""
+"""The test clock: what follows it, and what does not (docs/admin-guide.md, "The test clock")."""
 
 from typing import Any
 

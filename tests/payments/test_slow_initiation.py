@@ -1,4 +1,4 @@
-"""Initiations that take longer than a request may wait: answered as pending, and ended in the background (D89)."""
+"""Initiations that take longer than a request may wait: answered as pending, and ended in the background."""
 
 import asyncio
 from collections.abc import AsyncIterator

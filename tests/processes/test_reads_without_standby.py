@@ -1,4 +1,4 @@
-"""The synchronous standby is away and every write waits for it: reads answer, and nothing is lost (D113)."""
+"""The synchronous standby is away and every write waits for it: reads answer, and nothing is lost."""
 
 import asyncio
 import tempfile

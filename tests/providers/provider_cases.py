@@ -18,7 +18,7 @@ LOST_AND_NOT_TAKEN = frozenset({"lost_request", "error_500_not_stored", "unavail
 #: Provably not taken: with no other route, a payment fails at once, a refund is tried again. (So is a refund that was
 #: lost on its way, if repeating it is safe: here each repeat meets the same scenario, so the refund stays pending.)
 NOT_TAKEN = frozenset({"unauthorized", "rate_limited", "not_configured"})
-#: Of these, what is our own fault: the answer is 500 and not a refusal (D121).
+#: Of these, what is our own fault: the answer is 500 and not a refusal.
 OUR_FAULT = frozenset({"unauthorized", "not_configured"})
 REFUSED_AT_ONCE = frozenset({"refused", "business_500"})
 

@@ -1,4 +1,4 @@
-"""Cards: what a bank takes back, returns or keeps, and refunds that come back (D87), with the simulated Stripe."""
+"""Cards: what a bank takes back, returns or keeps, and refunds that come back, with the simulated Stripe."""
 
 from collections.abc import AsyncIterator
 from typing import Any

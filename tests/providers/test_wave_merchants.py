@@ -1,4 +1,4 @@
-"""An aggregator's Wave account collects for each of our merchants under a name of its own (D93)."""
+"""An aggregator's Wave account collects for each of our merchants under a name of its own."""
 
 from typing import Any
 

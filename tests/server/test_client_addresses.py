@@ -1,4 +1,4 @@
-"""Whom the limits count: one key for each client, whatever the limit (D97)."""
+"""Whom the limits count: one key for each client, whatever the limit."""
 
 from dataclasses import replace
 from ipaddress import ip_network

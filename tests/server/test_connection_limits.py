@@ -1,4 +1,4 @@
-"""How many connections a port keeps, and which one goes for a new one (D96)."""
+"""How many connections a port keeps, and which one goes for a new one."""
 
 import errno
 import resource

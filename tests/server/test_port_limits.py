@@ -1,4 +1,4 @@
-"""The limits of a port, through real sockets: what a request may be, and how long it may take (D96)."""
+"""The limits of a port, through real sockets: what a request may be, and how long it may take."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Rate limits do not depend on the machine's clock, and remember a bounded number of addresses (D98)."""
+"""Rate limits do not depend on the machine's clock, and remember a bounded number of addresses."""
 
 import time
 from collections.abc import AsyncIterator

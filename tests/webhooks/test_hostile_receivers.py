@@ -1,4 +1,4 @@
-"""Merchants' servers that hang, in any number, and what that does to the webhooks of the others (D99)."""
+"""Merchants' servers that hang, in any number, and what that does to the webhooks of the others."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Attempts that fail through our own fault do not count, for a day at most (D100)."""
+"""Attempts that fail through our own fault do not count, for a day at most."""
 
 import asyncio
 import os

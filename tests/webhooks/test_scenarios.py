@@ -1,4 +1,4 @@
-"""Webhooks that come twice, or late, because the payment was made with such a `test_scenario` (D129)."""
+"""Webhooks that come twice, or late, because the payment was made with such a `test_scenario`."""
 
 import json
 

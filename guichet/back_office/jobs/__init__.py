@@ -1,1 +1,2 @@
-"""What the staff ask for in the back office and the worker does, by the functions of the commands (D174)."""
+"""What the staff ask for in the back office and the worker does, by the functions of the commands
+(docs/decisions.md, "Staff jobs")."""

@@ -138,7 +138,7 @@ class _Statement:
         document.lines(
             [
                 (self._text("statement.opening"), self._amount(figures.opening)),
-                *((movement_name(cause, request.language), self._signed(each)) for cause, each in self._kinds()),
+                *((movement_name(cause, request.language), self._signed(kind)) for cause, kind in self._kinds()),
                 (self._text("statement.closing"), self._amount(figures.closing)),
             ],
             strong_last=True,
@@ -147,8 +147,8 @@ class _Statement:
         document.heading(self._text("statement.operators"), 12)
         columns = self._columns("balance.operator", "statement.fee")
         rows = [
-            [self._operators[operator], *self._cells(each), self._amount(each.fees)]
-            for operator, each in sorted(figures.operators.items(), key=lambda item: item[0] or "")
+            [self._operators[operator], *self._cells(part), self._amount(part.fees)]
+            for operator, part in sorted(figures.operators.items(), key=lambda item: item[0] or "")
         ]
         total = [self._text("statement.total"), *self._cells(figures.total)]
         document.table(columns, [*rows, [*total, self._amount(figures.total.fees)]], strong_last=True)
@@ -162,18 +162,18 @@ class _Statement:
         return document.done()
 
     def _kinds(self) -> list[tuple[str, Figures]]:
-        return [(cause, each) for cause, each in sorted(self._figures.kinds.items()) if each.movements]
+        return [(cause, kind) for cause, kind in sorted(self._figures.kinds.items()) if kind.movements]
 
     def _columns(self, first: str, last: str) -> list[PdfColumn]:
         titles = [self._text(f"statement.{name}") for name in _COLUMNS] + [self._text(last)]
         rest = (PdfColumn(title, share, "right") for title, share in zip(titles, _SHARES, strict=True))
         return [PdfColumn(self._text(first), _FIRST), *rest]
 
-    def _cells(self, each: Figures) -> list[str]:
-        return [str(each.movements), self._amount(each.debits), self._amount(each.credits)]
+    def _cells(self, figures: Figures) -> list[str]:
+        return [str(figures.movements), self._amount(figures.debits), self._amount(figures.credits)]
 
-    def _signed(self, each: Figures) -> str:
-        amount = each.credits - each.debits
+    def _signed(self, figures: Figures) -> str:
+        amount = figures.credits - figures.debits
         return ("+" if amount > 0 else "") + self._amount(amount)
 
     def _amount(self, hundredths: int) -> str:

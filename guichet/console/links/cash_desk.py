@@ -64,10 +64,10 @@ async def create(request: MerchantRequest) -> Response:
     if token is None:
         return await _form_page(request, form, new_form_token(), 422, request.text("desk.again"))
     try:
-        wanted = cash_desk_link(
+        order = cash_desk_link(
             ctx.clock, ctx.settings, Caller(request.merchant, request.env), _body(request, form, token)
         )
-        made = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), wanted, request.actor)
+        made = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), order, request.actor)
     except InvalidRequest as error:
         details = error.details or {"amount": [error.message]}
         return await _form_page(request, form, token, 422, faults=details)
@@ -179,8 +179,7 @@ _DECIDES: Final[tuple[tuple[str, SaleState], ...]] = (
 
 async def _last_sales(request: MerchantRequest) -> list[SaleRow]:
     now = request.now()
-    wanted = LinkList(request.merchant.id, request.env, cash_desk=True)
-    found = await link_repository.walk(request.db, wanted, LAST_SALES)
+    sales = await link_repository.walk(request.db, LinkList(*request.scope, cash_desk=True), LAST_SALES)
     return [
         SaleRow(
             href=request.here(f"/cash-desk/{link.id}"),
@@ -189,7 +188,7 @@ async def _last_sales(request: MerchantRequest) -> list[SaleRow]:
             created=request.date_time(link.created_at),
             state="paid" if link.uses_count else "waiting" if link.is_open(now) else _end_of(link),
         )
-        for link in found
+        for link in sales
     ]
 
 

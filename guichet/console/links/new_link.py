@@ -49,13 +49,13 @@ async def create(request: MerchantRequest) -> Response:
     if token is None:
         return _page(request, form, new_form_token(), 422, fault=request.text("links.again"))
     try:
-        wanted = wanted_link(
+        order = wanted_link(
             ctx.clock,
             ctx.settings,
             Caller(request.merchant, request.env),
             link_body(form, _PREFIX + token, request.time_zone),
         )
-        made = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), wanted, request.actor)
+        made = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), order, request.actor)
     except InvalidRequest as error:
         return _page(request, form, token, 422, error.details or {"": [error.message]})
     except ExternalIdTaken as error:
@@ -75,12 +75,15 @@ def _page(
     faults: Mapping[str, list[str]] | None = None,
     fault: Any = None,
 ) -> Response:
-    found = faults or {}
-    # Faults of what is no field of the form stand above it.
-    elsewhere = [sentence for name, each in found.items() if name.partition(".")[0] not in _FIELDS for sentence in each]
-    at_fields = {name: each for name, each in found.items() if name in _FIELDS}
-    at_fields |= {name.partition(".")[0]: each for name, each in found.items() if name.partition(".")[0] in _FIELDS}
-    if fault is None and found:
+    at_fields: dict[str, list[str]] = {}
+    elsewhere: list[str] = []  # Faults of what is no field of the form stand above it.
+    for name, sentences in (faults or {}).items():
+        field = name.partition(".")[0]
+        if field in _FIELDS:
+            at_fields[field] = sentences
+        else:
+            elsewhere += sentences
+    if fault is None and faults:
         fault = " ".join(elsewhere) or request.text("links.faults")
     return request.show(
         "links/new.html",

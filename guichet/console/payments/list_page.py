@@ -1,6 +1,5 @@
 """The list of payments: filters by status and date, keyset pages, and one field that searches."""
 
-from dataclasses import field
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -63,7 +62,7 @@ class ListView(View, frozen=True):
     filtered: bool
     all: str
     total: int | None = None
-    pager: Pager = field(default_factory=Pager)
+    pager: Pager = Pager()
     searched: bool = False
     more_found: bool = False
     most_found: int = MOST_FOUND

@@ -162,8 +162,8 @@ def _short(answer: str) -> str:
 
 
 def _late(writer: _Writer, values: _Values, subject: str) -> Sentence:
-    found = writer.text(f"late_{subject}", amount=writer.amount(values["amount"]))
-    return found, [writer.text(f"late_stage_{values['stage']}")]
+    text = writer.text(f"late_{subject}", amount=writer.amount(values["amount"]))
+    return text, [writer.text(f"late_stage_{values['stage']}")]
 
 
 def _incident(writer: _Writer, values: _Values, _: str) -> Sentence:

@@ -113,8 +113,8 @@ class GroupCommit:
 
     def _roll_back_group(self) -> None:
         """If even this fails, the next BEGIN tries it again."""
-        with suppress(sqlite3.Error):
-            if self._connection.in_transaction:
+        if self._connection.in_transaction:
+            with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
 
     async def _enter_group(self) -> None:

@@ -76,7 +76,7 @@ def _collection(payment: Subject, legs: list[Leg]) -> Expected:
 
 
 def _late_payment(payment: Subject, stage: LateStage | None, legs: list[Leg]) -> Expected:
-    """The postings of a failed payment: none, unless it was paid after its failure (D86)."""
+    """The postings of a failed payment: none, unless it was paid after its failure."""
     if stage in (None, "asking"):
         return {}
     operator, moved = ledger.operator_account(payment.operator), total(payment)
@@ -90,7 +90,7 @@ def _late_payment(payment: Subject, stage: LateStage | None, legs: list[Leg]) ->
 
 
 def _late_refund(refund: Subject, stage: LateStage | None, legs: list[Leg]) -> Expected:
-    """What was posted after the end of a refund was told: it was paid, or came back, all the same (D86)."""
+    """What was posted after the end of a refund was told: it was paid, or came back, all the same."""
     if stage in (None, "asking"):
         return {}
     operator = ledger.operator_account(refund.operator)

@@ -1,4 +1,4 @@
-"""What the audit can know of the postings of a provider's fees (D90): everything but the amount, which only the
+"""What the audit can know of the postings of a provider's fees: everything but the amount, which only the
 statement names."""
 
 from collections.abc import Sequence

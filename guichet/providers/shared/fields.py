@@ -1,7 +1,8 @@
 """What all providers share in requests, responses and callbacks: JSON, amounts, numbers, references, texts, addresses.
 
 JSON is decoded here and nowhere else: a number with a fraction becomes a Decimal, so that no amount becomes a float.
-Text is cleaned here too, before anybody sees it: no database refuses it, no terminal obeys it (D101).
+Text is cleaned here too, before anybody sees it: no database refuses it, no terminal obeys it
+(docs/decisions.md, "Strangers' writes").
 """
 
 import re

@@ -1,7 +1,7 @@
 """A merchant's file: who it is, what it may do, its team, its wallets; and the acts that change it.
 
 The first owner of the team is invited by the staff, as by `guichet user invite`; who else belongs to it is the owner's
-business (docs/decisions.md, "The first owner of a team is invited in the back office; everything else is its owner's").
+business (docs/decisions.md, "Invitations").
 """
 
 from collections.abc import Iterable

@@ -13,11 +13,10 @@ from guichet.pages.views import View
 
 async def merchant_of(request: StaffRequest) -> Merchant:
     """The merchant that the address names. Raises NotFound."""
-    number: int = request.path["merchant"]
-    found = await merchants.get(request.db, MerchantId(number))
-    if found is None:
+    merchant = await merchants.get(request.db, MerchantId(request.path["merchant"]))
+    if merchant is None:
         raise NotFound
-    return found
+    return merchant
 
 
 def address(request: StaffRequest, merchant: Merchant, page: str = "", **query: str | None) -> str:
