@@ -19,8 +19,6 @@ from guichet.providers.shared.fields import text_or_none
 from guichet.providers.shared.results import as_unknown
 from guichet.providers.wave.responses import read_refusal
 
-#: Characters that Wave takes as a name.
-MAX_NAME: Final = 255
 _PATH: Final = "/v1/aggregated_merchants"
 #: Rows of one page, and pages that are read at most.
 _PAGE: Final = 100
@@ -57,11 +55,13 @@ class WaveClient:
 class WaveMerchants:
     """The aggregated merchants of one wallet. `guichet providers setup wave-merchants` makes them."""
 
+    max_length = 255
+
     def __init__(self, client: WaveClient) -> None:
         self._client = client
 
     async def ids_by_name(self) -> dict[str, str] | Unknown:
-        """All of them; Unknown when the list cannot be read to its end. Costs a call for each hundred."""
+        """Costs a call for each hundred."""
         found: dict[str, str] = {}
         after: str | None = None
         for _ in range(_MAX_PAGES):
@@ -80,8 +80,11 @@ class WaveMerchants:
         return Unknown(ProviderAnswer.TOO_MANY_MERCHANTS(count=_PAGE * _MAX_PAGES))
 
     async def create(self, name: str) -> str | NotProcessed | Refused | Unknown:
-        """The id of a new one. After Unknown it may exist: look for its name before it is made again."""
-        body = {"name": name[:MAX_NAME], "business_type": "other", "business_description": f"Paiements de {name}"[:255]}
+        body = {
+            "name": name[: self.max_length],
+            "business_type": "other",
+            "business_description": f"Paiements de {name}"[:255],
+        }
         result = await self._client.post(_PATH, body)
         if not isinstance(result, ProviderResponse) or not result.ok:
             return read_refusal(result)

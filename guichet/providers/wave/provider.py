@@ -28,7 +28,7 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.capabilities import FloatBalance
+from guichet.providers.capabilities import FloatBalance, MerchantNames
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
@@ -88,7 +88,7 @@ class Wave(HttpProvider):
         if self.names_merchants and self._merchant_id:
             raise ValueError("aggregated_merchants and aggregated_merchant_id exclude each other")
         #: For an aggregator: the names under which it collects.
-        self.merchants = WaveMerchants(self._client)
+        self.merchants: MerchantNames = WaveMerchants(self._client)
         self._return_url = settings.get("return_url")
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
