@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from guichet.availability.attempts import AttemptCounts
-from guichet.availability.states import AvailabilityReader
+from guichet.availability import AttemptCounts, AvailabilityReader
 from guichet.clock import Clock
 from guichet.db.batching import Batching
 from guichet.db.engine import Database

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import asyncpg
 import pytest
@@ -124,7 +125,19 @@ def postgres_databases(postgres_server: str, postgres_template: str) -> Iterator
     databases.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+#: Folders of tests about pages and rules, which run on SQLite; storage, money and processes run on both databases.
+ONE_DATABASE: Final = ("accounts", "checkout", "cli", "console", "contract", "mail")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "settings" in metafunc.fixturenames and not any("settings" in names for names in chosen):
+        folder = metafunc.definition.path.relative_to(Path(__file__).parent).parts[0]
+        both = folder not in ONE_DATABASE or metafunc.definition.get_closest_marker("both_databases")
+        metafunc.parametrize("settings", ["sqlite", "postgresql"] if both else ["sqlite"], indirect=True)
+
+
+@pytest.fixture
 def settings(request: pytest.FixtureRequest, base_settings: Settings, tmp_path: Path) -> Iterator[Settings]:
     """Settings of a fresh, migrated database of each kind, gone after the test."""
     if request.param == "sqlite":

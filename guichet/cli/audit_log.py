@@ -8,7 +8,7 @@ import typer
 from guichet.audit_log import entries, verification
 from guichet.audit_log.entries import Entry
 from guichet.bootstrap import Service
-from guichet.chain_heads.known import known_heads
+from guichet.chain_heads import known_heads
 from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile
 from guichet.cli.console import console, print_json, print_table, with_sentence
 from guichet.cli.errors import fail

@@ -2,8 +2,8 @@
 
 import typer
 
+from guichet.cli.approvals import Outcome, Override, ask_to_settle
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
-from guichet.cli.manual_settlement import Outcome, Override, ask_to_settle
 
 app = typer.Typer(no_args_is_help=True, help="What a person does with one payment.")
 

@@ -1,24 +1,103 @@
 """`guichet providers`: the accounts with providers and the routes. `check` asks whether the accounts answer."""
 
 import asyncio
-from typing import Annotated
+from collections import Counter
+from typing import Annotated, Final
 
 import typer
+from rich.table import Table
 
 from guichet.cli.arguments import Json
-from guichet.cli.console import error_console, print_json, print_table
+from guichet.cli.console import console, error_console, print_json, print_table, with_sentence
 from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_registry
-from guichet.cli.provider_balances import balances
-from guichet.cli.provider_deep_check import deep_check
-from guichet.cli.provider_setup_mtn import mtn_sandbox
-from guichet.cli.provider_setup_sonatel import sonatel_callback
-from guichet.cli.provider_setup_wave import wave_merchants
+from guichet.cli.provider_setup import mtn_sandbox, sonatel_callback, wave_merchants
 from guichet.cli.provider_try import try_account
 from guichet.cli.runner import load_settings
 from guichet.domain.messages import Answer
-from guichet.providers.account_review import probe_accounts
+from guichet.domain.money import plain
+from guichet.printable import printable
+from guichet.providers.account_review import BalanceLine, balance_lines, findings_of, probe_accounts
 from guichet.providers.providers_file import ProvidersConfig
+from guichet.providers.shared.account_checks import Finding, FindingState
 from guichet.settings import Settings
+
+_MARKS: Final[dict[FindingState, str]] = {"ok": "✓", "wrong": "✗", "unchecked": "–"}
+_STYLES: Final[dict[FindingState, str]] = {"ok": "green", "wrong": "red", "unchecked": "dim"}
+
+
+def deep_check(settings: Settings, providers: ProvidersConfig, names: list[str], *, as_json: bool) -> None:
+    """Prints the findings about these accounts; exit code 1 when something is wrong."""
+    with error_console.status("Calling the providers…"):
+        findings = asyncio.run(_find(settings, providers, names))
+    if as_json:
+        print_json({"accounts": {name: [_described(each) for each in found] for name, found in findings.items()}})
+    else:
+        for name, found in findings.items():
+            _show(name, providers, found)
+    if any(each.state == "wrong" for found in findings.values() for each in found):
+        raise typer.Exit(1)
+
+
+async def _find(settings: Settings, providers: ProvidersConfig, names: list[str]) -> dict[str, list[Finding]]:
+    async with open_registry(settings, providers) as registry:
+        return await findings_of(registry, providers, names, settings.public_url)
+
+
+def _described(found: Finding) -> dict[str, object]:
+    return {"subject": str(found.subject), "state": found.state, **with_sentence("sentence", found.message)}
+
+
+def _show(name: str, providers: ProvidersConfig, found: list[Finding]) -> None:
+    account = providers.accounts[name]
+    count = Counter(each.state for each in found)
+    title = f"{name}: {account.provider} at {account.base_url} ({count['wrong']} wrong)"
+    table = Table("", "What", "Finding", title=title, title_justify="left", header_style="bold")
+    for each in found:
+        table.add_row(
+            _MARKS[each.state], printable(str(each.subject)), printable(str(each.message)), style=_STYLES[each.state]
+        )
+    console.print(table)
+
+
+def balances(
+    account: Annotated[
+        list[str] | None, typer.Argument(metavar="[ACCOUNT]…", help="Names of accounts; all by default.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Ask every provider for our balances with it, from which refunds are paid.
+
+    Exit code 1 when a balance cannot be read, or is below `float_alert_below` of the providers' file.
+    """
+    settings = load_settings()
+    providers = load_providers(settings)
+    names = chosen_accounts(providers, account)
+    with error_console.status("Calling the providers…"):
+        rows = [_row(line) for line in asyncio.run(_ask(settings, providers, names))]
+    if as_json:
+        print_json({"balances": rows})
+    else:
+        columns = ("Account", "Wallet", "Balance", "Currency", "Alert below", "Problem")
+        print_table(columns, [tuple(row.values())[: len(columns)] for row in rows])
+    if any(row["problem"] for row in rows):
+        raise typer.Exit(1)
+
+
+async def _ask(settings: Settings, providers: ProvidersConfig, names: list[str]) -> list[BalanceLine]:
+    async with open_registry(settings, providers) as registry:
+        return await balance_lines(registry, providers, names)
+
+
+def _row(line: BalanceLine) -> dict[str, object]:
+    """Amounts are texts in main units."""
+    return {
+        "provider_account": line.provider_account,
+        "wallet": line.wallet,
+        "balance": None if line.balance is None else plain(line.balance),
+        "currency": line.currency,
+        "alert_below": None if line.alert_below is None else plain(line.alert_below),
+        **with_sentence("problem", line.problem),
+    }
 
 
 def register(app: typer.Typer) -> None:

@@ -15,7 +15,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency
 from guichet.exports import repository
-from guichet.exports.errors import TooManyExports
+from guichet.exports.repository import TooManyExports
 from guichet.exports.rows import is_short
 
 

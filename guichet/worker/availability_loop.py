@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
-from guichet.availability.attempts import prune_attempts, recent_attempts
-from guichet.availability.states import OperatorAvailability, availabilities, set_availability
+from guichet.availability import OperatorAvailability, availabilities, prune_attempts, recent_attempts, set_availability
 from guichet.clock import MINUTE, SECOND, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.errors import StorageError

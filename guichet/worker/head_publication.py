@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from guichet.chain_heads.publication import publish_heads
+from guichet.chain_heads import publish_heads
 from guichet.clock import MINUTE, Instant, later
 from guichet.context import AppContext
 from guichet.db.worker_leases import claim_turn

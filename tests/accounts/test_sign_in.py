@@ -92,6 +92,7 @@ async def test_a_session_ends_when_idle_and_in_any_case(
     assert (found is not None) is lives
 
 
+@pytest.mark.both_databases
 async def test_sessions_are_listed_and_ended(people: People) -> None:
     first = await people.joined(AWA)
     second = await people.sign_in(AWA, browser=Browser("192.0.2.1", "x" * 500))
@@ -188,6 +189,7 @@ async def test_codes_count_only_after_the_first_was_given(sqlite_people: People)
     assert state_of(signed.session, user, ("owner",)) == "needs_setup"
 
 
+@pytest.mark.both_databases
 async def test_recovery_codes_count_once_each(people: People) -> None:
     signed = await people.joined(AWA)
     await with_codes(people)

@@ -7,6 +7,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from sqlalchemy import select
 
 from guichet import bootstrap
@@ -32,6 +33,7 @@ async def _settled(checkout: CheckoutFixture, waiting: str, *, approve: bool = T
     return (await checkout.get(waiting)).text
 
 
+@pytest.mark.both_databases
 async def test_a_payment_says_which_link_it_comes_from(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     await checkout.api("PUT", "/webhooks/endpoint", json={"url": "https://merchant.example.com/hook"})

@@ -14,6 +14,8 @@ from guichet.settings import Settings
 from tests.checkout.checkout_fixture import Answer, CheckoutFixture, open_checkout
 from tests.invariants import check_books
 
+pytestmark = pytest.mark.both_databases
+
 #: Seconds that a reservation lasts unless the setting says otherwise.
 RESERVED = 15 * 60
 

@@ -77,6 +77,7 @@ async def test_what_is_wrong_with_the_database_is_said(cli: Cli, settings: Setti
     assert not (tmp_path / "none.db").exists()
 
 
+@pytest.mark.both_databases
 def test_a_database_that_takes_no_write_is_a_problem(cli: Cli, settings: Settings) -> None:
     if settings.embedded:
         pytest.skip("tested with the disk, in test_full_disk.py")
@@ -125,6 +126,7 @@ def test_redis_that_is_away_is_a_problem(sqlite_cli: Cli, tmp_path: Path) -> Non
         assert "GUICHET_REDIS_URL: " in problems(cli)["Redis"][0]
 
 
+@pytest.mark.both_databases
 def test_the_address_for_wake_ups_is_tried(cli: Cli, settings: Settings) -> None:
     if settings.embedded:
         pytest.skip("there are no wake-ups")

@@ -14,6 +14,8 @@ from guichet.settings.database_address import shown_address
 from tests.cli.conftest import Cli, cli_for
 from tests.ports import free_port
 
+pytestmark = pytest.mark.both_databases
+
 LOOKING = (
     ("doctor",),
     ("doctor", "--json"),

@@ -3,6 +3,7 @@
 from collections import Counter
 from zoneinfo import ZoneInfo
 
+import pytest
 from sqlalchemy import func, select
 
 from guichet.accounts import users
@@ -31,6 +32,7 @@ async def _statuses(ctx: AppContext, merchant_id: MerchantId) -> dict[str, int]:
     return dict(rows)
 
 
+@pytest.mark.both_databases
 async def test_the_month_has_right_books_and_is_made_once(service: ServiceFixture) -> None:
     ctx: AppContext = service.ctx
     empty = (await demo_merchant(ctx)).merchant_id

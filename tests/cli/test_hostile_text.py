@@ -160,6 +160,7 @@ async def test_no_listing_obeys_what_others_wrote(hostile: Cli) -> None:
     assert "\\u202e001" in described
 
 
+@pytest.mark.both_databases
 async def test_a_statement_for_a_spreadsheet_holds_no_control_character(hostile: Cli) -> None:
     done = hostile("ledger", "statement", "1", "XOF", "--csv")
     assert done.code == 0

@@ -17,6 +17,8 @@ from tests.cli.conftest import Cli
 from tests.db.schema import NEXT_MIGRATION, NEXT_REVISION, name_revision
 from tests.ports import free_port
 
+pytestmark = pytest.mark.both_databases
+
 OWN = parse_revision(REQUIRED_REVISION).number
 NEWER = f"v{OWN + 1:04}"
 ADMITTING = f"{NEWER}_admits_v{OWN:04}"

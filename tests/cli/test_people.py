@@ -231,6 +231,7 @@ def test_every_act_of_the_staff_is_in_the_audit_log(cli: Cli) -> None:
     )
 
 
+@pytest.mark.both_databases
 async def test_a_customer_is_anonymised(cli: Cli, settings: Settings) -> None:
     merchant = cli("merchant", "create", "Awa", "--json").json["id"]
     anonymise = ("merchant", "anonymise-customer")

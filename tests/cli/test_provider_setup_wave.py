@@ -65,6 +65,7 @@ def test_each_active_merchant_is_made_once(cli: Cli, simulator: str) -> None:
     assert _names(simulator) == ["Awa (1)", "Binta (2)", "Dior (4)"]
 
 
+@pytest.mark.both_databases
 def test_one_that_was_made_before_a_crash_is_found_again(cli: Cli, simulator: str) -> None:
     command = _with_file(cli, simulator)
     cli("merchant", "create", "Awa")

@@ -6,6 +6,8 @@ import socket
 import time
 from typing import Any
 
+import pytest
+
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, RunningCommand, until
 from tests.ledger.ledger_history import RawSql
@@ -21,6 +23,7 @@ def as_stored(server: RunningCommand, key: str) -> Any:
     return payment["status"]
 
 
+@pytest.mark.both_databases
 def test_payments_due_while_the_server_was_down_are_notified_at_its_start(cli: Cli, settings: Settings) -> None:
     key = cli("merchant", "create", "Awa", "--json").json["keys"]["live"]
     # Without loops the simulated provider is not polled: that its callback comes shows that it went on.

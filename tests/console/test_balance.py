@@ -36,6 +36,7 @@ def _text(pdf: bytes) -> str:
     return "\n".join(page.extract_text() for page in pages).translate(_NBSP)
 
 
+@pytest.mark.both_databases
 async def test_the_figures_of_the_page_and_of_the_statement_are_those_of_the_books(settings: Settings) -> None:
     raw_sql = RawSql(settings)
     async with yesterday(settings) as service:
@@ -108,6 +109,7 @@ async def test_the_figures_of_the_page_and_of_the_statement_are_those_of_the_boo
         assert ("Créé le" in page, "Remboursé le" in page, "Payé le" in page) == (True, True, False)
 
 
+@pytest.mark.both_databases
 async def test_movements_are_read_page_by_page_and_a_period_keeps_what_was_typed(console: ConsoleFixture) -> None:
     client = await console.service.merchant("Boutique Kora")
     for _ in range(27):
@@ -181,6 +183,7 @@ async def test_documents_of_others_do_not_exist(sqlite_console: ConsoleFixture) 
     assert "Pas de reçu" in page.text
 
 
+@pytest.mark.both_databases
 async def test_a_checkpoint_gives_the_same_balance_as_all_postings(console: ConsoleFixture) -> None:
     service = console.service
     client = await service.merchant()

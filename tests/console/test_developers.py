@@ -85,6 +85,7 @@ async def test_who_changes_keys_and_that_a_fresh_factor_is_asked_for(sqlite_cons
     assert len(found) == 2, "those that a merchant begins with"
 
 
+@pytest.mark.both_databases
 async def test_nobody_reaches_keys_and_requests_of_another_merchant_or_environment(console: ConsoleFixture) -> None:
     service = console.service
     mine, foreign = await service.merchant("Kora"), await service.merchant("Balafon")
@@ -116,6 +117,7 @@ async def test_nobody_reaches_keys_and_requests_of_another_merchant_or_environme
         assert page.status == 403
 
 
+@pytest.mark.both_databases
 async def test_the_log_of_requests_has_filters_and_pages(console: ConsoleFixture) -> None:
     service, ctx = console.service, console.service.ctx
     client = await service.merchant()
@@ -155,6 +157,7 @@ async def test_the_log_of_requests_has_filters_and_pages(console: ConsoleFixture
     assert re.findall(r"/n/(\d+)", back.text.partition("<tbody>")[2]) == found[0]
 
 
+@pytest.mark.both_databases
 async def test_the_log_is_sampled_and_pruned(console: ConsoleFixture) -> None:
     service, ctx = console.service, console.service.ctx
     client = await service.merchant()
@@ -173,6 +176,7 @@ async def test_the_log_is_sampled_and_pruned(console: ConsoleFixture) -> None:
     assert await _rows(console) == 0
 
 
+@pytest.mark.both_databases
 async def test_a_path_is_logged_as_it_was_sent(console: ConsoleFixture) -> None:
     """Whatever a path may hold, on both databases: a batch that one refused would be tried for ever."""
     service, ctx = console.service, console.service.ctx
@@ -194,6 +198,7 @@ async def test_a_path_is_logged_as_it_was_sent(console: ConsoleFixture) -> None:
     assert all(row[0] in shown for row in rows)
 
 
+@pytest.mark.both_databases
 async def test_the_oldest_rows_go_when_a_merchant_has_too_many(console: ConsoleFixture) -> None:
     """With the real limits the first rows are inserted by SQL, and the last ones are told to the log without HTTP."""
     service, ctx = console.service, console.service.ctx

@@ -19,8 +19,8 @@ from guichet.domain.accounts import UserId
 from guichet.domain.exports import KEPT, Export
 from guichet.domain.ids import MerchantId
 from guichet.exports import files, repository, rows
-from guichet.exports.errors import ExportTakenOver
 from guichet.exports.file_writers import XlsxWriter
+from guichet.exports.repository import ExportTakenOver
 from guichet.merchants import repository as merchants
 from guichet.settings import Settings
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
@@ -57,6 +57,7 @@ async def _count(console: ConsoleFixture, table: Any) -> int:
     return int((await console.service.ctx.db.scan(select(func.count()).select_from(table)))[0][0])
 
 
+@pytest.mark.both_databases
 async def test_the_sums_of_each_file_are_those_of_the_books(settings: Settings) -> None:
     raw_sql = RawSql(settings)
     async with yesterday(settings) as service:
@@ -120,6 +121,7 @@ async def test_no_formula_reaches_a_spreadsheet_and_numbers_stay_numbers(sqlite_
     assert {row["Montant"] for row in written} == {5000}
 
 
+@pytest.mark.both_databases
 async def test_a_long_export_is_prepared_by_the_worker_and_ends_after_a_day(
     console: ConsoleFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,6 +100,7 @@ async def test_what_came_in_today_in_a_week_and_in_a_month(console: ConsoleFixtu
             """Until nothing is left to add up."""
 
 
+@pytest.mark.both_databases
 async def test_what_needs_attention_is_named(console: ConsoleFixture) -> None:
     merchant = await console.merchant()
     db, now = console.service.ctx.db, console.service.clock.now()
@@ -158,6 +159,7 @@ async def test_who_sees_money_and_keys(sqlite_console: ConsoleFixture, role: str
     assert (await browser.get(f"/console/{merchant.id + 1}/live")).status == 403
 
 
+@pytest.mark.both_databases
 async def test_what_is_held_is_shown(console: ConsoleFixture) -> None:
     """The wallet's part of a refund under way, not its fee; a suspended credit; nothing of the other environment."""
     merchant = await console.merchant()

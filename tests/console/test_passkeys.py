@@ -42,6 +42,7 @@ async def answer(browser: ConsoleBrowser, given: str, csrf: str = "") -> str:
     return (await browser.post("/console/passkey", {"csrf": csrf, "answer": given})).text
 
 
+@pytest.mark.both_databases
 async def test_an_answer_counts_once_in_time_for_this_site_and_only_from_the_key_itself(
     console: ConsoleFixture, device: PasskeyDevice
 ) -> None:
@@ -76,6 +77,7 @@ async def test_an_answer_counts_once_in_time_for_this_site_and_only_from_the_key
     assert (await thief.get("/console/security")).path.startswith("/console/sign-in")
 
 
+@pytest.mark.both_databases
 async def test_a_key_belongs_to_one_person(console: ConsoleFixture, device: PasskeyDevice) -> None:
     merchant = await console.merchant()
     awa, ada = await console.joined("awa@example.com", merchant), await console.joined("ada@example.com", merchant)

@@ -83,6 +83,7 @@ async def test_a_list_is_read_page_by_page_in_both_directions(console: ConsoleFi
     assert link(again.text, "prev") is None
 
 
+@pytest.mark.both_databases
 async def test_filters_by_status_and_by_days_of_the_merchants_time_zone(console: ConsoleFixture) -> None:
     client, browser, path = await opened(console)
     ctx = console.service.ctx

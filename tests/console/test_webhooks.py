@@ -89,6 +89,7 @@ async def test_an_endpoint_a_test_event_its_answer_and_sending_it_again(
     assert await acts(console, merchant) == ["webhook_endpoint.changed", "webhook_test.sent", "delivery.resent"]
 
 
+@pytest.mark.both_databases
 async def test_failed_deliveries_are_sent_again_together_and_the_log_has_pages(console: ConsoleFixture) -> None:
     service, merchant = console.service, await console.merchant()
     ada = await console.joined("ada@example.com", merchant, "developer")
@@ -198,6 +199,7 @@ async def test_the_name_in_an_address_is_looked_up_when_it_is_saved_only(
     assert len(looked_up) == 1, "however often the page is loaded"
 
 
+@pytest.mark.both_databases
 async def test_nobody_reaches_deliveries_of_another_merchant_or_environment(console: ConsoleFixture) -> None:
     service, own = console.service, await console.merchant("Kora")
     foreign = await service.merchant("Balafon")

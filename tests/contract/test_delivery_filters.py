@@ -21,6 +21,7 @@ async def _refunded(merchant: MerchantClient) -> Any:
     return payment
 
 
+@pytest.mark.both_databases
 async def test_every_filter_and_combination(service: ServiceFixture, receiver: ScriptedServer) -> None:
     merchant = await service.merchant()
     await listen(merchant, receiver)

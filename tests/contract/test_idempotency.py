@@ -8,6 +8,8 @@ from tests.contract.shapes import check_error, order
 from tests.fakes.scripted_provider import ScriptedProvider, done
 from tests.service_fixture import Answer, MerchantClient, ServiceFixture
 
+pytestmark = pytest.mark.both_databases
+
 MANY = 64
 
 

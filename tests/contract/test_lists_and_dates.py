@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from guichet.clock import SECOND, earlier, iso, later, whole_second
 from tests.contract.shapes import refused_fields
 from tests.service_fixture import ServiceFixture
@@ -16,6 +18,7 @@ async def test_d12_a_page_past_the_end_is_empty_and_true(sqlite_service: Service
         assert refused_fields(await merchant.get(query))
 
 
+@pytest.mark.both_databases
 async def test_d13_bounds_are_inclusive_and_offsets_are_understood(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     born = later(whole_second(service.clock.now()), SECOND)

@@ -93,6 +93,7 @@ async def test_a_card_without_one_part_of_the_identity(sqlite_service: ServiceFi
         assert refused_fields(await merchant.post("/payments", body)) == {f"customer.{part}"}
 
 
+@pytest.mark.both_databases
 async def test_unknown_and_closed_modes(service: ServiceFixture) -> None:
     merchant, other = await service.merchant(), await service.merchant()
     quote = {"amount": 5000, "operator": "mtn"}

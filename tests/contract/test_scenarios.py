@@ -102,6 +102,7 @@ async def test_a_refund_fails_as_in_live(service: ServiceFixture, *, asked: bool
     assert (await merchant.get("/balance")).data["balance"] == 5000
 
 
+@pytest.mark.both_databases
 async def test_a_refund_stays_pending_and_the_worker_gives_up_asking(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await _paid(merchant, "refund_pending")

@@ -13,6 +13,8 @@ from tests.fakes.http_server import ScriptedServer
 from tests.fakes.scripted_provider import ScriptedProvider, done, refused
 from tests.service_fixture import MerchantClient, ServiceFixture
 
+pytestmark = pytest.mark.both_databases
+
 PAYMENT = {row["Trigger"]: row for row in table("payment-transitions")}
 REFUND = {row["Trigger"]: row for row in table("refund-transitions")}
 

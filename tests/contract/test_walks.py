@@ -51,6 +51,7 @@ def test_every_list_can_be_walked() -> None:
     assert set(NAME) == LISTS
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("path", sorted(LISTS))
 async def test_a_walk_in_either_order_has_every_row_once(service: ServiceFixture, path: str) -> None:
     merchant = await service.merchant()
@@ -66,6 +67,7 @@ async def test_a_walk_in_either_order_has_every_row_once(service: ServiceFixture
     assert (await account.get(f"{path}?after={names[3]}&per_page=2")).body["meta"]["last_page"] == 4
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("order", ["asc", "desc"])
 async def test_a_walk_of_pending_payments_loses_none_while_others_settle_and_arrive(
     service: ServiceFixture, order: str

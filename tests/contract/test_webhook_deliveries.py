@@ -13,6 +13,8 @@ from tests.contract.webhooks import listen, notifications
 from tests.fakes.http_server import ScriptedServer, answers
 from tests.service_fixture import ServiceFixture
 
+pytestmark = pytest.mark.both_databases
+
 DELAYS = [int(row["Delay (seconds)"]) for row in table("retry-schedule")]
 REFUSES = answers(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
 REDIRECTS = answers(b"HTTP/1.1 307 Elsewhere\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n")

@@ -104,6 +104,7 @@ async def test_a_value_adds_neither_a_header_nor_a_line(sqlite_settings: Setting
         assert not [line for line in mail.get_content().splitlines() if line.startswith(("Bcc", "Cliquez"))]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("away", [True, False])
 async def test_a_mail_that_is_not_taken_is_tried_again_then_forgotten(settings: Settings, *, away: bool) -> None:
     server = Server()

@@ -41,8 +41,8 @@ class GroupCommit:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._transaction = SqliteTransaction(connection)
-        #: Loops that wait for a commit; None ends the thread. An executor and its futures cost four times
-        #: as many instructions.
+        #: Loops that wait for a commit; None ends the thread. With an executor and its futures a POST takes 110,000
+        #: instructions more.
         self._commits: SimpleQueue[asyncio.AbstractEventLoop | None] = SimpleQueue()
         self._commit_thread = Thread(target=self._commit_all, name="commit", daemon=True)
         self._commit_thread.start()

@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from guichet.accounts import approvals, people, users
 from guichet.clock import DAY, SECOND, earlier
 from guichet.db.engine import require
@@ -31,6 +33,7 @@ SETTLED = WantedAct("payment.settle", "", {"succeeded": True, "override": False}
 ZOE = "zoe@example.com"
 
 
+@pytest.mark.both_databases
 async def test_one_asks_another_approves_and_the_money_moves_once(operations: Operations) -> None:
     live = operations.live
     payment = await stuck(live)
@@ -232,6 +235,7 @@ async def test_a_payee_and_a_wallet_wait_for_a_second_person(operations: Operati
     await live.set_wallet()
 
 
+@pytest.mark.both_databases
 async def test_who_bears_a_lost_dispute_is_decided_by_two(operations: Operations) -> None:
     live = operations.live
     live.first.script("status", done)

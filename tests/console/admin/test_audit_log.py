@@ -6,6 +6,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Final
 
+import pytest
+
 from guichet.audit_log import entries
 from guichet.domain.audit_log import Act, Actor
 from tests.console.admin.conftest import Staff
@@ -40,6 +42,7 @@ async def _tamper(staff: Staff) -> None:
         connection.commit()
 
 
+@pytest.mark.both_databases
 async def test_entries_are_filtered_and_paged(staff: Staff) -> None:
     auditor = await staff.browser("auditor")
     await _record(staff, 60, "Ada", "payment.settled")
@@ -82,6 +85,7 @@ async def test_the_page_proves_that_the_log_is_whole(sqlite_staff: Staff) -> Non
     assert "n’est plus celui qui a été écrit" in page.text
 
 
+@pytest.mark.both_databases
 async def test_a_filter_that_no_database_takes_finds_what_is_left_of_it(console: ConsoleFixture) -> None:
     """PostgreSQL refuses NUL."""
     staff = Staff(console)

@@ -18,6 +18,7 @@ PDF = b"%PDF-1.7\n" + b"secret " * 100_000
 PNG = b"\x89PNG\r\n\x1a\n" + b"p" * 50
 
 
+@pytest.mark.both_databases
 async def test_a_document_is_encrypted_and_comes_back_as_an_attachment(staff: Staff) -> None:
     merchant = await staff.console.merchant()
     other = await staff.console.merchant()

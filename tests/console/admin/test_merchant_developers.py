@@ -1,5 +1,7 @@
 """What the staff do about a merchant's API keys, and its test clock in the back office."""
 
+import pytest
+
 from guichet.audit_log.entries import Entry
 from guichet.clock import SECOND
 from guichet.domain.accounts import STEP_UP_LASTS
@@ -7,6 +9,7 @@ from guichet.merchants import api_keys
 from tests.console.admin.conftest import Staff, csrf_of
 
 
+@pytest.mark.both_databases
 async def test_the_staff_end_and_revoke_a_key_with_a_reason(staff: Staff) -> None:
     service = staff.console.service
     client, other = await service.merchant("Kora"), await service.merchant("Balafon")

@@ -96,6 +96,7 @@ async def test_the_staff_land_in_the_back_office_and_see_what_waits(sqlite_staff
     assert "Dernier audit du grand livre" in (await (await sqlite_staff.browser("auditor")).get("/admin")).text
 
 
+@pytest.mark.both_databases
 async def test_merchants_are_found_by_number_name_and_address(staff: Staff) -> None:
     console = staff.console
     names = ["Boutique Kora", "Chez 100% Awa_B", *(f"Étal {number}" for number in range(26))]
@@ -136,6 +137,7 @@ async def test_merchants_are_found_by_number_name_and_address(staff: Staff) -> N
     assert (await support.get("/admin/merchants/99999")).status == 404
 
 
+@pytest.mark.both_databases
 async def test_an_admin_creates_and_changes_a_merchant(staff: Staff) -> None:
     service = staff.console.service
     admin = await staff.browser("admin")
@@ -321,6 +323,7 @@ async def test_notes_are_kept_in_order_and_the_log_does_not_repeat_them(staff: S
     assert "Ligne" not in "".join(map(str, added))
 
 
+@pytest.mark.both_databases
 async def test_a_note_that_is_sent_twice_is_one_note_and_an_earlier_one_may_be_repeated(staff: Staff) -> None:
     merchant = await staff.console.merchant()
     support, finance = await staff.browser("support"), await staff.browser("finance")

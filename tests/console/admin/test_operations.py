@@ -7,7 +7,7 @@ import re
 import pytest
 from sqlalchemy import insert, update
 
-from guichet.availability.states import OperatorAvailability, set_availability
+from guichet.availability import OperatorAvailability, set_availability
 from guichet.back_office.wallet_status import change_status
 from guichet.clock import Instant, to_datetime
 from guichet.db.engine import require
@@ -127,6 +127,7 @@ async def test_the_weather_of_operators_and_changing_a_mode_for_everybody(operat
         assert (page.status, 'value="100"' in page.text) == (422, True)
 
 
+@pytest.mark.both_databases
 async def test_a_wallet_is_frozen_at_once_and_reopened_by_two(operations: Operations) -> None:
     ctx, merchant = operations.live.ctx, operations.live.merchant.id
     awa, zoe = await operations.staff(), await operations.staff("zoe@example.com", "admin")
@@ -186,6 +187,7 @@ async def test_an_audit_is_started_once_and_shows_its_result(operations: Operati
     assert len(await operations.acts("ledger.audit_started")) == 1
 
 
+@pytest.mark.both_databases
 async def test_a_failed_delivery_is_found_and_sent_again(operations: Operations) -> None:
     live = operations.live
     live.first.script("status", done)
@@ -211,6 +213,7 @@ async def test_a_failed_delivery_is_found_and_sent_again(operations: Operations)
     assert {(each[1], each[2]) for each in reads} == {("awa@example.com", reference)}
 
 
+@pytest.mark.both_databases
 async def test_all_that_failed_of_a_merchant_is_sent_again(operations: Operations) -> None:
     live = operations.live
     live.first.script("status", done)

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from guichet.accounts import people, users
 from guichet.accounts.errors import LastOwner
 from guichet.clock import SECOND
@@ -21,6 +23,7 @@ async def _staff_ids(staff: Staff) -> str:
     return str([each.id for each in found]).replace(" ", "")
 
 
+@pytest.mark.both_databases
 async def test_an_admin_invites_changes_and_removes_colleagues(staff: Staff) -> None:
     merchant = await staff.console.merchant()
     await staff.console.joined("awa@example.com", merchant, "reader")
@@ -126,6 +129,7 @@ async def test_a_merchants_user_is_found_helped_and_locked_out(staff: Staff) -> 
     assert (await _user(staff, "awa@example.com")).staff_role is None
 
 
+@pytest.mark.both_databases
 async def test_the_role_of_a_merchants_user_is_changed_but_never_that_of_the_last_owner(staff: Staff) -> None:
     merchant, foreign = await staff.console.merchant(), await staff.console.merchant("Balafon")
     await staff.console.joined("awa@example.com", merchant)

@@ -64,6 +64,7 @@ async def test_an_attempt_that_ends_with_an_error_is_followed_by_another_one_soo
     assert ((await _job(ctx)).parameters, (await _job(ctx)).attempts) == (None, 3)
 
 
+@pytest.mark.both_databases
 async def test_a_job_that_always_ends_with_an_error_is_given_up_after_seconds_and_the_log_says_why(
     staff: Staff, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,6 +50,7 @@ async def _anonymise(browser: ConsoleBrowser, merchant_id: int, **typed: str) ->
     return await browser.submit("form", **wanted)
 
 
+@pytest.mark.both_databases
 async def test_a_customer_is_anonymised_by_the_worker_and_the_job_forgets_them(staff: Staff) -> None:
     console, db = staff.console, staff.console.service.ctx.db
     client, other = await console.service.merchant("Kora"), await console.service.merchant("Balafon")

@@ -247,6 +247,7 @@ async def test_who_may_upload_and_see_is_what_the_table_says(sqlite_settings: Se
         assert await _jobs(simulated) == jobs
 
 
+@pytest.mark.both_databases
 async def test_a_form_sent_twice_is_one_job(simulated: SimulatedProviders) -> None:
     finance = await _finance(simulated)
     fields = {**(await finance.get(PATH)).form("form").fields, "account": "fx"}

@@ -1,7 +1,7 @@
 """A merchant's file: who it is, what it may do, its team, its wallets; and the acts that change it.
 
-The first owner of the team is invited by the staff, as by `guichet user invite`; who else belongs to it is the owner's
-business (docs/decisions.md, "Invitations").
+The first owner of the team is invited by the staff, as by `guichet user invite`. Who else belongs to it is the owner's
+business: the staff put nobody into a team that has an active owner.
 """
 
 from collections.abc import Iterable
