@@ -25,7 +25,7 @@ from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_
 from guichet.cli.runner import load_settings, run, run_async
 from guichet.http_client import HttpClient
 from guichet.printable import printable
-from guichet.providers.mtn.api_users import ADDRESS, ApiUsers
+from guichet.providers.mtn.checks import SANDBOX_ADDRESS, ApiUsers
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.shared.account_checks import AccountSetup
 from guichet.providers.shared.client import ProviderClient, ProviderResponse
@@ -71,7 +71,7 @@ def mtn_sandbox(
     api_user: Annotated[
         str | None, typer.Option(metavar="UUID", help="Make a new key for this API user instead of a new user.")
     ] = None,
-    base_url: Annotated[str, typer.Option(metavar="URL", help="Address of the sandbox.")] = ADDRESS,
+    base_url: Annotated[str, typer.Option(metavar="URL", help="Address of the sandbox.")] = SANDBOX_ADDRESS,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
