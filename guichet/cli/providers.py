@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from guichet.cli.arguments import Json
-from guichet.cli.console import console, error_console, print_json, print_table, with_sentence
+from guichet.cli.console import console, described, error_console, print_json, print_table, with_sentence
 from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_registry
 from guichet.cli.provider_setup import mtn_sandbox, sonatel_callback, wave_merchants
 from guichet.cli.provider_try import try_account
@@ -90,14 +90,9 @@ async def _ask(settings: Settings, providers: ProvidersConfig, names: list[str])
 
 def _row(line: BalanceLine) -> dict[str, object]:
     """Amounts are texts in main units."""
-    return {
-        "provider_account": line.provider_account,
-        "wallet": line.wallet,
-        "balance": None if line.balance is None else plain(line.balance),
-        "currency": line.currency,
-        "alert_below": None if line.alert_below is None else plain(line.alert_below),
-        **with_sentence("problem", line.problem),
-    }
+    names = ("provider_account", "wallet", "balance", "currency", "alert_below")
+    balance, least = (None if each is None else plain(each) for each in (line.balance, line.alert_below))
+    return {**described(line, names, balance=balance, alert_below=least), **with_sentence("problem", line.problem)}
 
 
 def register(app: typer.Typer) -> None:

@@ -19,7 +19,7 @@ from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Movement
 from guichet.history.payment_history import PaymentStory, SubjectStory
 from guichet.history.timeline_facts import TimelineFacts
-from guichet.webhooks.history import past_attempts
+from guichet.webhooks.deliveries import past_attempts
 
 #: Whose story an entry belongs to. Its reference is in `PaymentStory`, or among the values.
 TimelineSubject = Literal["payment", "refund", "dispute", "webhook"]

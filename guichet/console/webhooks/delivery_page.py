@@ -11,7 +11,7 @@ from guichet.domain.audit_log import ActRefused
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 from guichet.printable import printable
 from guichet.webhooks import deliveries
-from guichet.webhooks.history import PastAttempt, past_attempts
+from guichet.webhooks.deliveries import PastAttempt, past_attempts
 from guichet.webhooks.resend import resend
 from guichet.webhooks.sender import SIGNATURE, headers_of
 
