@@ -5,7 +5,8 @@ time. First attempts of one payment's events keep their order: an event waits un
 (D35).
 
 The attempts that ended (when, how long they took, what the receiver answered) are a column of the delivery, written by
-the UPDATE that records the attempt: no statement and no row more. An attempt that does not count (D100) leaves nothing, nor does one that died with its process.
+the UPDATE that records the attempt: no statement and no row more. An attempt that does not count (D100) leaves nothing,
+nor does one that died with its process.
 """
 
 import json
