@@ -33,6 +33,7 @@ from guichet.providers.sonatel.provider import Sonatel
 from guichet.settings import Settings
 
 setup = typer.Typer(help="What must be made once with a provider.", no_args_is_help=True)
+_PRODUCTS: Final = {"collection": "", "disbursement": "disbursement_"}
 Yes = Annotated[bool, typer.Option("--yes", help="Do it without asking; for scripts.")]
 
 
@@ -50,9 +51,6 @@ def confirm(question: str, *, yes: bool) -> None:
 def step(text: str) -> None:
     """Prints one step, on a line of its own however long it is."""
     console.print(text, soft_wrap=True)
-
-
-_PRODUCTS: Final = {"collection": "", "disbursement": "disbursement_"}
 
 
 @setup.command(epilog="Example: `guichet providers setup wave-merchants --account wave_senegal`")
