@@ -23,10 +23,6 @@ from guichet.domain.ids import ApprovalId
 app = typer.Typer(no_args_is_help=True, help="Money acts that wait for another person, who approves in the console.")
 
 
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="approval")
-
-
 @app.command("list", epilog="Example: `guichet approval list`")
 def list_requests(as_json: Json = False) -> None:
     """Show the latest 200 requests, newest first, and what became of them."""

@@ -12,6 +12,7 @@ import typer
 from guichet.clock import DAY, Instant, later, read_date
 from guichet.db.references import parse_reference
 from guichet.domain import ids, posting_rules
+from guichet.domain.accounts import normal_email
 from guichet.domain.audit_log import Actor
 
 T = TypeVar("T")
@@ -47,6 +48,8 @@ def _end_instant(text: str) -> Instant:
     """A date without a time means the end of that day."""
     return later(instant(text), DAY - 1 if _DATE_ONLY.fullmatch(text) else 0)
 
+
+email_address: Final = parser(normal_email, "An e-mail address is expected.")
 
 if TYPE_CHECKING:
     MerchantIdValue = ids.MerchantId

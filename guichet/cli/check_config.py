@@ -32,7 +32,6 @@ from guichet.db.errors import StorageError
 from guichet.db.schema import check_schema
 from guichet.db.write_probe import WriteProbe
 from guichet.logs import configure_logs
-from guichet.merchants import webhook_secrets
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.vault import UnreadableSecret, Vault
 from guichet.server.doctor.check import Check, age
@@ -42,6 +41,7 @@ from guichet.server.http_server import Tls
 from guichet.server.redis_windows import connected
 from guichet.settings import Settings, SettingsError, faults, load, with_development_key
 from guichet.settings.database_address import shown_address
+from guichet.webhooks import endpoints
 
 #: Seconds that each service has to answer.
 _TIMEOUT: Final = 10.0
@@ -77,7 +77,7 @@ async def secret_keys(settings: Settings) -> Check:
         return Check("secret keys", [str(error)])
     vault, unreadable = Vault(keys), []
     async with _open(settings) as db:
-        secrets = await webhook_secrets.all_secrets(db)
+        secrets = await endpoints.stored_secrets(db)
     for merchant_id, env, secret in secrets:
         try:
             vault.renewed(secret)

@@ -58,10 +58,6 @@ _Since = Annotated[
 ]
 
 
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="delivery")
-
-
 @app.command("list", epilog="Example: `guichet delivery list --merchant 1 --since 2026-11-20 --status failed`")
 def list_deliveries(
     merchant: _Merchant = None,

@@ -28,10 +28,6 @@ _COLUMNS: Final = {
 }
 
 
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="dispute")
-
-
 @app.command("list", epilog="Example: `guichet dispute list`")
 def list_undecided(as_json: Json = False) -> None:
     """Show open disputes, and lost ones that nobody bears yet."""

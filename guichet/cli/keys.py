@@ -28,10 +28,6 @@ _COLUMNS: Final = {
 _KeyId = Annotated[int, typer.Argument(parser=row_id, metavar="KEY_ID", help="As `guichet key list` shows it.")]
 
 
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="key")
-
-
 @app.command(epilog="Example: `guichet key create 1 --env live --expires-at 2030-01-31T00:00:00Z --json`")
 def create(
     merchant_id: MerchantId,
@@ -45,10 +41,9 @@ def create(
 ) -> None:
     """Give a merchant one more key; the others keep working. It is shown only once."""
 
-    async def work(opened: Service) -> tuple[ApiKey, str]:
-        return await key_management.create(opened.ctx.db, opened.ctx.clock, merchant_id, env, expires_at, actor(by))
-
-    created, key = run(work)
+    created, key = run(
+        lambda opened: key_management.create(opened.ctx.db, opened.ctx.clock, merchant_id, env, expires_at, actor(by))
+    )
     if as_json:
         print_json({"id": created.id, "key": key, "env": created.env, "expires_at": iso_or_none(created.expires_at)})
         return

@@ -33,10 +33,6 @@ _COLUMNS: Final = {
 }
 
 
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="late-money")
-
-
 @app.command("list", epilog="Example: `guichet late-money list`")
 def list_open(as_json: Json = False) -> None:
     """Show what waits for a decision, oldest first, at most 500."""

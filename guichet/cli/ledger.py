@@ -7,14 +7,13 @@ import typer
 from guichet.bootstrap import Service
 from guichet.chain_heads import known_heads, publish_heads
 from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile, Since, Until
-from guichet.cli.console import console, error_console, iso_or_none, print_json, print_table, with_sentence
+from guichet.cli.console import console, described, error_console, iso_or_none, print_json, print_table, with_sentence
 from guichet.cli.errors import fail
 from guichet.cli.runner import run
 from guichet.cli.wallet_statement import print_statement
-from guichet.clock import iso
-from guichet.domain.money import Currency, plain
+from guichet.domain.money import plain
 from guichet.ledger import audit as ledger
-from guichet.ledger.margin import Margin, margins
+from guichet.ledger.margin import margins
 from guichet.schemas.json_codec import number
 
 
@@ -25,10 +24,7 @@ def margin(since: Since = None, until: Until = None, as_json: Json = False) -> N
     statement has named is not in it. Reads every posting of the period, and none outside it.
     """
 
-    async def work(opened: Service) -> dict[tuple[str, Currency], Margin]:
-        return await margins(opened.ctx.db, since, until)
-
-    found = run(work)
+    found = run(lambda opened: margins(opened.ctx.db, since, until))
     if as_json:
         print_json(
             {
@@ -61,10 +57,6 @@ def margin(since: Since = None, until: Until = None, as_json: Json = False) -> N
 
 
 app = typer.Typer(no_args_is_help=True, help="The ledger: audit it, print a wallet's statement or the margins.")
-
-
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="ledger")
 
 
 app.command(
@@ -112,17 +104,11 @@ def audit(
 
 
 def _described(report: ledger.Report) -> dict[str, object]:
+    names = "head head_posting_id started_at finished_at hash_chain_links postings payments refunds"
     return {
         "clean": report.fault is None,
         **with_sentence("fault", report.fault),
-        "head": report.head,
-        "head_posting_id": report.head_posting_id,
-        "started_at": iso(report.started_at),
-        "finished_at": iso(report.finished_at),
-        "hash_chain_links": report.hash_chain_links,
-        "postings": report.postings,
-        "payments": report.payments,
-        "refunds": report.refunds,
+        **described(report, names.split()),
         "checks": {check.name: check.fault and str(check.fault) for check in report.checks},
         "owed": [
             {"env": env, "currency": currency, "operator": operator, "amount": number(amount)}

@@ -8,10 +8,6 @@ from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Referen
 app = typer.Typer(no_args_is_help=True, help="What a person does with one payment.")
 
 
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="payment")
-
-
 @app.callback()
 def _group() -> None:
     """What a person does with one payment."""

@@ -33,6 +33,8 @@ from guichet.providers.sonatel.checks import callback_url
 from guichet.providers.sonatel.provider import Sonatel
 from guichet.settings import Settings
 
+setup = typer.Typer(help="What must be made once with a provider.", no_args_is_help=True)
+_PRODUCTS: Final = {"collection": "", "disbursement": "disbursement_"}
 Yes = Annotated[bool, typer.Option("--yes", help="Do it without asking; for scripts.")]
 
 
@@ -52,9 +54,61 @@ def step(text: str) -> None:
     console.print(text, soft_wrap=True)
 
 
-_PRODUCTS: Final = {"collection": "", "disbursement": "disbursement_"}
+@setup.command(epilog="Example: `guichet providers setup wave-merchants --account wave_senegal`")
+def wave_merchants(
+    account: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A Wave account; by default every one that aggregates.")
+    ] = None,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Make an aggregated merchant of Wave for each active merchant that has none, and remember its id.
+
+    It may be run again at any time, also after it was interrupted: it looks at Wave first.
+    """
+    providers = load_providers(load_settings())
+    names = _aggregating(providers, account)
+    confirm(f"Make the aggregated merchants that are missing at {', '.join(names)}?", yes=yes)
+
+    async def work(opened: Service) -> list[NamedMerchant]:
+        return [named for name in names for named in await _set_up(opened, name, quiet=as_json)]
+
+    named = run(work, message=None, providers=providers)
+    if as_json:
+        print_json({"aggregated_merchants": [asdict(each) for each in named]})
+    else:
+        step(f"Done: {sum(each.made for each in named)} aggregated merchants were made.")
 
 
+def _aggregating(providers: ProvidersConfig, names: Sequence[str] | None) -> list[str]:
+    """A name of an account that does not aggregate is a misuse of the command."""
+    chosen, able = chosen_accounts(providers, names), aggregating(providers.accounts)
+    found = [name for name in chosen if name in able]
+    if names and (wrong := sorted({*names} - {*found})):
+        raise typer.BadParameter(f"{wrong[0]} is no Wave account with aggregated_merchants = true.")
+    if not found:
+        raise typer.BadParameter("no account of the providers' file has aggregated_merchants = true.")
+    return found
+
+
+async def _set_up(opened: Service, account: str, *, quiet: bool) -> list[NamedMerchant]:
+    """The merchants that had no valid id, each shown unless `quiet` as soon as it is known."""
+    named: list[NamedMerchant] = []
+    try:
+        async for each in name_merchants(opened.ctx, account):
+            named.append(each)
+            if not quiet:
+                step(f"{account}: merchant {each.merchant_id}, “{each.name}”, is {each.provider_merchant_id}")
+    except MerchantsUnlisted as error:
+        raise CommandError(f"The aggregated merchants of {account} cannot be listed: {error.raw}.") from None
+    except MerchantNotMade as error:
+        raise CommandError(
+            f"{account} did not make “{error.name}”: {error.raw}. Run it again: it looks first."
+        ) from None
+    return named
+
+
+@setup.command(epilog="Example: `guichet providers setup mtn-sandbox --product collection`")
 def mtn_sandbox(
     subscription_key: Annotated[
         str | None,
@@ -123,6 +177,7 @@ def _is_uuid(text: str) -> bool:
         return False
 
 
+@setup.command(epilog="Example: `guichet providers setup sonatel-callback --yes`")
 def sonatel_callback(
     account: Annotated[
         str | None, typer.Option(metavar="NAME", help="The account; needed only if there are several of Sonatel.")
@@ -171,56 +226,3 @@ async def _register(settings: Settings, providers: ProvidersConfig, name: str, a
         if not isinstance(result, ProviderResponse) or not result.ok:
             raise CommandError(f"Sonatel did not register the address: {result.raw}.")
         return True
-
-
-def wave_merchants(
-    account: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A Wave account; by default every one that aggregates.")
-    ] = None,
-    yes: Yes = False,
-    as_json: Json = False,
-) -> None:
-    """Make an aggregated merchant of Wave for each active merchant that has none, and remember its id.
-
-    It may be run again at any time, also after it was interrupted: it looks at Wave first.
-    """
-    providers = load_providers(load_settings())
-    names = _aggregating(providers, account)
-    confirm(f"Make the aggregated merchants that are missing at {', '.join(names)}?", yes=yes)
-
-    async def work(opened: Service) -> list[NamedMerchant]:
-        return [named for name in names for named in await _set_up(opened, name, quiet=as_json)]
-
-    named = run(work, message=None, providers=providers)
-    if as_json:
-        print_json({"aggregated_merchants": [asdict(each) for each in named]})
-    else:
-        step(f"Done: {sum(each.made for each in named)} aggregated merchants were made.")
-
-
-def _aggregating(providers: ProvidersConfig, names: Sequence[str] | None) -> list[str]:
-    """A name of an account that does not aggregate is a misuse of the command."""
-    chosen, able = chosen_accounts(providers, names), aggregating(providers.accounts)
-    found = [name for name in chosen if name in able]
-    if names and (wrong := sorted({*names} - {*found})):
-        raise typer.BadParameter(f"{wrong[0]} is no Wave account with aggregated_merchants = true.")
-    if not found:
-        raise typer.BadParameter("no account of the providers' file has aggregated_merchants = true.")
-    return found
-
-
-async def _set_up(opened: Service, account: str, *, quiet: bool) -> list[NamedMerchant]:
-    """The merchants that had no valid id, each shown unless `quiet` as soon as it is known."""
-    named: list[NamedMerchant] = []
-    try:
-        async for each in name_merchants(opened.ctx, account):
-            named.append(each)
-            if not quiet:
-                step(f"{account}: merchant {each.merchant_id}, “{each.name}”, is {each.provider_merchant_id}")
-    except MerchantsUnlisted as error:
-        raise CommandError(f"The aggregated merchants of {account} cannot be listed: {error.raw}.") from None
-    except MerchantNotMade as error:
-        raise CommandError(
-            f"{account} did not make “{error.name}”: {error.raw}. Run it again: it looks first."
-        ) from None
-    return named

@@ -18,7 +18,7 @@ from guichet.cli.console import console, error_console, print_json
 from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_registry
 from guichet.cli.provider_setup import Yes, confirm
 from guichet.cli.runner import load_settings
-from guichet.clock import SECOND, Clock, Instant, SystemClock, later
+from guichet.clock import SECOND, Clock, SystemClock, later
 from guichet.db.references import new_reference
 from guichet.domain.money import CURRENCIES, Hundredths, plain
 from guichet.domain.payments import unstored_payment
@@ -181,40 +181,6 @@ def _name(result: Result) -> str:
     return _NAMES.get(type(result).__name__, type(result).__name__.lower()) + reason
 
 
-def trial_charge(
-    *,
-    now: Instant,
-    operator: str,
-    amount: int,
-    currency: str,
-    phone: str | None,
-    otp: str | None,
-    public_url: str,
-    account: str,
-    provider_merchant_id: str | None,
-) -> Charge:
-    """The debit of a trial; `amount` in main units."""
-    reference = new_reference(now)
-    payment = unstored_payment(
-        reference=reference,
-        operator=operator,
-        total_amount=Hundredths(amount * 100),
-        currency=next(known for known in CURRENCIES if known == currency),
-        description="Essai",
-        created_at=now,
-        phone_number=phone,
-        firstname="Essai",
-        lastname="Guichet",
-    )
-    return Charge(
-        payment,
-        payment.total_amount,
-        otp=otp,
-        notify_url=f"{public_url}/providers/{account}/callback/{reference}",
-        provider_merchant_id=provider_merchant_id,
-    )
-
-
 #: The operators that do not settle in XOF.
 _CURRENCIES: Final = {"mtn_cg": "XAF"}
 _INTERRUPTED: Final = 130
@@ -255,15 +221,24 @@ def try_account(
     wanted = currency or _CURRENCIES.get(code, "XOF")
     if wanted not in CURRENCIES:
         raise typer.BadParameter(f"--currency must be one of {', '.join(CURRENCIES)}.")
-    charge = trial_charge(
-        now=SystemClock().now(),
+    now = SystemClock().now()
+    reference = new_reference(now)
+    payment = unstored_payment(
+        reference=reference,
         operator=code,
-        amount=amount,
-        currency=wanted,
-        phone=phone,
+        total_amount=Hundredths(amount * 100),
+        currency=next(known for known in CURRENCIES if known == wanted),
+        description="Essai",
+        created_at=now,
+        phone_number=phone,
+        firstname="Essai",
+        lastname="Guichet",
+    )
+    charge = Charge(
+        payment,
+        payment.total_amount,
         otp=otp,
-        public_url=settings.public_url,
-        account=account,
+        notify_url=f"{settings.public_url}/providers/{account}/callback/{reference}",
         provider_merchant_id=aggregated_merchant,
     )
     address = providers.accounts[account].base_url

@@ -11,7 +11,7 @@ import typer
 
 from guichet.bootstrap import Service, live_providers
 from guichet.cli.arguments import Json, Since, Until
-from guichet.cli.console import console, error_console, iso_or_none, print_json, print_table, with_sentence
+from guichet.cli.console import console, described, error_console, iso_or_none, print_json, print_table, with_sentence
 from guichet.cli.errors import fail
 from guichet.cli.runner import load_settings, run
 from guichet.clock import DAY, Instant, iso, later
@@ -130,10 +130,8 @@ def _screen(finding: Finding) -> tuple[object, ...]:
 def show_runs(accounts: set[str] | None, *, as_json: bool) -> None:
     """Prints the runs of the last month, of these accounts or of all; exit code 1 when one found differences."""
 
-    async def work(opened: Service) -> list[Run]:
-        return await recent_runs(opened.ctx.db, opened.ctx.clock.now())
-
-    found = [each for each in run(work) if accounts is None or each.provider_account in accounts]
+    runs = run(lambda opened: recent_runs(opened.ctx.db, opened.ctx.clock.now()))
+    found = [each for each in runs if accounts is None or each.provider_account in accounts]
     if as_json:
         print_json({"runs": [_described(each) for each in found]})
     elif found:
@@ -160,18 +158,11 @@ def _row(each: Run) -> tuple[object, ...]:
 
 
 def _described(each: Run) -> dict[str, object]:
+    names = "day provider_account state attempts started_at finished_at due_at lines matched differences found"
+    found = [with_note(found) for found in each.details]
+    day = iso(each.day)[:10]
     return {
-        "day": iso(each.day)[:10],
-        "provider_account": each.provider_account,
-        "state": state(each),
-        "attempts": each.attempts,
-        "started_at": iso_or_none(each.started_at),
-        "finished_at": iso_or_none(each.finished_at),
-        "due_at": iso_or_none(each.due_at),
-        "lines": each.lines,
-        "matched": each.matched,
-        "differences": each.differences,
-        "found": [with_note(found) for found in each.details],
+        **described(each, names.split(), day=day, state=state(each), found=found),
         **with_sentence("error", each.error),
     }
 

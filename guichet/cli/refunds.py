@@ -11,10 +11,6 @@ from guichet.domain.approvals import WantedAct
 app = typer.Typer(no_args_is_help=True, help="What a person does with one refund.")
 
 
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="refund")
-
-
 @app.command(epilog=f'Example: `guichet refund settle {EXAMPLE_REFERENCE} --succeeded --evidence "statement" --by Awa`')
 def settle(
     reference: Reference,

@@ -1,6 +1,6 @@
 """Asking for an export, and what the audit log keeps of it."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import msgspec
 
@@ -76,16 +76,7 @@ def _act(actor: Actor, action: str, export: Export, subject: str) -> Act:
 def _new(wanted: Wanted, now: Instant) -> Export:
     return Export(
         id=0,
-        merchant_id=wanted.merchant_id,
-        env=wanted.env,
-        user_id=wanted.user_id,
-        kind=wanted.kind,
-        format=wanted.format,
-        currency=wanted.currency,
-        language=wanted.language,
-        time_zone=wanted.time_zone,
-        since=wanted.since,
-        until=wanted.until,
+        **asdict(wanted),
         status="direct",
         attempts=0,
         due_at=None,
