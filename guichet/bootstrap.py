@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from guichet import __version__, tracing
-from guichet.availability.states import AvailabilityReader
+from guichet.availability import AvailabilityReader
 from guichet.back_office.merchants import create_merchant as create_merchant  # noqa: PLC0414 - for commands and tests
 from guichet.clock import Clock, SystemClock
-from guichet.context import AppContext
+from guichet.context import AppContext, SettlementBatches
 from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.db.errors import DatabaseMissing, SchemaOutdated
@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from guichet.worker.worker import Worker
 
 USER_AGENT: Final = f"Guichet/{__version__}"
+#: In the data folder: what the simulated providers know.
+SIMULATOR_STATE: Final = "simulator.db"
 #: Seconds for one statement of what watches the service.
 _MONITORING_TIMEOUT: Final = 8.0
 #: On SQLite each holds the event loop for about fifty microseconds.
@@ -176,8 +178,7 @@ async def service(
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             provider_merchants=ProviderMerchants(db, clock),
             availability=AvailabilityReader(db, clock),
-            settlements=Batching(partial(settle_payments, db), _SETTLEMENTS_PER_TRANSACTION),
-            refund_settlements=Batching(partial(settle_refunds, db), _SETTLEMENTS_PER_TRANSACTION),
+            settlements=settlement_batches(db),
             request_log=RequestLog(clock),
             monitoring_db=monitoring_db,
             write_probe=WriteProbe(
@@ -187,6 +188,13 @@ async def service(
         )
         stack.push_async_callback(_end_tasks, ctx)
         yield Service(ctx, http_client)
+
+
+def settlement_batches(db: Database) -> SettlementBatches:
+    return SettlementBatches(
+        Batching(partial(settle_payments, db), _SETTLEMENTS_PER_TRANSACTION),
+        Batching(partial(settle_refunds, db), _SETTLEMENTS_PER_TRANSACTION),
+    )
 
 
 @asynccontextmanager
@@ -297,13 +305,13 @@ def _create_simulator(
         name: Dashboard(callback_url=settings.callback_url(name), secret=SECRETS.get(name))
         for name in {account.provider for account in providers.accounts.values()}
     }
-    state = settings.home / "simulator.db"
+    state = settings.home / SIMULATOR_STATE
     public_url = address or f"{settings.public_url}/simulator"
     return create_simulator(state, public_url=public_url, clock=clock, callbacks=dashboards, at_root=at_root)
 
 
 def mounted_simulator(settings: Settings, clock: Clock, providers: ProvidersConfig) -> LazyApplication | None:
-    """The same, built at its first request and run until it is closed."""
+    """The same, built at its first request and run until it is closed; `start` does so earlier."""
     from guichet.server.lazy import LazyApplication
 
     if not _serves_simulator(settings):

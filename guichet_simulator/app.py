@@ -59,6 +59,8 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -66,6 +68,7 @@ from guichet.clock import Clock
 from guichet_simulator import control, phone
 from guichet_simulator.background import BackgroundTask
 from guichet_simulator.context import Dashboard, SimulatorContext
+from guichet_simulator.http_helpers import Refused
 from guichet_simulator.registry import SECRETS, build_providers
 from guichet_simulator.store import Store
 
@@ -126,13 +129,18 @@ class _StartBackground:
         await self._app(scope, receive, send)
 
 
+async def _respond_to_refused(_: Request, refused: Exception) -> Response:
+    assert isinstance(refused, Refused)
+    return refused.response
+
+
 class _CallRecorder:
     """Stores each call and the status of its response (none: the connection was dropped)."""
 
     def __init__(self, ctx: SimulatorContext, provider: str, routes: list[BaseRoute]) -> None:
         self._ctx = ctx
         self._provider = provider
-        self._app: ASGIApp = Starlette(routes=routes)
+        self._app: ASGIApp = Starlette(routes=routes, exception_handlers={Refused: _respond_to_refused})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"].removeprefix(scope["root_path"])

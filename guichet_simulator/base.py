@@ -1,18 +1,18 @@
 """The base class of the simulated providers: routes, error responses, tokens, scenarios, callbacks."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import ClassVar, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 
 from guichet.clock import SECOND
 from guichet_simulator import phone
 from guichet_simulator.broken_responses import DroppedConnection, TruncatedResponse
 from guichet_simulator.context import SimulatorContext
-from guichet_simulator.http_helpers import ErrorResponse, credential, json_response, new_uuid
+from guichet_simulator.http_helpers import ErrorResponse, Refused, credential, json_response, new_uuid
 from guichet_simulator.models import FAILED, Call, CallbackRequest, FinalState, QueuedCallback, Transaction
 from guichet_simulator.scenarios import ResponseKind, Scenario
 
@@ -37,6 +37,7 @@ _TECHNICAL: Final = frozenset(
 _WHOLE: Final = frozenset({ResponseKind.NORMAL, ResponseKind.FINAL, ResponseKind.SLOW})
 
 ErrorKey = ResponseKind | tuple[str, ResponseKind]
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class SimulatedProvider(ABC):
@@ -56,6 +57,8 @@ class SimulatedProvider(ABC):
     ends_as: FinalState = FAILED
     #: The secret that signs callbacks or requests until a dashboard changes it. It is worth nothing anywhere else.
     signing_key: ClassVar[str | None] = None
+    #: Whether the bank of a customer can contest a payment.
+    has_disputes: ClassVar[bool] = False
     #: Scenarios that the API cannot show, and why.
     not_shown: ClassVar[Mapping[str, str]] = {}
     #: The error responses by kind. A (call, kind) pair goes before the kind alone. SERVER_ERROR is required.
@@ -67,6 +70,20 @@ class SimulatedProvider(ABC):
     @abstractmethod
     def routes(self) -> list[BaseRoute]:
         """The paths of the provider's API, below `/simulator/{name}`."""
+
+    async def check_access(self, request: Request) -> None:
+        """The bearer token, unless the API has another credential. Raises Refused."""
+        if credential(request) is None:
+            raise Refused(self.error(ResponseKind.UNAUTHORIZED))
+
+    def route(self, path: str, endpoint: Endpoint, method: str = "GET") -> Route:
+        """A path that answers only those who have access."""
+
+        async def checked(request: Request) -> Response:
+            await self.check_access(request)
+            return await endpoint(request)
+
+        return Route(path, checked, methods=[method])
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
         """The callback to send; None when the provider sends none on this occasion."""

@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from guichet.clock import SECOND, Clock, later
 from guichet_simulator import scenarios
@@ -14,15 +14,16 @@ from guichet_simulator.models import (
     PENDING,
     SUCCEEDED,
     Call,
-    CallbackRequest,
     Claim,
     FinalState,
     Kind,
-    QueuedCallback,
     Transaction,
 )
 from guichet_simulator.scenarios import CallbackBehaviour, ResponseKind, Scenario
 from guichet_simulator.store import Store
+
+if TYPE_CHECKING:
+    from guichet_simulator.base import SimulatedProvider
 
 #: Seconds after the request until a forged callback, and after the first callback until a second one.
 FORGED_AFTER: Final = 0.5
@@ -50,23 +51,6 @@ class Dashboard:
     availability: Mapping[str, str] = field(default_factory=dict)
 
 
-class ProviderRules(Protocol):
-    """What the context needs to know about a provider; `SimulatedProvider` explains the attributes."""
-
-    name: str
-    retries: tuple[float, ...]
-    second_chance: float | None
-    ends_as: FinalState
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def not_shown(self) -> Mapping[str, str]: ...
-
-    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None: ...
-
-
 class SimulatorContext:
     """The store, the clock and the providers of one simulator."""
 
@@ -75,7 +59,7 @@ class SimulatorContext:
         self.store = store
         self.clock = clock
         self.public_url = public_url.rstrip("/")
-        self.providers: dict[str, ProviderRules] = {}
+        self.providers: dict[str, SimulatedProvider] = {}
         #: Set whenever something may fall due earlier than before.
         self.changed = asyncio.Event()
         self._dashboards = dict(dashboards)
@@ -132,7 +116,7 @@ class SimulatorContext:
         ref: str,
         amount: int,
         currency: str,
-        lifetime: float,
+        lifetime: float | None = None,
         client_ref: str | None = None,
         phone: str | None = None,
         parent: str | None = None,
@@ -140,9 +124,10 @@ class SimulatorContext:
         callback_url: str | None = None,
         detail: Mapping[str, Any] | None = None,
     ) -> Transaction:
-        """Store a request. It expires after `lifetime` seconds when it waits for a customer. Raises DuplicateRef."""
+        """Store a request. It expires after `lifetime` seconds (None: the provider's) when it waits for a customer.
+        Raises DuplicateRef."""
         now = self.clock.now()
-        wait = lifetime if scenario.waits_for_customer else scenario.after
+        wait = (lifetime or self.providers[provider].lifetime) if scenario.waits_for_customer else scenario.after
         other_currency = "XAF" if currency == "XOF" else "XOF"
         tx = self.store.add(
             {

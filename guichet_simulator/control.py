@@ -115,9 +115,10 @@ class _Control:
 
     async def dispute(self, request: Request) -> Response:
         """The bank contests a card payment, or decides: in the status words of Stripe."""
-        found = self._store.select("id = ? AND provider = 'stripe'", request.path_params["id"])
+        found = self._store.select("id = ?", request.path_params["id"])
         body = await json_object(request) or {}
-        if not found or found[0].state != SUCCEEDED or body.get("status") not in _DISPUTE_STATUSES:
+        contestable = bool(found) and self._ctx.providers[found[0].provider].has_disputes
+        if not contestable or found[0].state != SUCCEEDED or body.get("status") not in _DISPUTE_STATUSES:
             return _invalid(f"a card payment that succeeded; status: {_DISPUTE_STATUSES}")
         tx = found[0]
         opened = {

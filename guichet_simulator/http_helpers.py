@@ -29,6 +29,14 @@ class ErrorResponse:
         return json_response({**(echo or {}), **self.body}, self.status, dict(self.headers))
 
 
+class Refused(Exception):
+    """Ends a call with a response that is not the usual one; `echo` as in `ErrorResponse.response`."""
+
+    def __init__(self, refusal: ErrorResponse | Response, echo: Mapping[str, object] | None = None) -> None:
+        super().__init__()
+        self.response = refusal.response(echo) if isinstance(refusal, ErrorResponse) else refusal
+
+
 def json_response(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     return JSONResponse(body, status_code=status, headers=headers)
 

@@ -14,6 +14,9 @@ Call = Literal["debit", "credit", "status", "token"]
 #: What a callback says happened, which may be untrue.
 Claim = Literal["succeeded", "failed", "expired", "attempt_failed", "processing", "created", "disputed"]
 
+#: What a provider charges its client: percent of the amount.
+Fees = Mapping[Kind, int]
+
 PENDING: Final = "pending"
 SUCCEEDED: Final = "succeeded"
 FAILED: Final = "failed"
@@ -55,6 +58,15 @@ class Transaction:
     decided_at: Instant | None
     callback_url: str | None
     detail: dict[str, Any]
+
+    def fee(self, fees: Fees) -> int:
+        """Hundredths, rounded to whole units of the currency; nothing for a transaction that did not succeed."""
+        percent = fees.get(self.kind, 0) if self.state == SUCCEEDED else 0
+        return (self.amount * percent // 100 + 50) // 100 * 100
+
+    def balance_change(self, fees: Fees) -> int:
+        """Hundredths that it added to the client's balance."""
+        return (self.amount if self.kind == "debit" else -self.amount) - self.fee(fees)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,8 @@ from guichet.incidents import repository as incidents
 from guichet.merchants import provider_merchants
 from guichet.merchants import repository as merchants
 from guichet.providers.base import Unknown
+from guichet.providers.capabilities import AggregatesMerchants
 from guichet.providers.shared.client import ProviderAccount
-from guichet.providers.wave.merchants import MAX_NAME
-from guichet.providers.wave.provider import Wave
 
 #: The setting of an account in the providers' file, and its value when the account is an aggregator's.
 _SETTING: Final = ("aggregated_merchants", "yes")
@@ -64,7 +63,7 @@ async def name_merchants(ctx: AppContext, account: str) -> AsyncIterator[NamedMe
     """Each active merchant that had no valid id with this account; its id is stored. Costs a call for each one, and
     reads all merchants. Raises AggregationError."""
     provider, db = ctx.registry.provider(account), ctx.db
-    assert isinstance(provider, Wave)
+    assert isinstance(provider, AggregatesMerchants)
     at_wave = await provider.merchants.ids_by_name()
     if isinstance(at_wave, Unknown):
         raise MerchantsUnlisted(account, at_wave.raw)
@@ -72,7 +71,7 @@ async def name_merchants(ctx: AppContext, account: str) -> AsyncIterator[NamedMe
     for merchant in await merchants.all_merchants(db):
         if merchant.status != "active" or known.get(merchant.id) in existing:
             continue
-        name = name_at_wave(merchant)
+        name = name_at_wave(merchant, provider.merchants.max_length)
         found = at_wave.get(name)
         wave_id = found or await provider.merchants.create(name)
         if not isinstance(wave_id, str):
@@ -84,10 +83,10 @@ async def name_merchants(ctx: AppContext, account: str) -> AsyncIterator[NamedMe
         yield NamedMerchant(account, merchant.id, name, wave_id, made=found is None)
 
 
-def name_at_wave(merchant: Merchant) -> str:
+def name_at_wave(merchant: Merchant, max_length: int) -> str:
     """What Wave shows to customers: unique, because our id ends it, and the same again after a crash."""
     suffix = f" ({merchant.id})"
-    return merchant.name[: MAX_NAME - len(suffix)] + suffix
+    return merchant.name[: max_length - len(suffix)] + suffix
 
 
 #: Merchants whose ids a job keeps; all of them are counted.

@@ -28,7 +28,7 @@ from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.payments import DEFAULT_DESCRIPTION
-from guichet.webhooks.history import without_answers
+from guichet.webhooks.deliveries import without_answers
 
 #: Payments that one statement reads, and that one transaction changes.
 _PAGE: Final = 5_000

@@ -11,20 +11,16 @@ from guichet.accounts import approvals, users
 from guichet.audit_log import approval_requests
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, actor, row_id
-from guichet.cli.console import console, iso_or_none, print_json, print_table
+from guichet.cli.console import console, described, print_json, show_facts, show_rows
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.clock import Instant, iso
 from guichet.db.engine import Database
 from guichet.domain.accounts import User, normal_email
-from guichet.domain.approvals import ApprovalRequest, WantedAct
+from guichet.domain.approvals import ApprovalRequest, MoneyAct, WantedAct
 from guichet.domain.ids import ApprovalId
 
 app = typer.Typer(no_args_is_help=True, help="Money acts that wait for another person, who approves in the console.")
-
-
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="approval")
 
 
 @app.command("list", epilog="Example: `guichet approval list`")
@@ -36,12 +32,18 @@ def list_requests(as_json: Json = False) -> None:
         return [_described(each, now) for each in await approval_requests.latest(opened.ctx.db)]
 
     found = run(work)
-    if as_json:
-        print_json({"approvals": found})
-        return
-    columns = ("Id", "Act", "Subject", "Merchant", "Status", "Asked by", "Asked at", "Expires at", "Decided by")
-    keys = ("id", "act", "subject", "merchant_id", "status", "requested_by", "created_at", "expires_at", "decided_by")
-    print_table(columns, [[each[key] for key in keys] for each in found])
+    columns = {
+        "id": "Id",
+        "act": "Act",
+        "subject": "Subject",
+        "merchant_id": "Merchant",
+        "status": "Status",
+        "requested_by": "Asked by",
+        "created_at": "Asked at",
+        "expires_at": "Expires at",
+        "decided_by": "Decided by",
+    }
+    show_rows("approvals", found, columns, as_json=as_json)
 
 
 @app.command(epilog="Example: `guichet approval show 3`")
@@ -57,12 +59,7 @@ def show(
             raise CommandError(f"There is no request {request}.")
         return _described(found, opened.ctx.clock.now())
 
-    found = run(work)
-    if as_json:
-        print_json(found)
-        return
-    for name, value in found.items():
-        console.print(f"{name}: {'' if value is None else value}")
+    show_facts(run(work), as_json=as_json)
 
 
 def ask_for_approval(wanted: WantedAct, by: str | None, *, as_json: bool) -> None:
@@ -101,19 +98,31 @@ async def _requester(db: Database, by: str | None) -> User:
 
 
 def _described(request: ApprovalRequest, now: Instant) -> dict[str, object]:
-    return {
-        "id": request.id,
-        "act": request.act,
-        "subject": request.subject,
-        "merchant_id": request.merchant_id,
-        "arguments": request.wanted.arguments,
-        "reason": request.reason,
-        "status": request.status_at(now),
-        "requested_by": request.requested_by,
-        "os_user": request.os_user,
-        "created_at": iso(request.created_at),
-        "expires_at": iso(request.expires_at),
-        "decided_by": request.decided_by,
-        "decided_at": iso_or_none(request.decided_at),
-        "decision_reason": request.decision_reason,
-    }
+    names = (
+        "id act subject merchant_id arguments reason status requested_by os_user created_at expires_at decided_by "
+        "decided_at decision_reason"
+    )
+    return described(request, names.split(), arguments=request.wanted.arguments, status=request.status_at(now))
+
+
+Outcome = Annotated[
+    bool | None,
+    typer.Option("--succeeded/--failed", help="What happened, as your evidence shows.", show_default=False),
+]
+Override = Annotated[bool, typer.Option("--override", help="Settle against the provider's explicit answer.")]
+
+
+def ask_to_settle(
+    act: MoneyAct,
+    reference: str,
+    succeeded: bool | None,
+    evidence: str,
+    by: str,
+    override: bool,
+    as_json: bool,
+) -> None:
+    """Asks that a pending payment or refund is ended by hand."""
+    if succeeded is None:
+        raise typer.BadParameter("either --succeeded or --failed is expected.")
+    wanted = WantedAct(act, reference, {"succeeded": succeeded, "override": override}, evidence)
+    ask_for_approval(wanted, by, as_json=as_json)

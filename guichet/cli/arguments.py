@@ -3,21 +3,24 @@
 import getpass
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
 from guichet.clock import DAY, Instant, later, read_date
 from guichet.db.references import parse_reference
 from guichet.domain import ids, posting_rules
+from guichet.domain.accounts import normal_email
 from guichet.domain.audit_log import Actor
+
+T = TypeVar("T")
 
 #: Ids are 64-bit integers in both databases.
 _MAX_ID: Final = 2**63 - 1
 _LONGEST_SENTENCE: Final = 2000
 _DATE_ONLY: Final = re.compile(r"\d{4}-?\d{2}-?\d{2}")
-_DATE_EXPECTED: Final = "an ISO-8601 date is expected, such as 2026-11-30 or 2026-11-30T12:00:00Z."
 
 
 def row_id(text: str) -> int:
@@ -26,17 +29,27 @@ def row_id(text: str) -> int:
     return int(text)
 
 
-def instant(text: str) -> Instant:
-    parsed = read_date(text)
-    if parsed is None:
-        raise typer.BadParameter(_DATE_EXPECTED)
-    return parsed
+def parser(read: Callable[[str], T | None], expected: str) -> Callable[[str], T]:
+    """`read` as typer calls it: what it cannot read is a misuse of the command."""
+
+    def parse(text: str) -> T:
+        found = read(text)
+        if found is None:
+            raise typer.BadParameter(expected)
+        return found
+
+    return parse
+
+
+instant: Final = parser(read_date, "an ISO-8601 date is expected, such as 2026-11-30 or 2026-11-30T12:00:00Z.")
 
 
 def _end_instant(text: str) -> Instant:
     """A date without a time means the end of that day."""
     return later(instant(text), DAY - 1 if _DATE_ONLY.fullmatch(text) else 0)
 
+
+email_address: Final = parser(normal_email, "An e-mail address is expected.")
 
 if TYPE_CHECKING:
     MerchantIdValue = ids.MerchantId
@@ -51,11 +64,7 @@ else:
 EXAMPLE_REFERENCE: Final = "01a202b1-10b7-453a-868b-cad7dfa87efe"
 
 
-def _reference(text: str) -> str:
-    found = parse_reference(text)
-    if found is None:
-        raise typer.BadParameter(f"a reference is expected, such as {EXAMPLE_REFERENCE}.")
-    return found
+_reference: Final = parser(parse_reference, f"a reference is expected, such as {EXAMPLE_REFERENCE}.")
 
 
 def _sentence(text: str) -> str:

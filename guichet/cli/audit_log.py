@@ -8,7 +8,7 @@ import typer
 from guichet.audit_log import entries, verification
 from guichet.audit_log.entries import Entry
 from guichet.bootstrap import Service
-from guichet.chain_heads.known import known_heads
+from guichet.chain_heads import known_heads
 from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile
 from guichet.cli.console import console, print_json, print_table, with_sentence
 from guichet.cli.errors import fail
@@ -18,10 +18,6 @@ from guichet.clock import iso
 app = typer.Typer(no_args_is_help=True, help="What people did, in a log that nobody can change unnoticed.")
 
 
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="audit-log")
-
-
 @app.command("list", epilog="Example: `guichet audit-log list --about 01a202b1-10b7-453a-868b-cad7dfa87efe`")
 def list_entries(
     about: Annotated[str | None, typer.Option(metavar="REFERENCE|ID", help="Only acts on this subject.")] = None,
@@ -29,11 +25,7 @@ def list_entries(
 ) -> None:
     """Show the newest 500 acts, newest first."""
 
-    async def work(opened: Service) -> list[Entry]:
-        db = opened.ctx.db
-        return await entries.latest(db) if about is None else await entries.about(db, about)
-
-    found = run(work)
+    found = run(lambda opened: entries.latest(opened.ctx.db) if about is None else entries.about(opened.ctx.db, about))
     if as_json:
         print_json({"entries": [_described(each) for each in found]})
         return

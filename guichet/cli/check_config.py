@@ -7,28 +7,166 @@ a secret.
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
+import asyncpg
 import typer
+from cryptography import x509
+from redis.exceptions import RedisError
 
-from guichet import __version__
+from guichet import __version__, bootstrap
 from guichet.bootstrap import refuse_real_providers, usable_providers
 from guichet.cli.arguments import Json
-from guichet.cli.check_config_services import database, listen_address, redis, secret_keys
-from guichet.cli.check_config_tls import certificate
 from guichet.cli.console import error_console
 from guichet.cli.doctor_check import report
 from guichet.cli.errors import fail
 from guichet.cli.runner import run_async
-from guichet.clock import SystemClock
+from guichet.clock import DAY, Instant, SystemClock, from_datetime, iso
+from guichet.db.engine import Database
+from guichet.db.errors import StorageError
+from guichet.db.schema import check_schema
+from guichet.db.write_probe import WriteProbe
 from guichet.logs import configure_logs
 from guichet.merchants.catalogue_file import load_catalogue
-from guichet.server.doctor.check import Check
+from guichet.merchants.vault import UnreadableSecret, Vault
+from guichet.server.doctor.check import Check, age
 from guichet.server.doctor.storage import file_modes
+from guichet.server.errors import StartupError
 from guichet.server.http_server import Tls
-from guichet.settings import Settings, SettingsError, faults, load
+from guichet.server.redis_windows import connected
+from guichet.settings import Settings, SettingsError, faults, load, with_development_key
+from guichet.settings.database_address import shown_address
+from guichet.webhooks import endpoints
+
+#: Seconds that each service has to answer.
+_TIMEOUT: Final = 10.0
+
+
+async def database(settings: Settings) -> Check:
+    """Whether it answers, has a schema that this version can use, and takes a write."""
+    address = settings.database_address
+    try:
+        async with asyncio.timeout(_TIMEOUT):
+            revision = await check_schema(settings)
+            async with _open(settings) as db:
+                probe = WriteProbe(db, SystemClock(), settings.sqlite_path.parent if settings.embedded else None, None)
+                fault = await probe.fault()
+                await probe.close()
+    except TimeoutError:
+        return Check("database", [f"it did not answer within {_TIMEOUT:g} s"], note=address)
+    except (StorageError, OSError) as error:
+        return Check("database", [str(error)], note=address)
+    rows: list[dict[str, object]] = [{"address": address, "schema": revision}]
+    return Check(
+        "database", [f"nothing can be written: {fault}"] if fault else [], rows, f"{address}, schema {revision}"
+    )
+
+
+async def secret_keys(settings: Settings) -> Check:
+    """Whether GUICHET_SECRET_KEYS reads every secret that the database holds."""
+    if not settings.secret_keys and not (settings.home / "secret.key").exists():
+        return Check("secret keys", [], note="one is made at the first start (development)")
+    try:
+        keys = with_development_key(settings).secret_keys
+    except SettingsError as error:
+        return Check("secret keys", [str(error)])
+    vault, unreadable = Vault(keys), []
+    async with _open(settings) as db:
+        secrets = await endpoints.stored_secrets(db)
+    for merchant_id, env, secret in secrets:
+        try:
+            vault.renewed(secret)
+        except UnreadableSecret:
+            unreadable.append(f"merchant {merchant_id} ({env})")
+    problems = [f"no key of GUICHET_SECRET_KEYS reads the webhook secret of {', '.join(unreadable)}"]
+    rows: list[dict[str, object]] = [{"keys": len(keys), "secrets": len(secrets), "unreadable": len(unreadable)}]
+    return Check("secret keys", problems if unreadable else [], rows, f"{len(keys)}, for {len(secrets)} secrets")
+
+
+async def listen_address(url: str) -> Check:
+    """GUICHET_LISTEN_URL: only a connection can tell whether it is right, and a server would go on without it."""
+    try:
+        async with asyncio.timeout(_TIMEOUT):
+            connection = await asyncpg.connect(url)
+            try:
+                await connection.execute("LISTEN guichet_check_config")
+            finally:
+                await connection.close()
+    except TimeoutError:
+        problem = f"it did not answer within {_TIMEOUT:g} s"
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        problem = str(error)
+    else:
+        problem = ""
+    return Check("wake-ups", [f"GUICHET_LISTEN_URL: {problem}"] if problem else [], note=shown_address(url))
+
+
+async def redis(url: str) -> Check:
+    """A server would go on without it, and each process would count the rate limit alone."""
+    parts = urlsplit(url)
+    address = f"{parts.hostname or parts.path}{f':{parts.port}' if parts.port else ''}"
+    problem = ""
+    async with connected(url) as counters:
+        try:
+            await counters.ping()
+        except (RedisError, OSError) as error:
+            problem = str(error) or type(error).__name__
+    return Check("Redis", [f"GUICHET_REDIS_URL: {problem}"] if problem else [], note=address)
+
+
+@asynccontextmanager
+async def _open(settings: Settings) -> AsyncIterator[Database]:
+    db = bootstrap.database(settings)
+    await db.open()
+    try:
+        yield db
+    finally:
+        await db.close()
+
+
+#: A certificate that ends sooner is a problem: whatever renews it has failed for a while.
+_TOO_SOON: Final = 14 * DAY
+
+
+def certificate(tls: Tls, settings: Settings, now: Instant) -> Check:
+    """Whether the files are a chain and its key, are valid now and for some days, and name the public address."""
+    try:
+        tls.check()
+        chain = x509.load_pem_x509_certificates(tls.certfile.read_bytes())
+    except (StartupError, ValueError, OSError) as error:
+        return Check("certificate", [str(error)], note=str(tls.certfile))
+    ends = min(from_datetime(each.not_valid_after_utc) for each in chain)
+    begins = max(from_datetime(each.not_valid_before_utc) for each in chain)
+    problems = []
+    if begins > now:
+        problems.append(f"it is not valid before {iso(begins)}")
+    if ends <= now:
+        problems.append(f"it expired on {iso(ends)}")
+    elif ends < now + _TOO_SOON:
+        problems.append(f"it expires in {age(now, ends)}, on {iso(ends)}: was it renewed?")
+    host = urlsplit(settings.public_url).hostname or ""
+    if not settings.development and not _covers(chain[0], host):
+        problems.append(f"it does not name {host}, the host of GUICHET_PUBLIC_URL")
+    return Check("certificate", problems, [{"expires_at": iso(ends)}], f"{tls.certfile}, until {iso(ends)}")
+
+
+def _covers(leaf: x509.Certificate, host: str) -> bool:
+    """As a client compares them: the whole name, or a `*` in place of its first part (RFC 6125)."""
+    try:
+        names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return False
+    try:
+        return ip_address(host) in names.get_values_for_type(x509.IPAddress)
+    except ValueError:
+        known = [name.lower() for name in names.get_values_for_type(x509.DNSName)]
+        return host.lower() in known or f"*.{host.lower().partition('.')[2]}" in known
+
 
 _NOT_CHECKED: Final = "the rest was not checked: correct the settings first"
 

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.arguments import Json, OptionalBy, actor
-from guichet.cli.console import console, print_json
+from guichet.cli.arguments import Json, OptionalBy, actor, parser
+from guichet.cli.console import console, described, print_json, show_done
 from guichet.cli.runner import run
 from guichet.cli.sandbox_merchant import OfMerchant, chosen_merchant
 from guichet.clock import SECOND, iso, later
@@ -18,15 +18,7 @@ from guichet.sandbox.clock import Moved
 app = typer.Typer(no_args_is_help=True, help="The test clock of a merchant: time passes for what waits in test.")
 
 
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="clock")
-
-
-def _seconds(text: str) -> int:
-    seconds = sandbox_clock.read_duration(text)
-    if seconds is None:
-        raise typer.BadParameter("a duration is expected, such as 10s, 15m, 1h30m or 2d.")
-    return seconds
+_seconds = parser(sandbox_clock.read_duration, "a duration is expected, such as 10s, 15m, 1h30m or 2d.")
 
 
 @app.command(epilog="Example: `guichet clock advance 1h`")
@@ -45,7 +37,7 @@ def advance(
 
     of, moved = run(work)
     if as_json:
-        facts = {"payments": moved.payments, "refunds": moved.refunds, "deliveries": moved.deliveries}
+        facts = described(moved, ("payments", "refunds", "deliveries"))
         print_json({"merchant_id": of, "advanced_seconds": duration, **facts})
         return
     console.print(
@@ -82,7 +74,5 @@ def reset(merchant: OfMerchant = None, by: OptionalBy = None, as_json: Json = Fa
         return of.id
 
     of = run(work)
-    if as_json:
-        print_json({"merchant_id": of, "ahead_seconds": 0})
-    else:
-        console.print(f"The test clock of merchant {of} shows the real time.")
+    sentence = f"The test clock of merchant {of} shows the real time."
+    show_done({"merchant_id": of, "ahead_seconds": 0}, sentence, as_json=as_json)

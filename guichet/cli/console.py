@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,6 +60,43 @@ def with_sentence(name: str, message: Message | None) -> dict[str, object]:
     if message is None:
         return {name: None, "code": None, "facts": None}
     return {name: str(message), "code": message.code, "facts": message.facts}
+
+
+def described(row: object, names: Iterable[str], **values: object) -> dict[str, object]:
+    """The attributes of a row by these names, instants (`…_at`) as ISO-8601; `values`: what stands for some of them."""
+    return {name: values[name] if name in values else _shown(row, name) for name in names}
+
+
+def _shown(row: object, name: str) -> object:
+    value = getattr(row, name)
+    return iso_or_none(value) if name.endswith("_at") else value
+
+
+def show_rows(
+    member: str, rows: Sequence[Mapping[str, object]], columns: Mapping[str, str], *, as_json: bool, **others: object
+) -> None:
+    """`--json`: the rows under `member`, after `others`. Otherwise a table; `columns`: name in a row → title."""
+    if as_json:
+        print_json({**others, member: rows})
+    else:
+        print_table([*columns.values()], [[row[name] for name in columns] for row in rows])
+
+
+def show_done(value: object, sentence: str, *, as_json: bool) -> None:
+    """What was done: an object for `--json`, or a sentence."""
+    if as_json:
+        print_json(value)
+    else:
+        console.print(sentence)
+
+
+def show_facts(facts: Mapping[str, object], *, as_json: bool) -> None:
+    """One object, or a line for each of its members."""
+    if as_json:
+        print_json(facts)
+        return
+    for name, value in facts.items():
+        console.print(f"{name}: {'' if value is None else value}")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -1,6 +1,6 @@
 """`guichet delivery …`: the webhooks of all merchants, and sending them again after their attempts have ended."""
 
-from typing import Annotated, get_args
+from typing import Annotated, Final, get_args
 
 import typer
 
@@ -15,7 +15,14 @@ from guichet.cli.arguments import (
     instant,
     row_id,
 )
-from guichet.cli.console import console, error_console, iso_or_none, print_json, print_table
+from guichet.cli.console import (
+    described,
+    error_console,
+    iso_or_none,
+    show_done,
+    show_facts,
+    show_rows,
+)
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Clock, Instant, iso
@@ -29,6 +36,18 @@ from guichet.webhooks.resend import BulkResend, find, listed, resend
 
 app = typer.Typer(no_args_is_help=True, help="Webhooks: their log, and sending them again.")
 
+_COLUMNS: Final = {
+    "id": "Delivery",
+    "merchant_id": "Merchant",
+    "env": "Env",
+    "event": "Event",
+    "url": "Address",
+    "status": "Status",
+    "attempts": "Attempts",
+    "response_code": "Response",
+    "created_at": "Created",
+    "delivered_at": "Delivered",
+}
 _Merchant = Annotated[
     MerchantIdValue | None,
     typer.Option("--merchant", parser=row_id, metavar="MERCHANT_ID", help="As `guichet merchant list` shows it."),
@@ -37,10 +56,6 @@ _Since = Annotated[
     Instant | None,
     typer.Option("--since", parser=instant, metavar="DATE", help="Created since then (UTC without an offset)."),
 ]
-
-
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="delivery")
 
 
 @app.command("list", epilog="Example: `guichet delivery list --merchant 1 --since 2026-11-20 --status failed`")
@@ -53,26 +68,8 @@ def list_deliveries(
     """Show webhooks, newest first, at most 500: of one merchant, or among the latest 10 000 of all."""
     wanted = _status(status)
 
-    async def work(opened: Service) -> list[Delivery]:
-        return await listed(opened.ctx.db, merchant and MerchantId(merchant), since or Instant(0), wanted)
-
-    found = [_described(each) for each in run(work)]
-    if as_json:
-        print_json({"deliveries": found})
-    else:
-        columns = (
-            "Delivery",
-            "Merchant",
-            "Env",
-            "Event",
-            "Address",
-            "Status",
-            "Attempts",
-            "Response",
-            "Created",
-            "Delivered",
-        )
-        print_table(columns, [tuple(row.values()) for row in found])
+    found = run(lambda opened: listed(opened.ctx.db, merchant and MerchantId(merchant), since or Instant(0), wanted))
+    show_rows("deliveries", [_described(each) for each in found], _COLUMNS, as_json=as_json)
 
 
 @app.command(epilog=f"Example: `guichet delivery show {EXAMPLE_REFERENCE}`")
@@ -90,12 +87,7 @@ def show(delivery_id: Reference, as_json: Json = False) -> None:
             "endpoint_now": endpoint.url,
         }
 
-    found = run(work)
-    if as_json:
-        print_json(found)
-        return
-    for name, value in found.items():
-        console.print(f"{name}: {'' if value is None else value}")
+    show_facts(run(work), as_json=as_json)
 
 
 @app.command(
@@ -144,10 +136,8 @@ async def resend_one(db: Database, clock: Clock, delivery: Delivery, by: str | N
 
 
 def print_resent(done: Delivery, *, as_json: bool) -> None:
-    if as_json:
-        print_json(_described(done))
-    else:
-        console.print(f"{done.reference} is sent again to {done.url}, at most {MAX_ATTEMPTS} times.")
+    sentence = f"{done.reference} is sent again to {done.url}, at most {MAX_ATTEMPTS} times."
+    show_done(_described(done), sentence, as_json=as_json)
 
 
 def _resend_failed(merchant: MerchantId, since: Instant, by: str, *, as_json: bool) -> None:
@@ -164,10 +154,8 @@ def _resend_failed(merchant: MerchantId, since: Instant, by: str, *, as_json: bo
         return resent
 
     count = run(work, None)
-    if as_json:
-        print_json({"merchant_id": merchant, "since": iso(since), "resent": count})
-    else:
-        console.print(f"{count} failed webhooks of merchant {merchant} are sent again.")
+    sentence = f"{count} failed webhooks of merchant {merchant} are sent again."
+    show_done({"merchant_id": merchant, "since": iso(since), "resent": count}, sentence, as_json=as_json)
 
 
 async def find_delivery(db: Database, reference: str) -> Delivery:
@@ -186,15 +174,4 @@ def _status(text: str | None) -> DeliveryStatus | None:
 
 
 def _described(delivery: Delivery) -> dict[str, object]:
-    return {
-        "id": delivery.reference,
-        "merchant_id": delivery.merchant_id,
-        "env": delivery.env,
-        "event": delivery.event,
-        "url": delivery.url,
-        "status": delivery.status,
-        "attempts": delivery.attempts,
-        "response_code": delivery.response_code,
-        "created_at": iso(delivery.created_at),
-        "delivered_at": iso_or_none(delivery.delivered_at),
-    }
+    return described(delivery, _COLUMNS, id=delivery.reference)

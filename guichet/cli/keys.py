@@ -1,13 +1,13 @@
 """`guichet key …`: API keys. Only a hash is stored, so a key is shown once, when it is created (D39)."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from guichet.accounts import key_management
 from guichet.bootstrap import Service
 from guichet.cli.arguments import InstantValue, Json, MerchantId, OptionalBy, actor, instant, row_id
-from guichet.cli.console import console, iso_or_none, print_json, print_table
+from guichet.cli.console import console, described, iso_or_none, print_json, show_done, show_rows
 from guichet.cli.runner import existing, get_merchant, run
 from guichet.clock import Instant, SystemClock, iso
 from guichet.domain.ids import ApiKeyId
@@ -16,11 +16,16 @@ from guichet.merchants import api_keys
 
 app = typer.Typer(no_args_is_help=True, help="API keys. A running server sees a change within a second.")
 
+_COLUMNS: Final = {
+    "id": "Id",
+    "env": "Environment",
+    "preview": "Key",
+    "state": "State",
+    "created_at": "Created",
+    "expires_at": "Expires",
+    "revoked_at": "Revoked",
+}
 _KeyId = Annotated[int, typer.Argument(parser=row_id, metavar="KEY_ID", help="As `guichet key list` shows it.")]
-
-
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="key")
 
 
 @app.command(epilog="Example: `guichet key create 1 --env live --expires-at 2030-01-31T00:00:00Z --json`")
@@ -36,10 +41,9 @@ def create(
 ) -> None:
     """Give a merchant one more key; the others keep working. It is shown only once."""
 
-    async def work(opened: Service) -> tuple[ApiKey, str]:
-        return await key_management.create(opened.ctx.db, opened.ctx.clock, merchant_id, env, expires_at, actor(by))
-
-    created, key = run(work)
+    created, key = run(
+        lambda opened: key_management.create(opened.ctx.db, opened.ctx.clock, merchant_id, env, expires_at, actor(by))
+    )
     if as_json:
         print_json({"id": created.id, "key": key, "env": created.env, "expires_at": iso_or_none(created.expires_at)})
         return
@@ -58,11 +62,8 @@ def list_keys(merchant_id: MerchantId, as_json: Json = False) -> None:
 
     found = run(work)
     now = SystemClock().now()
-    if as_json:
-        print_json({"merchant_id": merchant_id, "keys": [_described(key, now) for key in found]})
-    else:
-        columns = ("Id", "Environment", "Key", "State", "Created", "Expires", "Revoked")
-        print_table(columns, [tuple(_described(key, now).values()) for key in found])
+    rows = [_described(key, now) for key in found]
+    show_rows("keys", rows, _COLUMNS, as_json=as_json, merchant_id=merchant_id)
 
 
 @app.command(epilog="Example: `guichet key expire 3 2030-01-31T00:00:00Z`")
@@ -82,10 +83,7 @@ def expire(
         return await key_management.expire(opened.ctx.db, opened.ctx.clock, found, expires_at, actor(by))
 
     key = run(work)
-    if as_json:
-        print_json({**_described(key, SystemClock().now()), "merchant_id": key.merchant_id})
-    else:
-        console.print(f"Key {key.id} ({key.preview}) of merchant {key.merchant_id} works until {iso(expires_at)}.")
+    _show_change(key, f"works until {iso(expires_at)}", as_json=as_json)
 
 
 @app.command(epilog="Example: `guichet key revoke 3`")
@@ -101,19 +99,14 @@ def revoke(
         return existing(revoked, "key", key_id)
 
     key = run(work)
-    if as_json:
-        print_json({**_described(key, SystemClock().now()), "merchant_id": key.merchant_id})
-    else:
-        console.print(f"Key {key.id} ({key.preview}) of merchant {key.merchant_id} is revoked.")
+    _show_change(key, "is revoked", as_json=as_json)
+
+
+def _show_change(key: ApiKey, change: str, *, as_json: bool) -> None:
+    sentence = f"Key {key.id} ({key.preview}) of merchant {key.merchant_id} {change}."
+    value = {**_described(key, SystemClock().now()), "merchant_id": key.merchant_id}
+    show_done(value, sentence, as_json=as_json)
 
 
 def _described(key: ApiKey, now: Instant) -> dict[str, object]:
-    return {
-        "id": key.id,
-        "env": key.env,
-        "preview": key.preview,
-        "state": key.state(now),
-        "created_at": iso(key.created_at),
-        "expires_at": iso_or_none(key.expires_at),
-        "revoked_at": iso_or_none(key.revoked_at),
-    }
+    return described(key, _COLUMNS, state=key.state(now))

@@ -1,14 +1,12 @@
 """`guichet late-money …`: money that a provider moved after the end was told, and what a person decides about it."""
 
-from dataclasses import dataclass
-from typing import Annotated, get_args
+from typing import Annotated, Final, get_args
 
 import typer
 
-from guichet.bootstrap import Service
 from guichet.cli.approvals import ask_for_approval
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
-from guichet.cli.console import console, iso_or_none, print_json, print_table
+from guichet.cli.console import console, described, print_json, print_table, show_rows
 from guichet.cli.runner import run
 from guichet.clock import iso
 from guichet.db.engine import Database
@@ -22,47 +20,45 @@ from guichet.late_money.decisions import Decision
 
 app = typer.Typer(no_args_is_help=True, help="Money that moved after a failure (or a refund's success) was told.")
 
-
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="late-money")
+_COLUMNS: Final = {
+    "merchant_id": "Merchant",
+    "subject_type": "Of a",
+    "reference": "Reference",
+    "stage": "Stage",
+    "amount": "Amount",
+    "currency": "Currency",
+    "provider_account": "Account",
+    "told_at": "Told",
+    "found_at": "Found",
+}
 
 
 @app.command("list", epilog="Example: `guichet late-money list`")
 def list_open(as_json: Json = False) -> None:
     """Show what waits for a decision, oldest first, at most 500."""
 
-    async def work(opened: Service) -> list[LateResult]:
-        return await store.still_open(opened.ctx.db)
-
-    found = [_described(each) for each in run(work)]
-    if as_json:
-        print_json({"late_money": found})
-    else:
-        columns = ("Merchant", "Of a", "Reference", "Stage", "Amount", "Currency", "Account", "Told", "Found")
-        print_table(columns, [tuple(row.values()) for row in found])
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    late: LateResult
-    payment: Payment
-    paid_again: list[Payment]
+    rows = [_described(each) for each in run(lambda opened: store.still_open(opened.ctx.db))]
+    show_rows("late_money", rows, _COLUMNS, as_json=as_json)
 
 
 @app.command(epilog=f"Example: `guichet late-money show {EXAMPLE_REFERENCE}`")
 def show(reference: Reference, as_json: Json = False) -> None:
     """Show one late result, and the payments by which the same customer may have paid again."""
-    found = run(lambda opened: _find(opened.ctx.db, reference))
+    late, paid_again = run(lambda opened: _find(opened.ctx.db, reference))
     again = [
         {"reference": each.reference, "amount": plain(each.total_amount), "created_at": iso(each.created_at)}
-        for each in found.paid_again
+        for each in paid_again
     ]
     if as_json:
-        print_json({**_described(found.late), "paid_again": again})
+        print_json({**_described(late), "paid_again": again})
         return
-    for name, value in _described(found.late).items():
+    for name, value in _described(late).items():
         console.print(f"{name}: {value}")
-    _print_paid_again(found)
+    if not again:
+        console.print("No other payment of this number succeeded within three days before or after.")
+        return
+    console.print("The same number also paid this merchant:")
+    print_table(("Payment", "Amount", "Created"), [tuple(each.values()) for each in again])
 
 
 @app.command(
@@ -92,30 +88,11 @@ def resolve(
     ask_for_approval(WantedAct("late_money.resolve", reference, {"to": decision}, evidence), by, as_json=as_json)
 
 
-async def _find(db: Database, reference: str) -> _Found:
+async def _find(db: Database, reference: str) -> tuple[LateResult, list[Payment]]:
     late = await late_decisions.find(db, reference)
     _, payment = await store.subject_of(db, late)
-    return _Found(late, payment, await late_decisions.paid_again(db, payment))
-
-
-def _print_paid_again(found: _Found) -> None:
-    if not found.paid_again:
-        console.print("No other payment of this number succeeded within three days before or after.")
-        return
-    rows = [(each.reference, plain(each.total_amount), iso(each.created_at)) for each in found.paid_again]
-    console.print("The same number also paid this merchant:")
-    print_table(("Payment", "Amount", "Created"), rows)
+    return late, await late_decisions.paid_again(db, payment)
 
 
 def _described(late: LateResult) -> dict[str, object]:
-    return {
-        "merchant_id": late.merchant_id,
-        "subject_type": late.subject_type,
-        "reference": late.reference,
-        "stage": late.stage,
-        "amount": plain(late.amount or 0),
-        "currency": late.currency,
-        "provider_account": late.provider_account,
-        "told_at": iso(late.told_at),
-        "found_at": iso_or_none(late.found_at),
-    }
+    return described(late, _COLUMNS, amount=plain(late.amount or 0))

@@ -5,24 +5,58 @@ from typing import Annotated
 import typer
 
 from guichet.bootstrap import Service
-from guichet.chain_heads.known import known_heads
-from guichet.chain_heads.publication import publish_heads
-from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile
-from guichet.cli.console import console, error_console, print_json, print_table, with_sentence
+from guichet.chain_heads import known_heads, publish_heads
+from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile, Since, Until
+from guichet.cli.console import console, described, error_console, iso_or_none, print_json, print_table, with_sentence
 from guichet.cli.errors import fail
-from guichet.cli.ledger_margin import margin
 from guichet.cli.runner import run
 from guichet.cli.wallet_statement import print_statement
-from guichet.clock import iso
 from guichet.domain.money import plain
 from guichet.ledger import audit as ledger
+from guichet.ledger.margin import margins
 from guichet.schemas.json_codec import number
 
+
+def margin(since: Since = None, until: Until = None, as_json: Json = False) -> None:
+    """Print the margin of each operator: the fees of live payments less what the providers charged.
+
+    A provider's fee counts on the day on which its statement was compared, usually the day after the payment; what no
+    statement has named is not in it. Reads every posting of the period, and none outside it.
+    """
+
+    found = run(lambda opened: margins(opened.ctx.db, since, until))
+    if as_json:
+        print_json(
+            {
+                "from": iso_or_none(since),
+                "to": iso_or_none(until),
+                "margins": [
+                    {
+                        "operator": operator,
+                        "currency": currency,
+                        "payments": each.payments,
+                        "fees": number(each.fees),
+                        "provider_fees": number(each.provider_fees),
+                        "margin": number(each.margin),
+                    }
+                    for (operator, currency), each in found.items()
+                ],
+            }
+        )
+        return
+    if not found:
+        console.print("There is no live payment in this period.")
+        return
+    print_table(
+        ("Operator", "Currency", "Payments", "Fees", "Provider fees", "Margin"),
+        [
+            (*key, each.payments, plain(each.fees), plain(each.provider_fees), plain(each.margin))
+            for key, each in found.items()
+        ],
+    )
+
+
 app = typer.Typer(no_args_is_help=True, help="The ledger: audit it, print a wallet's statement or the margins.")
-
-
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="ledger")
 
 
 app.command(
@@ -70,17 +104,11 @@ def audit(
 
 
 def _described(report: ledger.Report) -> dict[str, object]:
+    names = "head head_posting_id started_at finished_at hash_chain_links postings payments refunds"
     return {
         "clean": report.fault is None,
         **with_sentence("fault", report.fault),
-        "head": report.head,
-        "head_posting_id": report.head_posting_id,
-        "started_at": iso(report.started_at),
-        "finished_at": iso(report.finished_at),
-        "hash_chain_links": report.hash_chain_links,
-        "postings": report.postings,
-        "payments": report.payments,
-        "refunds": report.refunds,
+        **described(report, names.split()),
         "checks": {check.name: check.fault and str(check.fault) for check in report.checks},
         "owed": [
             {"env": env, "currency": currency, "operator": operator, "amount": number(amount)}

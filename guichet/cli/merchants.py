@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Annotated, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import typer
 
@@ -10,30 +10,27 @@ from guichet.back_office import merchants as administration
 from guichet.back_office.anonymisation import Anonymised, CustomerKeys, anonymise_customer, read_phone
 from guichet.back_office.merchants import MAX_RATE, read_amount, read_rate, set_limits
 from guichet.bootstrap import Service
-from guichet.cli.arguments import Evidence, Json, MerchantId, OptionalBy, actor
-from guichet.cli.console import console, print_json, print_table
+from guichet.cli.arguments import Evidence, Json, MerchantId, OptionalBy, actor, email_address, parser
+from guichet.cli.console import console, described, print_json, print_table, show_done
 from guichet.cli.runner import existing, get_merchant, run
-from guichet.clock import iso
-from guichet.domain.accounts import normal_email
-from guichet.domain.merchants import Environment, Merchant, MerchantLimits, MerchantStatus, merchant_name
+from guichet.domain.merchants import Merchant, MerchantLimits, MerchantStatus, merchant_name
 from guichet.domain.money import DEFAULT_CURRENCY, Currency, plain
 from guichet.merchants import repository as merchants
 from guichet.settings import parsers
 
 Value = TypeVar("Value", bound=int)
 
+_name = parser(merchant_name, "1 to 100 printable characters are expected.")
+_phone = parser(read_phone, "8 to 15 digits with the country's code are expected.")
+_COLUMNS: Final = {
+    "id": "Id",
+    "name": "Name",
+    "status": "Status",
+    "currency": "Currency",
+    "created_at": "Created",
+    "time_zone": "Time zone",
+}
 app = typer.Typer(no_args_is_help=True, help="Merchants.")
-
-
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="merchant")
-
-
-def _name(text: str) -> str:
-    found = merchant_name(text)
-    if found is None:
-        raise typer.BadParameter("1 to 100 printable characters are expected.")
-    return found
 
 
 def _zone(text: str) -> str:
@@ -41,20 +38,6 @@ def _zone(text: str) -> str:
         return str(parsers.time_zone(text))
     except ValueError as fault:
         raise typer.BadParameter(f"It {fault}.") from None
-
-
-def _phone(text: str) -> str:
-    digits = read_phone(text)
-    if digits is None:
-        raise typer.BadParameter("8 to 15 digits with the country's code are expected.")
-    return digits
-
-
-def _email(text: str) -> str:
-    found = normal_email(text)
-    if found is None:
-        raise typer.BadParameter("An e-mail address is expected.")
-    return found
 
 
 @app.command(epilog='Example: `guichet merchant create "Boutique Awa" --status pending --json`')
@@ -72,10 +55,9 @@ def create(
 ) -> None:
     """Create a merchant with a test key and a live key. The keys are shown only once."""
 
-    async def work(opened: Service) -> tuple[Merchant, dict[Environment, str]]:
-        return await administration.create_merchant(opened.ctx, name, status, currency, actor=actor(by))
-
-    merchant, keys = run(work, create=True)
+    merchant, keys = run(
+        lambda opened: administration.create_merchant(opened.ctx, name, status, currency, actor=actor(by)), create=True
+    )
     if as_json:
         print_json({"id": merchant.id, "name": merchant.name, "status": merchant.status, "keys": keys})
         return
@@ -91,13 +73,8 @@ def list_all(as_json: Json = False) -> None:
     if as_json:
         print_json({"merchants": [_described(merchant) for merchant in found]})
     else:
-        print_table(
-            ("Id", "Name", "Status", "Currency", "Created", "Time zone"),
-            [
-                (each.id, each.name, each.status, each.currency, iso(each.created_at), each.time_zone or "–")
-                for each in found
-            ],
-        )
+        rows = [described(each, _COLUMNS, time_zone=each.time_zone or "–") for each in found]
+        print_table([*_COLUMNS.values()], [[*row.values()] for row in rows])
 
 
 @app.command(epilog="Example: `guichet merchant status 1 suspended`")
@@ -114,10 +91,8 @@ def status(
         return existing(changed, "merchant", merchant_id)
 
     merchant = run(work)
-    if as_json:
-        print_json(_described(merchant))
-    else:
-        console.print(f"Merchant {merchant.id}, {merchant.name}, is {merchant.status}.")
+    sentence = f"Merchant {merchant.id}, {merchant.name}, is {merchant.status}."
+    show_done(_described(merchant), sentence, as_json=as_json)
 
 
 @app.command("time-zone", epilog="Example: `guichet merchant time-zone 1 Africa/Dakar`")
@@ -136,11 +111,9 @@ def time_zone(
         return existing(changed, "merchant", merchant_id)
 
     merchant = run(work)
-    if as_json:
-        print_json(_described(merchant))
-    else:
-        shown = merchant.time_zone or "the installation's time zone"
-        console.print(f"The pages of merchant {merchant.id}, {merchant.name}, show dates in {shown}.")
+    shown = merchant.time_zone or "the installation's time zone"
+    sentence = f"The pages of merchant {merchant.id}, {merchant.name}, show dates in {shown}."
+    show_done(_described(merchant), sentence, as_json=as_json)
 
 
 @app.command(epilog="Example: `guichet merchant limits 1 --rate 600 --payment 200000 --day none`")
@@ -212,7 +185,9 @@ def anonymise(
     phone: Annotated[
         str | None, typer.Option(parser=_phone, metavar="NUMBER", help="Number that paid, with the country's code.")
     ] = None,
-    email: Annotated[str | None, typer.Option(parser=_email, metavar="EMAIL", help="E-mail address given.")] = None,
+    email: Annotated[
+        str | None, typer.Option(parser=email_address, metavar="EMAIL", help="E-mail address given.")
+    ] = None,
     by: OptionalBy = None,
     as_json: Json = False,
 ) -> None:
@@ -240,16 +215,9 @@ def anonymise(
 
 
 def _described(merchant: Merchant) -> dict[str, object]:
-    return {
-        "id": merchant.id,
-        "name": merchant.name,
-        "status": merchant.status,
-        "currency": merchant.currency,
-        "created_at": iso(merchant.created_at),
-        "time_zone": merchant.time_zone,
-        "limits": {
-            "requests_per_minute": merchant.rate_limit,
-            "payment": _plain(merchant.payment_limit),
-            "day": _plain(merchant.daily_limit),
-        },
+    limits = {
+        "requests_per_minute": merchant.rate_limit,
+        "payment": _plain(merchant.payment_limit),
+        "day": _plain(merchant.daily_limit),
     }
+    return {**described(merchant, _COLUMNS), "limits": limits}

@@ -36,10 +36,6 @@ Merchant = Annotated[
 ]
 
 
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="mode")
-
-
 @app.command("list", epilog="Example: `guichet mode list --merchant 1`")
 def list_modes(merchant: Merchant = None, as_json: Json = False) -> None:
     """List every payment mode, open or closed, with its fees: the general ones, or those of one merchant."""

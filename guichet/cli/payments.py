@@ -2,14 +2,10 @@
 
 import typer
 
+from guichet.cli.approvals import Outcome, Override, ask_to_settle
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
-from guichet.cli.manual_settlement import Outcome, Override, ask_to_settle
 
 app = typer.Typer(no_args_is_help=True, help="What a person does with one payment.")
-
-
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="payment")
 
 
 @app.callback()

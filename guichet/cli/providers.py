@@ -1,51 +1,46 @@
 """`guichet providers`: the accounts with providers and the routes. `check` asks whether the accounts answer."""
 
 import asyncio
-from typing import Annotated
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Final, TypeVar
 
 import typer
+from rich.table import Table
 
 from guichet.cli.arguments import Json
-from guichet.cli.console import error_console, print_json, print_table
+from guichet.cli.console import console, described, error_console, print_json, print_table, show_rows, with_sentence
 from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_registry
-from guichet.cli.provider_balances import balances
-from guichet.cli.provider_deep_check import deep_check
-from guichet.cli.provider_setup_mtn import mtn_sandbox
-from guichet.cli.provider_setup_sonatel import sonatel_callback
-from guichet.cli.provider_setup_wave import wave_merchants
+from guichet.cli.provider_setup import setup
 from guichet.cli.provider_try import try_account
 from guichet.cli.runner import load_settings
-from guichet.domain.messages import Answer
-from guichet.providers.account_review import probe_accounts
+from guichet.domain.money import plain
+from guichet.printable import printable
+from guichet.providers.account_review import BalanceLine, balance_lines, findings_of, probe_accounts
 from guichet.providers.providers_file import ProvidersConfig
+from guichet.providers.registry import Registry
+from guichet.providers.shared.account_checks import Finding, FindingState
 from guichet.settings import Settings
 
+T = TypeVar("T")
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="The accounts with providers, and the routes.", no_args_is_help=True)
-    group.command("check", epilog="Example: `guichet providers check --deep`")(check)
-    group.command("balances", epilog="Example: `guichet providers balances --json`")(balances)
-    group.command("try", epilog="Example: `guichet providers try mtn_benin --phone 2290197000000 --amount 100`")(
-        try_account
-    )
-    setup = typer.Typer(help="What must be made once with a provider.", no_args_is_help=True)
-    setup.command("wave-merchants", epilog="Example: `guichet providers setup wave-merchants --account wave_senegal`")(
-        wave_merchants
-    )
-    setup.command("mtn-sandbox", epilog="Example: `guichet providers setup mtn-sandbox --product collection`")(
-        mtn_sandbox
-    )
-    setup.command("sonatel-callback", epilog="Example: `guichet providers setup sonatel-callback --yes`")(
-        sonatel_callback
-    )
-    group.add_typer(setup, name="setup")
-    app.add_typer(group, name="providers")
+app = typer.Typer(help="The accounts with providers, and the routes.", no_args_is_help=True)
+
+_Accounts = Annotated[list[str] | None, typer.Argument(metavar="[ACCOUNT]…", help="Names of accounts; all by default.")]
+_BALANCE: Final = {
+    "provider_account": "Account",
+    "wallet": "Wallet",
+    "balance": "Balance",
+    "currency": "Currency",
+    "alert_below": "Alert below",
+}
+_MARKS: Final[dict[FindingState, str]] = {"ok": "✓", "wrong": "✗", "unchecked": "–"}
+_STYLES: Final[dict[FindingState, str]] = {"ok": "green", "wrong": "red", "unchecked": "dim"}
 
 
+@app.command(epilog="Example: `guichet providers check --deep`")
 def check(
-    account: Annotated[
-        list[str] | None, typer.Argument(metavar="[ACCOUNT]…", help="Names of accounts; all by default.")
-    ] = None,
+    account: _Accounts = None,
     deep: Annotated[
         bool, typer.Option("--deep", help="Everything that can be known: signatures, scopes, limits, callbacks.")
     ] = False,
@@ -60,10 +55,9 @@ def check(
     providers = load_providers(settings)
     names = chosen_accounts(providers, account)
     if deep:
-        deep_check(settings, providers, names, as_json=as_json)
+        _deep_check(settings, providers, names, as_json=as_json)
         return
-    with error_console.status("Calling the providers…"):
-        results = asyncio.run(_probe(settings, providers, names))
+    results = _ask(settings, providers, lambda registry: probe_accounts(registry, names))
     routes = {operator: list(accounts) for operator, accounts in providers.routes.items()}
     accounts = [
         {"provider_account": name, "provider": each.provider, "base_url": each.base_url, "result": str(results[name])}
@@ -80,6 +74,67 @@ def check(
         raise typer.Exit(1)
 
 
-async def _probe(settings: Settings, providers: ProvidersConfig, names: list[str]) -> dict[str, Answer]:
-    async with open_registry(settings, providers) as registry:
-        return await probe_accounts(registry, names)
+def _deep_check(settings: Settings, providers: ProvidersConfig, names: list[str], *, as_json: bool) -> None:
+    """Prints the findings about these accounts; exit code 1 when something is wrong."""
+    findings = _ask(settings, providers, lambda registry: findings_of(registry, providers, names, settings.public_url))
+    if as_json:
+        print_json({"accounts": {name: [_described(each) for each in found] for name, found in findings.items()}})
+    else:
+        for name, found in findings.items():
+            _show(name, providers, found)
+    if any(each.state == "wrong" for found in findings.values() for each in found):
+        raise typer.Exit(1)
+
+
+def _described(found: Finding) -> dict[str, object]:
+    return {"subject": str(found.subject), "state": found.state, **with_sentence("sentence", found.message)}
+
+
+def _show(name: str, providers: ProvidersConfig, found: list[Finding]) -> None:
+    account = providers.accounts[name]
+    count = Counter(each.state for each in found)
+    title = f"{name}: {account.provider} at {account.base_url} ({count['wrong']} wrong)"
+    table = Table("", "What", "Finding", title=title, title_justify="left", header_style="bold")
+    for each in found:
+        table.add_row(
+            _MARKS[each.state], printable(str(each.subject)), printable(str(each.message)), style=_STYLES[each.state]
+        )
+    console.print(table)
+
+
+@app.command(epilog="Example: `guichet providers balances --json`")
+def balances(
+    account: _Accounts = None,
+    as_json: Json = False,
+) -> None:
+    """Ask every provider for our balances with it, from which refunds are paid.
+
+    Exit code 1 when a balance cannot be read, or is below `float_alert_below` of the providers' file.
+    """
+    settings = load_settings()
+    providers = load_providers(settings)
+    names = chosen_accounts(providers, account)
+    lines = _ask(settings, providers, lambda registry: balance_lines(registry, providers, names))
+    rows = [_row(line) for line in lines]
+    show_rows("balances", rows, {**_BALANCE, "problem": "Problem"}, as_json=as_json)
+    if any(row["problem"] for row in rows):
+        raise typer.Exit(1)
+
+
+def _row(line: BalanceLine) -> dict[str, object]:
+    """Amounts are texts in main units."""
+    balance, least = (None if each is None else plain(each) for each in (line.balance, line.alert_below))
+    return {**described(line, _BALANCE, balance=balance, alert_below=least), **with_sentence("problem", line.problem)}
+
+
+def _ask(settings: Settings, providers: ProvidersConfig, question: Callable[[Registry], Awaitable[T]]) -> T:
+    async def main() -> T:
+        async with open_registry(settings, providers) as registry:
+            return await question(registry)
+
+    with error_console.status("Calling the providers…"):
+        return asyncio.run(main())
+
+
+app.command("try", epilog="Example: `guichet providers try mtn_benin --phone 2290197000000 --amount 100`")(try_account)
+app.add_typer(setup, name="setup")

@@ -3,33 +3,168 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
 from guichet.bootstrap import Service, live_providers
 from guichet.cli.arguments import Json, Since, Until
-from guichet.cli.console import error_console
+from guichet.cli.console import console, described, error_console, iso_or_none, print_json, print_table, with_sentence
 from guichet.cli.errors import fail
-from guichet.cli.reconcile_report import Comparison, CsvReport, show
-from guichet.cli.reconcile_runs import show_runs
 from guichet.cli.runner import load_settings, run
-from guichet.cli.statement_faults import sentence_of
-from guichet.clock import DAY, Instant, later
+from guichet.clock import DAY, Instant, iso, later
+from guichet.domain.money import plain
 from guichet.domain.payments import SUBJECT_TYPES
+from guichet.domain.reconciliation import MATCHED, OUTCOMES, Finding
+from guichet.exports import cells, differences
 from guichet.ledger.provider_statement import (
     FIELDS,
     MEANINGS,
+    MEANINGS_OF,
     ProviderStatement,
+    StatementFault,
     StatementFormat,
     UnreadableStatement,
     read_statement,
 )
 from guichet.ledger.reconciliation import reconcile as compare
+from guichet.ledger.reconciliation_runs import SHOWN_DAYS, Run, describe, recent_runs
 from guichet.providers.account_history import NoHistory, UnreadableHistory, histories_of
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import SettingsError
+
+_SENTENCES: Final[dict[StatementFault, str]] = {
+    "encoding": "this is not UTF-8. Save it as CSV UTF-8.",
+    "nul": "it holds a NUL byte. Save it as CSV UTF-8.",
+    "no_column": "no column for {field} among {known}; name it with --column {field}=NAME.",
+    "width": "{found} columns where the header has {expected}.",
+    "no_reference": "it has no reference.",
+    "no_amount": "it has no amount.",
+    "currency": "{value} is not one of {known}.",
+    "word": "the {field} {value!r} is unknown; explain it with --word {value}={meaning} (or ignore).",
+    "value": "the {field} {value!r} cannot be read.",
+    "csv": "{problem}.",
+    "too_many": "there are more than {most} lines.",
+}
+
+
+def sentence_of(error: UnreadableStatement) -> str:
+    meaning = MEANINGS_OF[str(error.facts["field"])][0] if error.fault == "word" else ""
+    return _SENTENCES[error.fault].format(**error.facts, meaning=meaning)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`counts`: findings by result; `differences`: those that do not match; `ignored`: lines left out on request."""
+
+    counts: Counter[str]
+    differences: list[Finding]
+    ignored: int
+    since: Instant | None
+    until: Instant | None
+
+    def add(self, finding: Finding) -> None:
+        self.counts[finding.outcome] += 1
+        if finding.outcome != MATCHED:
+            self.differences.append(finding)
+
+
+class CsvReport:
+    """Writes every finding to a CSV file; does nothing without a path."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._file = path.open("w", encoding="utf-8", newline="") if path else None
+        self._rows = cells.writer(self._file, differences.COLUMNS) if self._file else None
+
+    def __enter__(self) -> "CsvReport":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file:
+            self._file.close()
+
+    def write(self, finding: Finding) -> None:
+        if self._rows is not None:
+            self._rows.writerow(differences.row(finding))
+
+
+def show(comparison: Comparison, *, as_json: bool) -> None:
+    counts = {result: comparison.counts[result] for result in OUTCOMES}
+    if as_json:
+        differences = [with_note(describe(each)) for each in comparison.differences]
+        period = {"from": iso_or_none(comparison.since), "to": iso_or_none(comparison.until)}
+        print_json({**period, "counts": counts, "ignored": comparison.ignored, "differences": differences})
+        return
+    if comparison.differences:
+        columns = ("Result", "Type", "Ours", "Amount here", "Theirs", "Amount there", "Line", "Note")
+        print_table(columns, [_screen(each) for each in comparison.differences])
+    if comparison.since is not None and comparison.until is not None:
+        console.print(f"From {cells.moment(comparison.since)} to {cells.moment(comparison.until)} UTC:")
+    console.print(", ".join(f"{count} {result}" for result, count in counts.items()) + ".")
+    if comparison.ignored:
+        console.print(f"{comparison.ignored} lines were ignored as requested.")
+
+
+def with_note(difference: dict[str, Any]) -> dict[str, object]:
+    """As `--json` prints it. Without a note its sentence is empty."""
+    told = with_sentence("note", difference["note"])
+    return {**difference, **told, "note": told["note"] or ""}
+
+
+def _screen(finding: Finding) -> tuple[object, ...]:
+    line, ours = finding.line, finding.ours
+    return (
+        finding.outcome,
+        line.kind if line else ours.kind if ours else "",
+        ours.reference if ours else "",
+        plain(ours.amount) if ours else "",
+        line.references[0] if line and line.references else "",
+        plain(line.amount) if line and line.amount is not None else "",
+        line.number if line else "",
+        finding.note or "",
+    )
+
+
+def show_runs(accounts: set[str] | None, *, as_json: bool) -> None:
+    """Prints the runs of the last month, of these accounts or of all; exit code 1 when one found differences."""
+
+    runs = run(lambda opened: recent_runs(opened.ctx.db, opened.ctx.clock.now()))
+    found = [each for each in runs if accounts is None or each.provider_account in accounts]
+    if as_json:
+        print_json({"runs": [_described(each) for each in found]})
+    elif found:
+        columns = ("Day", "Account", "State", "Lines", "Matched", "Differences", "Compared at", "Problem")
+        print_table(columns, [_row(each) for each in found])
+    else:
+        console.print(f"No comparison in the last {SHOWN_DAYS} days: only accounts with a history are compared daily.")
+    if any(each.differences for each in found):
+        raise typer.Exit(1)
+
+
+def state(each: Run) -> str:
+    """`compared`, `different`, `unreadable` (the latest attempt failed) or `waiting` (its day has not ended yet)."""
+    if each.error is not None:
+        return "unreadable"
+    if each.finished_at is None:
+        return "waiting"
+    return "different" if each.differences else "compared"
+
+
+def _row(each: Run) -> tuple[object, ...]:
+    counts = (each.lines, each.matched, each.differences) if each.finished_at else ("", "", "")
+    return (iso(each.day)[:10], each.provider_account, state(each), *counts, iso_or_none(each.finished_at), each.error)
+
+
+def _described(each: Run) -> dict[str, object]:
+    names = "day provider_account state attempts started_at finished_at due_at lines matched differences found"
+    found = [with_note(found) for found in each.details]
+    day = iso(each.day)[:10]
+    return {
+        **described(each, names.split(), day=day, state=state(each), found=found),
+        **with_sentence("error", each.error),
+    }
 
 
 def register(app: typer.Typer) -> None:

@@ -4,16 +4,11 @@ from typing import Annotated
 
 import typer
 
-from guichet.cli.approvals import ask_for_approval
+from guichet.cli.approvals import Outcome, Override, ask_for_approval, ask_to_settle
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
-from guichet.cli.manual_settlement import Outcome, Override, ask_to_settle
 from guichet.domain.approvals import WantedAct
 
 app = typer.Typer(no_args_is_help=True, help="What a person does with one refund.")
-
-
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="refund")
 
 
 @app.command(epilog=f'Example: `guichet refund settle {EXAMPLE_REFERENCE} --succeeded --evidence "statement" --by Awa`')

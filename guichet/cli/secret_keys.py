@@ -17,8 +17,9 @@ from guichet.cli.runner import run
 from guichet.db.engine import Database
 from guichet.exports import repository as exports
 from guichet.mail import outbox
-from guichet.merchants import documents, webhook_secrets
+from guichet.merchants import documents
 from guichet.merchants.vault import UnreadableSecret, Vault
+from guichet.webhooks import endpoints
 
 
 def register(app: typer.Typer) -> None:
@@ -79,8 +80,8 @@ def rotate_secrets(as_json: Json = False) -> None:
 async def _rotate(opened: Service) -> _Rotation:
     ctx, done = opened.ctx, _Rotation()
     db, vault = ctx.db, ctx.vault
-    for merchant_id, env, token in await webhook_secrets.all_secrets(db):
-        replace = partial(webhook_secrets.replace, db, merchant_id, env, token)
+    for merchant_id, env, token in await endpoints.stored_secrets(db):
+        replace = partial(endpoints.replace_secret, db, merchant_id, env, token)
         words = f"merchant {merchant_id} ({env})"
         await done.renew(vault, token, replace, words, merchant_id=merchant_id, env=env)
     for user_id, token in await factors.all_seeds(db):

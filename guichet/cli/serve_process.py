@@ -9,6 +9,7 @@ from socket import socket
 from typing import TYPE_CHECKING
 
 from guichet.bootstrap import (
+    SIMULATOR_STATE,
     Service,
     application,
     ensure_schema,
@@ -123,6 +124,8 @@ async def _serve_until_stopped(
         aclosing(simulated) if simulated else nullcontext(),
     ):
         start_listening(listener)
+        if simulated and (ctx.settings.home / SIMULATOR_STATE).exists():  # Callbacks may be due.
+            await simulated.start()
         if on_ready:
             await on_ready(opened)
         complete_start(ctx.settings, ctx.http_client)

@@ -9,13 +9,13 @@ from guichet.accounts import mail_links, people, users
 from guichet.accounts.errors import LastOwner
 from guichet.accounts.invitations import Invitation, InvitationRefused, Invited, invite, withdraw
 from guichet.bootstrap import Service
-from guichet.cli.arguments import Json, OptionalBy, actor, row_id
-from guichet.cli.console import console, iso_or_none, print_json, print_table
+from guichet.cli.arguments import Json, OptionalBy, actor, email_address, parser, row_id
+from guichet.cli.console import console, described, iso_or_none, print_json, print_table, show_done
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
-from guichet.clock import Instant, iso
+from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction
-from guichet.domain.accounts import Language, User, normal_email, normal_name
+from guichet.domain.accounts import Language, User, normal_name
 from guichet.domain.ids import MerchantId
 from guichet.domain.roles import MERCHANT_ROLES, STAFF_ROLES, MerchantRole, StaffRole
 from guichet.mail.outbox import Outbox
@@ -25,25 +25,8 @@ app = typer.Typer(no_args_is_help=True, help="People who use the console: invita
 _ROLES: Final = f"With `--merchant`: {', '.join(MERCHANT_ROLES)}. With `--staff`: {', '.join(STAFF_ROLES)}."
 
 
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="user")
-
-
-def _email(text: str) -> str:
-    found = normal_email(text)
-    if found is None:
-        raise typer.BadParameter("An e-mail address is expected.")
-    return found
-
-
-def _name(text: str) -> str:
-    found = normal_name(text)
-    if found is None:
-        raise typer.BadParameter("1 to 100 printable characters are expected.")
-    return found
-
-
-Email = Annotated[str, typer.Argument(parser=_email, metavar="EMAIL", help="The person's e-mail address.")]
+_name = parser(normal_name, "1 to 100 printable characters are expected.")
+Email = Annotated[str, typer.Argument(parser=email_address, metavar="EMAIL", help="The person's e-mail address.")]
 OfMerchant = Annotated[
     int | None, typer.Option("--merchant", parser=row_id, metavar="MERCHANT_ID", help="The merchant whose team it is.")
 ]
@@ -154,10 +137,8 @@ def change_role(
 
     user = run(work)
     place = "the staff" if merchant is None else f"merchant {merchant}"
-    if as_json:
-        print_json({"email": user.email, "merchant_id": merchant, "role": chosen})
-        return
-    console.print(f"{user.email} is {'no longer with' if chosen is None else f'{chosen} of'} {place}.")
+    sentence = f"{user.email} is {'no longer with' if chosen is None else f'{chosen} of'} {place}."
+    show_done({"email": user.email, "merchant_id": merchant, "role": chosen}, sentence, as_json=as_json)
 
 
 @app.command(epilog="Example: `guichet user disable awa@example.com`")
@@ -185,10 +166,8 @@ def reset_factor(email: Email, by: OptionalBy = None, as_json: Json = False) -> 
             return await _existing(tx, email)
 
     user = run(work)
-    if as_json:
-        print_json(_described(user))
-        return
-    console.print(f"{email} has no second factor any more, and sets up a new one after the password.")
+    sentence = f"{email} has no second factor any more, and sets up a new one after the password."
+    show_done(_described(user), sentence, as_json=as_json)
 
 
 def _set_status(email: str, by: str | None, *, enabled: bool, as_json: bool) -> None:
@@ -206,10 +185,7 @@ def _set_status(email: str, by: str | None, *, enabled: bool, as_json: bool) -> 
                 ) from None
 
     user = run(work)
-    if as_json:
-        print_json(_described(user))
-        return
-    console.print(f"The account of {user.email} is {user.status}.")
+    show_done(_described(user), f"The account of {user.email} is {user.status}.", as_json=as_json)
 
 
 async def _existing(db: Reader, email: str) -> User:
@@ -243,13 +219,5 @@ def _checked_role(role: str, merchant: int | None, *, staff: bool) -> MerchantRo
 
 
 def _described(user: User) -> dict[str, object]:
-    return {
-        "id": user.id,
-        "email": user.email,
-        "name": user.name,
-        "status": user.status,
-        "staff_role": user.staff_role,
-        "codes": user.totp_confirmed,
-        "created_at": iso(user.created_at),
-        "last_signed_in_at": iso_or_none(user.last_signed_in_at),
-    }
+    names = "id email name status staff_role codes created_at last_signed_in_at"
+    return described(user, names.split(), codes=user.totp_confirmed)

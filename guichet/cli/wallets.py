@@ -10,7 +10,7 @@ from guichet.back_office.money_acts import wallet_subject
 from guichet.bootstrap import Service
 from guichet.cli.approvals import ask_for_approval
 from guichet.cli.arguments import Json, MerchantId, OptionalBy, OptionalEvidence, WalletStatusValue, actor
-from guichet.cli.console import console, print_json, print_table
+from guichet.cli.console import print_json, print_table, show_done
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import iso
 from guichet.db.engine import require
@@ -21,10 +21,6 @@ from guichet.ledger import wallets
 from guichet.schemas.wallet import balance_object
 
 app = typer.Typer(no_args_is_help=True, help="Merchants' wallets.")
-
-
-def register(commands: typer.Typer) -> None:
-    commands.add_typer(app, name="wallet")
 
 
 def _status(text: str) -> WalletStatus:
@@ -80,11 +76,8 @@ def status(
         return require(await wallets.wallet(ctx.db, merchant_id, "live", currency))
 
     wallet = run(work, message=None)
-    if as_json:
-        print_json({**_described(wallet), "merchant_id": merchant_id})
-    else:
-        said = f"The live {currency} wallet of merchant {merchant_id} is {wallet.status}: {plain(wallet.balance)}."
-        console.print(said)
+    sentence = f"The live {currency} wallet of merchant {merchant_id} is {wallet.status}: {plain(wallet.balance)}."
+    show_done({**_described(wallet), "merchant_id": merchant_id}, sentence, as_json=as_json)
 
 
 def _described(wallet: Wallet) -> dict[str, object]:

@@ -24,8 +24,7 @@ from guichet.pages.views import View
 from guichet.payments import repository as payments
 from guichet.printable import printable
 from guichet.webhooks import deliveries
-from guichet.webhooks.deliveries import DeliveryFilter
-from guichet.webhooks.history import PastAttempt, past_attempts
+from guichet.webhooks.deliveries import DeliveryFilter, PastAttempt, past_attempts
 from guichet.webhooks.resend import BulkResend, resend
 from guichet.webhooks.sender import SIGNATURE, headers_of
 

@@ -97,7 +97,7 @@ class Delivery(Record, frozen=True):
     next_attempt_at: Instant | None
     #: Why the latest attempt failed; None if it did not, or if that was not recorded.
     error: DeliveryError | None = None
-    #: The attempts that ended, as JSON (`webhooks/history.py`).
+    #: The attempts that ended, as JSON (`webhooks/deliveries.py`).
     history: str | None = None
 
 

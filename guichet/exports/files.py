@@ -2,21 +2,25 @@
 
 The event loop is held for some milliseconds at most: rows are read in pieces, written a few at a time, and everybody
 else has a turn in between.
+
+The worker's jobs (`worker/queue_loop.py`): prepares exports that are too long for a direct download.
 """
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Collection
 from typing import Final
 
 from guichet.clock import Clock, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import Database
-from guichet.domain.exports import KEPT, Export
+from guichet.db.queues.work_queue import Claim
+from guichet.domain.exports import KEPT, MOST_ATTEMPTS, Export
 from guichet.exports import repository
-from guichet.exports.errors import ExportGone
 from guichet.exports.file_writers import file_writer
+from guichet.exports.repository import ExportGone, ExportTakenOver
 from guichet.exports.rows import pieces
+from guichet.logs import log
 from guichet.merchants.vault import Vault
 
 #: Rows written without a turn for others: half a millisecond.
@@ -101,3 +105,23 @@ async def stored(db: Database, vault: Vault, export: Export) -> AsyncIterator[by
             if part:
                 yield part
             await asyncio.sleep(0)
+
+
+class ExportJobs:
+    def __init__(self, ctx: AppContext) -> None:
+        self._ctx = ctx
+
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Export]:
+        """Leased for longer than `until`: each stored piece renews the claim."""
+        return await repository.claim(self._ctx.db, now, most, saturated)
+
+    async def work(self, job: Export) -> Awaitable[None] | None:
+        try:
+            if job.attempts > MOST_ATTEMPTS:
+                log.error("export.given_up", export=job.id, attempts=job.attempts)
+                await repository.finish(self._ctx.db, job, ready=False, expires=job.expires_at)
+            else:
+                await prepare(self._ctx, job)
+        except ExportTakenOver:
+            log.warning("export.taken_over", export=job.id)
+        return None

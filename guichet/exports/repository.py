@@ -1,4 +1,10 @@
-"""Exports and the pieces of their files: SQL. A worker writes only with the claim it began with (`attempts`)."""
+"""Exports and the pieces of their files: SQL. A worker writes only with the claim it began with (`attempts`).
+
+ExportError: why an export is refused; pages say it in the person's language
+├── TooManyExports     the merchant has as many prepared exports as are kept
+├── ExportGone         the file expired, or is not there yet
+└── ExportTakenOver    another worker prepares it now
+"""
 
 from collections.abc import Collection
 from typing import Final
@@ -12,7 +18,23 @@ from guichet.db.tables import export_chunks, exports
 from guichet.domain.exports import EXPORT_LEASE, Export
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
-from guichet.exports.errors import ExportTakenOver
+
+
+class ExportError(Exception):
+    pass
+
+
+class TooManyExports(ExportError):
+    pass
+
+
+class ExportGone(ExportError):
+    pass
+
+
+class ExportTakenOver(ExportError):
+    pass
+
 
 #: Exports that the page lists.
 MOST_LISTED: Final = 20

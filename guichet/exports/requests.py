@@ -1,6 +1,6 @@
 """Asking for an export, and what the audit log keeps of it."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import msgspec
 
@@ -15,7 +15,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency
 from guichet.exports import repository
-from guichet.exports.errors import TooManyExports
+from guichet.exports.repository import TooManyExports
 from guichet.exports.rows import is_short
 
 
@@ -76,16 +76,7 @@ def _act(actor: Actor, action: str, export: Export, subject: str) -> Act:
 def _new(wanted: Wanted, now: Instant) -> Export:
     return Export(
         id=0,
-        merchant_id=wanted.merchant_id,
-        env=wanted.env,
-        user_id=wanted.user_id,
-        kind=wanted.kind,
-        format=wanted.format,
-        currency=wanted.currency,
-        language=wanted.language,
-        time_zone=wanted.time_zone,
-        since=wanted.since,
-        until=wanted.until,
+        **asdict(wanted),
         status="direct",
         attempts=0,
         due_at=None,

@@ -18,7 +18,7 @@ from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Movement
 from guichet.history.payment_history import PaymentStory, SubjectStory
-from guichet.webhooks.history import past_attempts
+from guichet.webhooks.deliveries import past_attempts
 
 #: The names of what an entry holds; pages of the staff have a text for each.
 TimelineFact = Literal[

@@ -74,7 +74,7 @@ async def settle_payment(
     refusal = REFUSED_AT_INITIATION if at_initiation else REFUSED
     transition = CONFIRMED if isinstance(outcome, Succeeded) else refusal
     settlement = await settlement_of(ctx, payment, transition, outcome, act=act, overrides=overrides)
-    settled = await ctx.settlements.add(settlement)
+    settled = await ctx.settlements.payments.add(settlement)
     ctx.wakeups.deliveries.set()
     return settled
 

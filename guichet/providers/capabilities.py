@@ -11,7 +11,7 @@ from guichet.clock import Instant
 from guichet.domain.availability import OperatorState
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
-from guichet.providers.base import Charge, OtpRequestResult, Unknown
+from guichet.providers.base import Charge, NotProcessed, OtpRequestResult, Refused, Unknown
 
 DisputedStatus = Literal["open", "won", "lost", "inquiry"]
 
@@ -80,6 +80,27 @@ class HasDisputes(Protocol):
 
     async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:
         """Every dispute opened after `since`; Unknown when the list may be incomplete."""
+
+
+class MerchantNames(Protocol):
+    """The merchants for whom an account collects, as the provider knows them."""
+
+    #: Characters that it takes as a name.
+    max_length: int
+
+    async def ids_by_name(self) -> Mapping[str, str] | Unknown:
+        """All of them; Unknown when the list cannot be read to its end."""
+
+    async def create(self, name: str) -> str | NotProcessed | Refused | Unknown:
+        """The id of a new one. After Unknown it may exist: look for its name before it is made again."""
+
+
+@runtime_checkable
+class AggregatesMerchants(Protocol):
+    """A provider that must know for which of our merchants an account collects (`Provider.names_merchants`)."""
+
+    names_merchants: bool
+    merchants: MerchantNames
 
 
 @runtime_checkable

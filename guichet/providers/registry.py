@@ -8,9 +8,6 @@ from guichet.domain.merchants import Environment
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.providers.base import (
-    PROVIDER_TIMEOUT,
-    Callback,
-    CallbackReference,
     Charge,
     InitiationResult,
     NotProcessed,
@@ -24,25 +21,15 @@ from guichet.providers.base import (
 from guichet.providers.capabilities import Balances, HasDisputes, History, StatesAvailability
 from guichet.providers.sandbox.provider import Sandbox
 from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.client import ProviderBase
 
 #: Names of accounts that are in no file. They are stored with payments like the others.
 SANDBOX: Final = "sandbox"
 UNCONNECTED: Final = "unconnected"
 
 
-class Unconnected:
+class Unconnected(ProviderBase):
     """The provider of an operator without a route: it refuses at once, so that nobody waits for nothing."""
-
-    remote = False
-    fingerprint: str | None = None
-    initiation_timeout = PROVIDER_TIMEOUT
-    names_merchants = False
-
-    def first_poll_at(self, charge: Charge) -> None:
-        return None
-
-    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
-        return False
 
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return False
@@ -62,17 +49,11 @@ class Unconnected:
     async def status(self, charge: Charge) -> StatusResult:
         return Refused("not_connected")
 
-    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
-        return {}
-
     async def refund(self, reversal: Reversal) -> InitiationResult:
         return Refused("not_connected")
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:
         return Refused("not_connected")
-
-    def parse_callback(self, callback: Callback) -> CallbackReference | None:
-        return None
 
 
 class MissingAccount(Unconnected):

@@ -15,9 +15,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from sqlalchemy import Executable, Table, bindparam, case, func, literal_column, select
 
-from guichet.availability.states import availabilities
+from guichet.availability import availabilities
 from guichet.back_office import provider_balances
-from guichet.chain_heads.published import last_published
+from guichet.chain_heads import last_published
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, Clock, Instant, earlier
 from guichet.db.engine import Database
 from guichet.db.postgres.replication import replication

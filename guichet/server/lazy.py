@@ -27,11 +27,14 @@ class LazyApplication:
         return [Route(path, self) for root in paths for path in (root, f"{root}/{{page:path}}")]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._app is None:
-            async with self._building:
-                if self._app is None:
-                    self._app = await self._start()
-        await self._app(scope, receive, send)
+        await (self._app or await self.start())(scope, receive, send)
+
+    async def start(self) -> ASGIApp:
+        """The application, built and running."""
+        async with self._building:
+            if self._app is None:
+                self._app = await self._start()
+            return self._app
 
     async def _start(self) -> ASGIApp:
         app = await asyncio.to_thread(self._build)  # It takes long enough to delay payments.

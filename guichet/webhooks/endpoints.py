@@ -6,9 +6,12 @@ Source: docs/contract.md, "Webhooks".
 from dataclasses import dataclass
 from typing import Final
 
+from sqlalchemy import bindparam, select, update
+
 from guichet.audit_log import entries as audit_log
 from guichet.clock import Instant
-from guichet.db.engine import Database, Transaction
+from guichet.db.engine import Database, Transaction, Writer
+from guichet.db.tables import webhook_endpoints
 from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.events import WEBHOOK_TEST, Delivery
 from guichet.domain.ids import MerchantId
@@ -122,3 +125,29 @@ async def _record(
     facts: Facts = {"env": env, **(after or {})}
     act = Act(actor, action, "webhook_endpoint", f"{merchant_id} {env}", merchant_id, before=before or {}, after=facts)
     await audit_log.record(tx, act, now)
+
+
+_SECRETS: Final = select(webhook_endpoints.c.merchant_id, webhook_endpoints.c.env, webhook_endpoints.c.secret).order_by(
+    webhook_endpoints.c.merchant_id, webhook_endpoints.c.env
+)
+_REPLACE_SECRET: Final = (
+    update(webhook_endpoints)
+    .where(
+        webhook_endpoints.c.merchant_id == bindparam("merchant"),
+        webhook_endpoints.c.env == bindparam("environment"),
+        webhook_endpoints.c.secret == bindparam("old"),
+    )
+    .values(secret=bindparam("new"))
+    .returning(webhook_endpoints.c.merchant_id)
+)
+
+
+async def stored_secrets(db: Database) -> list[tuple[MerchantId, Environment, str]]:
+    """(merchant, environment, encrypted secret), for the rotation of `GUICHET_SECRET_KEYS`. Grows with the number of
+    merchants."""
+    return [(merchant_id, env, secret) for merchant_id, env, secret in await db.scan(_SECRETS)]
+
+
+async def replace_secret(db: Writer, merchant_id: MerchantId, env: Environment, old: str, new: str) -> bool:
+    """The same secret in another encryption; False when the merchant has changed it meanwhile: that one stays."""
+    return await db.write(_REPLACE_SECRET, merchant=merchant_id, environment=env, old=old, new=new) is not None

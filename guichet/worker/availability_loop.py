@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
-from guichet.availability.attempts import prune_attempts, recent_attempts
-from guichet.availability.states import OperatorAvailability, availabilities, set_availability
+from guichet.availability import OperatorAvailability, availabilities, prune_attempts, recent_attempts, set_availability
 from guichet.clock import MINUTE, SECOND, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
@@ -15,7 +14,7 @@ from guichet.db.worker_leases import claim_turn
 from guichet.domain.availability import UP, Attempts, AvailabilityReason, Verdict, measured, worse
 from guichet.logs import log
 from guichet.providers.base import Unknown
-from guichet.worker.queue_loop import Step
+from guichet.worker.queue_loop import Loop, Step
 
 #: Seconds between two times at which the counts of this process are written.
 FLUSH_EVERY: Final = 5.0
@@ -25,7 +24,7 @@ _ASK_EVERY: Final = 5 * MINUTE
 _STATED_FOR: Final = 20 * MINUTE
 
 
-class Availability:
+class Availability(Loop):
     """Writes this process's counts, asks the providers that state the availability of operators, and measures."""
 
     name = "availability"
@@ -47,9 +46,6 @@ class Availability:
         if now >= self._next_at:
             self._next_at = later(now, _MEASURE_EVERY)
         return Step(False, FLUSH_EVERY)
-
-    async def idle(self) -> None:
-        """Every step ends with its work done."""
 
     async def _ask(self, now: Instant) -> None:
         """Keeps what each provider says about the operators whose payments go over its account first."""

@@ -7,7 +7,7 @@ from guichet.back_office import provider_balances
 from guichet.clock import HOUR, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.providers.capabilities import Balances
-from guichet.worker.queue_loop import Step
+from guichet.worker.queue_loop import Loop, Step
 
 #: Accounts that are read at once by this process.
 AT_ONCE: Final = 4
@@ -17,7 +17,7 @@ LOOK_EVERY: Final = 10.0
 FIRST_AFTER: Final = 30 * SECOND
 
 
-class BalanceReader:
+class BalanceReader(Loop):
     """A loop of its own, so that a provider that does not answer delays nothing but balances."""
 
     name = "balances"
@@ -43,6 +43,3 @@ class BalanceReader:
     async def _read(self, account: str, provider: Balances) -> None:
         async with self._places:
             await provider_balances.read(self._ctx.db, self._ctx.clock, account, provider)
-
-    async def idle(self) -> None:
-        """Every step ends with its work done."""

@@ -5,7 +5,7 @@ from typing import Final
 from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.disputes.disputes import read_disputes
-from guichet.worker.queue_loop import POLL_INTERVAL, Step
+from guichet.worker.queue_loop import POLL_INTERVAL, Loop, Step
 
 #: Between two readings: while nothing happens, after a callback, and after an account that did not answer.
 _EVERY: Final = 15 * MINUTE
@@ -13,7 +13,7 @@ _AFTER_CALLBACK: Final = 5 * SECOND
 _AFTER_FAILURE: Final = MINUTE
 
 
-class DisputeLoop:
+class DisputeLoop(Loop):
     """Every worker reads by itself: what it records is applied once, whoever reads it first."""
 
     name = "disputes"
@@ -37,6 +37,3 @@ class DisputeLoop:
             complete = await read_disputes(self._ctx)
             self._due = later(now, _EVERY if complete else _AFTER_FAILURE)
         return Step(False, POLL_INTERVAL)
-
-    async def idle(self) -> None:
-        """Every step ends with its work done."""

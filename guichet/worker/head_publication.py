@@ -3,12 +3,12 @@
 import asyncio
 from typing import Final
 
-from guichet.chain_heads.publication import publish_heads
+from guichet.chain_heads import publish_heads
 from guichet.clock import MINUTE, Instant, later
 from guichet.context import AppContext
 from guichet.db.worker_leases import claim_turn
 from guichet.http_client import HttpClient
-from guichet.worker.queue_loop import Step
+from guichet.worker.queue_loop import Loop, Step
 
 #: How often heads that changed are published, and how soon again when the receiver did not take them.
 PUBLISH_EVERY: Final = 5 * MINUTE
@@ -16,7 +16,7 @@ PUBLISH_EVERY: Final = 5 * MINUTE
 _PAUSE: Final = 10.0
 
 
-class HeadPublication:
+class HeadPublication(Loop):
     """A loop of its own, so that a receiver that does not answer delays nothing but heads."""
 
     name = "heads"
@@ -38,6 +38,3 @@ class HeadPublication:
             done = await publish_heads(db, self._http_client, self._ctx.settings, now, always=self._always)
             self._always = self._always and not done
         return Step(False, _PAUSE)
-
-    async def idle(self) -> None:
-        """Every step ends with its work done."""

@@ -11,7 +11,7 @@ from guichet.ledger import hash_chain, suspense, wallets
 from guichet.webhooks import deliveries
 from guichet.worker.daily_totals_pruning import DailyTotalsPruning
 from guichet.worker.pruning import Pruning
-from guichet.worker.queue_loop import POLL_INTERVAL, Step
+from guichet.worker.queue_loop import POLL_INTERVAL, Loop, Step
 
 #: Suspended credits released by one turn.
 RELEASED_AT_ONCE: Final = 64
@@ -23,7 +23,7 @@ CHAIN_EVERY: Final = 10 * SECOND
 APPROVALS_EVERY: Final = MINUTE
 
 
-class Housekeeping:
+class Housekeeping(Loop):
     """Rolls up wallet entries and list counts, releases suspended credits, ends deliveries whose last attempt nobody
     recorded, extends the hash chain over the postings, ends requests that nobody decided, prunes old logs."""
 
@@ -67,6 +67,3 @@ class Housekeeping:
         if now >= self._approvals_at:
             await expire_overdue(self._ctx)
             self._approvals_at = later(now, APPROVALS_EVERY)
-
-    async def idle(self) -> None:
-        """Every step ends with its work done."""

@@ -42,7 +42,8 @@ class Loop(Protocol):
         """Does, or starts, what is due now."""
 
     async def idle(self) -> None:
-        """Returns when nothing that `step` started is still running."""
+        """Returns when nothing that `step` started is still running. By default every step ends with its work done."""
+        return
 
 
 class QueueJobs(Protocol[T]):

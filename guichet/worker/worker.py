@@ -14,7 +14,7 @@ from guichet.context import AppContext
 from guichet.db.errors import StorageError
 from guichet.domain.exports import Export
 from guichet.domain.staff_jobs import StaffJob
-from guichet.exports.jobs import ExportJobs
+from guichet.exports.files import ExportJobs
 from guichet.http_client import HttpClient
 from guichet.late_money.results import LateResultJobs
 from guichet.logs import log

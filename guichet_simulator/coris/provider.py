@@ -10,7 +10,15 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from guichet_simulator.base import SimulatedProvider
-from guichet_simulator.http_helpers import ErrorResponse, acceptable, hundredths, json_response, new_uuid, units
+from guichet_simulator.http_helpers import (
+    ErrorResponse,
+    Refused,
+    acceptable,
+    hundredths,
+    json_response,
+    new_uuid,
+    units,
+)
 from guichet_simulator.models import EXPIRED, FAILED, SUCCEEDED, Transaction
 from guichet_simulator.otp_messages import consume_code, send_code
 from guichet_simulator.scenarios import ResponseKind
@@ -67,31 +75,27 @@ class Coris(SimulatedProvider):
         ]
         return [Mount("/external/v1/api", routes=api)]
 
-    def _parameters(self, request: Request, *names: str) -> tuple[str, ...] | Response:
-        """The values of these parameters; an error response when one is missing or the hash is wrong."""
+    def _parameters(self, request: Request, *names: str) -> tuple[str, ...]:
+        """The values of these parameters. Raises Refused when one is missing or the hash is wrong."""
         values = tuple(request.query_params.get(name, "") for name in names)
         if not acceptable(request.headers.get("clientid")):
-            return self.error(ResponseKind.UNAUTHORIZED)
+            raise Refused(self.error(ResponseKind.UNAUTHORIZED))
         secret = self.ctx.dashboard(self.name).secret or ""
         expected = hashlib.sha256("".join((*values, secret)).encode()).hexdigest()
         if not hmac.compare_digest(expected, request.headers.get("hashparam", "").lower()):
-            return _error("-1", "Hash incorrect").response()
-        return values if all(values) else _error("-1", "Parametre manquant").response()
+            raise Refused(_error("-1", "Hash incorrect"))
+        if not all(values):
+            raise Refused(_error("-1", "Parametre manquant"))
+        return values
 
     async def customer(self, request: Request) -> Response:
-        parameters = self._parameters(request, "codePays", "telephone")
-        if isinstance(parameters, Response):
-            return parameters
-        country, number = parameters
+        country, number = self._parameters(request, "codePays", "telephone")
         if country not in COUNTRIES or number.endswith("9006"):
             return self.error(ResponseKind.REFUSED)
         return json_response({"code": "0", "text": f"<client><telephone>{number}</telephone></client>"})
 
     async def send_code(self, request: Request) -> Response:
-        parameters = self._parameters(request, "codePays", "telephone")
-        if isinstance(parameters, Response):
-            return parameters
-        country, number = parameters
+        country, number = self._parameters(request, "codePays", "telephone")
         if country not in COUNTRIES or not number.isdigit():
             return self.error(ResponseKind.REFUSED)
 
@@ -103,15 +107,14 @@ class Coris(SimulatedProvider):
 
     async def pay(self, request: Request) -> Response:
         """Final at once. A code works once, so a repeat is refused and says nothing about the first request."""
-        parameters = self._parameters(request, "codePays", "telephone", "codePv", "montant", "codeOTP")
-        if isinstance(parameters, Response):
-            return parameters
-        country, number, _, text, code = parameters
+        country, number, _, text, code = self._parameters(
+            request, "codePays", "telephone", "codePv", "montant", "codeOTP"
+        )
         amount, phone = hundredths(text, "XOF"), country + number
         if country not in COUNTRIES or not number.isdigit() or amount is None:
             return self.error(ResponseKind.REFUSED)
         if not consume_code(self.ctx, self.name, phone, code):
-            return _error("-1", "OTP Incorrect").response()
+            raise Refused(_error("-1", "OTP Incorrect"))
         scenario = self.ctx.choose_scenario(self.name, "debit", phone, preauthorised=True)
 
         def create() -> Response:
@@ -124,7 +127,6 @@ class Coris(SimulatedProvider):
                 phone=phone,
                 amount=amount,
                 currency="XOF",
-                lifetime=self.lifetime,
             )
             refused = scenario.final_state in (FAILED, EXPIRED)
             self.ctx.decide(tx, FAILED if refused else SUCCEEDED, scenario.reason)
@@ -133,12 +135,10 @@ class Coris(SimulatedProvider):
         return await self.respond("debit", scenario, create)
 
     async def status(self, request: Request) -> Response:
-        parameters = self._parameters(request, "codeOperation")
-        if isinstance(parameters, Response):
-            return parameters
-        tx = self.ctx.find(self.name, "debit", parameters[0])
+        [operation] = self._parameters(request, "codeOperation")
+        tx = self.ctx.find(self.name, "debit", operation)
         if tx is None:
-            return _error("-1", "Operation inexistante").response()
+            raise Refused(_error("-1", "Operation inexistante"))
         return await self.respond_to_status(tx, lambda: json_response(_payment_payload(tx)))
 
     async def hash256(self, request: Request) -> Response:

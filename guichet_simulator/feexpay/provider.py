@@ -9,8 +9,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from guichet_simulator.base import SimulatedProvider
-from guichet_simulator.feexpay.networks import NETWORKS, payout_network
 from guichet_simulator.feexpay.payloads import (
+    NETWORKS,
     STATES,
     callback_info_text,
     callback_payload,
@@ -18,12 +18,13 @@ from guichet_simulator.feexpay.payloads import (
     history_row,
     initiation_payload,
     network_label,
+    payout_network,
     transaction_payload,
 )
-from guichet_simulator.feexpay.validation import CARDS, error, validate_card, validate_payin, validate_payout
+from guichet_simulator.feexpay.validation import CARDS, check_card, check_payin, check_payout, error
 from guichet_simulator.http_helpers import (
     ErrorResponse,
-    credential,
+    Refused,
     json_bytes,
     json_object,
     json_response,
@@ -60,37 +61,31 @@ class FeexPay(SimulatedProvider):
     def routes(self) -> list[BaseRoute]:
         public, payouts = "/api/transactions/public", "/api/payouts"
         return [
-            Route(f"{public}/requesttopay/{{segment}}", self.payin, methods=["POST"]),
-            Route(f"{public}/single/status/{{reference}}", self.payin_status),
-            Route(f"{public}/initcard", self.card, methods=["POST"]),
-            Route(f"{payouts}/status/public/{{reference}}", self.payout_status),
-            Route(f"{payouts}/public/transfer/global", self.payout, methods=["POST"]),
-            Route(f"{payouts}/public/{{segment}}", self.payout, methods=["POST"]),
-            Route("/api/transactions/history", self.history, methods=["POST"]),
-            Route("/api/balance/public/getByShop/{shop}", self.balance),
-            Route("/api/shop/{shop}/get_shop", self.shop),
+            self.route(f"{public}/requesttopay/{{segment}}", self.payin, "POST"),
+            self.route(f"{public}/single/status/{{reference}}", self.payin_status),
+            self.route(f"{public}/initcard", self.card, "POST"),
+            self.route(f"{payouts}/status/public/{{reference}}", self.payout_status),
+            self.route(f"{payouts}/public/transfer/global", self.payout, "POST"),
+            self.route(f"{payouts}/public/{{segment}}", self.payout, "POST"),
+            self.route("/api/transactions/history", self.history, "POST"),
+            self.route("/api/balance/public/getByShop/{shop}", self.balance),
+            self.route("/api/shop/{shop}/get_shop", self.shop),
             Route("/pay/{token}", self.hosted_page),
         ]
 
-    def _check_credential(self, request: Request) -> Response | None:
-        return self.error(ResponseKind.UNAUTHORIZED) if credential(request) is None else None
-
     async def payin(self, request: Request) -> Response:
-        if refusal := self._check_credential(request):
-            return refusal
         segment = request.path_params["segment"]
         network = NETWORKS.get(segment)
         if network is None:
-            return error(404, f"{segment} channel not configured").response()
+            raise Refused(error(404, f"{segment} channel not configured"))
         body = await json_object(request) or {}
-        if invalid := validate_payin(network, body):
-            return invalid.response()
+        check_payin(network, body)
         phone, code = str(body["phoneNumber"]), body.get("otp")
         if network.sends_code and not code:
             send_code(self.ctx, self.name, phone, body["amount"])
             return json_response({"status": "PENDING", "message": "OTP envoye au client", "amount": body["amount"]})
         if code and not consume_code(self.ctx, self.name, phone, str(code)):
-            return error(400, "OTP incorrect ou expire", "ERR_TRANSACTION_FAILED").response()
+            raise Refused(error(400, "OTP incorrect ou expire", "ERR_TRANSACTION_FAILED"))
         scenario = self.ctx.choose_scenario(self.name, "debit", phone, preauthorised=bool(code))
 
         def create() -> Response:
@@ -106,7 +101,6 @@ class FeexPay(SimulatedProvider):
                 phone=phone,
                 amount=body["amount"] * 100,
                 currency=network.currency,
-                lifetime=self.lifetime,
                 detail={
                     "body": echoed_fields(body),
                     "page_url": page,
@@ -119,11 +113,8 @@ class FeexPay(SimulatedProvider):
         return await self.respond("debit", scenario, create)
 
     async def card(self, request: Request) -> Response:
-        if refusal := self._check_credential(request):
-            return refusal
         body = await json_object(request) or {}
-        if invalid := validate_card(body):
-            return invalid.response()
+        check_card(body)
         scenario = self.ctx.choose_scenario(self.name, "debit", str(body["amount"]))
 
         def create() -> Response:
@@ -138,7 +129,6 @@ class FeexPay(SimulatedProvider):
                 client_ref=callback_info_text(body.get("callback_info")),
                 amount=body["amount"] * 100,
                 currency="XOF",
-                lifetime=self.lifetime,
                 detail={
                     "body": echoed_fields(body),
                     "digits": str(body["amount"]),
@@ -152,15 +142,12 @@ class FeexPay(SimulatedProvider):
         return await self.respond("debit", scenario, create)
 
     async def payout(self, request: Request) -> Response:
-        if refusal := self._check_credential(request):
-            return refusal
         body = await json_object(request) or {}
         found = payout_network(request.path_params.get("segment"), body.get("network"))
         if found is None:
-            return error(404, "payout channel not configured").response()
+            raise Refused(error(404, "payout channel not configured"))
         operator, network = found
-        if invalid := validate_payout(network, body):
-            return invalid.response()
+        check_payout(network, body)
         phone = str(body["phoneNumber"])
         scenario = self.ctx.choose_scenario(self.name, "credit", phone)
 
@@ -175,7 +162,6 @@ class FeexPay(SimulatedProvider):
                 phone=phone,
                 amount=body["amount"] * 100,
                 currency=network.currency,
-                lifetime=self.lifetime,
                 detail={"body": echoed_fields(body)},
             )
             request_fields = {"phone_number": phone, "amount": body["amount"], "description": body.get("motif")}
@@ -191,20 +177,16 @@ class FeexPay(SimulatedProvider):
         return await self._status(request, "credit")
 
     async def _status(self, request: Request, kind: Kind) -> Response:
-        if refusal := self._check_credential(request):
-            return refusal
         tx = self.ctx.find(self.name, kind, request.path_params["reference"])
         if tx is None:
-            return error(404, "Transaction not found", "NOT_FOUND").response()
+            raise Refused(error(404, "Transaction not found", "NOT_FOUND"))
         return await self.respond_to_status(tx, lambda: json_response(transaction_payload(tx)))
 
     async def history(self, request: Request) -> Response:
-        if refusal := self._check_credential(request):
-            return refusal
         body = await json_object(request) or {}
         first, last = str(body.get("start_date", "")), str(body.get("end_date", ""))
         if not (first and last and body.get("shop")):
-            return error(400, ["start_date, end_date and shop should not be empty"]).response()
+            raise Refused(error(400, ["start_date, end_date and shop should not be empty"]))
         self.ctx.apply_due_decisions()
         found = undocumented_order(self._chosen(body, first, last))
 
@@ -235,8 +217,6 @@ class FeexPay(SimulatedProvider):
         )
 
     async def balance(self, request: Request) -> Response:
-        if refusal := self._check_credential(request):
-            return refusal
         balances = {network.label: 0 for network in NETWORKS.values()}
         for tx in self.ctx.store.select("provider = 'feexpay' AND state = 'succeeded'"):
             if (label := network_label(tx)) in balances:
@@ -244,8 +224,6 @@ class FeexPay(SimulatedProvider):
         return json_response({"success": True, "data": {"data": {"balances": balances}}})
 
     async def shop(self, request: Request) -> Response:
-        if refusal := self._check_credential(request):
-            return refusal
         return json_response({"id": request.path_params["shop"], "name": "Boutique simulateur"})
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:

@@ -7,15 +7,27 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 from guichet_simulator.base import SimulatedProvider
-from guichet_simulator.http_helpers import ErrorResponse, acceptable, basic_credential, credential, json_response
+from guichet_simulator.http_helpers import (
+    ErrorResponse,
+    Refused,
+    acceptable,
+    basic_credential,
+    credential,
+    is_uuid,
+    json_object,
+    json_response,
+    new_uuid,
+)
 from guichet_simulator.mtn.payloads import ENVIRONMENTS, error
 from guichet_simulator.scenarios import ResponseKind
 
 PRODUCTS: Final = ("collection", "disbursement")
 #: Seconds.
 _TOKEN_LIFETIME: Final = 3600
+_API_USERS: Final = "mtn:api_users"
 
 
 class MtnApi(SimulatedProvider):
@@ -47,20 +59,21 @@ class MtnApi(SimulatedProvider):
         product = request.path_params["product"]
         if product not in PRODUCTS:
             return json_response({"statusCode": 404, "message": "Resource not found"}, 404)
-        if self.new_platform and (refusal := _refused_by_new_gateway(request)):
-            return refusal
+        if self.new_platform:
+            _check_as_new_gateway(request)
         user = basic_credential(request).partition(":")[0]
         known = credential(request, "Basic") is not None and self._opens(user, product)
         if not known or not self._subscribed(request, product):
             return self.error(ResponseKind.UNAUTHORIZED, "token")
         return await self.respond_with_token(_TOKEN_LIFETIME, token_type="access_token", scope=product)  # noqa: S106
 
-    def check_access(self, request: Request, product: str) -> Response | None:
+    async def check_access(self, request: Request) -> None:
+        """The subscription key and the token of the product with which the path begins, and the environment."""
+        product = request.scope["path"].removeprefix(request.scope["root_path"]).split("/")[1]
         if not self._subscribed(request, product) or not self.token_is_valid(request, product):
-            return self.error(ResponseKind.UNAUTHORIZED)
+            raise Refused(self.error(ResponseKind.UNAUTHORIZED))
         if request.headers.get("x-target-environment") not in ENVIRONMENTS:
-            return error(500, "NOT_ALLOWED_TARGET_ENVIRONMENT").response()
-        return None
+            raise Refused(error(500, "NOT_ALLOWED_TARGET_ENVIRONMENT"))
 
     def _subscribed(self, request: Request, product: str) -> bool:
         key = request.headers.get("ocp-apim-subscription-key")
@@ -72,12 +85,58 @@ class MtnApi(SimulatedProvider):
         return credentials is None or product in credentials.get(name, ())
 
 
-def _refused_by_new_gateway(request: Request) -> Response | None:
-    """What only the new platform checks before it gives a token."""
+def _check_as_new_gateway(request: Request) -> None:
+    """What only the new platform checks before it gives a token. Raises Refused."""
     if "python-requests" in request.headers.get("user-agent", ""):
-        return Response("<html><body>403 Forbidden</body></html>", 403, media_type="text/html")
+        raise Refused(Response("<html><body>403 Forbidden</body></html>", 403, media_type="text/html"))
     if request.headers.get("x-target-environment") not in ENVIRONMENTS:
-        return json_response({"error": "Invalid or missing X-Target-Environment header"}, 400)
+        raise Refused(ErrorResponse(400, {"error": "Invalid or missing X-Target-Environment header"}))
     if "%" in basic_credential(request):
-        return Response(status_code=500)  # Credentials that were URL-encoded before they were put together.
-    return None
+        raise Refused(ErrorResponse(500))  # Credentials that were URL-encoded before they were put together.
+
+
+class ApiUsers:
+    """MTN's sandbox makes API users and their keys for whoever has a subscription key."""
+
+    def __init__(self, api: SimulatedProvider) -> None:
+        self._api = api
+        self._store = api.ctx.store
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route("/v1_0/apiuser", self.create, methods=["POST"]),
+            Route("/v1_0/apiuser/{id}", self.read),
+            Route("/v1_0/apiuser/{id}/apikey", self.create_key, methods=["POST"]),
+        ]
+
+    async def create(self, request: Request) -> Response:
+        self._check_key(request)
+        user = request.headers.get("x-reference-id", "")
+        host = (await json_object(request) or {}).get("providerCallbackHost")
+        if not is_uuid(user) or not isinstance(host, str):
+            return json_response({"code": "VALIDATION_ERROR", "message": "X-Reference-Id or host"}, 400)
+        if user in self._hosts():
+            raise Refused(error(409, "RESOURCE_ALREADY_EXIST"))
+        self._store.set_setting(_API_USERS, {**self._hosts(), user: host})
+        return Response(status_code=201)
+
+    async def read(self, request: Request) -> Response:
+        self._check_key(request)
+        host = self._hosts().get(request.path_params["id"])
+        if host is None:
+            raise Refused(error(404, "RESOURCE_NOT_FOUND"))
+        return json_response({"providerCallbackHost": host, "targetEnvironment": "sandbox"})
+
+    async def create_key(self, request: Request) -> Response:
+        self._check_key(request)
+        if request.path_params["id"] not in self._hosts():
+            raise Refused(error(404, "RESOURCE_NOT_FOUND"))
+        return json_response({"apiKey": new_uuid().replace("-", "")}, 201)
+
+    def _check_key(self, request: Request) -> None:
+        if not acceptable(request.headers.get("ocp-apim-subscription-key")):
+            raise Refused(self._api.error(ResponseKind.UNAUTHORIZED))
+
+    def _hosts(self) -> dict[str, str]:
+        """The callback host of each API user."""
+        return self._store.setting(_API_USERS) or {}

@@ -8,10 +8,17 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from guichet.domain import money
-from guichet_simulator.http_helpers import ErrorResponse, hundredths, is_uuid, json_bytes, json_object, json_response
+from guichet_simulator.http_helpers import (
+    ErrorResponse,
+    Refused,
+    hundredths,
+    is_uuid,
+    json_bytes,
+    json_object,
+    json_response,
+)
 from guichet_simulator.models import SUCCEEDED, CallbackRequest, Kind, QueuedCallback, Transaction
-from guichet_simulator.mtn.api import MtnApi
-from guichet_simulator.mtn.api_users import ApiUsers
+from guichet_simulator.mtn.api import ApiUsers, MtnApi
 from guichet_simulator.mtn.payloads import ENVIRONMENTS, SANDBOX_NUMBERS, STATES, error, transaction_payload
 from guichet_simulator.scenarios import BY_NAME, Scenario
 from guichet_simulator.store import DuplicateRef
@@ -51,16 +58,16 @@ class Mtn(MtnApi):
         return [
             *ApiUsers(self).routes(),
             Route("/{product}/token/", self.token, methods=["POST"]),
-            Route(f"{collection}/v1_0/requesttopay", self.request_to_pay, methods=["POST"]),
-            Route(f"{collection}/v1_0/requesttopay/{{ref}}", self.debit_status),
-            Route(f"{disbursement}/v1_0/refund", self.refund, methods=["POST"]),
-            Route(f"{disbursement}/v2_0/refund", self.refund, methods=["POST"]),
-            Route(f"{disbursement}/v1_0/transfer", self.transfer, methods=["POST"]),
-            Route(f"{disbursement}/v1_0/refund/{{ref}}", self.refund_status),
-            Route(f"{disbursement}/v1_0/transfer/{{ref}}", self.transfer_status),
-            Route("/{product}/v1_0/account/balance", self.balance),
-            Route(f"{holder}/active", self.active),
-            Route(f"{holder}/basicuserinfo", self.basic_user_info),
+            self.route(f"{collection}/v1_0/requesttopay", self.request_to_pay, "POST"),
+            self.route(f"{collection}/v1_0/requesttopay/{{ref}}", self.debit_status),
+            self.route(f"{disbursement}/v1_0/refund", self.refund, "POST"),
+            self.route(f"{disbursement}/v2_0/refund", self.refund, "POST"),
+            self.route(f"{disbursement}/v1_0/transfer", self.transfer, "POST"),
+            self.route(f"{disbursement}/v1_0/refund/{{ref}}", self.refund_status),
+            self.route(f"{disbursement}/v1_0/transfer/{{ref}}", self.transfer_status),
+            self.route("/{product}/v1_0/account/balance", self.balance),
+            self.route(f"{holder}/active", self.active),
+            self.route(f"{holder}/basicuserinfo", self.basic_user_info),
         ]
 
     # Calls that move money
@@ -75,21 +82,16 @@ class Mtn(MtnApi):
         return await self._move_money(request, _REFUND)
 
     async def _move_money(self, request: Request, verb: _Verb) -> Response:
-        if refusal := self.check_access(request, verb.product):
-            return refusal
         body = await json_object(request) or {}
         environment = request.headers["x-target-environment"]
-        if invalid := _validate(request, body, environment):
-            return invalid.response()
+        _check(request, body, environment)
         ref, amount = request.headers["x-reference-id"], hundredths(body["amount"], body["currency"])
         assert amount is not None
         if self.ctx.find(self.name, verb.kind, ref, verb.resource):
-            return error(409, "RESOURCE_ALREADY_EXIST").response()
+            raise Refused(error(409, "RESOURCE_ALREADY_EXIST"))
         parent = None
         if verb.party is None:
             debit = self._refundable_debit(body, amount, environment)
-            if isinstance(debit, ErrorResponse):
-                return debit.response()
             parent, phone = debit.ref, debit.phone or ""
         else:
             holder = body.get(verb.party)
@@ -112,13 +114,12 @@ class Mtn(MtnApi):
                     phone=phone,
                     amount=amount,
                     currency=body["currency"],
-                    lifetime=self.lifetime,
                     parent=parent,
                     callback_url=request.headers.get("x-callback-url"),
                     detail=echoed,
                 )
             except DuplicateRef:
-                return error(409, "RESOURCE_ALREADY_EXIST").response()
+                raise Refused(error(409, "RESOURCE_ALREADY_EXIST")) from None
             return Response(status_code=202)
 
         return await self.respond(verb.kind, scenario, create)
@@ -129,12 +130,12 @@ class Mtn(MtnApi):
             return BY_NAME[SANDBOX_NUMBERS[phone]]
         return chosen
 
-    def _refundable_debit(self, body: Mapping[str, Any], amount: int, environment: str) -> Transaction | ErrorResponse:
+    def _refundable_debit(self, body: Mapping[str, Any], amount: int, environment: str) -> Transaction:
         debit = self._find(_REQUEST_TO_PAY, str(body.get("referenceIdToRefund", "")), environment)
         if debit is None:
-            return error(404, "RESOURCE_NOT_FOUND")
+            raise Refused(error(404, "RESOURCE_NOT_FOUND"))
         if debit.state != SUCCEEDED or self.ctx.store.refunded_amount(debit) + amount > debit.amount:
-            return error(500, "NOT_ALLOWED")
+            raise Refused(error(500, "NOT_ALLOWED"))
         return debit
 
     def _find(self, verb: _Verb, ref: str, environment: str) -> Transaction | None:
@@ -154,8 +155,6 @@ class Mtn(MtnApi):
         return await self._status(request, _REFUND)
 
     async def _status(self, request: Request, verb: _Verb) -> Response:
-        if refusal := self.check_access(request, verb.product):
-            return refusal
         tx = self._find(verb, request.path_params["ref"], request.headers["x-target-environment"])
         if tx is None:
             forced = self.ctx.forced_scenario(self.name, "status")
@@ -165,21 +164,15 @@ class Mtn(MtnApi):
     # Account holders and balances
 
     async def active(self, request: Request) -> Response:
-        if refusal := self.check_access(request, request.path_params["product"]):
-            return refusal
         return json_response({"result": not request.path_params["phone"].endswith("9006")})
 
     async def basic_user_info(self, request: Request) -> Response:
-        if refusal := self.check_access(request, request.path_params["product"]):
-            return refusal
         if request.path_params["phone"].endswith("9006"):
-            return error(404, "RESOURCE_NOT_FOUND").response()
+            raise Refused(error(404, "RESOURCE_NOT_FOUND"))
         return json_response({"given_name": "Awa", "family_name": "Diop", "locale": "fr_BJ", "status": "ACTIVE"})
 
     async def balance(self, request: Request) -> Response:
         product = request.path_params["product"]
-        if refusal := self.check_access(request, product):
-            return refusal
         environment = ENVIRONMENTS[request.headers["x-target-environment"]]
         kind = "debit" if product == "collection" else "credit"
         where = "provider = ? AND kind = ? AND operator = ? AND state = 'succeeded'"
@@ -206,14 +199,16 @@ class MtnNewPlatform(Mtn):
     new_platform = True
 
 
-def _validate(request: Request, body: Mapping[str, Any], environment: str) -> ErrorResponse | None:
+def _check(request: Request, body: Mapping[str, Any], environment: str) -> None:
+    """Raises Refused for the first thing that is wrong."""
     if not is_uuid(request.headers.get("x-reference-id", "")):
-        return ErrorResponse(400, {"code": "VALIDATION_ERROR", "message": "X-Reference-Id must be a UUID"})
+        raise Refused(ErrorResponse(400, {"code": "VALIDATION_ERROR", "message": "X-Reference-Id must be a UUID"}))
     if request.headers.get("x-callback-url") == "":
-        return error(500, "INVALID_CALLBACK_URL_HOST")
+        raise Refused(error(500, "INVALID_CALLBACK_URL_HOST"))
     if body.get("currency") != ENVIRONMENTS[environment].currency:
-        return error(500, "INVALID_CURRENCY")
+        raise Refused(error(500, "INVALID_CURRENCY"))
     texts = [body.get(name, "") for name in ("payerMessage", "payeeNote")]
     texts_valid = all(isinstance(text, str) and len(text) <= _MAX_TEXT and text.isascii() for text in texts)
     amount_valid = isinstance(body.get("amount"), str) and hundredths(body["amount"], body["currency"]) is not None
-    return None if amount_valid and texts_valid else ErrorResponse(400)
+    if not amount_valid or not texts_valid:
+        raise Refused(ErrorResponse(400))

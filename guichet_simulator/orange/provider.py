@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.http_helpers import (
     ErrorResponse,
+    Refused,
     acceptable,
     credential,
     json_bytes,
@@ -62,8 +63,8 @@ class Orange(SimulatedProvider):
         return [
             Route("/oauth/v2/token", self.token, methods=["POST"]),
             Route("/oauth/v3/token", self.token, methods=["POST"]),
-            Route(f"{base}/webpayment", self.pay, methods=["POST"]),
-            Route(f"{base}/transactionstatus", self.status, methods=["POST"]),
+            self.route(f"{base}/webpayment", self.pay, "POST"),
+            self.route(f"{base}/transactionstatus", self.status, "POST"),
             Route("/payment/pay_token/{token}", self.payment_page),
         ]
 
@@ -73,22 +74,19 @@ class Orange(SimulatedProvider):
             return json_response({"error": "invalid_client", "error_description": "Invalid client"}, 401)
         return await self.respond_with_token(_TOKEN_LIFETIME, token_type="Bearer")  # noqa: S106
 
-    def _check_access(self, request: Request) -> Response | None:
+    async def check_access(self, request: Request) -> None:
         if credential(request) is None:
-            return _error(401, 40, "Missing credentials").response()
+            raise Refused(_error(401, 40, "Missing credentials"))
         if self.token_expires_at(request) is None:
-            return self.error(ResponseKind.UNAUTHORIZED)
+            raise Refused(self.error(ResponseKind.UNAUTHORIZED))
         if not self.token_is_valid(request):
-            return _error(401, 42, "Expired credentials").response()
-        known = request.path_params["country"] in COUNTRIES
-        return None if known else self.error(ResponseKind.NOT_CONFIGURED)
+            raise Refused(_error(401, 42, "Expired credentials"))
+        if request.path_params["country"] not in COUNTRIES:
+            raise Refused(self.error(ResponseKind.NOT_CONFIGURED))
 
     async def pay(self, request: Request) -> Response:
-        if refusal := self._check_access(request):
-            return refusal
         country, body = request.path_params["country"], await json_object(request) or {}
-        if invalid := _validate(body, country):
-            return invalid.response()
+        _check(body, country)
         scenario = self.ctx.choose_scenario(self.name, "debit", str(body["amount"]))
         tokens = {name: new_uuid().replace("-", "") for name in ("pay_token", "notif_token")}
         page = f"{self.address}/payment/pay_token/{tokens['pay_token']}"
@@ -104,7 +102,6 @@ class Orange(SimulatedProvider):
                     client_ref=body["order_id"],
                     amount=body["amount"] * 100,
                     currency="XOF",
-                    lifetime=self.lifetime,
                     callback_url=body["notif_url"],
                     detail={
                         **tokens,
@@ -122,12 +119,10 @@ class Orange(SimulatedProvider):
 
     async def status(self, request: Request) -> Response:
         """Finds a transaction only by its order, amount and token together."""
-        if refusal := self._check_access(request):
-            return refusal
         body = await json_object(request) or {}
         tx = self.ctx.find(self.name, "debit", str(body.get("order_id")))
         if tx is None or body.get("pay_token") != tx.detail["pay_token"] or body.get("amount") != tx.amount // 100:
-            return _error(400, 24, "Invalid body field").response()
+            raise Refused(_error(400, 24, "Invalid body field"))
         return await self.respond_to_status(tx, lambda: json_response(_status_payload(tx), 201))
 
     async def payment_page(self, request: Request) -> Response:
@@ -147,7 +142,7 @@ class Orange(SimulatedProvider):
         return CallbackRequest(tx.callback_url, json_bytes(payload))
 
 
-def _validate(body: Mapping[str, Any], country: str) -> ErrorResponse | None:
+def _check(body: Mapping[str, Any], country: str) -> None:
     urls = [body.get(name) for name in _URLS]
     amount, order = body.get("amount"), body.get("order_id")
     valid = (
@@ -160,10 +155,11 @@ def _validate(body: Mapping[str, Any], country: str) -> ErrorResponse | None:
         and len(str(body.get("reference") or "")) <= _MAX_ORDER_ID
     )
     if not valid:
-        return _error(400, 24, "Invalid body field")
+        raise Refused(_error(400, 24, "Invalid body field"))
     if not acceptable(str(body.get("merchant_key") or "")):
-        return _error(400, 1202, "Invalid merchant key")
-    return None if body.get("currency") == COUNTRIES[country] else _error(400, 1203, "Invalid currency")
+        raise Refused(_error(400, 1202, "Invalid merchant key"))
+    if body.get("currency") != COUNTRIES[country]:
+        raise Refused(_error(400, 1203, "Invalid currency"))
 
 
 def _transaction_id(tx: Transaction) -> str:

@@ -3,7 +3,7 @@
 Source: docs/providers/pawapay.md.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.context import SimulatorContext
 from guichet_simulator.http_helpers import (
     ErrorResponse,
+    Refused,
     credential,
     hundredths,
     json_bytes,
@@ -25,13 +26,19 @@ from guichet_simulator.http_helpers import (
 )
 from guichet_simulator.models import PENDING, SUCCEEDED, CallbackRequest, Kind, QueuedCallback, Transaction
 from guichet_simulator.otp_messages import BAD_CODE
-from guichet_simulator.pawapay import statements, toolkit
-from guichet_simulator.pawapay.networks import PROVIDERS, Provider, sandbox_scenario
-from guichet_simulator.pawapay.payloads import CREDITS, failure, rejected, transaction_payload
-from guichet_simulator.pawapay.signatures import is_signed
-from guichet_simulator.pawapay.validation import business_error, confirmation_error, input_error, refund_error
+from guichet_simulator.pawapay import toolkit
+from guichet_simulator.pawapay.payloads import (
+    CREDITS,
+    PROVIDERS,
+    Provider,
+    failure,
+    rejected,
+    sandbox_scenario,
+    transaction_payload,
+)
+from guichet_simulator.pawapay.signatures import KEY_ID, HttpSigner, is_signed
+from guichet_simulator.pawapay.validation import business_error, check_input, confirmation_error, refund_error
 from guichet_simulator.scenarios import BY_NAME, ResponseKind, Scenario
-from guichet_simulator.signatures import KEY_ID, HttpSigner
 
 #: Seconds until a provider with a page has given its address.
 PAGE_AFTER: Final = 0.5
@@ -61,60 +68,62 @@ class PawaPay(SimulatedProvider):
         self._signer = HttpSigner(ctx.store)
 
     def routes(self) -> list[BaseRoute]:
+        def other(path: str, endpoint: toolkit.Endpoint, method: str = "GET") -> Route:
+            return self.route(path, partial(endpoint, self.ctx), method)
+
         return [
             Route("/v2/deposits", self.deposit, methods=["POST"]),
             Route("/v2/refunds", self.refund, methods=["POST"]),
             Route("/v2/payouts", self.payout, methods=["POST"]),
-            Route("/v2/{resource}/resend-callback/{id}", self._checked(toolkit.resend_callback), methods=["POST"]),
-            Route(
-                "/v2/{resource}/fail-enqueued/{id}", self._checked(toolkit.fail_enqueued, "credit"), methods=["POST"]
-            ),
-            Route("/v2/active-conf", self._checked(toolkit.active_conf)),
-            Route("/v2/availability", self._checked(toolkit.availability)),
-            Route("/v2/predict-provider", self._checked(toolkit.predict), methods=["POST"]),
-            Route("/v2/wallet-balances", self._checked(toolkit.balances)),
+            other("/v2/{resource}/resend-callback/{id}", toolkit.resend_callback, "POST"),
+            Route("/v2/{resource}/fail-enqueued/{id}", self.fail_enqueued, methods=["POST"]),
+            other("/v2/active-conf", toolkit.active_conf),
+            other("/v2/availability", toolkit.availability),
+            other("/v2/predict-provider", toolkit.predict, "POST"),
+            other("/v2/wallet-balances", toolkit.balances),
             Route("/v2/public-key/http", self.public_key),
-            Route("/v2/statements", self._checked(statements.create), methods=["POST"]),
-            Route("/v2/statements/{id}", self._checked(statements.read)),
-            Route("/statements/{id}.csv", partial(statements.download, self.ctx)),
-            Route("/v2/{resource}/{id}", self.read),
+            other("/v2/statements", toolkit.create_statement, "POST"),
+            other("/v2/statements/{id}", toolkit.read_statement),
+            Route("/statements/{id}.csv", partial(toolkit.download_statement, self.ctx)),
+            self.route("/v2/{resource}/{id}", self.read),
             Route("/pay/{id}", self.hosted_page),
         ]
 
-    def _check_access(self, request: Request, call: str, echo: Mapping[str, object] | None = None) -> Response | None:
+    async def check_access(self, request: Request) -> None:
+        self._check_credential(request, "status")
+
+    def _check_credential(self, request: Request, call: str, echo: Mapping[str, object] | None = None) -> None:
         if "authorization" not in request.headers:
             status = {} if call == "status" else {"status": "REJECTED"}
-            return json_response({**(echo or {}), **status, **failure("NO_AUTHENTICATION")}, 401)
-        return self.error(ResponseKind.UNAUTHORIZED, call, echo) if credential(request) is None else None
+            raise Refused(ErrorResponse(401, {**status, **failure("NO_AUTHENTICATION")}), echo)
+        if credential(request) is None:
+            raise Refused(self.error(ResponseKind.UNAUTHORIZED, call, echo))
 
     # Calls that move money
 
     async def _read_body(
         self, request: Request, call: Kind, *, id_field: str, party_field: str | None
-    ) -> dict[str, Any] | Response:
-        """The body; an error response when the credential or the signature is refused, or a field is invalid."""
+    ) -> dict[str, Any]:
+        """The body. Raises Refused when the credential or the signature is refused, or a field is invalid."""
         body = await json_object(request) or {}
         echo = {id_field: body.get(id_field)}
-        if refusal := self._check_access(request, call, echo):
-            return refusal
+        self._check_credential(request, call, echo)
         keys, raw = self.ctx.dashboard(self.name).request_keys, await request.body()
         if keys is not None and not is_signed(request, raw, keys=keys, now=self.ctx.clock.now()):
-            return rejected("HTTP_SIGNATURE_ERROR", 403).response(echo)
-        invalid = input_error(body, id_field, party_field)
-        return invalid.response(echo) if invalid else body
+            raise Refused(rejected("HTTP_SIGNATURE_ERROR", 403), echo)
+        check_input(body, id_field, party_field)
+        return body
 
     async def deposit(self, request: Request) -> Response:
         body = await self._read_body(request, "debit", id_field="depositId", party_field="payer")
-        if isinstance(body, Response):
-            return body
         echo, party = {"depositId": body["depositId"]}, body["payer"]["accountDetails"]
         if code := business_error(body, party):
-            return rejected(code).response(echo)
+            raise Refused(rejected(code), echo)
         if self.ctx.dashboard(self.name).availability.get(party["provider"]) == "CLOSED":
-            return rejected("PROVIDER_TEMPORARILY_UNAVAILABLE").response(echo)
+            raise Refused(rejected("PROVIDER_TEMPORARILY_UNAVAILABLE"), echo)
         provider, phone = PROVIDERS[party["provider"]], str(party["phoneNumber"])
         if invalid := confirmation_error(provider, body):
-            return invalid.response(echo)
+            raise Refused(invalid, echo)
         if self.ctx.find(self.name, "debit", body["depositId"], "deposit"):
             return self.error(ResponseKind.DUPLICATE, "debit", echo)
         scenario = self._choose_scenario("debit", provider, phone, preauthorised=provider.auth == "PREAUTH")
@@ -134,11 +143,9 @@ class PawaPay(SimulatedProvider):
 
     async def payout(self, request: Request) -> Response:
         body = await self._read_body(request, "credit", id_field="payoutId", party_field="recipient")
-        if isinstance(body, Response):
-            return body
         echo, party = {"payoutId": body["payoutId"]}, body["recipient"]["accountDetails"]
         if code := business_error(body, party):
-            return rejected(code).response(echo)
+            raise Refused(rejected(code), echo)
         if self.ctx.find(self.name, "credit", body["payoutId"], "payout"):
             return self.error(ResponseKind.DUPLICATE, "credit", echo)
         phone = str(party["phoneNumber"])
@@ -152,19 +159,17 @@ class PawaPay(SimulatedProvider):
 
     async def refund(self, request: Request) -> Response:
         body = await self._read_body(request, "credit", id_field="refundId", party_field=None)
-        if isinstance(body, Response):
-            return body
         echo = {"refundId": body["refundId"]}
         if self.ctx.find(self.name, "credit", body["refundId"], "refund"):
             return self.error(ResponseKind.DUPLICATE, "credit", echo)
         debit = self.ctx.find(self.name, "debit", str(body.get("depositId")), "deposit")
         if debit is None or debit.state != SUCCEEDED:
-            return rejected("INVALID_STATE" if debit else "NOT_FOUND").response(echo)
+            raise Refused(rejected("INVALID_STATE" if debit else "NOT_FOUND"), echo)
         left = debit.amount - self.ctx.store.refunded_amount(debit)
         # Amount and currency are optional: without them everything that is left is refunded.
         body = {"amount": money.plain(left or debit.amount), "currency": debit.currency} | body
         if code := refund_error(self.ctx.store, debit, left, body):
-            return rejected(code).response(echo)
+            raise Refused(rejected(code), echo)
         phone = debit.phone or ""
         scenario = self._choose_scenario("credit", PROVIDERS[debit.operator], phone)
 
@@ -208,15 +213,12 @@ class PawaPay(SimulatedProvider):
             resource=resource,
             amount=amount,
             currency=body["currency"],
-            lifetime=self.lifetime,
             detail={"message": body.get("customerMessage"), "metadata": metadata, **detail},
         )
 
     # Status calls
 
     async def read(self, request: Request) -> Response:
-        if refusal := self._check_access(request, "status"):
-            return refusal
         tx = toolkit.find(self.ctx, request)
         if tx is None:
             forced = self.ctx.forced_scenario(self.name, "status")
@@ -224,13 +226,9 @@ class PawaPay(SimulatedProvider):
         data = transaction_payload(tx, self.ctx.clock.now())
         return await self.respond_to_status(tx, lambda: json_response({"status": "FOUND", "data": data}))
 
-    def _checked(self, endpoint: toolkit.Endpoint, call: str = "status") -> Callable[[Request], Awaitable[Response]]:
-        """The endpoint, for requests with an accepted credential."""
-
-        async def checked(request: Request) -> Response:
-            return self._check_access(request, call) or await endpoint(self.ctx, request)
-
-        return checked
+    async def fail_enqueued(self, request: Request) -> Response:
+        self._check_credential(request, "credit")
+        return await toolkit.fail_enqueued(self.ctx, request)
 
     async def public_key(self, request: Request) -> Response:
         return json_response([{"id": KEY_ID, "key": self._signer.public_key()}])

@@ -1,6 +1,7 @@
-"""What pawaPay checks in a signed request: the digest of the body, the period, the client's key, the signature.
+"""How pawaPay signs callbacks, and what it checks in a signed request: the digest of the body, the period, the client's
+key, the signature. Neither shares code with the other, nor with ours.
 
-Source: docs/providers/pawapay.md, "Signatures". Nothing here is shared with the code that signs.
+Source: docs/providers/pawapay.md, "Signatures".
 """
 
 import base64
@@ -9,13 +10,16 @@ import hashlib
 import re
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from starlette.requests import Request
 
-from guichet.clock import SECOND, Instant
+from guichet.clock import SECOND, Instant, iso
+from guichet_simulator.signatures import stored_key
+from guichet_simulator.store import Store
 
 _INPUT: Final = re.compile(r"(?P<label>[a-z][a-z0-9_-]*)=(?P<parameters>\((?P<names>[^)]*)\)(?P<values>.*))")
 _VALUE: Final = re.compile(r';([a-z]+)=(?:"([^"]*)"|([0-9]+))')
@@ -29,6 +33,9 @@ _HASHES: Final[Mapping[str, hashes.HashAlgorithm]] = {
 }
 #: Seconds by which the clocks may differ.
 _SKEW: Final = 60
+_SIGNATURE_LIFETIME: Final = 60
+_COORDINATE_BYTES: Final = 32
+KEY_ID: Final = "HTTP_EC_P256_KEY:1"
 
 
 def is_signed(request: Request, body: bytes, *, keys: Mapping[str, str], now: Instant) -> bool:
@@ -86,3 +93,48 @@ def _made_by(pem: str, encoded: str, signed: bytes, algorithm: hashes.HashAlgori
     except (InvalidSignature, binascii.Error):
         return False
     return True
+
+
+class HttpSigner:
+    """Signs as pawaPay does, with a key that is made once and stored."""
+
+    def __init__(self, store: Store) -> None:
+        self._key = stored_key(store, "pawapay:key", lambda: ec.generate_private_key(ec.SECP256R1()))
+
+    def public_key(self) -> str:
+        spki = serialization.PublicFormat.SubjectPublicKeyInfo
+        return self._key.public_key().public_bytes(serialization.Encoding.PEM, spki).decode()
+
+    def sign(self, url: str, body: bytes, now: Instant, *, der: bool, forged: bool) -> Mapping[str, str]:
+        """The headers of a signed POST. `der`: ECDSA encoded as DER instead of r||s. `forged`: with another key."""
+        address = urlsplit(url)
+        created = now // SECOND
+        digest = base64.b64encode(hashlib.sha512(body).digest()).decode()
+        covered = {
+            "@method": "POST",
+            "@authority": address.netloc.lower(),
+            "@path": address.path or "/",
+            "signature-date": iso(now)[:23] + "Z",
+            "content-digest": f"sha-512=:{digest}:",
+            "content-type": "application/json; charset=UTF-8",
+        }
+        names = " ".join(f'"{name}"' for name in covered)
+        parameters = f'({names});alg="ecdsa-p256-sha256";keyid="{KEY_ID}";created={created}'
+        parameters += f";expires={created + _SIGNATURE_LIFETIME}"
+        lines = [f'"{name}": {value}' for name, value in covered.items()]
+        base = "\n".join([*lines, f'"@signature-params": {parameters}'])
+        key = ec.generate_private_key(ec.SECP256R1()) if forged else self._key
+        signature = key.sign(base.encode(), ec.ECDSA(hashes.SHA256()))
+        encoded = base64.b64encode(signature if der else _raw(signature)).decode()
+        return {
+            "Content-Type": covered["content-type"],
+            "Content-Digest": covered["content-digest"],
+            "Signature-Date": covered["signature-date"],
+            "Signature-Input": f"sig-pp={parameters}",
+            "Signature": f"sig-pp=:{encoded}:",
+        }
+
+
+def _raw(signature: bytes) -> bytes:
+    r, s = utils.decode_dss_signature(signature)
+    return r.to_bytes(_COORDINATE_BYTES, "big") + s.to_bytes(_COORDINATE_BYTES, "big")

@@ -4,10 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from guichet_simulator.http_helpers import ErrorResponse, hundredths, is_uuid
+from guichet_simulator.http_helpers import ErrorResponse, Refused, hundredths, is_uuid
 from guichet_simulator.models import Transaction
-from guichet_simulator.pawapay.networks import MAX_AMOUNT, PROVIDERS, Provider
-from guichet_simulator.pawapay.payloads import rejected
+from guichet_simulator.pawapay.payloads import MAX_AMOUNT, PROVIDERS, Provider, rejected
 from guichet_simulator.store import Store
 
 _AMOUNT: Final = re.compile(r"([0]|([1-9][0-9]{0,17}))([.][0-9]{0,3}[1-9])?")
@@ -15,20 +14,21 @@ _MESSAGE: Final = re.compile(r"[A-Za-z0-9 ]{4,22}")
 _MAX_METADATA: Final = 10
 
 
-def input_error(body: Mapping[str, Any], id_field: str, party_field: str | None) -> ErrorResponse | None:
-    """HTTP 400 for a field that is missing or malformed. `party_field` is None for a refund, which has no party."""
+def check_input(body: Mapping[str, Any], id_field: str, party_field: str | None) -> None:
+    """Raises Refused (HTTP 400) for a field that is missing or malformed. A refund has no `party_field`."""
+    echo = {id_field: body.get(id_field)}
     required = [body.get(id_field)]
     if party_field is not None:
         required += [body.get("amount"), body.get("currency")]
     if any(value in (None, "") for value in required):
-        return rejected("MISSING_PARAMETER", 400)
+        raise Refused(rejected("MISSING_PARAMETER", 400), echo)
     if party_field is not None:
         party = body.get(party_field) or {}
         details = party.get("accountDetails") if isinstance(party, dict) else None
         if not isinstance(details, dict):
-            return rejected("MISSING_PARAMETER", 400)
+            raise Refused(rejected("MISSING_PARAMETER", 400), echo)
         if party.get("type") != "MMO" or not {"phoneNumber", "provider"} <= details.keys():
-            return rejected("INVALID_PARAMETER", 400)
+            raise Refused(rejected("INVALID_PARAMETER", 400), echo)
     message, metadata = body.get("customerMessage"), body.get("metadata", [])
     valid = (
         is_uuid(str(body[id_field]))
@@ -36,7 +36,8 @@ def input_error(body: Mapping[str, Any], id_field: str, party_field: str | None)
         and isinstance(metadata, list)
         and len(metadata) <= _MAX_METADATA
     )
-    return None if valid else rejected("INVALID_PARAMETER", 400)
+    if not valid:
+        raise Refused(rejected("INVALID_PARAMETER", 400), echo)
 
 
 def business_error(body: Mapping[str, Any], party: Mapping[str, Any]) -> str | None:

@@ -3,11 +3,15 @@
 Source: docs/providers/sonatel.md. Payments by QR code or deep link are not simulated: our customers always give a code.
 """
 
+import base64
+import binascii
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -16,6 +20,7 @@ from guichet.clock import to_datetime
 from guichet.domain.money import Hundredths
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.http_helpers import (
+    Refused,
     acceptable,
     hundredths,
     json_bytes,
@@ -26,14 +31,33 @@ from guichet_simulator.http_helpers import (
 from guichet_simulator.models import CallbackRequest, Kind, QueuedCallback, Transaction
 from guichet_simulator.otp_messages import consume_code, send_code
 from guichet_simulator.scenarios import ResponseKind, Scenario
-from guichet_simulator.signatures import PinDecryptor, hmac_signature_header
+from guichet_simulator.signatures import hmac_signature_header, stored_key
 from guichet_simulator.sonatel.payloads import DIAL, STATES, list_shape, problem, transaction_payload
-from guichet_simulator.store import undocumented_order
+from guichet_simulator.store import Store, undocumented_order
 
 #: Seconds.
 _TOKEN_LIFETIME: Final = 299
 #: Calls are synchronous: a scenario that ends within this many seconds is final in the response.
 _FINAL_WITHIN: Final = 5.0
+
+
+class _PinDecryptor:
+    """Sonatel's RSA key, under which retailers send their PIN; it is made once and stored."""
+
+    def __init__(self, store: Store) -> None:
+        self._key = stored_key(store, "sonatel:key", lambda: rsa.generate_private_key(65537, 2048))
+
+    def public_key(self) -> str:
+        """DER in base64."""
+        spki = serialization.PublicFormat.SubjectPublicKeyInfo
+        return base64.b64encode(self._key.public_key().public_bytes(serialization.Encoding.DER, spki)).decode()
+
+    def decrypt(self, encrypted: str) -> str:
+        """The PIN; empty when it cannot be decrypted."""
+        try:
+            return self._key.decrypt(base64.b64decode(encrypted, validate=True), padding.PKCS1v15()).decode()
+        except (ValueError, binascii.Error):
+            return ""
 
 
 class Sonatel(SimulatedProvider):
@@ -57,22 +81,22 @@ class Sonatel(SimulatedProvider):
     }
 
     @cached_property
-    def _pin_decryptor(self) -> PinDecryptor:
+    def _pin_decryptor(self) -> _PinDecryptor:
         """Made when it is first needed: making or reading an RSA key takes longer than the rest of the start."""
-        return PinDecryptor(self.ctx.store)
+        return _PinDecryptor(self.ctx.store)
 
     def routes(self) -> list[BaseRoute]:
         wallet = "/api/eWallet/v1"
         return [
             Route("/oauth/v1/token", self.token, methods=["POST"]),
-            Route(f"{wallet}/payments/onestep", self.pay, methods=["POST"]),
-            Route(f"{wallet}/payments/otp", self.send_code, methods=["POST"]),
-            Route(f"{wallet}/cashins", self.cash_in, methods=["POST"]),
-            Route(f"{wallet}/transactions", self.search),
-            Route(f"{wallet}/transactions/{{id}}/status", self.status),
-            Route("/api/account/v1/publicKeys", self.public_key),
-            Route("/api/notification/v1/merchantcallback", self.register, methods=["POST"]),
-            Route("/api/notification/v1/merchantcallback", self.registered),
+            self.route(f"{wallet}/payments/onestep", self.pay, "POST"),
+            self.route(f"{wallet}/payments/otp", self.send_code, "POST"),
+            self.route(f"{wallet}/cashins", self.cash_in, "POST"),
+            self.route(f"{wallet}/transactions", self.search),
+            self.route(f"{wallet}/transactions/{{id}}/status", self.status),
+            self.route("/api/account/v1/publicKeys", self.public_key),
+            self.route("/api/notification/v1/merchantcallback", self.register, "POST"),
+            self.route("/api/notification/v1/merchantcallback", self.registered),
         ]
 
     # Access
@@ -84,38 +108,35 @@ class Sonatel(SimulatedProvider):
             return json_response({"error": "invalid_client"}, 401)
         return await self.respond_with_token(_TOKEN_LIFETIME, token_type="bearer")  # noqa: S106
 
-    def _check_access(self, request: Request) -> Response | None:
+    async def check_access(self, request: Request) -> None:
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            return problem(415, "415", "Unsupported media type").response()
-        return None if self.token_is_valid(request) else self.error(ResponseKind.UNAUTHORIZED)
+            raise Refused(problem(415, "415", "Unsupported media type"))
+        if not self.token_is_valid(request):
+            raise Refused(self.error(ResponseKind.UNAUTHORIZED))
 
     # Calls that move money
 
     async def pay(self, request: Request) -> Response:
-        if refusal := self._check_access(request):
-            return refusal
         body = await json_object(request) or {}
         customer, amount = body.get("customer"), _amount(body)
         if not isinstance(customer, dict) or amount is None or not isinstance(body.get("partner"), dict):
-            return problem(400, "24", "Invalid body").response()
+            raise Refused(problem(400, "24", "Invalid body"))
         number = str(customer.get("id", ""))
         if customer.get("idType") != "MSISDN" or not (number.isdigit() and len(number) == 9):
-            return problem(400, "2001", "Invalid MSISDN").response()
+            raise Refused(problem(400, "2001", "Invalid MSISDN"))
         phone = DIAL + number
         if not consume_code(self.ctx, self.name, phone, str(customer.get("otp", ""))):
-            return problem(400, "2011", "Invalid PIN or OTP").response()
+            raise Refused(problem(400, "2011", "Invalid PIN or OTP"))
         scenario = self.ctx.choose_scenario(self.name, "debit", phone, preauthorised=True)
         return await self._move_money("debit", scenario, body, amount=amount, phone=phone)
 
     async def cash_in(self, request: Request) -> Response:
-        if refusal := self._check_access(request):
-            return refusal
         body = await json_object(request) or {}
         customer, partner, amount = body.get("customer"), body.get("partner"), _amount(body)
         if not isinstance(customer, dict) or not isinstance(partner, dict) or amount is None:
-            return problem(400, "24", "Invalid body").response()
+            raise Refused(problem(400, "24", "Invalid body"))
         if not self._pin_decryptor.decrypt(str(partner.get("encryptedPinCode", ""))).isdigit():
-            return problem(400, "2011", "Invalid PIN or OTP").response()
+            raise Refused(problem(400, "2011", "Invalid PIN or OTP"))
         phone = DIAL + str(customer.get("id", ""))
         scenario = self.ctx.choose_scenario(self.name, "credit", phone)
         return await self._move_money("credit", scenario, body, amount=amount, phone=phone)
@@ -137,7 +158,6 @@ class Sonatel(SimulatedProvider):
                 phone=phone,
                 amount=amount,
                 currency="XOF",
-                lifetime=self.lifetime,
                 detail={"metadata": body.get("metadata") or {}, "merchant": body["partner"].get("id")},
             )
             if scenario.final_state is not None and scenario.after <= _FINAL_WITHIN:
@@ -152,8 +172,6 @@ class Sonatel(SimulatedProvider):
 
     async def send_code(self, request: Request) -> Response:
         """How a code is had in the sandbox; a real customer dials #144#391#."""
-        if refusal := self._check_access(request):
-            return refusal
         body = await json_object(request) or {}
         code = send_code(self.ctx, self.name, DIAL + str(body.get("id", "")))
         return json_response({"otp": code})
@@ -161,17 +179,13 @@ class Sonatel(SimulatedProvider):
     # Status calls
 
     async def status(self, request: Request) -> Response:
-        if refusal := self._check_access(request):
-            return refusal
         ref = request.path_params["id"]
         tx = self.ctx.find(self.name, "credit" if ref.startswith("CI") else "debit", ref)
         if tx is None:
-            return problem(404, "60", "Transaction not found").response()
+            raise Refused(problem(404, "60", "Transaction not found"))
         return await self.respond_to_status(tx, lambda: json_response({"status": STATES[tx.state]}))
 
     async def search(self, request: Request) -> Response:
-        if refusal := self._check_access(request):
-            return refusal
         self.ctx.apply_due_decisions()
         reference = request.query_params.get("reference")
         found = undocumented_order(self.ctx.store.select("provider = 'sonatel' AND client_ref = ?", reference))
@@ -187,30 +201,24 @@ class Sonatel(SimulatedProvider):
     # Keys and callbacks
 
     async def public_key(self, request: Request) -> Response:
-        if refusal := self._check_access(request):
-            return refusal
         key = self._pin_decryptor.public_key()
         return json_response({"keyId": "1", "keySize": 2048, "keyType": "RSA", "key": key})
 
     async def register(self, request: Request) -> Response:
         """Set the callback URL of the dashboard."""
-        if refusal := self._check_access(request):
-            return refusal
         body = await json_object(request) or {}
         url, key = body.get("callbackUrl"), body.get("apiKey")
         if not (isinstance(url, str) and url.startswith("http") and key and body.get("code")):
-            return problem(400, "24", "Invalid body").response()
+            raise Refused(problem(400, "24", "Invalid body"))
         changed = replace(self.ctx.dashboard(self.name), callback_url=url)
         self.ctx.store.set_setting(f"dashboard:{self.name}", asdict(changed))
         self.ctx.store.set_setting("sonatel:api_key", key)
         return json_response(body, 201)
 
     async def registered(self, request: Request) -> Response:
-        if refusal := self._check_access(request):
-            return refusal
         url = self.ctx.dashboard(self.name).callback_url
         if url is None:
-            return problem(404, "60", "Entity not found").response()
+            raise Refused(problem(404, "60", "Entity not found"))
         return json_response([{"code": request.query_params.get("code"), "name": "callback", "callbackUrl": url}])
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:

@@ -1,4 +1,7 @@
-"""What all calls of the simulated Stripe share: the key, errors, idempotent POSTs (docs/providers/stripe.md)."""
+"""What all calls of the simulated Stripe share (the key, errors, idempotent POSTs), and those that only read.
+
+Source: docs/providers/stripe.md.
+"""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final
@@ -8,10 +11,17 @@ from starlette.responses import Response
 
 from guichet_simulator import idempotency
 from guichet_simulator.base import SimulatedProvider
-from guichet_simulator.http_helpers import acceptable, basic_credential, credential, json_response
+from guichet_simulator.http_helpers import (
+    Refused,
+    acceptable,
+    basic_credential,
+    credential,
+    json_response,
+    smallest_unit,
+)
 from guichet_simulator.models import EXPIRED, Kind, Transaction
 from guichet_simulator.scenarios import ResponseKind
-from guichet_simulator.stripe.payloads import error, invalid_request
+from guichet_simulator.stripe.payloads import dispute_object, error, intent_object, invalid_request, missing
 
 _MAX_KEY: Final = 255
 
@@ -23,6 +33,7 @@ class StripeApi(SimulatedProvider):
         "duplicate": "a repeat gets the first response again, by Idempotency-Key",
     }
     title = "Stripe"
+    has_disputes = True
     retries = (5, 60, 300, 3600)
     #: A declined card leaves the session open. The real one stays open for a day.
     second_chance = 5.0
@@ -39,36 +50,94 @@ class StripeApi(SimulatedProvider):
         ResponseKind.SERVER_ERROR: error(500, "api_error", "An unknown error occurred."),
     }
 
-    def check_access(self, request: Request) -> Response | None:
+    async def check_access(self, request: Request) -> None:
         """The key is a bearer token, or the user name of HTTP Basic."""
-        return None if acceptable(_key(request)) else self.error(ResponseKind.UNAUTHORIZED)
+        if not acceptable(_key(request)):
+            raise Refused(self.error(ResponseKind.UNAUTHORIZED))
 
     def is_live(self, request: Request) -> bool:
         """Whether the request's key is one of the live mode, which shares nothing with the test mode."""
         return "_live_" in _key(request)
 
-    def find_own(self, request: Request, kind: Kind, ref: str) -> Transaction | None:
-        """A session or a refund of the key's mode."""
+    def find_own(self, request: Request, kind: Kind, resource: str) -> Transaction:
+        """The session or the refund of the key's mode that the path names. Raises Refused."""
+        ref = request.path_params["id"]
         tx = self.ctx.find(self.name, kind, ref)
-        return tx if tx and tx.detail["live"] is self.is_live(request) else None
+        if tx is None or tx.detail["live"] is not self.is_live(request):
+            raise Refused(missing(resource, ref))
+        return tx
+
+    def find_by_intent(self, request: Request, intent: str) -> Transaction:
+        """The session of the key's mode that has this payment intent. Raises Refused."""
+        self.ctx.apply_due_decisions()
+        where = "provider = 'stripe' AND kind = 'debit' AND json_extract(detail, '$.payment_intent') = ?"
+        found = self.ctx.store.select(where, intent)
+        if not found or found[0].detail["live"] is not self.is_live(request):
+            raise Refused(missing("payment_intent", intent))
+        return found[0]
+
+    # Idempotent POSTs
 
     def stored_response(self, key: str | None, fingerprint: str) -> Response | None:
-        """The first response to this Idempotency-Key, even if it was lost; None for a new key."""
+        """The first response to this Idempotency-Key, even if it was lost; None for a new key. Raises Refused."""
         if key is None:
             return None
         if not 0 < len(key) <= _MAX_KEY:
-            return invalid_request("Invalid Idempotency-Key.").response()
+            raise Refused(invalid_request("Invalid Idempotency-Key."))
         try:
             return idempotency.stored_response(self.ctx.store, self.name, key=key, fingerprint=fingerprint)
         except idempotency.IdempotencyKeyReused:
             message = "Keys for idempotent requests can only be used with the same parameters."
-            return error(400, "idempotency_error", message).response()
+            raise Refused(error(400, "idempotency_error", message)) from None
 
     def store_response(self, key: str | None, fingerprint: str, payload: object) -> Response:
         response = json_response(payload)
         if key is None:
             return response
         return idempotency.store_response(self.ctx.store, self.name, response, key=key, fingerprint=fingerprint)
+
+    # What is only read
+
+    async def account(self, request: Request) -> Response:
+        return json_response(
+            {"id": "acct_simulator", "country": "FR", "default_currency": "eur", "charges_enabled": True}
+        )
+
+    async def webhook_endpoints(self, request: Request) -> Response:
+        url = self.ctx.dashboard(self.name).callback_url
+        rows = [{"id": "we_1", "url": url, "enabled_events": ["*"], "status": "enabled"}] if url else []
+        return json_response({"object": "list", "data": rows, "has_more": False})
+
+    async def payment_intent(self, request: Request) -> Response:
+        """What a session made of the customer's payment."""
+        return json_response(intent_object(self.find_by_intent(request, request.path_params["id"])))
+
+    async def list_disputes(self, request: Request) -> Response:
+        """Newest first, page by page. The control API opens disputes, and decides them later."""
+        query = request.query_params
+        limit = int(query.get("limit", "10"))
+        disputed = self.ctx.store.select(
+            "provider = 'stripe' AND kind = 'debit' AND json_extract(detail, '$.dispute.created') >= ?",
+            int(query.get("created[gte]", "0")),
+        )
+        # Written as `expand[]` by some clients, and as `expand[0]` by Stripe's own library.
+        wanted = [value for name, value in query.multi_items() if name.startswith("expand[")]
+        own = [tx for tx in disputed if tx.detail["live"] is self.is_live(request)]
+        rows = [dispute_object(tx, expanded="data.payment_intent" in wanted) for tx in own]
+        if after := query.get("starting_after"):
+            rows = rows[[row["id"] for row in rows].index(after) + 1 :]
+        return json_response(
+            {"object": "list", "url": "/v1/disputes", "has_more": len(rows) > limit, "data": rows[:limit]}
+        )
+
+    async def balance(self, request: Request) -> Response:
+        totals: dict[str, int] = {}
+        live = self.is_live(request)
+        where = "provider = 'stripe' AND state = 'succeeded' AND json_extract(detail, '$.live') = ?"
+        for tx in self.ctx.store.select(where, live):
+            totals[tx.currency] = totals.get(tx.currency, 0) + (tx.amount if tx.kind == "debit" else -tx.amount)
+        available = [{"amount": smallest_unit(total, name), "currency": name.lower()} for name, total in totals.items()]
+        return json_response({"object": "balance", "available": available, "pending": [], "livemode": live})
 
 
 def _key(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""Stripe Checkout: hosted sessions, signed events, idempotent POSTs (docs/providers/stripe.md)."""
+"""Stripe Checkout: hosted sessions and their refunds, signed events, idempotent POSTs (docs/providers/stripe.md)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -10,59 +10,57 @@ from starlette.routing import BaseRoute, Route
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, Instant
 from guichet.domain import money
 from guichet_simulator import idempotency
-from guichet_simulator.context import SimulatorContext
 from guichet_simulator.http_helpers import (
+    Refused,
     form_fields,
     json_bytes,
     json_response,
     new_uuid,
     smallest_unit,
 )
-from guichet_simulator.models import EXPIRED, PENDING, CallbackRequest, QueuedCallback, Transaction
+from guichet_simulator.models import EXPIRED, PENDING, SUCCEEDED, CallbackRequest, QueuedCallback, Transaction
 from guichet_simulator.scenarios import Scenario
 from guichet_simulator.signatures import hmac_signature_header
-from guichet_simulator.stripe import account as stripe_account
-from guichet_simulator.stripe import intents as stripe_intents
 from guichet_simulator.stripe.api import StripeApi
-from guichet_simulator.stripe.disputes import StripeDisputes
-from guichet_simulator.stripe.payloads import event_payload, hundredths, invalid_request, missing, session_object
-from guichet_simulator.stripe.refunds import StripeRefunds
+from guichet_simulator.stripe.payloads import (
+    event_payload,
+    hundredths,
+    invalid_request,
+    missing,
+    refund_object,
+    session_object,
+)
 
 _MAX_REFERENCE: Final = 200
 _MAX_DIGITS: Final = 8
+_REASONS: Final = ("", "duplicate", "fraudulent", "requested_by_customer")
 _PRICE: Final = "line_items[0][price_data]"
 
 
 class Stripe(StripeApi):
-    def __init__(self, ctx: SimulatorContext) -> None:
-        super().__init__(ctx)
-        self._refunds = StripeRefunds(self)
-        self._disputes = StripeDisputes(self)
-
     def routes(self) -> list[BaseRoute]:
         sessions = "/v1/checkout/sessions"
         return [
-            Route(sessions, self.create, methods=["POST"]),
-            Route(f"{sessions}/{{id}}", self.read),
-            Route(f"{sessions}/{{id}}/expire", self.expire, methods=["POST"]),
-            Route("/v1/refunds", self._refunds.create, methods=["POST"]),
-            Route("/v1/refunds/{id}", self._refunds.read),
-            Route("/v1/disputes", self._disputes.list_disputes),
-            *stripe_intents.routes(self),
-            Route("/v1/balance", self.balance),
-            *stripe_account.routes(self),
+            self.route(sessions, self.create, "POST"),
+            self.route(f"{sessions}/{{id}}", self.read),
+            self.route(f"{sessions}/{{id}}/expire", self.expire, "POST"),
+            self.route("/v1/refunds", self.refund, "POST"),
+            self.route("/v1/refunds/{id}", self.read_refund),
+            self.route("/v1/disputes", self.list_disputes),
+            self.route("/v1/payment_intents/{id}", self.payment_intent),
+            self.route("/v1/balance", self.balance),
+            self.route("/v1/account", self.account),
+            self.route("/v1/webhook_endpoints", self.webhook_endpoints),
             Route("/c/pay/{id}", self.hosted_page),
         ]
 
     async def create(self, request: Request) -> Response:
-        if refusal := self.check_access(request):
-            return refusal
         form, key = await form_fields(request), request.headers.get("idempotency-key")
         fingerprint = idempotency.fingerprint("sessions", form)
         if stored := self.stored_response(key, fingerprint):
             return stored
         if param := _invalid_parameter(form, self.ctx.clock.now()):
-            return invalid_request(f"Invalid value: {param}", param=param).response()
+            raise Refused(invalid_request(f"Invalid value: {param}", param=param))
         scenario = self.ctx.choose_scenario(self.name, "debit", form[f"{_PRICE}[unit_amount]"])
         live = self.is_live(request)
 
@@ -103,37 +101,61 @@ class Stripe(StripeApi):
             },
         )
 
-    def _find_session(self, request: Request) -> Transaction | Response:
-        if refusal := self.check_access(request):
-            return refusal
-        ref = request.path_params["id"]
-        return self.find_own(request, "debit", ref) or missing("checkout.session", ref).response()
-
     async def read(self, request: Request) -> Response:
-        found = self._find_session(request)
-        if isinstance(found, Response):
-            return found
+        found = self.find_own(request, "debit", "checkout.session")
         return await self.respond_to_status(found, lambda: json_response(session_object(found)))
 
     async def expire(self, request: Request) -> Response:
-        found = self._find_session(request)
-        if isinstance(found, Response):
-            return found
+        found = self.find_own(request, "debit", "checkout.session")
         if found.state != PENDING:
-            return invalid_request("Only open sessions can be expired.").response()
+            raise Refused(invalid_request("Only open sessions can be expired."))
         self.ctx.decide(found, EXPIRED, "expired")
         return json_response(session_object(self.ctx.store.get(found.id)))
 
-    async def balance(self, request: Request) -> Response:
-        if refusal := self.check_access(request):
-            return refusal
-        totals: dict[str, int] = {}
-        live = self.is_live(request)
-        where = "provider = 'stripe' AND state = 'succeeded' AND json_extract(detail, '$.live') = ?"
-        for tx in self.ctx.store.select(where, live):
-            totals[tx.currency] = totals.get(tx.currency, 0) + (tx.amount if tx.kind == "debit" else -tx.amount)
-        available = [{"amount": smallest_unit(total, name), "currency": name.lower()} for name, total in totals.items()]
-        return json_response({"object": "balance", "available": available, "pending": [], "livemode": live})
+    async def refund(self, request: Request) -> Response:
+        form, key = await form_fields(request), request.headers.get("idempotency-key")
+        fingerprint = idempotency.fingerprint("refunds", form)
+        if stored := self.stored_response(key, fingerprint):
+            return stored
+        debit, amount = self._refundable(request, form)
+        scenario = self.ctx.choose_scenario(self.name, "credit", debit.detail["digits"])
+
+        def create() -> Response:
+            tx = self.ctx.create_transaction(
+                self.name,
+                "credit",
+                scenario,
+                operator="card",
+                ref=f"re_{new_uuid().replace('-', '')[:24]}",
+                client_ref=form.get("metadata[reference]") or debit.client_ref,
+                parent=debit.ref,
+                amount=amount,
+                currency=debit.currency,
+                detail={"payment_intent": debit.detail["payment_intent"], "live": debit.detail["live"]},
+            )
+            self.ctx.queue_callback(tx, "created")
+            return self.store_response(key, fingerprint, refund_object(tx))
+
+        return await self.respond("credit", scenario, create)
+
+    def _refundable(self, request: Request, form: Mapping[str, str]) -> tuple[Transaction, int]:
+        """The debit to refund and how much of it, in hundredths. Raises Refused."""
+        intent = form.get("payment_intent", "")
+        debit = self.find_by_intent(request, intent)
+        if debit.state != SUCCEEDED:
+            raise Refused(missing("payment_intent", intent))
+        left = debit.amount - self.ctx.store.refunded_amount(debit)
+        if left <= 0:
+            raise Refused(invalid_request("Already refunded.", code="charge_already_refunded"))
+        text = form.get("amount", str(smallest_unit(left, debit.currency)))
+        amount = hundredths(int(text), debit.currency) if text.isdigit() else 0
+        if not 0 < amount <= left or form.get("reason", "") not in _REASONS:
+            raise Refused(invalid_request("Invalid refund.", param="amount"))
+        return debit, amount
+
+    async def read_refund(self, request: Request) -> Response:
+        tx = self.find_own(request, "credit", "refund")
+        return await self.respond_to_status(tx, lambda: json_response(refund_object(tx)))
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
         dashboard, now = self.ctx.dashboard(self.name), self.ctx.clock.now()

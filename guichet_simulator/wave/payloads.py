@@ -6,9 +6,11 @@ from typing import Any, Final
 from guichet.clock import MINUTE, Instant, iso, later, whole_second
 from guichet.domain import money
 from guichet_simulator.http_helpers import ErrorResponse
-from guichet_simulator.models import Claim, Transaction
+from guichet_simulator.models import Claim, Fees, Transaction
 
 LIFETIME_MINUTES: Final = 30
+#: Percent of the amount that Wave keeps.
+FEES: Final[Fees] = {"debit": 1}
 #: Items of a page, unless the request says otherwise.
 _PAGE: Final = 100
 EVENTS: Final[Mapping[str, str]] = {

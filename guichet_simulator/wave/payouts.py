@@ -1,4 +1,7 @@
-"""Wave's payouts: money to a number, once per Idempotency-Key (docs/providers/wave.md, "Refunds", "Other calls")."""
+"""Wave's payouts: money to a number, once per Idempotency-Key, alone or in a batch that is paid afterwards.
+
+Source: docs/providers/wave.md, "Refunds", "Other calls".
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -7,13 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from guichet_simulator import idempotency
-from guichet_simulator.http_helpers import ErrorResponse, hundredths, json_object, json_response, new_uuid
-from guichet_simulator.models import Transaction
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.http_helpers import Refused, hundredths, json_object, json_response, new_uuid
+from guichet_simulator.models import PENDING, Transaction
 from guichet_simulator.scenarios import ResponseKind, Scenario
-from guichet_simulator.wave.api import WaveApi
 from guichet_simulator.wave.merchants import WaveMerchants
 from guichet_simulator.wave.payloads import error, payout_object
-from guichet_simulator.wave.wallets import Wallet, wallet_of
+from guichet_simulator.wave.wallets import Wallet, find_own, search, wallet_of
 
 _MAX_PAYMENT_REASON: Final = 40
 #: The name of every simulated customer.
@@ -21,7 +24,7 @@ _NAME: Final = "Awa Diop"
 
 
 class WavePayouts:
-    def __init__(self, api: WaveApi, merchants: WaveMerchants) -> None:
+    def __init__(self, api: SimulatedProvider, merchants: WaveMerchants) -> None:
         self._api = api
         self._merchants = merchants
         self._ctx = api.ctx
@@ -29,14 +32,16 @@ class WavePayouts:
     async def create(self, request: Request) -> Response:
         api = self._api
         wallet, body = wallet_of(request), await json_object(request) or {}
-        if refusal := self._refusal(request, body):
-            return refusal
+        if not request.headers.get("idempotency-key"):
+            raise Refused(api.error(ResponseKind.REFUSED))
+        _check_payout(body, wallet)
+        self._merchants.refuse_unknown(request, body)
         key = request.headers["idempotency-key"]
         key, fingerprint = f"{wallet.name}:{key}", idempotency.fingerprint("payout", body)
         try:
             stored = idempotency.stored_response(self._ctx.store, api.name, key=key, fingerprint=fingerprint)
         except idempotency.IdempotencyKeyReused:
-            return error(409, "idempotency-mismatch").response()
+            raise Refused(error(409, "idempotency-mismatch")) from None
         if stored:
             return stored
         scenario = self._ctx.choose_scenario(api.name, "credit", _mobile(body))
@@ -45,45 +50,27 @@ class WavePayouts:
             return api.error(ResponseKind.FLOAT_EMPTY if empty else ResponseKind.REFUSED, "payout")
 
         def create() -> Response:
-            response = json_response(payout_object(create_payout(api, scenario, body, wallet)))
+            response = json_response(payout_object(_create_payout(api, scenario, body, wallet)))
             return idempotency.store_response(self._ctx.store, api.name, response, key=key, fingerprint=fingerprint)
 
         return await api.respond("credit", scenario, create)
 
-    def _refusal(self, request: Request, body: Mapping[str, Any]) -> Response | None:
-        """The response to a request without a key, or with a wrong credential or field."""
-        if refusal := self._api.check_access(request):
-            return refusal
-        if not request.headers.get("idempotency-key"):
-            return self._api.error(ResponseKind.REFUSED)
-        invalid = payout_error(body, wallet_of(request))
-        return invalid.response() if invalid else self._merchants.refuse_unknown(request, body)
-
     async def read(self, request: Request) -> Response:
         found = self._find(request)
-        if isinstance(found, Response):
-            return found
         return await self._api.respond_to_status(found, lambda: json_response(payout_object(found)))
 
     async def search(self, request: Request) -> Response:
-        return await self._api.search(request, "credit", "payout", payout_object)
+        return await search(self._api, request, "credit", "payout", payout_object)
 
     async def reverse(self, request: Request) -> Response:
         """Always refused, as if the recipient had spent the money."""
-        found = self._find(request)
-        if isinstance(found, Response):
-            return found
+        self._find(request)
         return error(409, "payout-reversal-recipient-insufficient-funds").response()
 
-    def _find(self, request: Request) -> Transaction | Response:
-        if refusal := self._api.check_access(request):
-            return refusal
-        found = self._api.find_own(request, "credit", request.path_params["id"], "payout")
-        return found or error(404, "payout-not-found").response()
+    def _find(self, request: Request) -> Transaction:
+        return find_own(self._api, request, "credit", "payout", "payout-not-found")
 
     async def verify_recipient(self, request: Request) -> Response:
-        if refusal := self._api.check_access(request):
-            return refusal
         body = await json_object(request) or {}
         if not _mobile(body).isdigit():
             return self._api.error(ResponseKind.REFUSED)
@@ -92,19 +79,58 @@ class WavePayouts:
         return json_response({"within_limits": True, "name_match": name_match})
 
 
-def payout_error(body: Mapping[str, Any], wallet: Wallet) -> ErrorResponse | None:
-    """What is wrong with the fields of a payout out of this wallet."""
+class WavePayoutBatches:
+    def __init__(self, api: SimulatedProvider, merchants: WaveMerchants) -> None:
+        self._api = api
+        self._merchants = merchants
+        self._ctx = api.ctx
+
+    async def create(self, request: Request) -> Response:
+        """All payouts or, where one of them is invalid, none. The same Idempotency-Key gives the same batch."""
+        api, wallet = self._api, wallet_of(request)
+        payouts = (await json_object(request) or {}).get("payouts")
+        key = request.headers.get("idempotency-key")
+        if not key or not isinstance(payouts, list) or not all(isinstance(body, dict) for body in payouts):
+            return api.error(ResponseKind.REFUSED)
+        for body in payouts:
+            _check_payout(body, wallet)
+        for body in payouts:
+            self._merchants.refuse_unknown(request, body)
+        name = f"wave:batch:{wallet.name}:{key}"
+        batch_id = self._ctx.store.setting(name)
+        if batch_id is None:
+            batch_id = "pb-" + new_uuid().replace("-", "")[:13]
+            self._ctx.store.set_setting(name, batch_id)
+            for body in payouts:
+                scenario = self._ctx.choose_scenario(api.name, "credit", str(body["mobile"]))
+                _create_payout(api, scenario, body, wallet, batch_id)
+        return json_response({"id": batch_id})
+
+    async def read(self, request: Request) -> Response:
+        self._ctx.apply_due_decisions()
+        batch_id = request.path_params["id"]
+        where = "provider = 'wave' AND resource = 'payout' AND operator = ? AND json_extract(detail, '$.batch_id') = ?"
+        found = self._ctx.store.select(where, wallet_of(request).name, batch_id)
+        if not found:
+            raise Refused(error(404, "payout-batch-not-found"))
+        status = "processing" if any(tx.state == PENDING for tx in found) else "complete"
+        return json_response({"id": batch_id, "status": status, "payouts": [payout_object(tx) for tx in found]})
+
+
+def _check_payout(body: Mapping[str, Any], wallet: Wallet) -> None:
+    """Raises Refused when a field of a payout out of this wallet is wrong."""
     if body.get("currency") != wallet.currency:
-        return error(400, "currency-mismatch")
+        raise Refused(error(400, "currency-mismatch"))
     mobile, reason = _mobile(body), str(body.get("payment_reason", ""))
     amount = hundredths(body.get("receive_amount"), wallet.currency)
     if amount is None or not mobile.isdigit() or len(reason) > _MAX_PAYMENT_REASON:
-        return error(400, "request-validation-error")
-    return None if wallet.serves(mobile) else error(400, "country-mismatch")
+        raise Refused(error(400, "request-validation-error"))
+    if not wallet.serves(mobile):
+        raise Refused(error(400, "country-mismatch"))
 
 
-def create_payout(
-    api: WaveApi, scenario: Scenario, body: Mapping[str, Any], wallet: Wallet, batch_id: str | None = None
+def _create_payout(
+    api: SimulatedProvider, scenario: Scenario, body: Mapping[str, Any], wallet: Wallet, batch_id: str | None = None
 ) -> Transaction:
     """Store a payout whose fields are right."""
     amount = hundredths(body["receive_amount"], wallet.currency)
@@ -120,7 +146,6 @@ def create_payout(
         phone=_mobile(body),
         amount=amount,
         currency=wallet.currency,
-        lifetime=api.lifetime,
         detail={"batch_id": batch_id, "aggregated_merchant_id": body.get("aggregated_merchant_id")},
     )
 

@@ -1,49 +1,84 @@
-"""Wave Business: its paths, and its signed events (docs/providers/wave.md)."""
+"""Wave Business: its paths, keys, errors and signed events (docs/providers/wave.md)."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
+from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
-from guichet_simulator.http_helpers import json_bytes
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.http_helpers import Refused, credential, json_bytes
 from guichet_simulator.models import FAILED, CallbackRequest, QueuedCallback, Transaction
-from guichet_simulator.signatures import hmac_signature_header
-from guichet_simulator.wave.api import Endpoint, WaveApi
+from guichet_simulator.scenarios import ResponseKind
+from guichet_simulator.signatures import hmac_signature_header, is_signed_now
 from guichet_simulator.wave.merchants import WaveMerchants
-from guichet_simulator.wave.payloads import EVENTS, session_object
-from guichet_simulator.wave.payout_batches import WavePayoutBatches
-from guichet_simulator.wave.payouts import WavePayouts
-from guichet_simulator.wave.sessions import WaveSessions
-from guichet_simulator.wave.transactions import WaveTransactions
+from guichet_simulator.wave.payloads import EVENTS, LIFETIME_MINUTES, error, session_object
+from guichet_simulator.wave.payouts import WavePayoutBatches, WavePayouts
+from guichet_simulator.wave.sessions import WaveSessions, WaveTransactions
 
 
-class Wave(WaveApi):
+class Wave(SimulatedProvider):
+    name = "wave"
+    signing_key = "wave_sn_WHS_simulator"
+    not_shown: ClassVar[Mapping[str, str]] = {
+        "duplicate": "a repeat creates a second session",
+    }
+    title = "Wave"
+    lifetime = LIFETIME_MINUTES * 60
+    #: The customer may try again before the payment counts as cancelled.
+    second_chance = 2.0
+    errors = {
+        ResponseKind.UNAUTHORIZED: error(401, "no-matching-api-key"),
+        ResponseKind.RATE_LIMITED: error(429, "rate-limit-exceeded", {"Retry-After": "2"}),
+        ResponseKind.UNAVAILABLE: error(503, "service-unavailable"),
+        ResponseKind.NOT_CONFIGURED: error(403, "invalid-wallet"),
+        ResponseKind.REFUSED: error(400, "request-validation-error"),
+        ("credit", ResponseKind.REFUSED): error(400, "checkout-refund-failed"),
+        ("payout", ResponseKind.REFUSED): error(400, "recipient-account-blocked"),
+        ("payout", ResponseKind.FLOAT_EMPTY): error(400, "insufficient-funds"),
+        ResponseKind.SERVER_ERROR: error(500, "internal-server-error"),
+    }
+
+    async def check_access(self, request: Request) -> None:
+        """The key, and the client's signature when the key was created with signing."""
+        secret = self.ctx.dashboard(self.name).signing_secret
+        if secret is not None:
+            header, body = request.headers.get("wave-signature"), await request.body()
+            if header is None:
+                raise Refused(error(401, "missing-signature"))
+            if not is_signed_now(header, body, secret=secret, now=self.ctx.clock.now()):
+                raise Refused(error(401, "invalid-signature"))
+        if "authorization" not in request.headers:
+            raise Refused(error(401, "missing-auth-header"))
+        if credential(request) is None:
+            raise Refused(self.error(ResponseKind.UNAUTHORIZED))
+
     def routes(self) -> list[BaseRoute]:
-        def route(path: str, endpoint: Endpoint, method: str = "GET") -> Route:
-            return Route(path, self.signed(endpoint), methods=[method])
-
         merchants = WaveMerchants(self)
         sessions, payouts = WaveSessions(self, merchants), WavePayouts(self, merchants)
         batches, transactions = WavePayoutBatches(self, merchants), WaveTransactions(self, sessions)
         return [
-            route("/v1/checkout/sessions", sessions.create, "POST"),
-            route("/v1/checkout/sessions", sessions.by_transaction),
-            route("/v1/checkout/sessions/search", sessions.search),
-            route("/v1/checkout/sessions/{id}", sessions.read),
-            route("/v1/checkout/sessions/{id}/expire", sessions.expire, "POST"),
-            route("/v1/checkout/sessions/{id}/refund", sessions.refund, "POST"),
-            route("/v1/payout", payouts.create, "POST"),
-            route("/v1/payout/{id}", payouts.read),
-            route("/v1/payout/{id}/reverse", payouts.reverse, "POST"),
-            route("/v1/payouts/search", payouts.search),
-            route("/v1/payout-batch", batches.create, "POST"),
-            route("/v1/payout-batch/{id}", batches.read),
-            route("/v1/verify_recipient/", payouts.verify_recipient, "POST"),
-            route("/v1/balance", transactions.balance),
-            route("/v1/transactions", transactions.list_day),
-            route("/v1/transactions/{id}/refund", transactions.refund, "POST"),
-            route("/v1/aggregated_merchants", merchants.read_all),
-            route("/v1/aggregated_merchants", merchants.create, "POST"),
-            route("/v1/aggregated_merchants/{id}", merchants.read),
-            route("/v1/aggregated_merchants/{id}", merchants.update, "PUT"),
-            route("/v1/aggregated_merchants/{id}", merchants.delete, "DELETE"),
+            self.route("/v1/checkout/sessions", sessions.create, "POST"),
+            self.route("/v1/checkout/sessions", sessions.by_transaction),
+            self.route("/v1/checkout/sessions/search", sessions.search),
+            self.route("/v1/checkout/sessions/{id}", sessions.read),
+            self.route("/v1/checkout/sessions/{id}/expire", sessions.expire, "POST"),
+            self.route("/v1/checkout/sessions/{id}/refund", sessions.refund, "POST"),
+            self.route("/v1/payout", payouts.create, "POST"),
+            self.route("/v1/payout/{id}", payouts.read),
+            self.route("/v1/payout/{id}/reverse", payouts.reverse, "POST"),
+            self.route("/v1/payouts/search", payouts.search),
+            self.route("/v1/payout-batch", batches.create, "POST"),
+            self.route("/v1/payout-batch/{id}", batches.read),
+            self.route("/v1/verify_recipient/", payouts.verify_recipient, "POST"),
+            self.route("/v1/balance", transactions.balance),
+            self.route("/v1/transactions", transactions.list_day),
+            self.route("/v1/transactions/{id}/refund", transactions.refund, "POST"),
+            self.route("/v1/aggregated_merchants", merchants.read_all),
+            self.route("/v1/aggregated_merchants", merchants.create, "POST"),
+            self.route("/v1/aggregated_merchants/{id}", merchants.read),
+            self.route("/v1/aggregated_merchants/{id}", merchants.update, "PUT"),
+            self.route("/v1/aggregated_merchants/{id}", merchants.delete, "DELETE"),
             Route("/c/{id}", self.hosted_page),
         ]
 

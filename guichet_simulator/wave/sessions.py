@@ -1,40 +1,44 @@
-"""Wave's checkout sessions and their refund (docs/providers/wave.md, "Initiating a payment", "Refunds")."""
+"""Wave's checkout sessions and their refund, its balance, and its list of the transactions of a day in pages.
+
+Source: docs/providers/wave.md, "Initiating a payment", "Refunds", "Other calls".
+"""
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from guichet_simulator.http_helpers import hundredths, json_object, json_response, new_uuid
+from guichet.clock import iso
+from guichet.domain import money
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.http_helpers import Refused, hundredths, json_object, json_response, new_uuid
 from guichet_simulator.models import EXPIRED, FAILED, PENDING, SUCCEEDED, Transaction
 from guichet_simulator.scenarios import ResponseKind
-from guichet_simulator.wave.api import WaveApi
 from guichet_simulator.wave.merchants import WaveMerchants
-from guichet_simulator.wave.payloads import error, session_object
-from guichet_simulator.wave.wallets import Wallet, wallet_of
+from guichet_simulator.wave.payloads import FEES, error, page_of, second, session_object
+from guichet_simulator.wave.wallets import Wallet, find_own, search, wallet_of
 
 _MAX_REFERENCE: Final = 255
+_TYPES: Final = {"": "api_checkout", "refund": "api_checkout_refund", "payout": "api_payout"}
 
 
 class WaveSessions:
-    def __init__(self, api: WaveApi, merchants: WaveMerchants) -> None:
+    def __init__(self, api: SimulatedProvider, merchants: WaveMerchants) -> None:
         self._api = api
         self._merchants = merchants
         self._ctx = api.ctx
 
     async def create(self, request: Request) -> Response:
-        if refusal := self._api.check_access(request):
-            return refusal
         body = await json_object(request)
         if body is None:
-            return error(400, "request-not-json").response()
+            raise Refused(error(400, "request-not-json"))
         wallet = wallet_of(request)
         if invalid := _invalid_fields(body, wallet):
             details = [{"loc": [name], "msg": "invalid value"} for name in invalid]
             return self._api.error(ResponseKind.REFUSED, echo={"details": details})
-        if refusal := self._merchants.refuse_unknown(request, body):
-            return refusal
+        self._merchants.refuse_unknown(request, body)
         mobile = str(body.get("restrict_payer_mobile") or "").removeprefix("+") or None
         scenario = self._ctx.choose_scenario(self._api.name, "debit", mobile or body["amount"])
         amount = hundredths(body["amount"], wallet.currency)
@@ -52,7 +56,6 @@ class WaveSessions:
                 phone=mobile,
                 amount=amount,
                 currency=wallet.currency,
-                lifetime=self._api.lifetime,
                 detail={
                     "digits": mobile or body["amount"],
                     "page_url": f"{self._api.address}/c/{ref}",
@@ -68,52 +71,44 @@ class WaveSessions:
 
     async def read(self, request: Request) -> Response:
         found = self._find_session(request)
-        if isinstance(found, Response):
-            return found
         return await self._api.respond_to_status(found, lambda: json_response(session_object(found)))
 
-    def _find_session(self, request: Request) -> Transaction | Response:
-        if refusal := self._api.check_access(request):
-            return refusal
-        tx = self._api.find_own(request, "debit", request.path_params["id"])
-        return tx or error(404, "checkout-session-not-found").response()
+    def _find_session(self, request: Request) -> Transaction:
+        return find_own(self._api, request, "debit", "", "checkout-session-not-found")
 
     async def by_transaction(self, request: Request) -> Response:
-        if refusal := self._api.check_access(request):
-            return refusal
-        found = self.paid_by(request, request.query_params.get("transaction_id"))
-        return json_response(session_object(found)) if found else error(404, "checkout-session-not-found").response()
+        transaction_id = request.query_params.get("transaction_id")
+        return json_response(session_object(self.paid_by(request, transaction_id, "checkout-session-not-found")))
 
-    def paid_by(self, request: Request, transaction_id: str | None) -> Transaction | None:
-        """The session that Wave's transaction paid."""
+    def paid_by(self, request: Request, transaction_id: str | None, missing: str) -> Transaction:
+        """The session that Wave's transaction paid. Raises Refused with the code `missing`."""
         self._ctx.apply_due_decisions()
         found = self._ctx.store.select(
             "provider = 'wave' AND kind = 'debit' AND operator = ? AND state = 'succeeded'"
             " AND json_extract(detail, '$.transaction_id') = ?",
             wallet_of(request).name, transaction_id,
         )  # fmt: skip
-        return found[0] if found else None
+        if not found:
+            raise Refused(error(404, missing))
+        return found[0]
 
     async def search(self, request: Request) -> Response:
-        return await self._api.search(request, "debit", "", session_object)
+        return await search(self._api, request, "debit", "", session_object)
 
     async def expire(self, request: Request) -> Response:
         found = self._find_session(request)
-        if isinstance(found, Response):
-            return found
         if found.state != PENDING:
-            return error(409, "checkout-session-not-open").response()
+            raise Refused(error(409, "checkout-session-not-open"))
         self._ctx.decide(found, EXPIRED, "expired")
         return Response(status_code=200)
 
     async def refund(self, request: Request) -> Response:
-        found = self._find_session(request)
-        return found if isinstance(found, Response) else await self.refund_session(found)
+        return await self.refund_session(self._find_session(request))
 
     async def refund_session(self, found: Transaction) -> Response:
         """Refunds the whole session at once. It may be repeated: only the first one moves money."""
         if found.state != SUCCEEDED:
-            return error(409, "checkout-refund-failed").response()
+            raise Refused(error(409, "checkout-refund-failed"))
         if self._ctx.store.refunded_amount(found):
             return Response(status_code=200)
         scenario = self._ctx.choose_scenario(self._api.name, "credit", found.phone or found.detail["digits"])
@@ -131,13 +126,45 @@ class WaveSessions:
                 parent=found.ref,
                 amount=found.amount,
                 currency=found.currency,
-                lifetime=self._api.lifetime,
             )
             refused = scenario.final_state in (FAILED, EXPIRED)
             self._ctx.decide(credit, FAILED if refused else SUCCEEDED, scenario.reason)
             return self._api.error(ResponseKind.REFUSED, "credit") if refused else Response(status_code=200)
 
         return await self._api.respond("credit", scenario, create)
+
+
+class WaveTransactions:
+    def __init__(self, api: SimulatedProvider, sessions: WaveSessions) -> None:
+        self._api = api
+        self._ctx = api.ctx
+        self._sessions = sessions
+
+    async def balance(self, request: Request) -> Response:
+        wallet = wallet_of(request)
+        empty = self._ctx.dashboard(self._api.name).float_empty
+        total = 0 if empty else sum(tx.balance_change(FEES) for tx in self._moved(request))
+        return json_response({"amount": money.plain(total), "currency": wallet.currency})
+
+    async def list_day(self, request: Request) -> Response:
+        """What moved the wallet on one day: `date` (today), `first` (at most so many), `after` (a cursor)."""
+        day = request.query_params.get("date") or iso(self._ctx.clock.now())[:10]
+        if not _is_date(day):
+            return self._api.error(ResponseKind.REFUSED)
+        on_day = [tx for tx in self._moved(request) if iso(tx.decided_at or tx.created_at)[:10] == day]
+        body = {**page_of({f"T{tx.id}": _item(tx) for tx in on_day}, request.query_params), "date": day}
+        forced = self._ctx.forced_scenario(self._api.name, "status")
+        return await self._api.respond("status", forced, lambda: json_response(body))
+
+    def _moved(self, request: Request) -> list[Transaction]:
+        """What moved the wallet of the request's key, oldest first."""
+        self._ctx.apply_due_decisions()
+        where = "provider = 'wave' AND state = 'succeeded' AND operator = ?"
+        return self._ctx.store.select(where, wallet_of(request).name)[::-1]
+
+    async def refund(self, request: Request) -> Response:
+        session = self._sessions.paid_by(request, request.path_params["id"], "transaction-not-found")
+        return await self._sessions.refund_session(session)
 
 
 def _invalid_fields(body: Mapping[str, Any], wallet: Wallet) -> list[str]:
@@ -152,3 +179,31 @@ def _invalid_fields(body: Mapping[str, Any], wallet: Wallet) -> list[str]:
         or (mobile[0] == "+" and mobile[1:].isdigit() and wallet.serves(mobile[1:])),
     }
     return [name for name, is_valid in valid.items() if not is_valid]
+
+
+def _item(tx: Transaction) -> dict[str, Any]:
+    """`amount` is what the wallet gained, `fee` what Wave kept of it. A refund names the session and its reference."""
+    reversal = tx.resource == "refund"
+    return {
+        "timestamp": second(tx.decided_at or tx.created_at),
+        "transaction_id": tx.detail.get("transaction_id") or f"T_{tx.id:010d}",
+        "transaction_type": _TYPES[tx.resource],
+        "amount": money.plain(tx.balance_change(FEES)),
+        "fee": money.plain(tx.fee(FEES)),
+        "currency": tx.currency,
+        "is_reversal": reversal,
+        "counterparty_name": "Awa Diop",
+        "counterparty_mobile": f"+{tx.phone}" if tx.phone else None,
+        "client_reference": tx.client_ref,
+        "checkout_api_session_id": tx.parent if reversal else (tx.ref if tx.kind == "debit" else None),
+        "batch_id": tx.detail.get("batch_id"),
+        "aggregated_merchant_id": tx.detail.get("aggregated_merchant_id"),
+    }
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return len(text) == len("2026-01-31")

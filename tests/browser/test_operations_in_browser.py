@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from guichet.availability.states import OperatorAvailability, set_availability
+from guichet.availability import OperatorAvailability, set_availability
 from guichet.clock import DAY, earlier
 from guichet.domain.messages import verbatim
 from guichet.domain.payments import Payment

@@ -7,6 +7,7 @@ from typing import Any
 
 from guichet.audit_log import entries
 from guichet.domain.audit_log import Act, Actor
+from guichet.domain.messages import decode
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, CommandResult
 from tests.ledger.ledger_history import RawSql, yesterday
@@ -93,7 +94,7 @@ async def test_a_consistent_cut_is_found_by_the_file(settings: Settings, cli: Cl
         "The hash chain ends at posting {kept}, but the head published at 2".format(**cut)
     )
     [(recorded,)] = await raw_sql.run("SELECT fault FROM ledger_audits ORDER BY id DESC LIMIT 1")
-    assert "rows are missing at its end, or this is a restored backup" in recorded
+    assert "rows are missing at its end, or this is a restored backup" in str(decode(recorded))
 
 
 async def test_a_consistent_cut_is_found_by_heads_taken_from_the_log(

@@ -16,8 +16,8 @@ from tests.ports import free_port
 
 
 @contextmanager
-def running_with_umask_0(cli: Cli, *arguments: str) -> Iterator[None]:
-    """The real command in a shell whose umask takes nothing away, until it is ready."""
+def running_with_umask_0(cli: Cli, *arguments: str) -> Iterator[str]:
+    """The real command in a shell whose umask takes nothing away, until it is ready; its address."""
     port = free_port()
     guichet = (sys.executable, "-m", "guichet", *arguments, "--port", str(port))
     command = ["sh", "-c", 'umask 000; exec "$0" "$@"', *guichet]
@@ -29,7 +29,7 @@ def running_with_umask_0(cli: Cli, *arguments: str) -> Iterator[None]:
         try:
             until(lambda: process.poll() is not None or answers(f"http://127.0.0.1:{port}/readyz"), 30)
             assert process.poll() is None, log.read_text()
-            yield
+            yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
             process.wait(20)
@@ -44,7 +44,8 @@ def modes(folder: Path) -> dict[str, str]:
 def test_a_new_data_folder_is_private_whatever_the_umask(fresh: Cli) -> None:
     """The demonstration writes all there is: database, key, keys of the merchant, the simulator's state."""
     home = fresh.folder / "deep" / "var"
-    with running_with_umask_0(fresh.having(GUICHET_HOME=str(home)), "demo"):
+    with running_with_umask_0(fresh.having(GUICHET_HOME=str(home)), "demo") as address:
+        assert answers(f"{address}/simulator/phone")
         found = modes(home)
         databases = {f"{name}.db{suffix}" for name in ("guichet", "simulator") for suffix in ("", "-wal", "-shm")}
         assert databases | {"secret.key", "demo.json"} <= found.keys()

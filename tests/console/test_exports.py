@@ -19,8 +19,8 @@ from guichet.domain.accounts import UserId
 from guichet.domain.exports import KEPT, Export
 from guichet.domain.ids import MerchantId
 from guichet.exports import files, repository, rows
-from guichet.exports.errors import ExportTakenOver
 from guichet.exports.file_writers import XlsxWriter
+from guichet.exports.repository import ExportTakenOver
 from guichet.merchants import repository as merchants
 from guichet.settings import Settings
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture

@@ -9,7 +9,7 @@ from msgspec import structs
 from sqlalchemy import Executable, text
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
-from guichet.availability.attempts import recent_attempts
+from guichet.availability import recent_attempts
 from guichet.bootstrap import service
 from guichet.clock import SECOND, Instant, later
 from guichet.db.engine import Database, require

@@ -20,9 +20,9 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.staff_jobs import StaffJob
 from guichet.exports import repository as exports
 from guichet.mail.outbox import Outbox
-from guichet.merchants import webhook_secrets as secrets
 from guichet.settings import Settings, load
 from guichet.webhooks import endpoints
+from guichet.webhooks import endpoints as secrets
 from tests.cli.conftest import Cli, RunningCommand
 from tests.conftest import SECRET_KEY
 
@@ -121,15 +121,15 @@ async def test_a_merchant_that_changes_its_secret_meanwhile_wins(settings: Setti
     async with service(settings) as opened:
         ctx = opened.ctx
         merchant, _ = await create_merchant(ctx, "Awa")
-        read = {env: token for _, env, token in await secrets.all_secrets(ctx.db)}
+        read = {env: token for _, env, token in await secrets.stored_secrets(ctx.db)}
         now = ctx.clock.now()
         again = ctx.vault.encrypt(ctx.vault.decrypt(read["test"]))
         if not changes_first:
-            assert await secrets.replace(ctx.db, merchant.id, "test", read["test"], again)
+            assert await secrets.replace_secret(ctx.db, merchant.id, "test", read["test"], again)
         configured = await endpoints.configure(ctx.db, ctx.vault, merchant.id, "test", None, now, rotate=True)
-        assert not await secrets.replace(ctx.db, merchant.id, "test", read["test"], again)
+        assert not await secrets.replace_secret(ctx.db, merchant.id, "test", read["test"], again)
         assert (await endpoints.read(ctx.db, ctx.vault, merchant.id, "test")).secret == configured.secret
-        assert {env: token for _, env, token in await secrets.all_secrets(ctx.db)}["live"] == read["live"]
+        assert {env: token for _, env, token in await secrets.stored_secrets(ctx.db)}["live"] == read["live"]
 
 
 def test_the_newest_key_is_the_first(cli: Cli) -> None:

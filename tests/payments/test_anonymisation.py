@@ -12,7 +12,7 @@ from guichet.domain.audit_log import Actor
 from guichet.ledger import wallets
 from guichet.ledger.audit import audit
 from guichet.ledger.hash_chain import chain_head, extend_hash_chain
-from guichet.webhooks.history import PastAttempt, with_attempt
+from guichet.webhooks.deliveries import PastAttempt, with_attempt
 from tests.service_fixture import MerchantClient, ServiceFixture
 
 NUMBER, EMAIL = "22997001234", "awa_kossou@example.com"

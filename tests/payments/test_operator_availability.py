@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from guichet.availability.attempts import AttemptCounts, recent_attempts
-from guichet.availability.states import availabilities
+from guichet.availability import AttemptCounts, availabilities, recent_attempts
 from guichet.clock import HOUR, MINUTE, SECOND, later
 from guichet.db.engine import Database
 from guichet.db.errors import StorageUnavailable

@@ -16,7 +16,7 @@ from guichet.incidents import repository as incidents
 from guichet.late_money import decisions as late_decisions
 from guichet.providers.base import Refused
 from guichet.providers.capabilities import DisputeFacts
-from guichet.webhooks.history import PastAttempt, with_attempt
+from guichet.webhooks.deliveries import PastAttempt, with_attempt
 from tests.fakes.scripted_provider import done, taken
 from tests.payments.conftest import LivePayments, stored
 from tests.payments.test_late_results import found_late

@@ -125,9 +125,12 @@ def test_a_name_is_unique_and_fits() -> None:
     from guichet.clock import Instant
     from guichet.domain.ids import MerchantId
     from guichet.domain.merchants import Merchant
+    from guichet.providers.wave.client import WaveMerchants
 
     def name(merchant_id: int, text: str) -> str:
-        return name_at_wave(Merchant(MerchantId(merchant_id), text, "active", "XOF", Instant(0)))
+        return name_at_wave(
+            Merchant(MerchantId(merchant_id), text, "active", "XOF", Instant(0)), WaveMerchants.max_length
+        )
 
     assert name(7, "Chez Awa") == "Chez Awa (7)"
     assert name(71, "É" * 400) == "É" * 250 + " (71)"

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from guichet.audit_log import entries as audit_log
 from guichet.audit_log.entries import CONSOLE, Entry, Filter
 from guichet.audit_log.verification import Verification, verify
-from guichet.chain_heads.published import Published, last_published
+from guichet.chain_heads import Published, last_published
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.console.facts import changed_facts
 from guichet.console.page_request import StaffRequest

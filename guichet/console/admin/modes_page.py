@@ -6,8 +6,7 @@ from typing import Final, Literal
 
 from starlette.responses import Response
 
-from guichet.availability.attempts import recent_attempts
-from guichet.availability.states import availabilities
+from guichet.availability import availabilities, recent_attempts
 from guichet.back_office.errors import ClosedForEverybody, UnknownOperator
 from guichet.back_office.merchants import change_mode, current_catalogue, find_mode
 from guichet.clock import HOUR, Instant, earlier

@@ -23,7 +23,7 @@ from guichet.domain.exports import (
 from guichet.domain.money import Currency
 from guichet.exports import files, repository
 from guichet.exports.columns import KIND_NAMES
-from guichet.exports.errors import ExportGone, TooManyExports
+from guichet.exports.repository import ExportGone, TooManyExports
 from guichet.exports.requests import Wanted, record_download, request_export
 from guichet.merchants.vault import UnreadableSecret
 from guichet.pages.days import Period, PeriodFields, this_month, today

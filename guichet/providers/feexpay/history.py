@@ -18,7 +18,7 @@ from guichet.providers.feexpay.responses import STATUSES
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import hundredths, text_or_none
-from guichet.providers.shared.history_lines import as_lines, days
+from guichet.providers.shared.listings import as_lines, days
 from guichet.providers.shared.results import FAILED, SUCCEEDED, ProviderStatus, as_unknown, parse_status_word
 
 Kind = Literal["PAYIN", "PAYOUT"]

@@ -45,9 +45,9 @@ from guichet.providers.feexpay.responses import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, balances_read, no_call
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
-from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
+from guichet.providers.shared.fields import callback_reference, parse_callback_json, plain_text, text_or_none, units
+from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import probe_result, refuse_unserved
 
 #: The networks that do not settle in XOF.
@@ -180,9 +180,8 @@ class FeexPay(HttpProvider):
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed."""
         body = parse_callback_json(callback) or {}
-        reference = text_or_none(body.get("callback_info"))
-        provider_reference = text_or_none(body.get("reference")) or text_or_none(body.get("order_id"))
-        return CallbackReference(reference, provider_reference) if reference or provider_reference else None
+        theirs = text_or_none(body.get("reference")) or body.get("order_id")
+        return callback_reference(body.get("callback_info"), theirs)
 
     def _payin_body(self, charge: Charge) -> dict[str, object]:
         body: dict[str, object] = {

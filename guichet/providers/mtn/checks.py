@@ -1,15 +1,21 @@
-"""What MTN tells about an account (docs/providers/mtn.md, "Addresses and credentials")."""
+"""What MTN tells about an account, and the API users of its sandbox, which anybody with a subscription key may make.
+
+Source: docs/providers/mtn.md, "Addresses and credentials".
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from guichet.domain.messages import verbatim
+from guichet.domain.messages import Answer, verbatim
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, no_call, ok, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import CallResult, ProviderClient, ProviderResponse
+from guichet.providers.shared.fields import text_or_none
 
 _SANDBOX: Final = "sandbox"
+SANDBOX_ADDRESS: Final = "https://sandbox.momodeveloper.mtn.com"
+_CONFLICT: Final = 409
 
 
 async def check_products(products: Mapping[str, Callable[[], Awaitable[CallResult]]]) -> list[Finding]:
@@ -32,3 +38,25 @@ async def check_callback_host(setup: AccountSetup, api_user: Callable[[], Awaita
     if host == ours:
         return ok(subject, verbatim(str(host)))
     return wrong(subject, AccountFinding.HOST_WRONG(other=str(host), host=ours))
+
+
+class ApiUsers:
+    """The sandbox as one subscription key sees it."""
+
+    def __init__(self, client: ProviderClient, subscription_key: str) -> None:
+        self._client = client
+        self._headers = {"Ocp-Apim-Subscription-Key": subscription_key}
+
+    async def create(self, user: str, callback_host: str) -> Answer | None:
+        """Makes the API user `user`, a UUID of ours. None when it exists now; else what went wrong."""
+        headers = {**self._headers, "X-Reference-Id": user}
+        body = {"providerCallbackHost": callback_host}
+        result = await self._client.send("POST", "/v1_0/apiuser", json=body, headers=headers)
+        exists = isinstance(result, ProviderResponse) and (result.ok or result.status == _CONFLICT)
+        return None if exists else result.raw
+
+    async def create_key(self, user: str) -> tuple[str | None, CallResult]:
+        """A new key of the user, which replaces the one before; None when there is none in the answer."""
+        result = await self._client.send("POST", f"/v1_0/apiuser/{user}/apikey", headers=self._headers)
+        key = text_or_none(result.ok_object().get("apiKey")) if isinstance(result, ProviderResponse) else None
+        return key, result

@@ -20,7 +20,7 @@ from guichet.providers.base import Unknown
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import clean_text, hundredths, text_or_none
-from guichet.providers.shared.history_lines import as_lines
+from guichet.providers.shared.listings import as_lines
 from guichet.providers.shared.results import as_unknown
 
 _MAX_PERIOD: Final = 31 * DAY

@@ -47,9 +47,9 @@ from guichet.providers.pawapay.responses import (
 )
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.shared.fields import parse_callback_json, plain_text, return_url, text_or_none, units
+from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import as_repeated_refund, probe_result, refuse_unserved
 
 #: For each of our operators pawaPay's word for it, and its currency.

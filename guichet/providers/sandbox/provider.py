@@ -5,7 +5,7 @@ the age of the payment, so a restart changes nothing. The customer of a card pay
 the result on the hosted page, and that page settles the payment itself.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -15,10 +15,7 @@ from guichet.domain.money import Currency, Hundredths
 from guichet.domain.sandbox_scenarios import CLOCK_ADVANCED, SCENARIO
 from guichet.providers.base import (
     CARDS,
-    PROVIDER_TIMEOUT,
     Accepted,
-    Callback,
-    CallbackReference,
     Charge,
     InitiationResult,
     Refused,
@@ -27,6 +24,7 @@ from guichet.providers.base import (
     Succeeded,
 )
 from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.client import ProviderBase
 
 VALIDATES_AFTER: Final = 10 * SECOND
 #: The age at which a payment of the scenario `expired` fails.
@@ -87,13 +85,8 @@ _SCENARIOS: Final[dict[str, Callable[[Charge, Instant], StatusResult]]] = {
 }
 
 
-class Sandbox:
+class Sandbox(ProviderBase):
     """Serves every payment that is made with a test key."""
-
-    remote = False
-    fingerprint: str | None = None
-    initiation_timeout = PROVIDER_TIMEOUT
-    names_merchants = False
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -138,9 +131,6 @@ class Sandbox:
         result = _SCENARIOS.get(charge.provider_data.get(SCENARIO, ""), by_number)
         return result(charge, self._clock.now())
 
-    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
-        return {}
-
     async def refund(self, reversal: Reversal) -> InitiationResult:
         """Taken and not executed yet in the scenarios about refunds: their result is asked for, as in live."""
         if reversal.charge.provider_data.get(SCENARIO) in ("refund_failed", "refund_pending"):
@@ -152,9 +142,6 @@ class Sandbox:
         if scenario == "refund_pending":
             return _PENDING
         return Refused() if scenario == "refund_failed" else Succeeded(reversal.amount, reversal.currency)
-
-    def parse_callback(self, callback: Callback) -> CallbackReference | None:
-        return None
 
 
 def _last_digits(charge: Charge) -> str:

@@ -1,4 +1,4 @@
-"""The HTTP client of one account, and the base class of the providers that use it.
+"""The HTTP client of one account, and the base classes of providers.
 
 A call that fails returns a result of base.py instead of raising.
 """
@@ -154,19 +154,13 @@ def _provider_response(response: Response) -> ProviderResponse:
     )
 
 
-class HttpProvider(ABC):
-    """A provider called over HTTP. Without overrides: no refunds, no callbacks, the usual poll intervals."""
+class ProviderBase(ABC):
+    """Without overrides: no network, no refunds, no callbacks, the usual poll intervals."""
 
-    remote = True
+    remote = False
+    fingerprint: str | None = None
     initiation_timeout = PROVIDER_TIMEOUT
     names_merchants = False
-
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
-        """Subclasses raise ValueError for settings that cannot work."""
-        self.fingerprint: str | None = account.fingerprint
-        self.float_alert_below: Mapping[str, Hundredths] = account.float_alert_below
-        self._http = ProviderClient(http_client, account.base_url)
-        self._clock = clock
 
     def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
@@ -200,3 +194,16 @@ class HttpProvider(ABC):
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         return None
+
+
+class HttpProvider(ProviderBase):
+    """A provider that is called over HTTP, through one account."""
+
+    remote = True
+
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        """Subclasses raise ValueError for settings that cannot work."""
+        self.fingerprint = account.fingerprint
+        self.float_alert_below: Mapping[str, Hundredths] = account.float_alert_below
+        self._http = ProviderClient(http_client, account.base_url)
+        self._clock = clock

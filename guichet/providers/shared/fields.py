@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from guichet.domain.money import Hundredths, to_hundredths
-from guichet.providers.base import Callback, Charge
+from guichet.providers.base import Callback, CallbackReference, Charge
 
 _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
 #: A body that is nested too deeply, or has a number beyond every Decimal, is as unreadable as one that is not JSON.
@@ -147,6 +147,12 @@ def return_url(charge: Charge, configured: str | None, max_length: int = 2048) -
 def parse_callback_json(callback: Callback) -> dict[str, Any] | None:
     """The JSON object in the body of a callback; None when there is none."""
     return decode_json_object(callback.body)
+
+
+def callback_reference(reference: object, provider_reference: object) -> CallbackReference | None:
+    """What a callback names: our reference, the provider's, or both; None when it names neither."""
+    ours, theirs = text_or_none(reference), text_or_none(provider_reference)
+    return CallbackReference(ours, theirs) if ours or theirs else None
 
 
 def header(callback: Callback, name: str) -> str:

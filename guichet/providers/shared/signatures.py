@@ -5,14 +5,24 @@ import hmac
 from typing import Final
 
 from guichet.clock import SECOND, Instant
+from guichet.providers.base import Callback
+from guichet.providers.shared.fields import header
 
 #: Seconds that the signature's time may differ from ours.
 TOLERANCE: Final = 300
 
 
-def verify_signature(header: str, body: bytes, *, secret: str, separator: bytes, now: Instant) -> bool:
-    """Whether a `v1` of the header is the HMAC-SHA256 of `{t}{separator}{body}` and `t` is near `now`."""
-    parts = [part.strip().partition("=") for part in header.split(",")]
+def is_signed(callback: Callback, name: str, *, secret: str | None, separator: bytes, now: Instant) -> bool:
+    """Whether the header `name` signs the callback. True without a secret in our settings: the provider is asked before
+    anything is booked in any case."""
+    if not secret:
+        return True
+    return verify_signature(header(callback, name), callback.body, secret=secret, separator=separator, now=now)
+
+
+def verify_signature(given: str, body: bytes, *, secret: str, separator: bytes, now: Instant) -> bool:
+    """Whether a `v1` of the header `given` is the HMAC-SHA256 of `{t}{separator}{body}` and `t` is near `now`."""
+    parts = [part.strip().partition("=") for part in given.split(",")]
     timestamp = next((value for name, _, value in parts if name == "t"), "")
     if not (timestamp.isascii() and timestamp.isdigit() and abs(now // SECOND - int(timestamp)) <= TOLERANCE):
         return False

@@ -34,7 +34,7 @@ from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
-from guichet.providers.shared.fields import header, parse_callback_json, text_or_none, units
+from guichet.providers.shared.fields import callback_reference, parse_callback_json, units
 from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens
 from guichet.providers.shared.results import as_unknown, most_conclusive, probe_result, refuse_unserved
 from guichet.providers.sonatel import checks as sonatel_checks
@@ -134,24 +134,13 @@ class Sonatel(HttpProvider):
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""
         body = parse_callback_json(callback)
-        if body is None or not self._signature_is_valid(callback):
+        if body is None or not signatures.is_signed(
+            callback, "x-sonatel-signature", secret=self._webhook_secret, separator=b",", now=self._clock.now()
+        ):
             return None
         nested = body.get("transaction")
         transaction = nested if isinstance(nested, dict) else body
-        reference = text_or_none(transaction.get("reference"))
-        provider_reference = text_or_none(transaction.get("transactionId"))
-        return CallbackReference(reference, provider_reference) if reference or provider_reference else None
-
-    def _signature_is_valid(self, callback: Callback) -> bool:
-        if not self._webhook_secret:
-            return True
-        return signatures.verify_signature(
-            header(callback, "x-sonatel-signature"),
-            callback.body,
-            secret=self._webhook_secret,
-            separator=b",",
-            now=self._clock.now(),
-        )
+        return callback_reference(transaction.get("reference"), transaction.get("transactionId"))
 
     async def _listed(self, reference: str, kind: TransactionType) -> list[dict[str, Any]] | Unknown:
         """The transactions under our reference. An empty list proves nothing: it may lag."""

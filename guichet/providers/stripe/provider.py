@@ -29,9 +29,9 @@ from guichet.providers.capabilities import DisputeFacts, FloatBalance
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
-from guichet.providers.shared.fields import header, parse_callback_json, return_url, text_or_none
+from guichet.providers.shared.fields import callback_reference, parse_callback_json, return_url, text_or_none
+from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import as_refund_status, as_status, probe_result
 from guichet.providers.stripe import checks as stripe_checks
 from guichet.providers.stripe import disputes as stripe_disputes
@@ -168,27 +168,18 @@ class Stripe(HttpProvider):
         event = parse_callback_json(callback)
         data = event.get("data") if event else None
         subject = data.get("object") if isinstance(data, dict) else None
-        if not isinstance(subject, dict) or not self._signature_is_valid(callback):
+        signed = signatures.is_signed(
+            callback, "stripe-signature", secret=self._webhook_secret, separator=b".", now=self._clock.now()
+        )
+        if not isinstance(subject, dict) or not signed:
             return None
         if subject.get("object") == "dispute":
             return CallbackReference(about_dispute=True)
         metadata = subject.get("metadata")
         reference = text_or_none(subject.get("client_reference_id"))
         if reference is None and isinstance(metadata, dict):
-            reference = text_or_none(metadata.get("reference"))
-        provider_reference = text_or_none(subject.get("id"))
-        return CallbackReference(reference, provider_reference) if reference or provider_reference else None
-
-    def _signature_is_valid(self, callback: Callback) -> bool:
-        if not self._webhook_secret:
-            return True
-        return signatures.verify_signature(
-            header(callback, "stripe-signature"),
-            callback.body,
-            secret=self._webhook_secret,
-            separator=b".",
-            now=self._clock.now(),
-        )
+            reference = metadata.get("reference")
+        return callback_reference(reference, subject.get("id"))
 
     def _key_expired(self, sent_at: Instant) -> bool:
         return self._clock.now() - sent_at >= _KEY_LIFETIME

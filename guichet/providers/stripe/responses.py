@@ -16,9 +16,9 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.capabilities import FloatBalance
-from guichet.providers.shared.balances import Body, balance_of, rows_of
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import text_or_none, units
+from guichet.providers.shared.listings import Body, balance_of, rows_of
 from guichet.providers.shared.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
 
 _REASONS: Final[dict[str, RefusalReason]] = {

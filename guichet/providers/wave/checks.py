@@ -4,17 +4,17 @@ from typing import Final
 
 from guichet.domain.messages import verbatim
 from guichet.providers.base import Unknown
+from guichet.providers.capabilities import MerchantNames
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, no_call, ok, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.wave.client import WaveClient
-from guichet.providers.wave.merchants import WaveMerchants
 
 #: Parts of Wave's secrets by which each shows what it is.
 _KINDS: Final = {"webhook_secret": "_WHS_", "signing_secret": "_AKS_"}
 
 
-async def check(setup: AccountSetup, client: WaveClient, merchants: WaveMerchants | None) -> list[Finding]:
+async def check(setup: AccountSetup, client: WaveClient, merchants: MerchantNames | None) -> list[Finding]:
     """`merchants`: None for an account that is no aggregator's."""
     found = [
         *_secrets_in_their_places(setup),

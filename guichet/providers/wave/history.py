@@ -15,7 +15,7 @@ from guichet.providers.base import Unknown
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import hundredths, text_or_none
-from guichet.providers.shared.history_lines import days
+from guichet.providers.shared.listings import days
 from guichet.providers.shared.results import as_unknown
 
 #: One call to the list of transactions with this query.

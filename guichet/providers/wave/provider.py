@@ -28,13 +28,13 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.capabilities import FloatBalance
+from guichet.providers.capabilities import FloatBalance, MerchantNames
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import read_balances
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
-from guichet.providers.shared.fields import header, parse_callback_json, return_url, text_or_none, units
+from guichet.providers.shared.fields import callback_reference, header, parse_callback_json, return_url, units
+from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import (
     as_refund_status,
     as_unknown,
@@ -43,9 +43,8 @@ from guichet.providers.shared.results import (
     refuse_unserved,
 )
 from guichet.providers.wave import checks as wave_checks
-from guichet.providers.wave.client import WaveClient
+from guichet.providers.wave.client import WaveClient, WaveMerchants
 from guichet.providers.wave.history import wave_history
-from guichet.providers.wave.merchants import WaveMerchants
 from guichet.providers.wave.responses import (
     read_new_session,
     read_payout,
@@ -89,7 +88,7 @@ class Wave(HttpProvider):
         if self.names_merchants and self._merchant_id:
             raise ValueError("aggregated_merchants and aggregated_merchant_id exclude each other")
         #: For an aggregator: the names under which it collects.
-        self.merchants = WaveMerchants(self._client)
+        self.merchants: MerchantNames = WaveMerchants(self._client)
         self._return_url = settings.get("return_url")
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
@@ -212,22 +211,13 @@ class Wave(HttpProvider):
         session = body.get("data") if body else None
         if not isinstance(session, dict) or not self._signature_is_valid(callback):
             return None
-        reference, session_id = text_or_none(session.get("client_reference")), text_or_none(session.get("id"))
-        return CallbackReference(reference, session_id) if reference or session_id else None
+        return callback_reference(session.get("client_reference"), session.get("id"))
 
     def _signature_is_valid(self, callback: Callback) -> bool:
-        """True without a configured secret: the provider is asked before anything is booked in any case."""
-        if not self._webhook_secret:
-            return True
-        if self._webhook_mode == "shared":
-            return signatures.constant_time_equal(f"Bearer {self._webhook_secret}", header(callback, "authorization"))
-        return signatures.verify_signature(
-            header(callback, "wave-signature"),
-            callback.body,
-            secret=self._webhook_secret,
-            separator=b"",
-            now=self._clock.now(),
-        )
+        secret = self._webhook_secret
+        if secret and self._webhook_mode == "shared":
+            return signatures.constant_time_equal(f"Bearer {secret}", header(callback, "authorization"))
+        return signatures.is_signed(callback, "wave-signature", secret=secret, separator=b"", now=self._clock.now())
 
     async def _sessions_by_reference(self, reference: str) -> list[dict[str, Any]] | Unknown:
         result = await self._client.get(f"{_SESSIONS}/search", {"client_reference": reference})

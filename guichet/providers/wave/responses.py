@@ -16,9 +16,9 @@ from guichet.providers.base import (
 )
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.balances import Body, balance_of
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import full_number, hundredths, text_or_none
+from guichet.providers.shared.listings import Body, balance_of
 from guichet.providers.shared.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
 
 _REASONS: Final[dict[str, RefusalReason]] = {

@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 from guichet.back_office import provider_balances
-from guichet.chain_heads.publication import REPEATED_AFTER
-from guichet.chain_heads.published import current_heads, last_published
+from guichet.chain_heads import REPEATED_AFTER, current_heads, last_published
 from guichet.clock import DAY, HOUR, Instant, earlier, iso
 from guichet.db.engine import Database
 from guichet.domain.messages import Amount

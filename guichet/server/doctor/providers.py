@@ -1,6 +1,6 @@
 """The checks of `guichet doctor` about providers: the daily comparison, and operators that do not work."""
 
-from guichet.availability.states import availabilities
+from guichet.availability import availabilities
 from guichet.clock import Instant, iso
 from guichet.db.engine import Database
 from guichet.domain.availability import UP

@@ -7,7 +7,7 @@ import re
 import pytest
 from sqlalchemy import insert, update
 
-from guichet.availability.states import OperatorAvailability, set_availability
+from guichet.availability import OperatorAvailability, set_availability
 from guichet.back_office.wallet_status import change_status
 from guichet.clock import Instant, to_datetime
 from guichet.db.engine import require

@@ -9,7 +9,7 @@ from guichet.accounts import users
 from guichet.audit_log import approval_requests
 from guichet.back_office.errors import NewerMerchant
 from guichet.back_office.merchants import create_merchant, newest
-from guichet.chain_heads.published import last_published
+from guichet.chain_heads import last_published
 from guichet.clock import Instant
 from guichet.console.admin.reads import record_read
 from guichet.console.page_request import FormFault, StaffRequest

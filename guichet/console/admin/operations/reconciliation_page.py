@@ -11,9 +11,7 @@ from starlette.responses import Response
 from guichet.audit_log import entries as audit_log
 from guichet.back_office.jobs import repository
 from guichet.back_office.jobs.tasks import LedgerMargin
-from guichet.chain_heads.known import known_heads
-from guichet.chain_heads.publication import publish_heads
-from guichet.chain_heads.published import Published, last_published
+from guichet.chain_heads import Published, known_heads, last_published, publish_heads
 from guichet.clock import MINUTE, Instant, earlier, iso
 from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, jobs_view
 from guichet.console.page_request import FormFault, StaffRequest

@@ -1,9 +1,15 @@
-"""How the providers' answers become balances of ours with them (docs/providers, "Other calls" of each page)."""
+"""What providers list: our balances with them, and their own transactions of a period.
 
+Source: docs/providers, "Other calls" and "Statement" of each page.
+"""
+
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final, TypeVar
 
+from guichet.clock import DAY, Instant, earlier, iso
 from guichet.domain.money import Hundredths
+from guichet.domain.reconciliation import Line
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import CallResult, ProviderResponse
@@ -11,6 +17,10 @@ from guichet.providers.shared.fields import text_or_none
 from guichet.providers.shared.results import as_unknown
 
 Body = Mapping[str, Any]
+Row = TypeVar("Row")
+
+#: Rows converted before other tasks run: less than two milliseconds.
+_STEP: Final = 100
 
 
 def read_balances(
@@ -33,3 +43,23 @@ def balance_of(wallet: str, amount: Hundredths | None, currency: object) -> Floa
 def rows_of(value: object) -> list[Body]:
     """A list of objects; what is no object counts as an empty one, so that nothing is left out unseen."""
     return [row if isinstance(row, dict) else {} for row in value] if isinstance(value, list) else [{}]
+
+
+def days(since: Instant, until: Instant) -> list[str]:
+    """The UTC days from that of `since` to that of `until`, both included, as `2026-11-20`."""
+    first = earlier(since, since % DAY)
+    return [iso(Instant(at))[:10] for at in range(first, until + 1, DAY)] or [iso(first)[:10]]
+
+
+async def as_lines(rows: Iterable[Row], convert: Callable[[int, Row], Line | None]) -> list[Line]:
+    """`convert(number, row)` of each row, numbered from 1; rows for which it returns None are left out.
+
+    A day may have a hundred thousand rows: the event loop is never held for more than a few of them.
+    """
+    lines: list[Line] = []
+    for number, row in enumerate(rows, 1):
+        if (line := convert(number, row)) is not None:
+            lines.append(line)
+        if number % _STEP == 0:
+            await asyncio.sleep(0)
+    return lines
