@@ -19,7 +19,7 @@ from guichet import __version__, tracing
 from guichet.availability import AvailabilityReader
 from guichet.back_office.merchants import create_merchant as create_merchant  # noqa: PLC0414 - for commands and tests
 from guichet.clock import Clock, SystemClock
-from guichet.context import AppContext
+from guichet.context import AppContext, SettlementBatches
 from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.db.errors import DatabaseMissing, SchemaOutdated
@@ -178,8 +178,7 @@ async def service(
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             provider_merchants=ProviderMerchants(db, clock),
             availability=AvailabilityReader(db, clock),
-            settlements=Batching(partial(settle_payments, db), _SETTLEMENTS_PER_TRANSACTION),
-            refund_settlements=Batching(partial(settle_refunds, db), _SETTLEMENTS_PER_TRANSACTION),
+            settlements=settlement_batches(db),
             request_log=RequestLog(clock),
             monitoring_db=monitoring_db,
             write_probe=WriteProbe(
@@ -189,6 +188,13 @@ async def service(
         )
         stack.push_async_callback(_end_tasks, ctx)
         yield Service(ctx, http_client)
+
+
+def settlement_batches(db: Database) -> SettlementBatches:
+    return SettlementBatches(
+        Batching(partial(settle_payments, db), _SETTLEMENTS_PER_TRANSACTION),
+        Batching(partial(settle_refunds, db), _SETTLEMENTS_PER_TRANSACTION),
+    )
 
 
 @asynccontextmanager

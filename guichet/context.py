@@ -51,6 +51,15 @@ class NotFoundAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class SettlementBatches:
+    """Write settlements that arrive together in one transaction (`payments/settlement.py`, `refunds/settlement.py`), in
+    the database that they were made for (`bootstrap.settlement_batches`)."""
+
+    payments: Batching[Settlement, Payment]
+    refunds: Batching[Settlement, Refund]
+
+
+@dataclass(frozen=True, slots=True)
 class AppContext:
     """What one process has once; `bootstrap.service` builds it. What needs one or two of these takes them, and not
     this."""
@@ -66,9 +75,7 @@ class AppContext:
     catalogues: Catalogues
     provider_merchants: ProviderMerchants
     availability: AvailabilityReader
-    #: Write settlements that arrive together in one transaction (`payments/settlement.py`, `refunds/settlement.py`).
-    settlements: Batching[Settlement, Payment]
-    refund_settlements: Batching[Settlement, Refund]
+    settlements: SettlementBatches
     #: Requests of merchants' keys that this process has not written yet.
     request_log: RequestLog
     #: PostgreSQL by a few connections of their own, for what watches the service: they are free when all others wait

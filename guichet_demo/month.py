@@ -35,7 +35,7 @@ from guichet.domain.money import Hundredths
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import CONFIRMED, REFUSED, Payment
 from guichet.domain.settlement import Settlement
-from guichet.links.links import create_link, wanted_link
+from guichet.links.links import create_link, requested_link
 from guichet.merchants import api_keys
 from guichet.payments import repository
 from guichet.payments.create import TOKEN_LENGTH, LinkUse, create_payment
@@ -93,7 +93,7 @@ async def fill_month(ctx: AppContext, merchant: Merchant) -> None:
     opening = _at(ctx, merchant.created_at)
     link = (
         await create_link(
-            opening.db, caller, wanted_link(opening.clock, opening.settings, caller, msgspec.json.encode(_LINK))
+            opening.db, caller, requested_link(opening.clock, opening.settings, caller, msgspec.json.encode(_LINK))
         )
     ).link
     days = list(days_of_sales(now, ctx.settings.time_zone))

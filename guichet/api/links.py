@@ -13,7 +13,7 @@ from guichet.domain.payment_links import PaymentLink
 from guichet.domain.warnings import RequestWarning, warning
 from guichet.links import repository as links
 from guichet.links.links import create_link as create_link_once
-from guichet.links.links import wanted_link
+from guichet.links.links import requested_link
 from guichet.schemas.payment_link import PaymentLinkObject, payment_link_object
 
 _ID: Final = re.compile(r"[0-9]{1,19}")
@@ -25,7 +25,7 @@ async def create_link(call: Call) -> Response:
     if not call.caller.livemode:
         raise InvalidRequest("Les liens de paiement n'existent qu'en production : utilisez une clé de production.")
     ctx = call.ctx
-    wanted = wanted_link(ctx.clock, ctx.settings, call.caller, await call.body())
+    wanted = requested_link(ctx.clock, ctx.settings, call.caller, await call.body())
     link = (await create_link_once(ctx.db, call.caller, wanted)).link
     return success_response(_link_object(call, link), 201, warnings=_born_expired(link, wanted.created_at))
 

@@ -44,7 +44,7 @@ async def read_disputes(ctx: AppContext) -> bool:
     of a hundred disputes for each request, and one look-up for each dispute."""
     complete = True
     for account, provider in ctx.registry.with_disputes().items():
-        found = await _ask(ctx, account, provider)
+        found = await _read_disputes(ctx, account, provider)
         if isinstance(found, Unknown):
             log.warning("disputes.not_read", provider_account=account, raw=found.raw)
             complete = False
@@ -54,7 +54,7 @@ async def read_disputes(ctx: AppContext) -> bool:
     return complete
 
 
-async def _ask(ctx: AppContext, account: str, provider: HasDisputes) -> list[DisputeFacts] | Unknown:
+async def _read_disputes(ctx: AppContext, account: str, provider: HasDisputes) -> list[DisputeFacts] | Unknown:
     call = provider.disputes(earlier(ctx.clock.now(), _ASKED_FOR))
     called: Provider = ctx.registry.provider(account)
     return await call_provider(called, call, account, "disputes")

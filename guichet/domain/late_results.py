@@ -34,7 +34,7 @@ STATUS_OF_STAGE: Final[dict[LateStage, LateStatus]] = {
 }
 
 #: Microseconds after the failure at which the provider is asked again.
-QUESTIONS: Final = (HOUR, DAY)
+POLL_DELAYS: Final = (HOUR, DAY)
 #: How long a question without an answer is repeated, and how often.
 GIVE_UP_AFTER: Final = 3 * DAY
 REPEAT_AFTER: Final = HOUR

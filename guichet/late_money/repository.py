@@ -35,13 +35,13 @@ _ADVANCE: Final = (
     )
     .returning(*late_results.c)
 )
-_ASK_LATER: Final = (
+_POLL_LATER: Final = (
     update(late_results)
     .where(*_AT_STAGE)
     .values(asked_count=bindparam("asked"), next_poll_at=bindparam("next_due"))
     .returning(late_results.c.id)
 )
-_END_QUESTIONS: Final = delete(late_results).where(*_AT_STAGE).returning(late_results.c.id)
+_STOP_POLLING: Final = delete(late_results).where(*_AT_STAGE).returning(late_results.c.id)
 _START_RETURN: Final = (
     update(late_results)
     .where(*_AT_STAGE)
@@ -80,16 +80,16 @@ _BY_ID: Final = select(late_results).where(late_results.c.id == bindparam("late_
 _QUEUE: Final = WorkQueue(late_results, "next_poll_at", "provider_account", lambda row: LateResult(*row))
 
 
-def _note_question(table: Table) -> Update:
+def _note_poll(table: Table) -> Update:
     return update(table).where(table.c.id == bindparam("subject_id")).values(asked_at=bindparam("now"))
 
 
-_NOTE_QUESTION: Final = {"payment": _note_question(payments), "refund": _note_question(refunds)}
+_NOTE_POLL: Final = {"payment": _note_poll(payments), "refund": _note_poll(refunds)}
 
 
-async def note_question(db: Writer, late: LateResult, now: Instant) -> None:
+async def note_poll(db: Writer, late: LateResult, now: Instant) -> None:
     """The subject is asked about now: a callback causes the next poll some seconds later (`payments/outcomes.py`)."""
-    await db.write(_NOTE_QUESTION[late.subject_type], subject_id=late.subject_id, now=now)
+    await db.write(_NOTE_POLL[late.subject_type], subject_id=late.subject_id, now=now)
 
 
 async def advance(
@@ -109,13 +109,13 @@ async def advance(
     return LateResult(*row) if row else None
 
 
-async def ask_later(db: Database, late: LateResult, asked_count: int, next_poll_at: Instant) -> None:
-    await db.write(_ASK_LATER, late_id=late.id, from_stage=late.stage, asked=asked_count, next_due=next_poll_at)
+async def poll_later(db: Database, late: LateResult, asked_count: int, next_poll_at: Instant) -> None:
+    await db.write(_POLL_LATER, late_id=late.id, from_stage=late.stage, asked=asked_count, next_due=next_poll_at)
 
 
-async def end_questions(db: Database, late: LateResult) -> None:
+async def stop_polling(db: Database, late: LateResult) -> None:
     """Removes a row about which nothing was found."""
-    await db.write(_END_QUESTIONS, late_id=late.id, from_stage="asking")
+    await db.write(_STOP_POLLING, late_id=late.id, from_stage="asking")
 
 
 async def start_return(tx: Writer, late: LateResult, reference: str, now: Instant) -> LateResult | None:

@@ -15,7 +15,7 @@ from guichet.clock import Instant, later
 from guichet.context import AppContext
 from guichet.db.queues.work_queue import Claim
 from guichet.domain import posting_rules
-from guichet.domain.late_results import GIVE_UP_AFTER, QUESTIONS, REPEAT_AFTER, LateResult, LateStage
+from guichet.domain.late_results import GIVE_UP_AFTER, POLL_DELAYS, REPEAT_AFTER, LateResult, LateStage
 from guichet.domain.messages import Amount
 from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import Payment, Refund
@@ -32,7 +32,7 @@ from guichet.payments.provider_calls import payment_status, refund_status
 from guichet.providers.base import RefundStatusResult, Refused, Succeeded, Unknown
 
 
-async def ask_about_final(ctx: AppContext, subject: Payment | Refund) -> None:
+async def poll_ended(ctx: AppContext, subject: Payment | Refund) -> None:
     """A callback came about a payment or refund that ended: the worker asks the provider about it. The success of a
     payment is not doubted: what a bank takes back later is a dispute."""
     if isinstance(subject, Payment) and subject.status != "failed":
@@ -43,37 +43,37 @@ async def ask_about_final(ctx: AppContext, subject: Payment | Refund) -> None:
     ctx.wakeups.late_results.set()
 
 
-async def ask(ctx: AppContext, late: LateResult) -> None:
+async def poll_late_result(ctx: AppContext, late: LateResult) -> None:
     """One question to the provider. What contradicts the end that was told is posted; anything else is asked again
     later, or no more."""
     subject, payment = await store.subject_of(ctx.db, late)
-    await store.note_question(ctx.db, late, ctx.clock.now())
-    answer: RefundStatusResult
+    await store.note_poll(ctx.db, late, ctx.clock.now())
+    result: RefundStatusResult
     if isinstance(subject, Payment):
-        answer = await payment_status(ctx, subject, ask_only=True)
+        result = await payment_status(ctx, subject, ask_only=True)
     else:
-        answer = await refund_status(ctx, subject, payment, ask_only=True)
+        result = await refund_status(ctx, subject, payment, ask_only=True)
     if subject.status == "failed":
-        contradicted = isinstance(await checked(ctx, subject, answer), Succeeded)
+        contradicted = isinstance(await checked(ctx, subject, result), Succeeded)
     else:
-        contradicted = isinstance(subject, Refund) and subject.status == "succeeded" and isinstance(answer, Refused)
+        contradicted = isinstance(subject, Refund) and subject.status == "succeeded" and isinstance(result, Refused)
     if contradicted:
         await _found(ctx, late, subject, payment)
     else:
-        await _ask_again(ctx, late, answered=not isinstance(answer, Unknown))
+        await _poll_again(ctx, late, answered=not isinstance(result, Unknown))
 
 
-async def _ask_again(ctx: AppContext, late: LateResult, *, answered: bool) -> None:
+async def _poll_again(ctx: AppContext, late: LateResult, *, answered: bool) -> None:
     now = ctx.clock.now()
     asked = late.asked_count + answered
-    if answered and asked < len(QUESTIONS):
-        await store.ask_later(ctx.db, late, asked, max(now, later(late.told_at, QUESTIONS[asked])))
+    if answered and asked < len(POLL_DELAYS):
+        await store.poll_later(ctx.db, late, asked, max(now, later(late.told_at, POLL_DELAYS[asked])))
     elif answered or now - late.told_at > GIVE_UP_AFTER:
         if not answered:
             log.warning("late_result.not_answered", reference=late.reference, provider_account=late.provider_account)
-        await store.end_questions(ctx.db, late)
+        await store.stop_polling(ctx.db, late)
     else:
-        await store.ask_later(ctx.db, late, asked, later(now, REPEAT_AFTER))
+        await store.poll_later(ctx.db, late, asked, later(now, REPEAT_AFTER))
 
 
 async def _found(ctx: AppContext, late: LateResult, subject: Payment | Refund, payment: Payment) -> None:
@@ -124,4 +124,4 @@ class LateResultJobs:
         if job.stage == "returning":
             await late_returns.work(self._ctx, job)
         else:
-            await ask(self._ctx, job)
+            await poll_late_result(self._ctx, job)

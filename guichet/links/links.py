@@ -43,7 +43,7 @@ class ExternalIdTaken(Conflict):
         self.link_id = link_id
 
 
-def wanted_link(clock: Clock, settings: Settings, caller: Caller, raw: bytes) -> PaymentLink:
+def requested_link(clock: Clock, settings: Settings, caller: Caller, raw: bytes) -> PaymentLink:
     """The body of a `POST /payment-links` as a link that is not stored yet. Raises InvalidRequest with every fault."""
     values, suspect = parse_object(raw), has_suspect_escape(raw)
     context = {"development": settings.development, "suspect": suspect, "raw": raw}
@@ -92,31 +92,31 @@ class CreatedLink:
     created: bool
 
 
-async def _check_limits(db: Database, caller: Caller, wanted: PaymentLink) -> None:
+async def _check_limits(db: Database, caller: Caller, new_link: PaymentLink) -> None:
     """Raises OverMerchantLimit for a new live link that nobody could ever pay. One that exists stays as it is."""
-    sentence = merchant_limits.never_taken(caller.merchant, wanted.amount) if caller.livemode else None
+    sentence = merchant_limits.never_taken(caller.merchant, new_link.amount) if caller.livemode else None
     if sentence is None:
         return
-    named = wanted.external_id
-    if named is None or await link_repository.by_external_id(db, wanted.merchant_id, wanted.env, named) is None:
+    named = new_link.external_id
+    if named is None or await link_repository.by_external_id(db, new_link.merchant_id, new_link.env, named) is None:
         raise merchant_limits.OverMerchantLimit(sentence)
 
 
-async def create_link(db: Database, caller: Caller, wanted: PaymentLink) -> CreatedLink:
+async def create_link(db: Database, caller: Caller, new_link: PaymentLink) -> CreatedLink:
     """The new link, or the one that has its external_id already, in one statement without a transaction. Raises
     OverMerchantLimit."""
-    await _check_limits(db, caller, wanted)
-    link = await link_repository.insert_new(db, wanted)
+    await _check_limits(db, caller, new_link)
+    link = await link_repository.insert_new(db, new_link)
     if link is not None:
         return CreatedLink(link, created=True)
     link = require(
-        await link_repository.by_external_id(db, wanted.merchant_id, wanted.env, require(wanted.external_id))
+        await link_repository.by_external_id(db, new_link.merchant_id, new_link.env, require(new_link.external_id))
     )
     await db.wait_for_replication()  # The request that made it may still wait for the standby.
     return CreatedLink(link, created=False)
 
 
-async def create_link_by_hand(db: Database, caller: Caller, wanted: PaymentLink, actor: Actor) -> CreatedLink:
+async def create_link_by_hand(db: Database, caller: Caller, new_link: PaymentLink, actor: Actor) -> CreatedLink:
     """As `create_link`, by a person: the audit log says who. A form that is sent twice makes one link.
 
     Raises MerchantInactive, OverMerchantLimit, and ExternalIdTaken if a link that asks for something else has the
@@ -124,31 +124,31 @@ async def create_link_by_hand(db: Database, caller: Caller, wanted: PaymentLink,
     """
     if caller.livemode and caller.merchant.status != "active":
         raise MerchantInactive
-    await _check_limits(db, caller, wanted)
+    await _check_limits(db, caller, new_link)
     async with db.transaction() as tx:
-        link = await link_repository.insert_new(tx, wanted)
+        link = await link_repository.insert_new(tx, new_link)
         if link is not None:
-            await audit_log.record(tx, _act(actor, "link.created", link, {}, _facts(link)), wanted.created_at)
+            await audit_log.record(tx, _act(actor, "link.created", link, {}, _facts(link)), new_link.created_at)
             return CreatedLink(link, created=True)
-    stored = await create_link(db, caller, wanted)
-    if not _is_same(stored.link, wanted):
+    stored = await create_link(db, caller, new_link)
+    if not _is_same(stored.link, new_link):
         raise ExternalIdTaken(stored.link.id)
     return stored
 
 
-def _is_same(link: PaymentLink, wanted: PaymentLink) -> bool:
+def _is_same(link: PaymentLink, new_link: PaymentLink) -> bool:
     # A second click at the cash desk comes a moment later, and so would the end of its link.
     names = _SAME if link.cash_desk else (*_SAME, "expires_at")
-    return all(getattr(link, name) == getattr(wanted, name) for name in names)
+    return all(getattr(link, name) == getattr(new_link, name) for name in names)
 
 
 def cash_desk_link(clock: Clock, settings: Settings, caller: Caller, raw: bytes) -> PaymentLink:
     """A sale at the cash desk: a link for one payment that ends soon. Raises InvalidRequest."""
-    wanted = wanted_link(clock, settings, caller, raw)
-    if wanted.external_id is None or not wanted.external_id.startswith(CASH_DESK_PREFIX):
+    new_link = requested_link(clock, settings, caller, raw)
+    if new_link.external_id is None or not new_link.external_id.startswith(CASH_DESK_PREFIX):
         raise InvalidRequest
-    ends = later(wanted.created_at, CASH_DESK_LASTS)
-    return replace(wanted, type=LIMITED, max_uses=1, expires_at=ends, cash_desk=True)
+    ends = later(new_link.created_at, CASH_DESK_LASTS)
+    return replace(new_link, type=LIMITED, max_uses=1, expires_at=ends, cash_desk=True)
 
 
 def is_cancelled_sale(link: PaymentLink) -> bool:

@@ -180,21 +180,21 @@ class LinkList:
 
 
 async def walk(
-    db: Reader, wanted: LinkList, most: int, key: LinkId | None = None, *, newer: bool = False
+    db: Reader, listed: LinkList, most: int, key: LinkId | None = None, *, newer: bool = False
 ) -> list[PaymentLink]:
     """Up to `most` links, the newest first: those older than `key`, or the next newer ones; the newest of all without a
     key. Reads as many entries of an index."""
     bound = {} if key is None else {"key": key}
     rows = await db.all(
         _walk(key is not None, newer),
-        merchant_id=wanted.merchant_id,
-        test=wanted.env == "test",
-        cash_desk=wanted.cash_desk,
+        merchant_id=listed.merchant_id,
+        test=listed.env == "test",
+        cash_desk=listed.cash_desk,
         most=most,
         **bound,
     )
-    found = [PaymentLink(*row) for row in rows]
-    return found[::-1] if newer else found
+    links = [PaymentLink(*row) for row in rows]
+    return links[::-1] if newer else links
 
 
 @cache

@@ -188,23 +188,23 @@ async def _store(ctx: AppContext, merchant: Merchant, payment: Payment, next_pol
 
 async def _find_stored(ctx: AppContext, payment: Payment) -> Payment:
     """The payment that holds a unique key of `payment` already."""
-    found = None
+    stored = None
     if payment.external_id is not None:
-        found = await repository.by_external_id(ctx.db, payment.merchant_id, payment.env, payment.external_id)
-    if found is None and payment.checkout_token is not None:
-        found = await repository.by_token(ctx.db, payment.checkout_token)
-    if found is None:
-        found = await repository.by_reference(ctx.db, payment.merchant_id, payment.env, payment.reference)
-    return require(found)
+        stored = await repository.by_external_id(ctx.db, payment.merchant_id, payment.env, payment.external_id)
+    if stored is None and payment.checkout_token is not None:
+        stored = await repository.by_token(ctx.db, payment.checkout_token)
+    if stored is None:
+        stored = await repository.by_reference(ctx.db, payment.merchant_id, payment.env, payment.reference)
+    return require(stored)
 
 
-async def _answer_again(ctx: AppContext, found: Payment) -> Payment:
+async def _answer_again(ctx: AppContext, stored: Payment) -> Payment:
     # The first request may have been answered 500 because no standby confirmed its commit. Wait for the standby here
     # too, or a repeated request could be acknowledged before the first one is durable.
     await ctx.db.wait_for_replication()
-    if found.status == "pending" and found.lease_expires_at is not None and not found.answered_pending:
-        found = await repository.record_answered_pending(ctx.db, found)
-    return found
+    if stored.status == "pending" and stored.lease_expires_at is not None and not stored.answered_pending:
+        stored = await repository.record_answered_pending(ctx.db, stored)
+    return stored
 
 
 def request_warnings(
@@ -212,17 +212,17 @@ def request_warnings(
 ) -> list[RequestWarning]:
     """What the answer to POST /payments warns of (docs/contract.md, "Warnings"), in the order of `domain/warnings.py`.
     Nothing here refuses a payment. An ordinary one has no warning, and finding that out takes a few microseconds."""
-    mode, found = result.mode, []
+    mode, warnings = result.mode, []
     if not result.created and (differences := " ; ".join(_differences(request, mode, result.payment))):
-        found.append(warning("replay_differs", differences=differences))
+        warnings.append(warning("replay_differs", differences=differences))
     if request.phone_number is not None and not _is_number_of(mode, request.phone_number):
         facts = {"country": mode.country, "dial_code": mode.dial_code, "operator": mode.operator}
-        found.append(warning("phone_country_mismatch", phone_number=request.phone_number, **facts))
+        warnings.append(warning("phone_country_mismatch", phone_number=request.phone_number, **facts))
     if env == "test" and not ctx.registry.takes_live(mode.operator, request.currency):
-        found.append(warning("currency_not_accepted_live", operator=mode.operator, currency=request.currency))
+        warnings.append(warning("currency_not_accepted_live", operator=mode.operator, currency=request.currency))
     if request.external_id is not None and _has_odd_spaces(request.external_id):
-        found.append(warning("external_id_spaces"))
-    return found
+        warnings.append(warning("external_id_spaces"))
+    return warnings
 
 
 def _has_odd_spaces(text: str) -> bool:

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from guichet.clock import Instant, later
 from guichet.db.engine import Transaction, Writer
 from guichet.db.tables import late_results
-from guichet.domain.late_results import QUESTIONS
+from guichet.domain.late_results import POLL_DELAYS
 from guichet.domain.payments import Payment, Refund
 
 _NEW_COLUMNS: Final = [column.name for column in late_results.c if column.name != "id"]
@@ -37,8 +37,8 @@ async def poll_now(db: Writer, subject: Payment | Refund, now: Instant) -> None:
     """The worker polls a payment or refund that ended, unless something was found already. The scheduled polls whose
     time has passed are not made again."""
     ended_at = subject.updated_at if isinstance(subject, Payment) else (subject.processed_at or now)
-    passed = sum(now - ended_at >= delay for delay in QUESTIONS)
-    row = _row(subject, ended_at) | {"next_poll_at": now, "asked_count": min(passed, len(QUESTIONS) - 1)}
+    passed = sum(now - ended_at >= delay for delay in POLL_DELAYS)
+    row = _row(subject, ended_at) | {"next_poll_at": now, "asked_count": min(passed, len(POLL_DELAYS) - 1)}
     await db.write(_POLL_NOW, **row)
 
 
@@ -56,5 +56,5 @@ def _row(subject: Payment | Refund, ended_at: Instant) -> dict[str, Any]:
         "stage": "asking",
         "told_at": ended_at,
         "asked_count": 0,
-        "next_poll_at": later(ended_at, QUESTIONS[0]),
+        "next_poll_at": later(ended_at, POLL_DELAYS[0]),
     }

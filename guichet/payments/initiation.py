@@ -123,9 +123,9 @@ async def _initiate(
 
 
 async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, waiting: WaitingRequest) -> Payment:
+    if isinstance(result, Accepted):
+        return await _record_acceptance(ctx, payment, result)
     match await checked(ctx, payment, result):
-        case Accepted() as accepted:
-            return await _record_acceptance(ctx, payment, accepted)
         case Succeeded() as success:
             await settle_payment(ctx, payment, success)
             return payment

@@ -242,15 +242,15 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment
     """
     rows = [
         {
-            "payment_id": each.payment_id,
-            "source": each.source,
-            "target": each.target,
-            "now": each.now,
-            "reason": each.failure_reason,
-            "new_ref": each.provider_reference,
-            "new_payer": each.payer_number,
+            "payment_id": transition.payment_id,
+            "source": transition.source,
+            "target": transition.target,
+            "now": transition.now,
+            "reason": transition.failure_reason,
+            "new_ref": transition.provider_reference,
+            "new_payer": transition.payer_number,
         }
-        for each in transitions
+        for transition in transitions
     ]
     return [Payment(*row) for row in await tx.execute_many(_FINISH, rows)]
 
@@ -348,7 +348,7 @@ async def page(
     db: Database,
     merchant_id: MerchantId,
     env: Environment,
-    wanted: PaymentFilter,
+    payment_filter: PaymentFilter,
     limit: int,
     offset: int,
     *,
@@ -359,13 +359,13 @@ async def page(
 
     `after`: the key of the payment just before the page.
     """
-    if wanted.external_id is not None:
-        found = await by_external_id(db, merchant_id, env, wanted.external_id)
-        admitted = [found] if found is not None and wanted.admits(found) else []
-        rest = [each for each in admitted if after is None or follows(key_of(each), after, oldest_first=oldest_first)]
+    if payment_filter.external_id is not None:
+        payment = await by_external_id(db, merchant_id, env, payment_filter.external_id)
+        admitted = [payment] if payment is not None and payment_filter.admits(payment) else []
+        rest = [row for row in admitted if after is None or follows(key_of(row), after, oldest_first=oldest_first)]
         return rest[offset : offset + limit], len(admitted)
-    scope = ListScope(merchant_id, env, wanted.status)
-    bounds = (wanted.since, wanted.until)
+    scope = ListScope(merchant_id, env, payment_filter.status)
+    bounds = (payment_filter.since, payment_filter.until)
     rows, total = await read_page(db, payments, scope, limit, offset, *bounds, after=after, oldest_first=oldest_first)
     return [Payment(*row) for row in rows], total
 

@@ -74,7 +74,7 @@ async def settle_payment(
     refusal = REFUSED_AT_INITIATION if at_initiation else REFUSED
     transition = CONFIRMED if isinstance(outcome, Succeeded) else refusal
     settlement = await settlement_of(ctx, payment, transition, outcome, act=act, overrides=overrides)
-    settled = await ctx.settlements.add(settlement)
+    settled = await ctx.settlements.payments.add(settlement)
     ctx.wakeups.deliveries.set()
     return settled
 
@@ -151,7 +151,7 @@ class Change:
 async def _settle_together(tx: Transaction, batch: Sequence[Settlement]) -> list[Payment]:
     # The first of several settlements of the same payment is the one that is applied.
     settlements = {settlement.payment.id: settlement for settlement in reversed(batch)}
-    payments = await finish_payments(tx, [(each, each.transition) for each in settlements.values()])
+    payments = await finish_payments(tx, [(settlement, settlement.transition) for settlement in settlements.values()])
     changes = [
         Change(settlement, settlement.transition, payments[payment_id])
         for payment_id, settlement in settlements.items()
@@ -186,9 +186,9 @@ async def finish_payments(
 
 async def write_consequences(tx: Transaction, changes: Sequence[Change]) -> None:
     """Everything that follows from transitions which were applied in this transaction, of payments or of refunds."""
-    await merchant_limits.give_back(
-        tx, [change.payment for change in changes if change.transition.target == "failed" and change.refund is None]
-    )
+    failed = [change.payment for change in changes if change.transition.target == "failed" and change.refund is None]
+    if failed:
+        await merchant_limits.give_back(tx, failed)
     await postings.post(tx, await _movements(tx, changes))
     await _end_link_uses(tx, changes)
     await outbox.emit(tx, [event for change in changes if (event := _event(change))])

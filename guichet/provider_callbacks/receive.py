@@ -16,7 +16,7 @@ from guichet.db.references import parse_reference
 from guichet.domain.errors import RateLimited
 from guichet.domain.ids import PaymentId, RefundId
 from guichet.domain.payments import Payment, Refund
-from guichet.late_money.results import ask_about_final
+from guichet.late_money.results import poll_ended
 from guichet.logs import log
 from guichet.payments import repository
 from guichet.payments.outcomes import may_poll_at
@@ -124,7 +124,7 @@ async def _keep_unmatched(ctx: AppContext, account: str, callback: Callback, rea
     metrics.UNMATCHED_CALLBACKS_SAMPLED.labels(account, "kept" if kept else "dropped").inc()
 
 
-async def _ask_about(ctx: AppContext, callback: ProviderCallback) -> Instant | None:
+async def _poll_subject(ctx: AppContext, callback: ProviderCallback) -> Instant | None:
     """Asks the provider about the subject of a callback. Returns when to try again if it may not be asked now, because
     it was asked less than five seconds ago or another process works on the subject."""
     subject = await _subject(ctx, callback)
@@ -135,7 +135,7 @@ async def _ask_about(ctx: AppContext, callback: ProviderCallback) -> Instant | N
     if allowed_at > now:
         return allowed_at
     if subject.status != "pending":
-        await ask_about_final(ctx, subject)
+        await poll_ended(ctx, subject)
         return None
     if isinstance(subject, Payment):
         asked = await poll_payment_at_most(ctx, subject, joins=False) is not None
@@ -165,8 +165,8 @@ class CallbackJobs:
         return job.provider_account
 
     async def work(self, job: ProviderCallback) -> None:
-        retry_at = await _ask_about(self._ctx, job)
+        retry_at = await _poll_subject(self._ctx, job)
         if retry_at is None:
             await callback_repository.mark_asked(self._ctx.db, job)
         else:
-            await callback_repository.ask_later(self._ctx.db, job, retry_at)
+            await callback_repository.poll_later(self._ctx.db, job, retry_at)

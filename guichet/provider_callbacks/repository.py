@@ -66,7 +66,7 @@ _MARK_ASKED: Final = (
     )
     .values(status="asked", due_at=None)
 )
-_ASK_LATER: Final = (
+_POLL_LATER: Final = (
     update(provider_callbacks)
     .where(
         provider_callbacks.c.id == bindparam("callback_id"),
@@ -110,10 +110,10 @@ async def mark_asked(db: Database, callback: ProviderCallback) -> None:
     await db.write(_MARK_ASKED, callback_id=callback.id, asked_count=callback.received_count)
 
 
-async def ask_later(db: Database, callback: ProviderCallback, due_at: Instant) -> None:
+async def poll_later(db: Database, callback: ProviderCallback, due_at: Instant) -> None:
     """Puts the question off, unless another callback came meanwhile, which is due by itself, or another process asked
     after our lease had expired."""
-    await db.write(_ASK_LATER, callback_id=callback.id, asked_count=callback.received_count, new_due=due_at)
+    await db.write(_POLL_LATER, callback_id=callback.id, asked_count=callback.received_count, new_due=due_at)
 
 
 async def about(db: Reader, subject: Payment | Refund) -> ProviderCallback | None:
@@ -128,6 +128,6 @@ async def claim_due(
 ) -> Claim[ProviderCallback]:
     """Claims up to `most` callbacks to ask about; they are due again at `until` if this process dies.
 
-    `saturated`: provider accounts that accept no more questions now. The cost: `db/queues/work_queue.py`.
+    `saturated`: provider accounts that accept no more polls now. The cost: `db/queues/work_queue.py`.
     """
     return await _QUEUE.claim(db, now, until, most, saturated)

@@ -98,6 +98,7 @@ class Registry:
         }
         self._routes = routes
         self._accounts_by_type = accounts_by_type or {}
+        self._taken_live: dict[tuple[str, Currency], bool] = {}
 
     def routes(self, env: Environment, operator: str) -> list[str]:
         """The accounts to try for this operator, in order; never empty."""
@@ -108,8 +109,12 @@ class Registry:
     def takes_live(self, operator: str, currency: Currency) -> bool:
         """Whether an account of the live environment debits customers of this operator in this currency. True for an
         operator that has no account yet: there no currency is better than another."""
-        route = self._routes.get(operator, ())
-        return not route or any(self.provider(account).takes(operator, currency) for account in route)
+        taken = self._taken_live.get((operator, currency))
+        if taken is None:  # Every payment in test asks.
+            route = self._routes.get(operator, ())
+            taken = not route or any(self.provider(account).takes(operator, currency) for account in route)
+            self._taken_live[operator, currency] = taken
+        return taken
 
     def refund_routes(self, env: Environment, operator: str, collected_by: str) -> list[str]:
         """The accounts to refund through, in order: the one that collected, then those that can pay out."""

@@ -137,7 +137,7 @@ def _that_know(ctx: AppContext, payment: Payment, accounts: list[str], payouts: 
     """Without the account that collected, if its name stands for another account now: it would say that it does not
     know the payment, which proves nothing."""
     changed = is_another_account(ctx.registry.provider(require(payment.provider_account)), payment)
-    return [each for each in accounts if not (changed and each == payment.provider_account and each not in payouts)]
+    return [name for name in accounts if not (changed and name == payment.provider_account and name not in payouts)]
 
 
 async def _send_through(

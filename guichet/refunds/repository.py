@@ -238,8 +238,13 @@ class Finish:
 async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]:
     """The refunds that made their transition, in no order; one that was no longer pending is missing."""
     rows = [
-        {"refund_id": each.refund_id, "target": each.target, "now": each.now, "reason": each.failure_reason}
-        for each in transitions
+        {
+            "refund_id": transition.refund_id,
+            "target": transition.target,
+            "now": transition.now,
+            "reason": transition.failure_reason,
+        }
+        for transition in transitions
     ]
     return [Refund(*row) for row in await tx.execute_many(_FINISH, rows)]
 

@@ -39,7 +39,7 @@ async def settle_refund(
     `overrides`: see `Settlement`."""
     transition = REFUND_DISBURSED if isinstance(outcome, Succeeded) else REFUND_REFUSED
     settlement = await settlement_of(ctx, payment, transition, outcome, refund=refund, act=act, overrides=overrides)
-    settled = await ctx.refund_settlements.add(settlement)
+    settled = await ctx.settlements.refunds.add(settlement)
     ctx.wakeups.deliveries.set()
     return settled
 

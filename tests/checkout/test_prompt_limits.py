@@ -12,7 +12,7 @@ import pytest
 from guichet.db.engine import require
 from guichet.domain.failures import RefusalReason
 from guichet.domain.merchants import Caller
-from guichet.links.links import create_link, wanted_link
+from guichet.links.links import create_link, requested_link
 from guichet.links.prompt_limits import DAILY_FACTOR
 from guichet.merchants import repository as merchants
 from guichet.metrics import REGISTRY
@@ -248,7 +248,7 @@ async def test_tries_in_the_test_environment_use_up_nothing(any_checkout: Checko
     ctx = checkout.ctx
     merchant = require(await merchants.get(ctx.db, checkout.merchant_id))
     caller = Caller(merchant, "test")
-    wanted = wanted_link(ctx.clock, ctx.settings, caller, b'{"amount": 5000, "description": "x"}')
+    wanted = requested_link(ctx.clock, ctx.settings, caller, b'{"amount": 5000, "description": "x"}')
     test_path = f"/pay/{(await create_link(ctx.db, caller, wanted)).link.path}"
     number = "0197000002"  # Of the test environment: never confirmed.
     statuses = [(await checkout.pay(test_path, phone=number)).status for _ in range(PER_PHONE + 1)]

@@ -8,7 +8,7 @@ from sqlalchemy import insert
 from guichet.db.tables import incidents, payments
 from guichet.domain.merchants import Caller
 from guichet.domain.messages import encode, verbatim
-from guichet.links.links import CASH_DESK_PREFIX, cash_desk_link, create_link, wanted_link
+from guichet.links.links import CASH_DESK_PREFIX, cash_desk_link, create_link, requested_link
 from guichet.printable import printable_label
 from tests.console.conftest import ConsoleFixture
 from tests.db.rows import INCIDENT, PAYMENT, REFERENCE
@@ -24,11 +24,8 @@ async def test_texts_of_links_and_sales_turn_nothing_around(sqlite_console: Cons
     cashier = await console.joined("awa@example.com", merchant, "cashier")
     caller = Caller(merchant, "live")
     body = {"amount": 5000, "description": HOSTILE, "external_id": f"a{HOSTILE}", "metadata": {"a": HOSTILE}}
-    link = (
-        await create_link(
-            ctx.db, caller, wanted_link(ctx.clock, ctx.settings, caller, json.dumps(body, ensure_ascii=False).encode())
-        )
-    ).link
+    new_link = requested_link(ctx.clock, ctx.settings, caller, json.dumps(body, ensure_ascii=False).encode())
+    link = (await create_link(ctx.db, caller, new_link)).link
     sale = json.dumps({"amount": 1500, "description": HOSTILE, "external_id": f"{CASH_DESK_PREFIX}1"}).encode()
     desk = (await create_link(ctx.db, caller, cash_desk_link(ctx.clock, ctx.settings, caller, sale))).link
     base = f"/console/{merchant.id}/live"

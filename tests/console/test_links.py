@@ -15,7 +15,7 @@ from guichet.domain.merchants import Caller, Merchant
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.roles import MERCHANT_ROLES, may_as_merchant
 from guichet.links import repository as link_repository
-from guichet.links.links import create_link, wanted_link
+from guichet.links.links import create_link, requested_link
 from guichet.links.repository import LinkList
 from guichet.merchants import repository as merchants
 from tests.console.conftest import ConsoleFixture
@@ -34,7 +34,7 @@ async def link_in(console: ConsoleFixture, merchant: Merchant, env: Any = "live"
     raw = "{" + ",".join(f'"{name}":{value}' for name, value in body.items()) + "}"
     ctx = console.service.ctx
     caller = Caller(merchant, env)
-    return (await create_link(ctx.db, caller, wanted_link(ctx.clock, ctx.settings, caller, raw.encode()))).link
+    return (await create_link(ctx.db, caller, requested_link(ctx.clock, ctx.settings, caller, raw.encode()))).link
 
 
 @pytest.mark.both_databases

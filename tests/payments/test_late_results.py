@@ -15,7 +15,7 @@ from guichet.domain.reconciliation import MATCHED, MISSING_HERE, Line
 from guichet.incidents import repository as incidents
 from guichet.late_money import decisions as late_decisions
 from guichet.late_money import repository as store
-from guichet.late_money.results import ask_about_final
+from guichet.late_money.results import poll_ended
 from guichet.ledger.audit import audit
 from guichet.ledger.margin import margins
 from guichet.ledger.reconciliation import reconcile
@@ -127,7 +127,7 @@ async def test_a_statement_that_names_late_money_matches(live: LivePayments) -> 
 async def test_a_callback_about_a_failed_payment_asks_at_once(live: LivePayments) -> None:
     payment = await failed(live)
     live.first.script("status", done)
-    await ask_about_final(live.ctx, payment)
+    await poll_ended(live.ctx, payment)
     await live.service.run_worker()
     assert (await late(live, payment) or payment).status == "open"
 
@@ -137,10 +137,10 @@ async def test_a_callback_long_after_the_questions_asks_again(live: LivePayments
     for seconds in (HOUR, DAY):
         await live.service.run_worker(seconds)
     live.first.script("status", done)
-    await ask_about_final(live.ctx, payment)
+    await poll_ended(live.ctx, payment)
     await live.service.run_worker()
     assert await open_kinds(live) == ["paid_after_failure"]
-    await ask_about_final(live.ctx, payment)
+    await poll_ended(live.ctx, payment)
     await live.service.run_worker()
     assert await accounts(live) == {"operator:mtn": -5088_00, "suspense:late": 5088_00}
 
@@ -313,7 +313,7 @@ async def test_a_refund_that_came_back_waits_for_a_person(live: LivePayments) ->
     row = await refund_row(live, refund)
     assert row.status == "succeeded"
     live.first.script("refund_status", refused)
-    await ask_about_final(live.ctx, row)
+    await poll_ended(live.ctx, row)
     await live.service.run_worker()
     assert await open_kinds(live) == ["failed_after_success"]
     assert await accounts(live) == {"operator:mtn": -5088_00, "suspense:late": 5088_00}

@@ -176,7 +176,7 @@ async def test_a_process_that_comes_late_puts_off_no_question_that_another_one_h
     await call_back(live, payment)
     (claimed,) = await rows(live)
     await callbacks.mark_asked(live.ctx.db, claimed)
-    await callbacks.ask_later(live.ctx.db, claimed, live.ctx.clock.now())
+    await callbacks.poll_later(live.ctx.db, claimed, live.ctx.clock.now())
     (row,) = await rows(live)
     assert (row.status, row.due_at) == ("asked", None)
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from hypothesis.stateful import RuleBasedStateMachine
 from sqlalchemy import func, select
 
-from guichet.bootstrap import Service, create_merchant, database
+from guichet.bootstrap import Service, create_merchant, database, settlement_batches
 from guichet.clock import SECOND, Instant
 from guichet.context import WakeUps
 from guichet.db.engine import require
@@ -84,6 +84,7 @@ class MoneyMachineSetup(RuleBasedStateMachine):
         self.ctx = replace(
             ctx,
             db=self.db,
+            settlements=settlement_batches(self.db),
             clock=self.clock,
             registry=Registry(self.clock, self.providers, ROUTES),
             catalogues=Catalogues(self.db, self.clock, ctx.catalogues.base),

@@ -17,7 +17,7 @@ from guichet.domain.errors import InvalidRequest, MerchantInactive
 from guichet.domain.merchants import Caller
 from guichet.domain.money import DECIMALS
 from guichet.domain.payment_links import LIMITED, PERMANENT
-from guichet.links.links import ExternalIdTaken, create_link_by_hand, wanted_link
+from guichet.links.links import ExternalIdTaken, create_link_by_hand, requested_link
 from guichet.schemas.json_codec import parse_object
 
 _SPACES: Final = re.compile(r"[\s\u00a0\u202f]")
@@ -49,7 +49,7 @@ async def create(request: MerchantRequest) -> Response:
     if token is None:
         return _page(request, form, new_form_token(), 422, fault=request.text("links.again"))
     try:
-        order = wanted_link(
+        order = requested_link(
             ctx.clock,
             ctx.settings,
             Caller(request.merchant, request.env),

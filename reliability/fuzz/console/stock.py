@@ -31,7 +31,7 @@ from guichet.domain.payments import CONFIRMED, REFUSED, Payment
 from guichet.domain.reconciliation import MISSING_HERE, Finding, Line
 from guichet.domain.settlement import Settlement
 from guichet.incidents import repository as incidents
-from guichet.links.links import cash_desk_link, create_link, wanted_link
+from guichet.links.links import cash_desk_link, create_link, requested_link
 from guichet.merchants import api_keys
 from guichet.payments import repository
 from guichet.payments.create import create_payment
@@ -125,7 +125,8 @@ async def _payments(ctx: AppContext, caller: Caller, word: str, phone_number: st
 
 async def _links(ctx: AppContext, caller: Caller, word: str) -> Ids:
     wanted = {"amount": 2500, "description": f"<b>zq7 {word}</b> {_HOSTILE}", "external_id": f"lien-{word}"}
-    link = await create_link(ctx.db, caller, wanted_link(ctx.clock, ctx.settings, caller, json.dumps(wanted).encode()))
+    new_link = requested_link(ctx.clock, ctx.settings, caller, json.dumps(wanted).encode())
+    link = await create_link(ctx.db, caller, new_link)
     sale = {"amount": 1500, "description": f"caisse {word} {_HOSTILE}", "external_id": f"caisse-{word}"}
     desk = await create_link(ctx.db, caller, cash_desk_link(ctx.clock, ctx.settings, caller, json.dumps(sale).encode()))
     return {"links/link": [str(link.link.id)], "cash-desk/link": [str(desk.link.id)]}
