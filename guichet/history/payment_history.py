@@ -32,7 +32,7 @@ _MOST_DELIVERIES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class SubjectStory:
+class SubjectHistory:
     """What is known about a payment or a refund, besides its row. `movements`: its postings, by cause."""
 
     movements: list[Movement]
@@ -44,28 +44,28 @@ class SubjectStory:
 
 
 @dataclass(frozen=True, slots=True)
-class PaymentStory:
+class PaymentHistory:
     """`deliveries`: about the payment, its refund and its disputes, oldest first."""
 
     payment: Payment
-    of_payment: SubjectStory
+    of_payment: SubjectHistory
     refund: Refund | None
-    of_refund: SubjectStory | None
+    of_refund: SubjectHistory | None
     disputes: list[tuple[Dispute, list[Movement]]]
     deliveries: list[Delivery]
 
 
-async def read_story(db: Database, payment: Payment) -> PaymentStory:
+async def read_history(db: Database, payment: Payment) -> PaymentHistory:
     """The caller has checked that the reader may see the payment."""
     refund = await refund_repository.of_payment(db, payment.merchant_id, payment.id)
     found, _ = await deliveries.page(
         db, payment.merchant_id, payment.env, _MOST_DELIVERIES, 0, DeliveryFilter(payment_id=payment.id)
     )
-    return PaymentStory(
+    return PaymentHistory(
         payment=payment,
-        of_payment=await _story_of(db, payment),
+        of_payment=await _history_of(db, payment),
         refund=refund,
-        of_refund=None if refund is None else await _story_of(db, refund),
+        of_refund=None if refund is None else await _history_of(db, refund),
         disputes=[
             (dispute, await postings.about(db, payment.merchant_id, "dispute", dispute.id))
             for dispute in await dispute_repository.of_payment(db, payment.id)
@@ -74,9 +74,9 @@ async def read_story(db: Database, payment: Payment) -> PaymentStory:
     )
 
 
-async def _story_of(db: Database, subject: Payment | Refund) -> SubjectStory:
+async def _history_of(db: Database, subject: Payment | Refund) -> SubjectHistory:
     kind: postings.PostedSubject = "payment" if isinstance(subject, Payment) else "refund"
-    return SubjectStory(
+    return SubjectHistory(
         movements=await postings.about(db, subject.merchant_id, kind, subject.id),
         callback=await callbacks.about(db, subject),
         late=await late_result_repository.about(db, subject),

@@ -1,4 +1,4 @@
-"""One payment's story as a list of entries, oldest first: what happened, when, and the values that a page writes out.
+"""One payment's history as a list of entries, oldest first: what happened, when, and the values that a page writes out.
 
 An entry has no text: pages have a sentence for each kind, in each language. What only the staff may know (names of
 provider accounts, providers' references, postings between our own accounts, acts of people) is in `staff`, and in
@@ -17,7 +17,7 @@ from guichet.domain.failures import failure_of
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Movement
-from guichet.history.payment_history import PaymentStory, SubjectStory
+from guichet.history.payment_history import PaymentHistory, SubjectHistory
 from guichet.webhooks.deliveries import past_attempts
 
 #: The names of what an entry holds; pages of the staff have a text for each.
@@ -73,7 +73,7 @@ TimelineFact = Literal[
 TimelineFacts = Mapping[TimelineFact, Any]
 
 
-#: Whose story an entry belongs to. Its reference is in `PaymentStory`, or among the values.
+#: Whose history an entry belongs to. Its reference is in `PaymentHistory`, or among the values.
 TimelineSubject = Literal["payment", "refund", "dispute", "webhook"]
 TimelineKind = Literal[
     "payment.created",
@@ -151,9 +151,9 @@ class TimelineEntry:
     staff: TimelineFacts = field(default_factory=dict)
 
 
-def timeline(story: PaymentStory, *, for_staff: bool = False) -> list[TimelineEntry]:
+def timeline(history: PaymentHistory, *, for_staff: bool = False) -> list[TimelineEntry]:
     """Oldest first; entries of one instant stand in the order in which they follow from one another."""
-    entries = sorted(_all(story), key=lambda entry: entry.at)
+    entries = sorted(_all(history), key=lambda entry: entry.at)
     if for_staff:
         return entries
     told = (entry for entry in entries if entry.kind not in STAFF_KINDS and _is_told(entry))
@@ -169,20 +169,20 @@ def _is_told(entry: TimelineEntry) -> bool:
     return True
 
 
-def _all(story: PaymentStory) -> Iterator[TimelineEntry]:
-    yield from _payment(story)
-    if story.refund is not None and story.of_refund is not None:
-        yield from _refund(story.refund, story.of_refund)
-        if story.payment.status == "refunded":
-            yield TimelineEntry(story.payment.updated_at, "payment.refunded", "payment")
-    for dispute, movements in story.disputes:
+def _all(history: PaymentHistory) -> Iterator[TimelineEntry]:
+    yield from _payment(history)
+    if history.refund is not None and history.of_refund is not None:
+        yield from _refund(history.refund, history.of_refund)
+        if history.payment.status == "refunded":
+            yield TimelineEntry(history.payment.updated_at, "payment.refunded", "payment")
+    for dispute, movements in history.disputes:
         yield from _dispute(dispute, movements)
-    for delivery in story.deliveries:
+    for delivery in history.deliveries:
         yield from _webhook(delivery)
 
 
-def _payment(story: PaymentStory) -> Iterator[TimelineEntry]:
-    payment = story.payment
+def _payment(history: PaymentHistory) -> Iterator[TimelineEntry]:
+    payment = history.payment
     link: TimelineFacts = {"link_id": payment.link_id, "link_external_id": payment.link_external_id}
     source = "api" if payment.link_id is None else "link"
     yield TimelineEntry(payment.created_at, "payment.created", "payment", {"source": source, **link})
@@ -191,12 +191,12 @@ def _payment(story: PaymentStory) -> Iterator[TimelineEntry]:
         yield TimelineEntry(payment.created_at, "provider.asked", "payment", asked, _provider(payment))
     if payment.initiation_ended_at is not None and payment.provider_reference is None:
         yield TimelineEntry(payment.initiation_ended_at, "provider.not_answered", "payment")
-    yield from _heard(payment, story.of_payment)
-    yield from _payment_result(payment, story.of_payment)
-    yield from _aftermath("payment", story.of_payment)
+    yield from _heard(payment, history.of_payment)
+    yield from _payment_result(payment, history.of_payment)
+    yield from _aftermath("payment", history.of_payment)
 
 
-def _payment_result(payment: Payment, told: SubjectStory) -> Iterator[TimelineEntry]:
+def _payment_result(payment: Payment, told: SubjectHistory) -> Iterator[TimelineEntry]:
     if payment.status == "failed":
         yield _failed(payment.updated_at, "payment.failed", "payment", payment.failure_reason)
     elif payment.status != "pending":
@@ -206,7 +206,7 @@ def _payment_result(payment: Payment, told: SubjectStory) -> Iterator[TimelineEn
         yield TimelineEntry(next(collected, payment.updated_at), "payment.succeeded", "payment", values)
 
 
-def _refund(refund: Refund, told: SubjectStory) -> Iterator[TimelineEntry]:
+def _refund(refund: Refund, told: SubjectHistory) -> Iterator[TimelineEntry]:
     asked_by = (act.actor for act in told.acts if act.action == "refund.requested")
     values: TimelineFacts = {
         "reference": refund.reference,
@@ -227,7 +227,7 @@ def _refund(refund: Refund, told: SubjectStory) -> Iterator[TimelineEntry]:
     yield from _aftermath("refund", told)
 
 
-def _heard(subject: Payment | Refund, told: SubjectStory) -> Iterator[TimelineEntry]:
+def _heard(subject: Payment | Refund, told: SubjectHistory) -> Iterator[TimelineEntry]:
     """What the provider said by itself, and when it was asked."""
     name: TimelineSubject = "payment" if isinstance(subject, Payment) else "refund"
     if (callback := told.callback) is not None:
@@ -255,7 +255,7 @@ def _provider(subject: Payment | Refund) -> TimelineFacts:
     return {"account": subject.provider_account, "provider_reference": subject.provider_reference}
 
 
-def _aftermath(subject: Literal["payment", "refund"], told: SubjectStory) -> Iterator[TimelineEntry]:
+def _aftermath(subject: Literal["payment", "refund"], told: SubjectHistory) -> Iterator[TimelineEntry]:
     """Postings, late results, incidents and acts of people."""
     yield from _moved(subject, told.movements)
     if (late := told.late) is not None:

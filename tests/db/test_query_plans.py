@@ -27,7 +27,7 @@ from guichet.domain.payment_links import PaymentLink
 from guichet.domain.reconciliation import Line
 from guichet.history import staff_search
 from guichet.history.figures import DAYS, daily_figures
-from guichet.history.payment_history import read_story
+from guichet.history.payment_history import read_history
 from guichet.history.search import search
 from guichet.incidents import repository as incidents
 from guichet.ledger import postings, suspense, wallets
@@ -86,7 +86,7 @@ async def _reference_from_callback(db: Database) -> None:
 
 
 async def _read_story(db: Database) -> None:
-    await read_story(db, require(await payments.by_id(db, PaymentId(20))))
+    await read_history(db, require(await payments.by_id(db, PaymentId(20))))
 
 
 async def _take_place(db: Database) -> None:

@@ -10,7 +10,7 @@ from guichet.domain.audit_log import Actor
 from guichet.domain.messages import verbatim
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment
-from guichet.history.payment_history import read_story
+from guichet.history.payment_history import read_history
 from guichet.history.timeline import STAFF_KINDS, TimelineEntry, TimelineFacts, timeline
 from guichet.incidents import repository as incidents
 from guichet.late_money import decisions as late_decisions
@@ -24,7 +24,7 @@ from tests.payments.test_refunds import paid, refund_of
 
 
 async def told(live: LivePayments, payment: Payment, *, for_staff: bool = False) -> list[TimelineEntry]:
-    return timeline(await read_story(live.ctx.db, payment), for_staff=for_staff)
+    return timeline(await read_history(live.ctx.db, payment), for_staff=for_staff)
 
 
 def one(entries: list[TimelineEntry], kind: str, subject: str | None = None) -> TimelineEntry:

@@ -13,7 +13,7 @@ from guichet.console.payments.timeline_view import Line, lines
 from guichet.console.sections import MerchantPage
 from guichet.domain.money import DEFAULT_CURRENCY, plain
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment, RefundStatus
-from guichet.history.payment_history import read_story
+from guichet.history.payment_history import read_history
 from guichet.history.timeline import timeline
 from guichet.pages.views import View
 from guichet.payments.polling import poll_for_page
@@ -45,16 +45,16 @@ async def show(request: MerchantRequest) -> Response:
     ctx = request.ctx
     payment = await poll_for_page(ctx, await find_payment(request))
     shown = payment_view(request, payment, await ctx.catalogues.of(request.merchant.id))
-    story = await read_story(ctx.db, payment)
+    history = await read_history(ctx.db, payment)
     # Its own address for webhooks is for who may see those of the merchant.
     visible = payment if request.may("webhooks.view") else structs.replace(payment, callback_url=None)
-    refundable = payment.status == "succeeded" and story.refund is None and request.may("payments.refund")
+    refundable = payment.status == "succeeded" and history.refund is None and request.may("payments.refund")
     paid = payment.status in ("succeeded", "refunded")
-    refund = None if story.refund is None else story.refund.status
+    refund = None if history.refund is None else history.refund.status
     view = PaymentPageView(
         payment=shown,
         details=_details(request, visible),
-        timeline=lines(request, payment, timeline(story), shown.operator),
+        timeline=lines(request, payment, timeline(history), shown.operator),
         refund=refund,
         refund_href=request.here(f"/payments/{payment.reference}/refund") if refundable else None,
         receipt_href=request.here(f"/payments/{payment.reference}/receipt") if paid else None,

@@ -18,7 +18,7 @@ from guichet.domain.errors import NotFound
 from guichet.domain.ids import PaymentId
 from guichet.domain.money import Currency
 from guichet.domain.payments import Payment, Refund
-from guichet.history.payment_history import read_story
+from guichet.history.payment_history import read_history
 from guichet.history.staff_search import LONGEST, search
 from guichet.history.timeline import TimelineEntry, timeline
 from guichet.pages.fields import Fields
@@ -72,7 +72,7 @@ async def find(request: StaffRequest) -> Response:
     return request.page("admin/operations/payments.html", SearchView(payments if typed else None, typed))
 
 
-class StoryLine(View, frozen=True):
+class TimelineLine(View, frozen=True):
     """`facts`: names and values."""
 
     at: str
@@ -84,7 +84,7 @@ class PaymentView(View, frozen=True):
     payment: Payment
     refund: Refund | None
     case: Case
-    story: list[StoryLine]
+    story: list[TimelineLine]
 
 
 async def show(request: StaffRequest) -> Response:
@@ -92,22 +92,22 @@ async def show(request: StaffRequest) -> Response:
     if payment is None:
         raise NotFound
     await record_read(request, "payment.viewed", "payment", payment.reference, payment.merchant_id)
-    story = await read_story(request.db, payment)
-    entries = timeline(story, for_staff=True)
+    history = await read_history(request.db, payment)
+    entries = timeline(history, for_staff=True)
     if not request.may("audit_log.view"):  # What people did stands in the audit log.
         entries = [entry for entry in entries if entry.kind != "person.acted"]
     view = PaymentView(
         payment=payment,
-        refund=story.refund,
+        refund=history.refund,
         case=require(await case_of(request.ctx, payment.reference)),
         story=[_line(request, payment.currency, entry) for entry in entries],
     )
     return request.page("admin/operations/payment.html", view)
 
 
-def _line(request: StaffRequest, currency: Currency, entry: TimelineEntry) -> StoryLine:
+def _line(request: StaffRequest, currency: Currency, entry: TimelineEntry) -> TimelineLine:
     text = request.text(f"operations.event.{entry.kind}")
-    return StoryLine(request.date_time(entry.at), text, _facts(request, currency, entry))
+    return TimelineLine(request.date_time(entry.at), text, _facts(request, currency, entry))
 
 
 def _facts(request: StaffRequest, currency: Currency, entry: TimelineEntry) -> list[tuple[str, str]]:
