@@ -57,7 +57,7 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_other(built: Distributi
         guide = wheel.read("guichet/data/guide-marchand.md").decode()
         [metadata] = [wheel.read(name).decode() for name in wheel.namelist() if name.endswith("/METADATA")]
 
-    assert names == _committed("guichet", "guichet_simulator")
+    assert names == _committed("guichet", "guichet_demo", "guichet_simulator")
     assert guide == _shown("docs/guide-marchand.md")
     assert f"\nVersion: {__version__}\n" in metadata
     required = set(re.findall(r"^Requires-Dist: ([\w.\[\]-]+)", metadata.partition("\n\n")[0], re.MULTILINE))
