@@ -3,11 +3,9 @@
 import asyncio
 import os
 import re
-import shutil
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
@@ -22,19 +20,18 @@ from tests.processes.conftest import Postgres
 from tests.processes.fleet import Fleet, Merchant, Receiver, ServiceProcess, fleet_of, new_merchant, soon, until
 
 
+@pytest.fixture
+def fleet(sqlite_settings: Settings) -> Iterator[Fleet]:
+    with fleet_of(sqlite_settings, GUICHET_RATE_LIMIT="0") as opened:
+        yield opened
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def fleet(
-    request: pytest.FixtureRequest,
-    base_settings: Settings,
-    sqlite_template: Path,
-    new_database: Callable[[], Settings],
-    tmp_path: Path,
+def any_fleet(
+    request: pytest.FixtureRequest, sqlite_settings: Settings, new_database: Callable[[], Settings]
 ) -> Iterator[Fleet]:
-    if request.param == "postgresql":
-        settings = new_database()
-    else:
-        file = shutil.copy(sqlite_template, tmp_path / "guichet.db")
-        settings = replace(base_settings, home=tmp_path, database_url=f"sqlite:///{file}")
+    """On SQLite and on PostgreSQL."""
+    settings = new_database() if request.param == "postgresql" else sqlite_settings
     with fleet_of(settings, GUICHET_RATE_LIMIT="0") as opened:
         yield opened
 
@@ -147,14 +144,14 @@ async def test_kept_connections_are_spread_over_the_processes(fleet: Fleet) -> N
         writer.close()
 
 
-async def test_writes_of_several_processes_survive_the_death_of_one(fleet: Fleet) -> None:
+async def test_writes_of_several_processes_survive_the_death_of_one(any_fleet: Fleet) -> None:
     """Each order comes twice, to whichever process: one payment, one credit, one event; what was answered is there."""
-    server = await asyncio.to_thread(open_several, fleet, 3)
+    server = await asyncio.to_thread(open_several, any_fleet, 3)
     receiver = Receiver()
     orders = [f"order-{number}" for number in range(150)]
     pool = aiohttp.TCPConnector(force_close=True, limit=24)
     async with aiohttp.ClientSession(connector=pool) as client, ScriptedServer(receiver) as scripted_server:
-        merchant = Merchant(client, await new_merchant(fleet.settings))
+        merchant = Merchant(client, await new_merchant(any_fleet.settings))
         await merchant.receive_at(server, scripted_server.url("127.0.0.1"))
 
         async def order(external_id: str) -> str:
@@ -178,7 +175,7 @@ async def test_writes_of_several_processes_survive_the_death_of_one(fleet: Fleet
     assert set(receiver.most.values()) == {1}
     assert {order: len(ids) for order, ids in receiver.delivery_ids.items()} == dict.fromkeys(orders, 1)
     assert await asyncio.to_thread(server.stop) < 3
-    async with service(fleet.settings) as opened:
+    async with service(any_fleet.settings) as opened:
         await check_books(opened.ctx.db)
 
 
