@@ -70,9 +70,9 @@ class Person:
             if page.path.startswith((_SIGN_IN, _FACTOR)):
                 await self._prove(page)
                 continue
-            if time.monotonic() - self._lost_at > _COMMIT_LATE:
-                self._cookie_lost = False
             if page.status not in _BUSY:
+                if time.monotonic() - self._lost_at > _COMMIT_LATE:
+                    self._cookie_lost = False
                 return page
             await asyncio.sleep(1)
 
@@ -119,10 +119,12 @@ class Person:
             await asyncio.sleep(2)
 
     def _answered(self, answer: Answered | None) -> None:
-        """To a form that changes the cookie."""
-        self._cookie_lost = answer is None
+        """To a form that changes the cookie. A refusal gives none and proves nothing: what a killed server sent before
+        may have been committed in the same moment."""
         if answer is None:
-            self._lost_at = time.monotonic()
+            self._cookie_lost, self._lost_at = True, time.monotonic()
+        elif answer.redirected and not answer.place.startswith(_SIGN_IN):
+            self._cookie_lost = False
 
     async def _code(self) -> str:
         """A code that was never sent before: each counts once, and what became of a lost form nobody knows."""
