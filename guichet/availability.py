@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import bindparam, delete, select
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import HOUR, MINUTE, Clock, Instant, earlier
 from guichet.db.engine import Database
 from guichet.db.errors import StorageError
 from guichet.db.read_cache import ReadCache
 from guichet.db.tables import operator_attempts, operator_availability
+from guichet.db.upsert import upsert
 from guichet.domain.availability import HISTORY, Attempts, OperatorState
 from guichet.domain.messages import Message, decode, encode
 from guichet.providers.base import InitiationResult, NotProcessed, Refused, Unknown

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from guichet.accounts.sign_in import WithoutPassword
     from guichet.db.postgres.database import PostgresDatabase
+    from guichet.server.health import Alive
     from guichet.server.lazy import LazyApplication
     from guichet.server.rate_limit import RateLimiter
     from guichet.worker.worker import Worker
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
 USER_AGENT: Final = f"Guichet/{__version__}"
 #: In the data folder: what the simulated providers know.
 SIMULATOR_STATE: Final = "simulator.db"
+#: What `Service.worker` imports.
+WORKER_MODULE: Final = "guichet.worker.worker"
 #: Seconds for one statement of what watches the service.
 _MONITORING_TIMEOUT: Final = 8.0
 #: On SQLite each holds the event loop for about fifty microseconds.
@@ -321,7 +324,7 @@ def mounted_simulator(settings: Settings, clock: Clock, providers: ProvidersConf
 
 def application(
     service: Service,
-    worker: Worker | None,
+    worker: Alive | None,
     operators_simulator: ASGIApp | None = None,
     demo: WithoutPassword | None = None,
 ) -> ASGIApp:

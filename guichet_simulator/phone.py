@@ -1,8 +1,8 @@
 """The simulated phone: what a customer would see and press. Plain HTML that works without JavaScript."""
 
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
-from jinja2 import Environment, PackageLoader
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -12,9 +12,9 @@ from guichet.domain import money
 from guichet_simulator.context import SimulatorContext
 from guichet_simulator.models import FAILED, PENDING, SUCCEEDED, FinalState, Transaction
 
-_PAGES: Final = Environment(loader=PackageLoader("guichet_simulator"), autoescape=True)
-_PAGES.filters["sum_of_money"] = lambda tx: money.french(tx.amount, tx.currency)
-_PAGES.filters["hour"] = lambda instant: f"{to_datetime(instant):%H:%M:%S} UTC"
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 _MAX_WAITING: Final = 50
 _MAX_PAST: Final = 10
 
@@ -45,8 +45,19 @@ def hosted_page(ctx: SimulatorContext, tx: Transaction) -> Response:
 
 def page(ctx: SimulatorContext, template: str, *, status: int = 200, **values: object) -> Response:
     titles = {name: provider.title for name, provider in ctx.providers.items()}
-    html = _PAGES.get_template(template).render(root=ctx.public_url, titles=titles, states=_STATES, **values)
+    html = _pages().get_template(template).render(root=ctx.public_url, titles=titles, states=_STATES, **values)
     return HTMLResponse(html, status_code=status, headers={"Cache-Control": "no-store"})
+
+
+@cache
+def _pages() -> "Environment":
+    """Made for the first page: a server in development has the simulator, and mostly nobody looks at its telephone."""
+    from jinja2 import Environment, PackageLoader  # noqa: PLC0415
+
+    pages = Environment(loader=PackageLoader("guichet_simulator"), autoescape=True)
+    pages.filters["sum_of_money"] = lambda tx: money.french(tx.amount, tx.currency)
+    pages.filters["hour"] = lambda instant: f"{to_datetime(instant):%H:%M:%S} UTC"
+    return pages
 
 
 class _Phone:

@@ -5,12 +5,12 @@ from collections.abc import Collection
 from typing import Final
 
 from sqlalchemy import BigInteger, Boolean, bindparam, case, delete, func, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, Writer, require
 from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import memberships, merchants, users
+from guichet.db.upsert import upsert
 from guichet.domain.accounts import Language, Membership, User, UserId, UserStatus
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import bindparam, delete, insert, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import DAY, MINUTE, Clock, Instant, earlier, later
 from guichet.db.engine import Database, Reader
 from guichet.db.tables import provider_balance_reads, provider_balances
+from guichet.db.upsert import upsert
 from guichet.domain.messages import Message, decode, encode, shortened, verbatim
 from guichet.domain.money import Hundredths
 from guichet.logs import log

@@ -10,7 +10,6 @@ import uvloop
 from guichet import __version__
 from guichet.bootstrap import usable_providers
 from guichet.cli.runner import run_async, tighten_files
-from guichet.http_client import HttpClient
 from guichet.logs import configure_logs, log
 from guichet.server.http_server import Tls
 from guichet.settings import Settings
@@ -38,10 +37,8 @@ def run_process(main: Coroutine[Any, Any, None]) -> None:
     run_async(main, _run_uvloop)
 
 
-def complete_start(settings: Settings, http_client: HttpClient) -> None:
-    """Once the start can no longer fail: reads what a first request would wait for, and logs which version serves which
-    database."""
-    http_client.load_authorities()
+def complete_start(settings: Settings) -> None:
+    """Once the start can no longer fail: logs which version serves which database."""
     log.info("service.opened", version=__version__, database=settings.database_address)
 
 

@@ -1,15 +1,17 @@
 """What one process of `guichet serve` does; `guichet demo` serves in the same way."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, aclosing, nullcontext
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from socket import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from guichet.bootstrap import (
     SIMULATOR_STATE,
+    WORKER_MODULE,
     Service,
     application,
     ensure_schema,
@@ -25,6 +27,7 @@ from guichet.payments.initiation import finish_slow_initiations
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
+from guichet.server.deferred_worker import DeferredWorker
 from guichet.server.http_server import Server, ServerOptions
 from guichet.server.listener import bind_socket, inherited_socket, start_listening, url_of
 from guichet.server.metrics_port import metrics_port
@@ -37,7 +40,7 @@ from guichet.worker.wakeups import wakeups
 
 if TYPE_CHECKING:
     from guichet.accounts.sign_in import WithoutPassword
-    from guichet.worker.worker import Worker
+    from guichet.server.lazy import LazyApplication
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ async def _serve_until_stopped(
     demo: "WithoutPassword | None",
 ) -> None:
     ctx = opened.ctx
-    worker = opened.worker() if with_worker else None
+    worker = DeferredWorker(WORKER_MODULE, opened.worker) if with_worker else None
     simulated = mounted_simulator(ctx.settings, ctx.clock, providers)
     stop_jobs = partial(_stop_jobs, ctx, worker, listen.options.grace)
     limits = ConnectionLimits.of(ctx.settings, tls=listen.options.tls is not None)
@@ -122,21 +125,50 @@ async def _serve_until_stopped(
         writing_request_log(ctx),
         metrics_port(ctx, listen.number),
         aclosing(simulated) if simulated else nullcontext(),
+        _beside(server, _warm_up(server, opened, worker, simulated)),
     ):
         start_listening(listener)
-        if simulated and (ctx.settings.home / SIMULATOR_STATE).exists():  # Callbacks may be due.
-            await simulated.start()
         if on_ready:
             await on_ready(opened)
-        complete_start(ctx.settings, ctx.http_client)
-        if worker:  # Last, when the start can no longer fail: loops must not outlive the database.
-            worker.start()
-        tune_garbage_collector()
+        complete_start(ctx.settings)
         tune_allocator()
         await server.serve([listener])
 
 
-async def _stop_jobs(ctx: AppContext, worker: "Worker | None", grace: float) -> None:
+@asynccontextmanager
+async def _beside(server: Server, work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Does `work` while the block runs. Its failure stops the server and is raised."""
+
+    def ended(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            server.handle_exit(signal.SIGTERM, None)
+
+    running = asyncio.create_task(work)
+    running.add_done_callback(ended)
+    try:
+        yield
+    finally:
+        running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+async def _warm_up(
+    server: Server, opened: Service, worker: DeferredWorker | None, simulated: "LazyApplication | None"
+) -> None:
+    """Once the server accepts connections, imports what a first request to the API does not need. It does so in
+    threads, which take turns with the event loop every few milliseconds."""
+    ctx = opened.ctx
+    await server.listening.wait()
+    if worker:  # Now that the start can no longer fail: loops must not outlive the database.
+        await worker.start()
+    await opened.http_client.open()
+    if simulated and (ctx.settings.home / SIMULATOR_STATE).exists():  # Callbacks may be due.
+        await simulated.start()
+    tune_garbage_collector()
+
+
+async def _stop_jobs(ctx: AppContext, worker: DeferredWorker | None, grace: float) -> None:
     """What runs beside the requests has `grace` seconds to finish: the worker's jobs, and slow initiations."""
     await asyncio.gather(finish_slow_initiations(ctx, grace), *([worker.stop(grace)] if worker else []))
 

@@ -11,6 +11,7 @@ from guichet.db.sqlite.lock import lock_database
 from guichet.logs import log
 from guichet.server.http_server import GRACE
 from guichet.server.metrics_port import metrics_port
+from guichet.server.process_tuning import tune_allocator, tune_garbage_collector
 from guichet.server.processes import on_stop
 from guichet.worker.wakeups import wakeups
 
@@ -34,7 +35,10 @@ def worker(grace: Grace = GRACE) -> None:
                 on_stop(lambda *_: stopped.set())
                 loops = opened.worker()
                 async with wakeups(opened.ctx, working=True), metrics_port(opened.ctx):
-                    complete_start(opened.ctx.settings, opened.ctx.http_client)
+                    complete_start(opened.ctx.settings)
+                    await opened.http_client.open()
+                    tune_garbage_collector()
+                    tune_allocator()
                     loops.start()
                     log.info("worker.started")
                     await stopped.wait()

@@ -3,11 +3,11 @@
 from typing import Final
 
 from sqlalchemy import bindparam
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database
 from guichet.db.tables import worker_leases
+from guichet.db.upsert import upsert
 
 _lease: Final = upsert(worker_leases).values(name=bindparam("name"), until=bindparam("until"))
 _CLAIM: Final = _lease.on_conflict_do_update(

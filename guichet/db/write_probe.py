@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from sqlalchemy import bindparam, select
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import SECOND, Clock
 from guichet.db.engine import Database
@@ -26,6 +25,7 @@ from guichet.db.errors import (
 )
 from guichet.db.postgres.replication import waiting_commits
 from guichet.db.tables import merchants, write_probe
+from guichet.db.upsert import upsert
 from guichet.logs import log
 
 #: Seconds after which the answer is no, whatever becomes of the write.

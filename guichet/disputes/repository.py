@@ -3,11 +3,11 @@
 from typing import Final
 
 from sqlalchemy import bindparam, or_, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.tables import disputes
+from guichet.db.upsert import upsert
 from guichet.domain.disputes import Bearer, Dispute, DisputeStatus
 from guichet.domain.ids import DisputeId, PaymentId
 

@@ -17,9 +17,7 @@ from guichet.db.engine import Database
 from guichet.db.queues.work_queue import Claim
 from guichet.domain.exports import KEPT, MOST_ATTEMPTS, Export
 from guichet.exports import repository
-from guichet.exports.file_writers import file_writer
 from guichet.exports.repository import ExportGone, ExportTakenOver
-from guichet.exports.rows import pieces
 from guichet.logs import log
 from guichet.merchants.vault import Vault
 
@@ -42,6 +40,9 @@ class Progress:
 
 async def written(db: Database, clock: Clock, export: Export, progress: Progress) -> AsyncIterator[bytes]:
     """The file, as it is written. Memory: one piece of rows."""
+    from guichet.exports.file_writers import file_writer  # noqa: PLC0415 - most workers never write one
+    from guichet.exports.rows import pieces  # noqa: PLC0415
+
     writer = file_writer(export)
     async for piece in pieces(db, export, clock.now()):
         for first in range(0, len(piece.rows), _ROWS_AT_ONCE):

@@ -6,11 +6,10 @@ that turns out to be dead included. Nothing is ever sent twice, whatever its met
 """
 
 from guichet.http_client.address_guard import AddressGuard, is_loopback_host, is_public
-from guichet.http_client.client import MAX_BODY, HttpClient
-from guichet.http_client.connector import KEEP_ALIVE
+from guichet.http_client.deferred import HttpClient
 from guichet.http_client.failures import FailureKind, failure_kind
-from guichet.http_client.outcomes import Forbidden, HttpClientError, Lost, NotSent, Response
+from guichet.http_client.outcomes import MAX_BODY, Forbidden, HttpClientError, Lost, NotSent, Response
 from guichet.http_client.reachability import Unreachable
 
-__all__ = ["KEEP_ALIVE", "MAX_BODY", "AddressGuard", "Forbidden", "HttpClient", "HttpClientError", "Lost", "NotSent"]
+__all__ = ["MAX_BODY", "AddressGuard", "Forbidden", "HttpClient", "HttpClientError", "Lost", "NotSent"]
 __all__ += ["FailureKind", "Response", "Unreachable", "failure_kind", "is_loopback_host", "is_public"]

@@ -4,9 +4,10 @@ import socket
 from collections.abc import Callable
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from aiohttp.connector import AddrInfoType
+if TYPE_CHECKING:
+    from aiohttp.connector import AddrInfoType
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -61,7 +62,7 @@ class AddressGuard:
     def __init__(self, permits: Callable[[Address], bool]) -> None:
         self._permits = permits
 
-    def __call__(self, target: AddrInfoType) -> socket.socket:
+    def __call__(self, target: "AddrInfoType") -> socket.socket:
         """Raises AddressRefused."""
         family, kind, protocol, _, (host, *_) = target
         try:

@@ -6,7 +6,6 @@ here, so that it is known which of them failed, and nothing repeats a request.
 
 import asyncio
 import re
-import ssl
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -40,13 +39,11 @@ from guichet.http_client.address_guard import (
 )
 from guichet.http_client.connector import GuardedConnector
 from guichet.http_client.failures import CallFailure
-from guichet.http_client.outcomes import Forbidden, HttpClientError, Lost, NotSent, Response
+from guichet.http_client.outcomes import MAX_BODY, Forbidden, HttpClientError, Lost, NotSent, Response
 from guichet.http_client.own_faults import NameControl, is_own_fault
 from guichet.http_client.reachability import Unreachable, why_unreachable
-from guichet.http_client.tls import tls_context, unverified_tls_context
+from guichet.http_client.tls import TlsContext, tls_context, unverified
 
-#: Bytes of a response body that are read unless the caller says otherwise; the rest is dropped with its connection.
-MAX_BODY: Final = 64 * 1024
 #: Bytes of a body that are buffered before the peer is made to wait.
 _READ_BUFFER: Final = 64 * 1024
 #: Ours, not aiohttp's: one deadline for everything together.
@@ -63,7 +60,7 @@ RuleName = Literal["public", "any", "loopback"]
 
 class _Rule(NamedTuple):
     permits: Callable[[Address], bool]
-    context: Callable[[], ssl.SSLContext]
+    context: Callable[[], TlsContext]
 
 
 class _Deadlines:
@@ -129,7 +126,7 @@ class _Deadline:
         self.task.cancel()
 
 
-class HttpClient:
+class AiohttpClient:
     """Three rules with a pool of connections each, so that no connection is ever reused under another rule.
 
     `public` reaches public addresses and `allow`. `any` reaches every address; it is for addresses that staff
@@ -155,12 +152,10 @@ class HttpClient:
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity", "Accept": "*/*"}
         self._resolver = resolver
         self._verifying = partial(tls_context, ca_file)
-        if ca_file is not None:
-            self.load_authorities()
         self._rules: dict[RuleName, _Rule] = {
             "public": _Rule(self._is_allowed, self._verifying),
             "any": _Rule(lambda _: True, self._verifying),
-            "loopback": _Rule(lambda address: address.is_loopback, unverified_tls_context),
+            "loopback": _Rule(lambda address: address.is_loopback, unverified),
         }
         self._connectors: dict[RuleName, GuardedConnector] = {}
         self._deadlines = _Deadlines()
@@ -169,11 +164,6 @@ class HttpClient:
         self._names = NameControl(self._reached)
         self._stopped: set[asyncio.Task[Any]] = set()
         self._closed = False
-
-    def load_authorities(self) -> None:
-        """Reads the certificates of the authorities now, and not at the first request, which they would delay together
-        with everything else on its event loop: 20 to 90 ms."""
-        self._verifying()
 
     async def request(
         self,

@@ -6,7 +6,6 @@ its response is bounded.
 """
 
 import asyncio
-import ssl
 from functools import partial
 from typing import Final
 
@@ -17,6 +16,7 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
 from guichet.http_client.address_guard import AddressGuard
+from guichet.http_client.tls import TlsContext
 
 #: Bytes that are not body (head, informational responses, chunk sizes and extensions, trailers). A response may have
 #: as many more as its body has bytes, because small chunks are legitimate.
@@ -70,7 +70,7 @@ class BoundedProtocol(ResponseHandler):
 class GuardedConnector(TCPConnector):
     """Connections under one rule: `guard` decides about addresses, `context` about certificates."""
 
-    def __init__(self, guard: AddressGuard, context: ssl.SSLContext, resolver: AbstractResolver) -> None:
+    def __init__(self, guard: AddressGuard, context: TlsContext, resolver: AbstractResolver) -> None:
         super().__init__(
             resolver=resolver,
             ssl=context,

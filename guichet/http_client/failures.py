@@ -4,8 +4,6 @@ message for logs and for the staff. It names the host, never the path, the heade
 
 from typing import Literal
 
-from aiohttp import ClientConnectorDNSError, ClientSSLError
-
 from guichet.domain.messages import Code
 from guichet.http_client.outcomes import Forbidden, HttpClientError, Lost
 
@@ -20,6 +18,8 @@ def failure_kind(error: HttpClientError) -> FailureKind:
         return "address_refused"
     if isinstance(error, Lost):
         return "answer_lost"
+    from aiohttp import ClientConnectorDNSError, ClientSSLError  # noqa: PLC0415 - the failure has imported it
+
     if isinstance(error.__cause__, ClientConnectorDNSError):
         return "name_not_found"
     return "tls_failed" if isinstance(error.__cause__, ClientSSLError) else "connection_failed"

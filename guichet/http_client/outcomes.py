@@ -9,8 +9,12 @@ HttpClientError
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from guichet.domain.messages import Message
+
+#: Bytes of a response body that are read unless the caller says otherwise; the rest is dropped with its connection.
+MAX_BODY: Final = 64 * 1024
 
 
 class HttpClientError(Exception):

@@ -4,11 +4,12 @@ import asyncio
 import socket
 from collections.abc import Callable
 from ipaddress import ip_address
-from typing import Final, NamedTuple
-
-from aiohttp.abc import AbstractResolver
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from guichet.http_client.address_guard import Address
+
+if TYPE_CHECKING:
+    from aiohttp.abc import AbstractResolver
 
 #: Seconds that the lookup of a name may take.
 LOOKUP_LIMIT: Final = 2.0
@@ -22,7 +23,7 @@ class Unreachable(NamedTuple):
 
 
 async def why_unreachable(
-    host: str, permits: Callable[[Address], bool], resolver: AbstractResolver
+    host: str, permits: Callable[[Address], bool], resolver: "AbstractResolver"
 ) -> Unreachable | None:
     """None if one of the addresses of `host` may be connected to. Raises nothing."""
     addresses = await _addresses(host, resolver)
@@ -31,7 +32,7 @@ async def why_unreachable(
     return Unreachable(host, is_refused=bool(addresses))
 
 
-async def _addresses(host: str, resolver: AbstractResolver) -> list[Address]:
+async def _addresses(host: str, resolver: "AbstractResolver") -> list[Address]:
     """Empty when the name does not exist, or was not found in time."""
     try:
         return [ip_address(host)]

@@ -5,12 +5,12 @@ from operator import attrgetter
 from typing import Final, Literal, get_args
 
 from sqlalchemy import bindparam, literal_column, or_, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Writer, require
 from guichet.db.sql_functions import lock_until_commit
 from guichet.db.tables import incidents
+from guichet.db.upsert import upsert
 from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.messages import Message, decode, encode

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from sqlalchemy import ColumnElement, bindparam, case, func, select
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import DAY, Instant, earlier, later
 from guichet.db.engine import Database, require
 from guichet.db.tables import postings, wallet_checkpoints
+from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency

@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 from sqlalchemy import bindparam, select
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import MINUTE, Instant
 from guichet.db.engine import Database, Reader, Row
 from guichet.db.tables import ledger_hash_chain, postings
+from guichet.db.upsert import upsert
 
 #: The most postings of one link.
 POSTINGS_PER_LINK: Final = 500

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from sqlalchemy import bindparam
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database
 from guichet.db.tables import postings
+from guichet.db.upsert import upsert
 from guichet.domain.posting_rules import PAYMENT_CHARGED, REFUND_CHARGED, provider_fee
 from guichet.domain.reconciliation import MATCHED, PAYMENT, REFUND, Finding
 

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from sqlalchemy import BigInteger, and_, bindparam, cast, delete, func, select, true
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, require
 from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import wallet_entries, wallets
+from guichet.db.upsert import upsert
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment

@@ -14,12 +14,12 @@ from functools import cache
 from typing import Final
 
 from sqlalchemy import Executable, Integer, bindparam, func, or_, select, text, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
 from guichet.db.tables import payment_links, payments
 from guichet.db.tables.payment_tables import LIVE_EXTERNAL_ID, TEST_EXTERNAL_ID
+from guichet.db.upsert import upsert
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payment_links import PaymentLink

@@ -3,13 +3,13 @@
 from typing import Final
 
 from sqlalchemy import bindparam, func, or_, select
-from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.sql.dml import Insert
 
 from guichet.clock import Clock
 from guichet.db.engine import Database, Writer
 from guichet.db.read_cache import ReadCache
 from guichet.db.tables import payment_mode_overrides
+from guichet.db.upsert import upsert
 from guichet.domain.catalogue import Catalogue, ModeOverride
 from guichet.domain.ids import MerchantId
 

@@ -12,11 +12,11 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import bindparam, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant, to_datetime
 from guichet.db.engine import Reader, Transaction
 from guichet.db.tables import daily_totals
+from guichet.db.upsert import upsert
 from guichet.domain import money
 from guichet.domain.errors import InvalidRequest
 from guichet.domain.ids import MerchantId

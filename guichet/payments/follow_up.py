@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from sqlalchemy import bindparam
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Transaction, Writer
 from guichet.db.tables import late_results
+from guichet.db.upsert import upsert
 from guichet.domain.late_results import POLL_DELAYS
 from guichet.domain.payments import Payment, Refund
 

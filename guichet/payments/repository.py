@@ -6,13 +6,13 @@ from typing import Any, Final
 
 import msgspec
 from sqlalchemy import bindparam, func, or_, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.lists.pages import ListScope, RowKey, follows, key_of, read_page
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import payments, provider_callbacks
+from guichet.db.upsert import upsert
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, PaymentStatus

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from sqlalchemy import bindparam, func, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import provider_callbacks
+from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import bindparam, func, or_, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer
 from guichet.db.lists.pages import ListScope, RowKey, read_page
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import refunds
+from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Refund, RefundStatus

@@ -12,8 +12,7 @@ from guichet.db.write_probe import WriteProbe
 class Alive(Protocol):
     """A worker: whether all its loops run."""
 
-    @property
-    def alive(self) -> bool: ...
+    async def is_alive(self) -> bool: ...
 
 
 async def healthz(request: Request) -> Response:
@@ -29,7 +28,7 @@ def readyz(write_probe: WriteProbe, worker: Alive | None) -> Callable[[Request],
 
     async def ready(request: Request) -> Response:
         fault = await write_probe.fault()
-        working = "elsewhere" if worker is None else "ok" if worker.alive else "stopped"
+        working = "elsewhere" if worker is None else "ok" if await worker.is_alive() else "stopped"
         ok = fault is None and working != "stopped"
         body = {
             "status": "ok" if ok else "unavailable",

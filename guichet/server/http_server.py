@@ -104,6 +104,8 @@ class Server(uvicorn.Server):
             ssl_keyfile=options.tls.keyfile if options.tls else None,
         )
         super().__init__(config)
+        #: Set once it accepts connections.
+        self.listening = asyncio.Event()
         self._on_shutdown = on_shutdown
         self._drain = options.drain
         self._share = share
@@ -126,6 +128,7 @@ class Server(uvicorn.Server):
             self.servers.append(Listener(listener, guard, protocol, self.config.ssl, self._share))  # type: ignore[arg-type]
         if self._share:
             log.info("process.serving", pid=os.getpid())
+        self.listening.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Waits for requests and for `on_shutdown` at the same time, so it takes as long as the slower of the two."""

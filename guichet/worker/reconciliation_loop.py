@@ -11,7 +11,6 @@ from guichet.domain.payments import SUBJECT_TYPES
 from guichet.domain.reconciliation import Finding, Line
 from guichet.ledger import reconciliation_runs as runs
 from guichet.ledger.provider_fees import has_fee, post_fees
-from guichet.ledger.reconciliation import reconcile
 from guichet.ledger.reconciliation_runs import Claimed
 from guichet.logs import log
 from guichet.providers.base import Unknown
@@ -89,6 +88,8 @@ class Reconciliation:
 
     async def _compare(self, run: Claimed, lines: list[Line]) -> runs.Result:
         """Compares the day, and posts the fees that the lines name."""
+        from guichet.ledger.reconciliation import reconcile  # noqa: PLC0415 - once a day
+
         ctx, result = self._ctx, runs.Result(run.day)
         charged: list[Finding] = []
         last = later(run.day, DAY - 1)

@@ -79,8 +79,7 @@ class Worker:
     def start(self) -> None:
         self._tasks = [asyncio.create_task(self._run(loop), name=loop.name) for loop in self.loops]
 
-    @property
-    def alive(self) -> bool:
+    async def is_alive(self) -> bool:
         """Whether every loop is still running."""
         return bool(self._tasks) and not any(task.done() for task in self._tasks)
 

@@ -13,7 +13,7 @@ from guichet.db.engine import require
 from guichet.db.tables import user_sessions, webhook_deliveries
 from guichet.domain.accounts import STEP_UP_LASTS
 from guichet.domain.merchants import Merchant
-from guichet.http_client.client import HttpClient
+from guichet.http_client import HttpClient
 from guichet.http_client.reachability import Unreachable
 from guichet.merchants import repository
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture

@@ -5,7 +5,8 @@ import gzip
 
 import pytest
 
-from guichet.http_client import KEEP_ALIVE, Forbidden
+from guichet.http_client import Forbidden
+from guichet.http_client.connector import KEEP_ALIVE
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import OK, ReceivedRequest, ScriptedServer, answers
 from tests.fakes.name_server import ScriptedResolver

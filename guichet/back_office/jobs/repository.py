@@ -4,13 +4,13 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from sqlalchemy import Select, bindparam, func, literal_column, null, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.back_office.jobs.requests import JobTakenOver
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import staff_jobs, users
+from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
 from guichet.domain.staff_jobs import STAFF_JOB_LEASE, StaffJob, StaffJobKind
 

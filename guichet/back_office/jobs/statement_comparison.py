@@ -17,7 +17,6 @@ from guichet.domain.messages import Answer
 from guichet.domain.payments import SUBJECT_TYPES, SubjectType
 from guichet.domain.reconciliation import MATCHED, Finding
 from guichet.ledger.provider_statement import ProviderStatement, StatementFormat, read_statement
-from guichet.ledger.reconciliation import reconcile
 from guichet.ledger.reconciliation_runs import KEPT
 from guichet.providers.account_history import NoHistory, UnreadableHistory, histories_of
 
@@ -85,6 +84,8 @@ class ComparedStatement:
 
 async def compare_statement(ctx: AppContext, task: CompareStatement) -> ComparedStatement:
     """Nothing is written, so it may be done again. Raises UnreadableStatement."""
+    from guichet.ledger.reconciliation import reconcile  # noqa: PLC0415 - a worker rarely compares
+
     nothing = partial(ComparedStatement, task.since, task.until)
     accounts = ctx.providers.accounts_of(task.account)
     if not accounts:

@@ -7,13 +7,13 @@ from collections import Counter
 from typing import Final
 
 from sqlalchemy import bindparam, delete, select
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import HOUR
 from guichet.db.engine import Database
 from guichet.db.lists.page_statements import WHOLE_LIST
 from guichet.db.lists.time_buckets import LEVELS
 from guichet.db.tables import list_count_changes, list_counts
+from guichet.db.upsert import upsert
 
 _oldest: Final = (
     select(list_count_changes.c.id)

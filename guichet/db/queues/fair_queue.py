@@ -14,6 +14,7 @@ of those that have a free share.
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
 from sqlalchemy import (
@@ -55,8 +56,8 @@ T = TypeVar("T")
 
 
 class FairClaims:
-    """The statements of a fair queue, made once. The table needs three indexes over its pending rows: `(due)`, and
-    `(owner, due, id)` twice, over first attempts and over retries."""
+    """The statements of a fair queue, each made at its first use. The table needs three indexes over its pending rows:
+    `(due)`, and `(owner, due, id)` twice, over first attempts and over retries."""
 
     def __init__(
         self,
@@ -81,10 +82,21 @@ class FairClaims:
         self._destination = destination
         self._ready = ready
         self._values = {**values, due: bindparam("until")}
-        self.first_attempts = self._claim(first)
-        self.retries = self._claim(retry)
-        self.earliest = select(func.min(table.c[due])).where(table.c.status == PENDING)
+        self._first = first
+        self._retry = retry
         self.owner_position = list(table.c.keys()).index(owner)
+
+    @cached_property
+    def first_attempts(self) -> Update:
+        return self._claim(self._first)
+
+    @cached_property
+    def retries(self) -> Update:
+        return self._claim(self._retry)
+
+    @cached_property
+    def earliest(self) -> Select[Any]:
+        return select(func.min(self._table.c[self._due])).where(self._table.c.status == PENDING)
 
     def _claim(self, waiting: ColumnElement[bool]) -> Update:
         """Claims rows among those that are pending and `waiting`, until the parameter `until`."""

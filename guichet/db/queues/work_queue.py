@@ -15,6 +15,7 @@ Cost of a claim: one window; the second look adds two index probes for each part
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
 from sqlalchemy import (
@@ -87,11 +88,8 @@ class WorkQueue(Generic[T_co]):
         self._due = due
         self._partition = partition
         self._job = job
-        changed = {**(values or {}), due: bindparam("until")}
-        columns = tuple(returning) or tuple(table.c)
-        self._claim_from_window = claim_statement(table, self._in_window(), changed, columns)
-        self._claim_by_partition = claim_statement(table, self._in_partitions(), changed, columns)
-        self._look_ahead = self._next_due_and_count()
+        self._changed = {**(values or {}), due: bindparam("until")}
+        self._returned = tuple(returning) or tuple(table.c)
 
     async def claim(
         self, db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
@@ -112,7 +110,19 @@ class WorkQueue(Generic[T_co]):
     def _claimed(self, rows: Sequence[Row], next_due: Instant | None) -> Claim[T_co]:
         return Claim([self._job(row) for row in rows], next_due)
 
-    def _next_due_and_count(self) -> Select[Any]:
+    # Statements are made at their first use: a server that starts needs none of them yet, and most never need the
+    # second look, which is large.
+
+    @cached_property
+    def _claim_from_window(self) -> Update:
+        return claim_statement(self._table, self._in_window(), self._changed, self._returned)
+
+    @cached_property
+    def _claim_by_partition(self) -> Update:
+        return claim_statement(self._table, self._in_partitions(), self._changed, self._returned)
+
+    @cached_property
+    def _look_ahead(self) -> Select[Any]:
         """When the next row will be due, and how many of the first WINDOW rows are due and not claimed."""
         due = self._table.c[self._due]
         later = select(func.min(due)).where(self._table.c.status == PENDING, due > _NOW)

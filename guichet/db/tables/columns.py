@@ -3,12 +3,13 @@
 Money is BIGINT hundredths, time BIGINT microseconds since the epoch (docs/architecture.md, "Units").
 """
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    ColumnElement,
     ForeignKey,
     Identity,
     Index,
@@ -54,9 +55,22 @@ def one_of(column: str, values: tuple[str, ...], table: str) -> CheckConstraint:
     return CheckConstraint(f"{column} IN ({listed})", name=f"ck_{table}_{column}")
 
 
-def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
-    """An index over the rows that fulfil `where` only."""
-    return Index(name, *columns, unique=unique, postgresql_where=text(where), sqlite_where=text(where))
+def partial_index(name: str, *columns: str | ColumnElement[Any], where: str, unique: bool = False) -> Index:
+    """An index over the rows that fulfil `where` only.
+
+    The condition is given to the dialect that asks for it. As arguments `postgresql_where` and `sqlite_where` it would
+    import both dialects, and a server needs one.
+    """
+    index = Index(name, *columns, unique=unique)
+    options_of = index.dialect_options.creator
+
+    def with_condition(dialect: str) -> Any:
+        options = options_of(dialect)
+        options["where"] = text(where)
+        return options
+
+    index.dialect_options.creator = with_condition
+    return index
 
 
 def queue_indexes(table: str, due: str, partition: str) -> tuple[Index, Index]:

@@ -18,7 +18,6 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
-    text,
 )
 
 from guichet.db.sql_functions import folded_name
@@ -180,14 +179,7 @@ HAS_NAME: Final = "firstname IS NOT NULL OR lastname IS NOT NULL"
 FIRST_NAME_FIRST: Final = folded_name(payments.c.firstname, payments.c.lastname)
 LAST_NAME_FIRST: Final = folded_name(payments.c.lastname, payments.c.firstname)
 for _name, _folded in (("first_name", FIRST_NAME_FIRST), ("last_name", LAST_NAME_FIRST)):
-    Index(
-        f"ix_payments_{_name}",
-        payments.c.merchant_id,
-        payments.c.env,
-        _folded,
-        postgresql_where=text(HAS_NAME),
-        sqlite_where=text(HAS_NAME),
-    )
+    partial_index(f"ix_payments_{_name}", payments.c.merchant_id, payments.c.env, _folded, where=HAS_NAME)
 
 refunds: Final = table(
     "refunds",
