@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Router
+from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet.db.errors import StorageError
@@ -71,7 +71,8 @@ class Application:
     """Routes behind middleware. What the routes raise is answered by `handler`; what is not `expected` is a bug and is
     raised again for the log. A slash too many is a 404, never a redirect.
 
-    Starlette's own application has two layers for that, and its router a third one, each around every message.
+    Starlette's own application has two layers for that, and its router a third one, each around every message. The
+    routes before the first mount are found without the router: it takes 40,000 instructions for the first of them.
     """
 
     def __init__(
@@ -82,6 +83,11 @@ class Application:
         expected: tuple[type[Exception], ...],
     ) -> None:
         self._router = Router(routes, redirect_slashes=False)
+        self._first_routes: list[Route] = []
+        for route in routes:
+            if not isinstance(route, Route):
+                break
+            self._first_routes.append(route)
         self._handler = handler
         self._expected = expected
         self._app: ASGIApp = self._route
@@ -94,7 +100,7 @@ class Application:
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await self._router(scope, receive, send)
+            await self._find(scope)(scope, receive, send)
         except Exception as error:
             is_answered = bool(scope.get(STATUS))
             if not is_answered:
@@ -102,6 +108,20 @@ class Application:
                 await response(scope, receive, send)
             if is_answered or not isinstance(error, self._expected):
                 raise
+
+    def _find(self, scope: Scope) -> ASGIApp:
+        """What serves the request: a route, or the router for all that is not as simple."""
+        if not scope["root_path"]:
+            for route in self._first_routes:
+                match = route.path_regex.match(scope["path"])
+                if match and (not route.methods or scope["method"] in route.methods):
+                    scope["route"] = route
+                    scope["path_params"] = {
+                        name: route.param_convertors[name].convert(text) for name, text in match.groupdict().items()
+                    }
+                    app: ASGIApp = route.app
+                    return app
+        return self._router
 
 
 def application(
