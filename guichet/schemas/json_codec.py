@@ -9,6 +9,7 @@ import re
 from array import array
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Final, NoReturn
 
@@ -164,9 +165,10 @@ def failure(error: GuichetError) -> bytes:
     return encode(error_object(error))
 
 
-def number(hundredths: int) -> msgspec.Raw:
-    """An amount as JSON number text in the main unit: exact, and without a fraction when it is whole (D5)."""
-    return msgspec.Raw(plain(hundredths).encode())
+@lru_cache(maxsize=1024)  # A shop's amounts and their fees come again and again: 5 % of a list.
+def number(hundredths: int) -> int | msgspec.Raw:
+    """An amount as a JSON number in the main unit: exact, and without a fraction when it is whole (D5)."""
+    return hundredths // 100 if not hundredths % 100 else msgspec.Raw(plain(hundredths))
 
 
 def percent(rate: int) -> msgspec.Raw:

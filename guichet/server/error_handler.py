@@ -5,6 +5,7 @@ which stands in front of the handlers, and the hosted pages, which say the same 
 (`checkout/error_pages.py`).
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
@@ -83,11 +84,16 @@ class Application:
         expected: tuple[type[Exception], ...],
     ) -> None:
         self._router = Router(routes, redirect_slashes=False)
-        self._first_routes: list[Route] = []
+        #: The routes before the first mount: by their paths, and those with parameters.
+        self._by_path: dict[str, Route] = {}
+        self._by_pattern: list[tuple[re.Pattern[str], Route]] = []
         for route in routes:
             if not isinstance(route, Route):
                 break
-            self._first_routes.append(route)
+            if route.param_convertors:
+                self._by_pattern.append((route.path_regex, route))
+            else:
+                self._by_path.setdefault(route.path, route)
         self._handler = handler
         self._expected = expected
         self._app: ASGIApp = self._route
@@ -111,17 +117,24 @@ class Application:
 
     def _find(self, scope: Scope) -> ASGIApp:
         """What serves the request: a route, or the router for all that is not as simple."""
-        if not scope["root_path"]:
-            for route in self._first_routes:
-                match = route.path_regex.match(scope["path"])
-                if match and (not route.methods or scope["method"] in route.methods):
-                    scope["route"] = route
+        path, method = scope["path"], scope["method"]
+        if scope["root_path"]:
+            return self._router
+        route = self._by_path.get(path)
+        scope["path_params"] = {}
+        if route is None:
+            for pattern, each in self._by_pattern:
+                if (match := pattern.match(path)) and (not each.methods or method in each.methods):
+                    route, convertors = each, each.param_convertors
                     scope["path_params"] = {
-                        name: route.param_convertors[name].convert(text) for name, text in match.groupdict().items()
+                        name: convertors[name].convert(text) for name, text in match.groupdict().items()
                     }
-                    app: ASGIApp = route.app
-                    return app
-        return self._router
+                    break
+        if route is None or (route.methods and method not in route.methods):
+            return self._router
+        scope["route"] = route
+        app: ASGIApp = route.app
+        return app
 
 
 def application(

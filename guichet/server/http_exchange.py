@@ -130,22 +130,23 @@ class Exchange:
 
     def _send_head(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Raises RuntimeError for a header that would be two."""
-        lines, length, closes = [STATUS_LINE[status]], None, not self.keep_alive
-        for name, value in (*self._standard_headers, *headers):
+        all_headers = (*self._standard_headers, *headers)
+        parts, length, closes = [STATUS_LINE[status]], None, not self.keep_alive
+        for name, value in all_headers:
             if name == b"content-length":
                 length = int(value)
             elif name == b"connection":
                 is_last = b"close" in value.lower()
                 self.keep_alive, closes = self.keep_alive and not is_last, closes and not is_last
-            lines.append(b"%b: %b\r\n" % (name, value))
+            parts += (name, b": ", value, b"\r\n")
+        head = b"".join(parts)
+        if len(head.translate(None, _CONTROL)) != len(head) - 2 * (1 + len(all_headers)):
+            raise RuntimeError("a header of the response holds a control character")
         if closes:
-            lines.append(b"connection: close\r\n")
+            head += b"connection: close\r\n"
         if length is None and status not in (204, 304) and self.scope["method"] != "HEAD":
             self._is_chunked = True
-            lines.append(b"transfer-encoding: chunked\r\n")
-        head = b"".join(lines)
-        if len(head.translate(None, _CONTROL)) != len(head) - 2 * len(lines):
-            raise RuntimeError("a header of the response holds a control character")
+            head += b"transfer-encoding: chunked\r\n"
         self.response_started = True
         self.awaits_continue = False
         self._left = 0 if length is None or self.scope["method"] == "HEAD" else length
