@@ -71,17 +71,14 @@ def from_datetime(moment: datetime) -> Instant:
 
 def iso(instant: Instant) -> str:
     """`2026-11-20T10:15:30.123456Z` (D42)."""
-    day, within = divmod(instant, DAY)
-    seconds, micros = divmod(within, SECOND)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    return "%sT%02d:%02d:%02d.%06dZ" % (_date(day), hour, minute, second, micros)  # noqa: UP031 - six tenths of an f-string's time
+    seconds, micros = divmod(instant, SECOND)
+    return f"{_second(seconds)}.{micros:06d}Z"
 
 
 @lru_cache(maxsize=1024)
-def _date(day: int) -> str:
-    """Cached: the dates on a page of a list are of a few days only."""
-    return (_EPOCH + timedelta(days=day)).date().isoformat()
+def _second(seconds: int) -> str:
+    """Cached: a payment is created in the second of the one before it, or is shown more than once."""
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
 
 
 def read_date(text: str) -> Instant | None:

@@ -138,6 +138,11 @@ class Log:
     def __init__(self) -> None:
         self.least = logging.INFO
 
+    @property
+    def takes_info(self) -> bool:
+        """Whether a line of that level is written: for one whose facts take longer to find than to write."""
+        return self.least <= logging.INFO
+
     def debug(self, event: str, **facts: Any) -> None:
         if self.least <= logging.DEBUG:
             _WRITER.write("debug", facts | {"event": event})

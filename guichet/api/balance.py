@@ -12,7 +12,7 @@ from guichet.schemas.wallet import balance_object
 
 async def read_balance(call: Call) -> Response:
     """A currency that never moved is shown as an open wallet with 0, created with the merchant (D26)."""
-    currency = call.request.query_params.get("currency", DEFAULT_CURRENCY).upper()
+    currency = call.query.get("currency", DEFAULT_CURRENCY).upper()
     if currency not in CURRENCIES:
         raise invalid_request({"currency": [f"Valeurs acceptées : {', '.join(CURRENCIES)}."]})
     merchant = call.caller.merchant

@@ -12,7 +12,7 @@ from guichet.schemas.validation import invalid_request
 
 async def list_modes(call: Call) -> Response:
     """Open modes with this merchant's fees. An unknown country has none, an unknown type is an error (D12)."""
-    query = call.request.query_params
+    query = call.query
     country, mode_type = query.get("country"), query.get("type")
     if mode_type is not None and mode_type not in FILTER_TYPES:
         raise invalid_request({"type": [f"Valeurs acceptées : {', '.join(FILTER_TYPES)}."]})

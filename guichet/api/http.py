@@ -49,6 +49,11 @@ class Call(Record, frozen=True):
     def env(self) -> Environment:
         return self.caller.env
 
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The parameters of the query; of one that is there more than once, the last."""
+        return dict(self.request.query_params) if self.request.scope["query_string"] else {}
+
     def path_text(self, name: str) -> str:
         """A segment of the path, percent-decoded (D10). Raises NotFound if it is not UTF-8 or holds a NUL."""
         try:
@@ -162,16 +167,15 @@ class Page:
         return page_meta(self.number, self.size, total)
 
 
-def requested_page(request: Request, faults: dict[str, list[str]] | None = None) -> Page:
+def requested_page(query: Mapping[str, str], faults: dict[str, list[str]] | None = None) -> Page:
     """The page that `page`, `per_page`, `order` and `after` ask for (docs/contract.md, "Limits").
 
     Raises InvalidRequest if one of them is not what it may be, with the other `faults` of the query.
     """
     details = dict(faults or {})
-    query = request.query_params
-    size = _integer(request, "per_page", default=DEFAULT_PER_PAGE, maximum=MAX_PER_PAGE, details=details)
-    number = _integer(request, "page", default=1, maximum=_MAX_PAGE, details=details)
-    order, after = requested_choice(request, "order", ORDERS, details), query.get("after")
+    size = _integer(query, "per_page", default=DEFAULT_PER_PAGE, maximum=MAX_PER_PAGE, details=details)
+    number = _integer(query, "page", default=1, maximum=_MAX_PAGE, details=details)
+    order, after = requested_choice(query, "order", ORDERS, details), query.get("after")
     if after is not None and "page" in query and "page" not in details:
         details["page"] = ["Avec after, n'envoyez pas page : la page commence après l'élément nommé."]
     if details:
@@ -179,9 +183,11 @@ def requested_page(request: Request, faults: dict[str, list[str]] | None = None)
     return Page(number, size, after, oldest_first=order == "asc")
 
 
-def requested_choice(request: Request, name: str, values: Sequence[Word], faults: dict[str, list[str]]) -> Word | None:
+def requested_choice(
+    query: Mapping[str, str], name: str, values: Sequence[Word], faults: dict[str, list[str]]
+) -> Word | None:
     """The query parameter `name`, one of `values`. None when it is absent, or another word: then a fault is added."""
-    text = request.query_params.get(name)
+    text = query.get(name)
     found = next((value for value in values if value == text), None)
     if text is not None and found is None:
         faults[name] = [f"Valeurs acceptées : {', '.join(values)}."]
@@ -193,9 +199,9 @@ def unknown_row() -> InvalidRequest:
     return invalid_request({"after": ["Aucun élément de votre compte ne porte cette référence."]})
 
 
-def _integer(request: Request, name: str, *, default: int, maximum: int, details: dict[str, list[str]]) -> int:
+def _integer(query: Mapping[str, str], name: str, *, default: int, maximum: int, details: dict[str, list[str]]) -> int:
     """A query parameter from 1 to `maximum`; a fault is added to `details`."""
-    text = request.query_params.get(name)
+    text = query.get(name)
     if text is None:
         return default
     if text.isascii() and text.isdigit() and len(text) <= 13 and 1 <= int(text) <= maximum:

@@ -37,7 +37,7 @@ def _born_expired(link: PaymentLink, now: Instant) -> list[RequestWarning]:
 
 
 async def list_links(call: Call) -> Response:
-    page = requested_page(call.request)
+    page = requested_page(call.query)
     before = None if page.after is None else await _find_link(call, page.after)
     if page.after is not None and before is None:
         raise unknown_row()

@@ -37,7 +37,7 @@ async def create_payment(call: Call) -> Response:
 
 
 async def list_payments(call: Call) -> Response:
-    query = call.request.query_params
+    query = call.query
     faults: dict[str, list[str]] = {}
     wanted = PaymentFilter(
         status=_status(query.get("status")),
@@ -45,7 +45,7 @@ async def list_payments(call: Call) -> Response:
         since=_date(call, "from", faults),
         until=_date(call, "to", faults),
     )
-    page = requested_page(call.request, faults)
+    page = requested_page(call.query, faults)
     before = None if page.after is None else await _find(call, page.after)
     if page.after is not None and before is None:
         raise unknown_row()
@@ -64,7 +64,7 @@ async def list_payments(call: Call) -> Response:
 def _meta(call: Call, page: Page, total: int) -> MetaObject:
     """A `status` that does not exist was not read as it was meant (D12), and is named too."""
     meta = page.meta(total)
-    if call.request.query_params.get("status") not in (None, *PAYMENT_STATUSES):
+    if call.query.get("status") not in (None, *PAYMENT_STATUSES):
         meta["ignored"] = ["status"]
     return meta
 
@@ -174,7 +174,7 @@ def _status(text: str | None) -> PaymentStatus | None:
 
 def _date(call: Call, name: str, faults: dict[str, list[str]]) -> Instant | None:
     """A query parameter that is a date. A `+` before its offset may have been decoded to a space (D13)."""
-    text = call.request.query_params.get(name)
+    text = call.query.get(name)
     if text is None:
         return None
     instant = read_date(text)

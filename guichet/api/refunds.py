@@ -50,12 +50,12 @@ def _stated_faults(payment: Payment, values: Mapping[str, Any]) -> dict[str, lis
 
 
 async def list_refunds(call: Call) -> Response:
-    page = requested_page(call.request)
+    page = requested_page(call.query)
     before = None if page.after is None else await _find_refund(call, page.after)
     if page.after is not None and before is None:
         raise unknown_row()
     after = None if before is None else key_of(before)
-    if (reference := call.request.query_params.get("payment_reference")) is not None:
+    if (reference := call.query.get("payment_reference")) is not None:
         found = await _of_payment(call, reference)
         shown = [
             each for each in found if after is None or follows(key_of(each), after, oldest_first=page.oldest_first)

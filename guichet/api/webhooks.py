@@ -50,12 +50,12 @@ async def send_test(call: Call) -> Response:
 
 async def list_deliveries(call: Call) -> Response:
     faults: dict[str, list[str]] = {}
-    status = requested_choice(call.request, "status", DELIVERY_STATUSES, faults)
-    event = requested_choice(call.request, "event", EVENT_NAMES, faults)
-    page = requested_page(call.request, faults)
+    status = requested_choice(call.query, "status", DELIVERY_STATUSES, faults)
+    event = requested_choice(call.query, "event", EVENT_NAMES, faults)
+    page = requested_page(call.query, faults)
     after = await _delivery_before(call, page.after)
     payment_id = None
-    if (reference := call.request.query_params.get("payment_reference")) is not None:
+    if (reference := call.query.get("payment_reference")) is not None:
         payment = await payment_of_reference(call, reference)
         if payment is None:
             return success_response([], meta=page.meta(0))

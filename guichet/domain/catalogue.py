@@ -12,6 +12,7 @@ from guichet.domain import money
 from guichet.domain.errors import InvalidRequest
 from guichet.domain.ids import MerchantId, PaymentModeId
 from guichet.domain.money import Currency, Hundredths
+from guichet.domain.records import Record
 
 PaymentModeType = Literal["mobile_money", "card", "bank_transfer", "e_wallet", "other"]
 MODE_TYPES: Final[tuple[PaymentModeType, ...]] = get_args(PaymentModeType)
@@ -70,8 +71,16 @@ class ModeOverride:
     fee_fixed: Hundredths | None
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+#: Fields that a mode requires, each with the sentence for the mode's name.
+_PHONE_NUMBER: Final = ("phone_number", "Le numéro de téléphone est obligatoire pour un paiement Mobile Money.")
+_CARD_FIELDS: Final = (
+    ("customer.firstname", "Le prénom du client est obligatoire pour un paiement par carte."),
+    ("customer.lastname", "Le nom du client est obligatoire pour un paiement par carte."),
+    ("customer.email", "L'adresse e-mail du client est obligatoire pour un paiement par carte."),
+)
+
+
+class Quote(Record, frozen=True):
     mode: PaymentMode
     amount: Hundredths
     fee_amount: Hundredths
@@ -175,18 +184,10 @@ def mode_faults(
     `value_of`: the value of a field by its name in the contract, valid or not. `quoted` is None while the amount or
     currency is faulty itself.
     """
-    required: dict[str, str] = {}
-    if mode.is_card:
-        required = {
-            "customer.firstname": "Le prénom du client est obligatoire pour un paiement par carte.",
-            "customer.lastname": "Le nom du client est obligatoire pour un paiement par carte.",
-            "customer.email": "L'adresse e-mail du client est obligatoire pour un paiement par carte.",
-        }
-    elif mode.type == MOBILE_MONEY:
-        required["phone_number"] = "Le numéro de téléphone est obligatoire pour un paiement Mobile Money."
+    required = list(_CARD_FIELDS) if mode.is_card else [_PHONE_NUMBER] if mode.type == MOBILE_MONEY else []
     if mode.requires_otp:
-        required["otp"] = f"{mode.name} demande un code de validation (otp)."
+        required.append(("otp", "{} demande un code de validation (otp)."))
     if mode.requires_return_url:
-        required["return_url"] = f"{mode.name} demande une adresse de retour (return_url)."
-    faults = {field: [sentence] for field, sentence in required.items() if not value_of(field)}
+        required.append(("return_url", "{} demande une adresse de retour (return_url)."))
+    faults = {field: [sentence.format(mode.name)] for field, sentence in required if not value_of(field)}
     return faults if quoted is None else faults | debit_faults(quoted, currency)

@@ -25,6 +25,7 @@ from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment
 from guichet.domain.phone_numbers import written_forms
 from guichet.domain.posting_rules import ACTIVE
+from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import MOBILE_MONEY_ONLY, SCENARIO
 from guichet.domain.warnings import RequestWarning, warning
 from guichet.ledger import wallets
@@ -52,8 +53,7 @@ class LinkUse:
     checkout_token: str
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedPayment:
+class CreatedPayment(Record, frozen=True):
     """`created` is False when the payment existed already: this call debited nobody."""
 
     payment: Payment

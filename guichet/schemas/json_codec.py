@@ -6,8 +6,11 @@ so that no amount passes through a float. Out: amounts as exact number text, ins
 
 import json
 import re
+from array import array
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -27,7 +30,9 @@ _MALFORMED: Final = (
     "Le corps de la requête doit être un objet JSON valide, en UTF-8, "
     "de 64 Kio au plus et de 32 niveaux d'imbrication au plus."
 )
-_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+#: What a bracket adds to the depth, as a signed byte.
+_STEPS: Final = bytes.maketrans(b"{[]}", b"\x01\x01\xff\xff")
+_NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"{[]}"))
 _WHITESPACE: Final = re.compile(r"[ \t\n\r]*")
 #: The escapes by which a JSON text can name a forbidden character: NUL, and either half of a surrogate pair.
 _SUSPECT_ESCAPE: Final = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
@@ -89,7 +94,7 @@ def has_bad_text(value: object) -> bool:
 
 def raw_has_bad_text(raw: str) -> bool:
     """`has_bad_text` of a JSON text, including the members that a repeated key hides: they are sent out again (D8)."""
-    return has_bad_text(json.loads(raw, object_pairs_hook=list))
+    return has_bad_text(json.loads(raw, object_pairs_hook=list, parse_int=str))
 
 
 def has_suspect_escape(body: bytes) -> bool:
@@ -127,17 +132,16 @@ _SPAN_DECODER: Final = json.JSONDecoder(parse_float=str, parse_int=str)
 
 
 def _depth(body: bytes) -> int:
-    """How deeply objects and arrays are nested; 0 when there are too few brackets to reach the limit."""
+    """How deeply objects and arrays are nested; 0 when there are too few brackets to reach the limit.
+
+    No pattern looks for the strings: one that begins anew at each quotation mark of a string without an end takes
+    seconds for a body that a stranger wrote so. Without its escapes a JSON text has strings between every other two
+    quotation marks. In what is not JSON, everything is right up to the character at which the decoder stops.
+    """
     if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
         return 0
-    deepest = depth = 0
-    for byte in _STRING.sub(b"", body):
-        if byte in b"{[":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte in b"}]":
-            depth -= 1
-    return deepest
+    outside_strings = b"".join(body.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
+    return max(accumulate(array("b", outside_strings.translate(_STEPS, _NOT_BRACKETS))), default=0)
 
 
 JSON: Final = "application/json"
@@ -161,9 +165,10 @@ def failure(error: GuichetError) -> bytes:
     return encode(error_object(error))
 
 
-def number(hundredths: int) -> msgspec.Raw:
-    """An amount as JSON number text in the main unit: exact, and without a fraction when it is whole (D5)."""
-    return msgspec.Raw(plain(hundredths).encode())
+@lru_cache(maxsize=1024)  # A shop's amounts and their fees come again and again: 5 % of a list.
+def number(hundredths: int) -> int | msgspec.Raw:
+    """An amount as a JSON number in the main unit: exact, and without a fraction when it is whole (D5)."""
+    return hundredths // 100 if not hundredths % 100 else msgspec.Raw(plain(hundredths))
 
 
 def percent(rate: int) -> msgspec.Raw:

@@ -32,9 +32,9 @@ def example(value: Any) -> Any:
     return Field(examples=[value])
 
 
-#: Exact JSON number text: see `number` and `percent` in guichet/schemas/json_codec.py. A double holds every amount of
+#: An exact JSON number: see `number` and `percent` in guichet/schemas/json_codec.py. A double holds every amount of
 #: the API exactly to the hundredth; without a format, generated Go would read them into 32 bits.
-Number = Annotated[InstanceOf[Raw], WithJsonSchema({"type": "number", "format": "double"})]
+Number = Annotated[int | InstanceOf[Raw], WithJsonSchema({"type": "number", "format": "double"})]
 #: A JSON object whose text is sent as it was received.
 RawJsonObject = Annotated[InstanceOf[Raw], WithJsonSchema({"type": "object", "additionalProperties": True})]
 Uuid = Annotated[str, text_schema(format="uuid")]

@@ -10,9 +10,12 @@ time of a `POST /v1/payments` (60 paired rounds on SQLite with 32 connections: 2
 
 import asyncio
 from typing import Any, Final
+from urllib.parse import unquote
 
 import httptools
+from starlette.types import Scope
 from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
@@ -28,6 +31,7 @@ from guichet.server.connection_limits import (
     UPLOADS,
     WRITE_BUFFER,
 )
+from guichet.server.http_exchange import Exchange
 from guichet.server.request_refusals import (
     BODY_SIZE,
     BODY_TIME,
@@ -87,10 +91,15 @@ class CoalescingTransport(asyncio.Transport):
 _NOTHING: Final = 0
 _IN_HEAD: Final = 1
 _IN_BODY: Final = 2
+_ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 
 
 class GuardedHttpProtocol(HttpToolsProtocol):
-    """One connection. `address`: what it is counted by, None for a trusted proxy."""
+    """One connection. `address`: what it is counted by, None for a trusted proxy.
+
+    Of uvicorn's protocol it keeps what reads the headers and what belongs to the whole connection."""
+
+    cycle: Exchange | None  # type: ignore[assignment]
 
     def __init__(self, config: Config, server_state: ServerState, guard: ConnectionGuard, address: str | None) -> None:
         super().__init__(config, server_state, app_state={})
@@ -116,7 +125,13 @@ class GuardedHttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._guard.forget(self)
-        super().connection_lost(exc)
+        self.connections.discard(self)
+        if self.cycle is not None:
+            self.cycle.disconnected = not self.cycle.response_complete
+            self.cycle.wake()
+        self.flow.resume_writing()
+        if exc is None:
+            self.transport.close()
         self.release()
 
     def release(self) -> None:
@@ -175,18 +190,70 @@ class GuardedHttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._part = _IN_HEAD
         self._received = 0
-        super().on_message_begin()
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
 
     def on_headers_complete(self) -> None:
         self._fault = PIPELINED if len(self.pipeline) >= MAX_PIPELINED else self._fault_of_part()
         if self._fault:
             raise ValueError  # Stops the parser, which raises an HttpParserError.
-        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+        method = self.parser.get_method()
+        if self.parser.should_upgrade() and method != b"CONNECT":
             self._head_without_upgrade = self._written_without_upgrade()
             return
-        super().on_headers_complete()
+        version = self.parser.get_http_version()
+        exchange = Exchange(
+            self._scope_of(method, version),
+            self.transport,
+            self.flow,
+            self.server_state.default_headers,
+            self.on_response_complete,
+            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+            awaits_continue=self.expect_100_continue,
+        )
+        before, self.cycle = self.cycle, exchange
+        if before is None or before.response_complete:
+            self._answer(exchange)
+        else:  # Its turn comes when those before it are answered.
+            self.flow.pause_reading()
+            self.pipeline.appendleft((exchange, self.app))  # type: ignore[arg-type]
         self._part = _IN_BODY
-        self._is_upload = UPLOADS.fullmatch(self.url) is not None
+        self._is_upload = method == b"POST" and UPLOADS.fullmatch(self.url) is not None
+
+    def _scope_of(self, method: bytes, version: str) -> Scope:
+        if self.url.startswith(b"/") and b"#" not in self.url:
+            raw_path, _, query = self.url.partition(b"?")
+        else:
+            parsed = httptools.parse_url(self.url)
+            raw_path, query = parsed.path, parsed.query or b""
+        path = raw_path.decode("ascii")
+        return {
+            "type": "http",
+            "asgi": _ASGI,
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            "headers": self.headers,
+            "state": {},
+            "method": method.decode("ascii"),
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": raw_path,
+            "query_string": query,
+        }
+
+    def _answer(self, exchange: Exchange) -> None:
+        self.tasks.add(self.loop.create_task(exchange.run(self.app, self.tasks)))
+
+    def on_body(self, body: bytes) -> None:
+        exchange = self.cycle
+        if exchange is not None and not exchange.response_complete:
+            exchange.body += body
+            if len(exchange.body) > HIGH_WATER_LIMIT:
+                self.flow.pause_reading()
+            exchange.wake()
 
     def _written_without_upgrade(self) -> bytes:
         lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
@@ -197,15 +264,17 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         if self._head_without_upgrade is not None:
             return
         self._part = _NOTHING
-        super().on_message_complete()
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.more_body = False
+            self.cycle.wake()
 
     def on_response_complete(self) -> None:
-        """uvicorn's, without its timer for each response: the guard ends idle connections."""
+        """No timer for each response: the guard ends idle connections."""
         self.server_state.total_requests += 1
         if not self.transport.is_closing():
             self.flow.resume_reading()
             if self.pipeline:
-                self._start_asgi_task(*self.pipeline.pop())
+                self._answer(self.pipeline.pop()[0])  # type: ignore[arg-type]
         self._update_phase()
 
     def pause_writing(self) -> None:
@@ -266,15 +335,16 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         self._is_refused = True
         self._received = 0
         cycle = self.cycle
-        is_answered = cycle is None or cycle.response_complete
-        if self.pipeline or not (is_answered or (self._part is _IN_BODY and not cycle.response_started)):
+        unanswered = None if cycle is None or cycle.response_complete else cycle
+        is_in_body = self._part is _IN_BODY
+        if self.pipeline or (unanswered and (unanswered.response_started or not is_in_body)):
             self.abort()
             return
-        if self._part is not _IN_BODY or not is_answered:
+        if unanswered or not is_in_body:
             self.transport.write(refusal.response(self.server_state.default_headers))
-        if not is_answered:  # The application waits for the body: it is told that the client has gone.
-            cycle.disconnected = True
-            cycle.message_event.set()
+        if unanswered:  # The application waits for the body: it is told that the client has gone.
+            unanswered.disconnected = True
+            unanswered.wake()
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()

@@ -203,31 +203,31 @@ class RateLimitMiddleware:
         self._merchants = MerchantRates()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(self._keyed):
-            await self._count(scope, receive, send, None)
-            return
-        await self._count(scope, receive, send, self._merchants.of(scope))
-        if learnt := self._merchants.learn(scope):
+        path = scope["path"]
+        is_keyed = path.startswith(self._keyed)
+        own = self._merchants.of(scope) if is_keyed else None
+        limit = own.limit if own is not None else self._limit(path)
+        if limit is None or await self._allows(scope, receive, send, limit, own):
+            await self._app(scope, receive, send)
+        if is_keyed and (learnt := self._merchants.learn(scope)):
             await self._limiter.hit(learnt.limit, learnt.key)
 
-    async def _count(self, scope: Scope, receive: Receive, send: Send, own: MerchantRate | None) -> None:
-        limit = own.limit if own is not None else self._limit(scope)
-        if limit is None:
-            await self._app(scope, receive, send)
-            return
+    async def _allows(
+        self, scope: Scope, receive: Receive, send: Send, limit: RateLimit, own: MerchantRate | None
+    ) -> bool:
+        """Counts the request; when it is one too many, answers it."""
         allowance = await self._limiter.count(limit, own.key if own is not None else self._addresses.counted(scope))
         scope[RESPONSE_HEADERS].append((b"x-ratelimit-remaining", b"%d" % allowance.remaining))
-        if allowance.allowed:
-            await self._app(scope, receive, send)
-        else:
+        if not allowance.allowed:
             metrics.RATE_LIMITED.labels(limit.name).inc()
             refusal = RateLimited() if own is None else RateLimited(_OF_MERCHANT.format(limit.requests))
             response = error_response(refusal)
             response.headers["Retry-After"] = str(allowance.retry_after)
             await response(scope, receive, send)
+        return allowance.allowed
 
-    def _limit(self, scope: Scope) -> RateLimit | None:
-        if scope["type"] != "http":
-            return None
-        path = scope["path"]
-        return next((limit for prefix, limit in self._limits.items() if path.startswith(prefix)), None)
+    def _limit(self, path: str) -> RateLimit | None:
+        for prefix, limit in self._limits.items():
+            if path.startswith(prefix):
+                return limit
+        return None

@@ -90,6 +90,8 @@ class RequestContext:
         if caller is not None and caller.key_id is not None:
             code = scope.get(ERROR_CODE)
             self._request_log.add(caller, caller.key_id, method, scope["path"], status, seconds, code)
+        if not log.takes_info:
+            return
         strangers = status < 500 and (route is None or route.startswith(_CALLBACKS))
         if strangers and not self._strangers_lines.take("all", time.monotonic_ns() // 1000):
             return

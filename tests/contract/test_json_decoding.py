@@ -4,14 +4,16 @@ Source: docs/decisions.md, D6 and D8.
 """
 
 import json
+import time
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from guichet.domain.errors import InvalidRequest
-from guichet.schemas.json_codec import parse_object, raw_member
+from guichet.schemas.json_codec import MAX_DEPTH, parse_object, raw_has_bad_text, raw_member
 
 #: JSON text of a value → what it is read as. Beyond 40 digits an integer is a Decimal.
 VALUES: dict[bytes, object] = {
@@ -105,3 +107,61 @@ def test_the_text_of_each_member_is_found_in_the_body(text: str) -> None:
     body = f'{{"b": [], "a":  {text} , "c": {{"a": 1}}}}'.encode()
     parse_object(body)
     assert raw_member(body, "a") == (None if text == "null" else text)
+
+
+def _depth(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(_depth, value.values()), default=0)
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0
+
+
+@given(_VALUES, st.integers(0, MAX_DEPTH + 2), _STRINGS)
+def test_only_the_depth_of_a_body_is_limited(text: str, levels: int, key: str) -> None:
+    """Brackets in strings are none, and there may be many."""
+    levels_of_lists = "[" * levels + text + "]" * levels
+    brackets = json.dumps('"[{\\' * MAX_DEPTH)
+    body = f'{{{key}: {brackets}, "a": {levels_of_lists}, "b": {brackets}}}'.encode()
+    if 1 + levels + _depth(json.loads(text)) <= MAX_DEPTH:
+        assert parse_object(body)["b"] == '"[{\\' * MAX_DEPTH
+    else:
+        with pytest.raises(InvalidRequest):
+            parse_object(body)
+
+
+#: Repeated to fill a body; each could make a pattern begin anew at every character.
+HOSTILE: dict[str, bytes] = {
+    "escaped quotation marks": b'\\"',
+    "backslashes": b"\\",
+    "empty strings": b'""',
+    "strings of brackets": b'"["',
+    "lists": b"[]",
+    "lists of a string": b'[""],',
+    "open lists": b"[",
+    "spaces": b" ",
+    "digits": b"9",
+    "escapes": b"\\u0000",
+}
+
+
+def _seconds(body: bytes) -> float:
+    """Of the processor, the least of some trials."""
+    found = []
+    for _ in range(5):
+        began = time.process_time()
+        with pytest.raises(InvalidRequest):
+            parse_object(body)
+        found.append(time.process_time() - began)
+    return min(found)
+
+
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.parametrize("begin", [b"", b'"'], ids=["bare", "in a string that has no end"])
+def test_a_hostile_body_takes_time_in_proportion_to_its_size(begin: bytes, unit: bytes) -> None:
+    """Sixteen times the size: 16 times as long, and not 256."""
+    small, large = ((b'{"a":' + b"[" * MAX_DEPTH + begin + unit * (size // len(unit)))[:size] for size in (4000, 64000))
+    assert _seconds(large) < 64 * max(_seconds(small), 20e-6)
+
+
+def test_a_long_integer_stands_beside_an_escaped_character() -> None:
+    """Python refuses to convert it; nothing needs its value."""
+    assert not raw_has_bad_text(f'{{"a": {"9" * 5000}, "b": "\\ud83d\\ude00"}}')

@@ -109,9 +109,10 @@ def cover_params(covered: Cover) -> dict[str, int]:
 
 
 @cache
-def page_rows(kind: ListKind, params: frozenset[str], oldest_first: bool) -> Executable:
+def page_rows(kind: ListKind, params: frozenset[str], oldest_first: bool, *, skips: bool) -> Executable:
     """Rows of a list. `params` names the conditions among `since`, `before` and `after_at` (with `after_id`: the row
-    that comes just before the first one). Skipping rows reads only the index that orders them."""
+    that comes just before the first one). Skipping rows reads only the index that orders them; where none is skipped,
+    rows come in its order, and nothing sorts them."""
     table = kind.table
     key, bounds = (table.c.created_at, table.c.id), [bindparam(name, type_=BigInteger) for name in _AFTER]
     conditions = {
@@ -120,6 +121,9 @@ def page_rows(kind: ListKind, params: frozenset[str], oldest_first: bool) -> Exe
         "after_at": tuple_(*key) > tuple_(*bounds) if oldest_first else tuple_(*key) < tuple_(*bounds),
     }
     chosen = [conditions[name] for name in conditions if name in params]
+    if not (skips or kind.by_combination):
+        mine = [*_rows_of(kind), *chosen]
+        return select(table).where(*mine).order_by(*_order(table, oldest_first)).limit(bindparam("most"))
     rows: Any = _merged(kind, chosen, oldest_first) if kind.by_combination else table
     mine = [] if kind.by_combination else [*_rows_of(kind), *chosen]
     ids = select(rows.c.id).where(*mine).order_by(*_order(rows, oldest_first))

@@ -120,7 +120,7 @@ async def read_page(
     if after is not None:
         bounds |= {"after_at": after.created_at, "after_id": after.id}
     params = {name: bound for name, bound in bounds.items() if bound is not None}
-    statement = statements.page_rows(kind, frozenset(params), oldest_first)
+    statement = statements.page_rows(kind, frozenset(params), oldest_first, skips=position.skip > 0)
     needed = {"needed": limit + position.skip} if kind.by_combination else {}
     # Few rows are read through an index: on SQLite that is not worth a thread.
     read = db.all if position.skip <= max_skipped else db.scan
