@@ -1183,7 +1183,11 @@ def _count_rows() -> None:
     """
     for table, list_name, by_status in _COUNTED:
         gained, lost = (_change(list_name, row, delta) for row, delta in (("NEW", 1), ("OLD", -1)))
-        _trigger(f"count_{table}_insert", f"AFTER INSERT ON {table} FOR EACH ROW", gained)
+        if _on_postgresql():  # Once for all rows of a statement. An UPDATE of one row costs more like that: not there.
+            inserted = f"AFTER INSERT ON {table} REFERENCING NEW TABLE AS gained FOR EACH STATEMENT"
+            _trigger(f"count_{table}_insert", inserted, _change_of_many(list_name, "gained"))
+        else:
+            _trigger(f"count_{table}_insert", f"AFTER INSERT ON {table} FOR EACH ROW", gained)
         _trigger(f"count_{table}_delete", f"AFTER DELETE ON {table} FOR EACH ROW", lost)
         if not by_status:
             continue
@@ -1199,15 +1203,24 @@ def _count_rows() -> None:
         _trigger(f"count_{table}_old_status", f"{changed} {had})", lost)
 
 
-def _change(list_name: str, row: str, delta: int, **others: str) -> str:
-    columns = {
+def _counted_under(list_name: str) -> dict[str, str]:
+    return {
         "merchant_id": "{row}.merchant_id",
         "env": "{row}.env",
         "list_name": list_name,
         "hour": f"{{row}}.created_at / {_HOUR}",
-        "delta": "{delta}",
-        **others,
     }
+
+
+def _change_of_many(list_name: str, rows: str) -> str:
+    columns = _counted_under(list_name)
+    values = ", ".join(columns.values()).format(row=rows)
+    into = f"INSERT INTO {_schema()}list_count_changes ({', '.join(columns)}, delta)"
+    return f"{into} SELECT {values}, COUNT(*) FROM {rows} GROUP BY 1, 2, 3, 4; "  # noqa: S608
+
+
+def _change(list_name: str, row: str, delta: int, **others: str) -> str:
+    columns = {**_counted_under(list_name), "delta": "{delta}", **others}
     values = ", ".join(columns.values()).format(row=row, delta=delta)
     into = f"INSERT INTO {_schema()}list_count_changes ({', '.join(columns)}) VALUES ({values})"  # noqa: S608
     if _on_postgresql():
