@@ -44,12 +44,9 @@ _COUNTED: Final = "INSERT INTO list_counts (merchant_id, env, list_name, level, 
 _COUNTS: Final = [
     *(
         f"{_COUNTED} SELECT merchant_id, env, {name}, 'hour', created_at / {HOUR}, {label}, COUNT(*) FROM {table} "
-        "GROUP BY 1, 2, 3, 5, 6"
-        for table, name, label in (
-            ("payments", "'payments'", "status"),
-            ("webhook_deliveries", "'webhook_deliveries'", "''"),
-            ("webhook_deliveries", "'deliveries/' || event", "status"),
-        )
+        f"WHERE {counted} GROUP BY 1, 2, 3, 5, 6"
+        for table, name in (("payments", "'payments'"), ("webhook_deliveries", "'deliveries/' || event"))
+        for label, counted in (("''", "true"), ("status", "status <> 'pending'"))
     ),
     *(
         f"{_COUNTED} SELECT merchant_id, env, list_name, '{level}', {bucket}, status, SUM(row_count) FROM list_counts "

@@ -64,13 +64,9 @@ def _sums_of(table: Table, day: int | None, *sums: Any) -> Select[*tuple[Any, ..
 _changes: Final = list_count_changes.c
 _FIGURES: Final = union_all(
     *(_sums_of(payment_figures, day, *(payment_figures.c[name] for name in _SUMS)) for day in range(DAYS)),
-    _sums_of(
-        list_count_changes,
-        None,
-        _changes.delta,
-        _changes.delta * _changes.amount,
-        _changes.delta * _changes.validation_time,
-    ).where(_changes.list_name == "payments", _changes.operator.is_not(None), _changes.status != "pending"),
+    _sums_of(list_count_changes, None, _changes.delta, _changes.amount, _changes.validation_time).where(
+        _changes.list_name == "payments", _changes.operator != ""
+    ),
 )
 
 

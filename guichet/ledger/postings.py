@@ -1,5 +1,6 @@
 """Postings: the append-only double entry, and its effect on the wallets."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -48,22 +49,34 @@ _INSERT_ENTRY: Final = insert(wallet_entries).values(
 async def post(tx: Transaction, movements: Sequence[Movement]) -> None:
     """Writes postings and their effect on the wallets. Posting a cause twice violates `uq_postings_cause`."""
     rows: list[dict[str, object]] = []
-    effects: list[dict[str, object]] = []
+    entries: list[dict[str, object]] = []
+    effects: Counter[tuple[MerchantId, Environment, Currency]] = Counter()
+    newest: dict[tuple[MerchantId, Environment, Currency], Movement] = {}
     for movement in movements:
-        subject: dict[str, object] = {
-            "merchant_id": movement.merchant_id,
-            "env": movement.env,
-            "currency": movement.currency,
-            "created_at": movement.created_at,
-            "subject_id": movement.subject_id,
-        }
+        subject = _subject(movement)
         rows += [_posting(subject, movement.cause, entry) for entry in movement.entries]
         waiting = sum(entry.amount for entry in movement.entries if entry.destination == posting_rules.SUSPENSE)
-        effect = posting_rules.wallet_movement(movement.entries)
-        effects += [{**subject, "amount": waiting, "suspended": True}] if waiting else []
-        effects += [{**subject, "amount": effect, "suspended": False}] if effect else []
+        entries += [{**subject, "amount": waiting, "suspended": True}] if waiting else []
+        if effect := posting_rules.wallet_movement(movement.entries):
+            wallet = movement.merchant_id, movement.env, movement.currency
+            effects[wallet] += effect
+            newest[wallet] = max(newest.get(wallet, movement), movement, key=attrgetter("created_at"))
+    # One for each wallet: it is only added to the balance, and an entry costs as much to add as to write.
+    entries += [
+        {**_subject(newest[wallet]), "amount": effect, "suspended": False} for wallet, effect in effects.items()
+    ]
     await tx.execute_many(_INSERT_POSTING, rows)
-    await tx.execute_many(_INSERT_ENTRY, effects)
+    await tx.execute_many(_INSERT_ENTRY, entries)
+
+
+def _subject(movement: Movement) -> dict[str, object]:
+    return {
+        "merchant_id": movement.merchant_id,
+        "env": movement.env,
+        "currency": movement.currency,
+        "created_at": movement.created_at,
+        "subject_id": movement.subject_id,
+    }
 
 
 def _posting(subject: dict[str, object], cause: str, entry: Posting) -> dict[str, object]:

@@ -229,6 +229,7 @@ def test_every_named_constraint_is_tested() -> None:
         "pk_daily_totals",
         "pk_memberships",
     }
+    never_collide.add("uq_list_count_changes")  # The triggers that write there add to the row that there is.
     foreign = {name for name in named if name.startswith("fk_")}
     assert {fault[-1] for fault in FAULTS} == named - never_collide - foreign
 

@@ -1,6 +1,7 @@
 """Totals and far pages from the counts equal what counting and skipping every row would give, on both databases."""
 
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ from guichet.db.engine import Database
 from guichet.db.lists.pages import ListScope, key_of, read_page
 from guichet.db.lists.rollup import roll_up_list_counts
 from guichet.db.lists.time_buckets import LEVELS, cover
+from guichet.db.tables import list_count_changes, webhook_deliveries
 from guichet.db.tables import payments as payment_table
-from guichet.db.tables import webhook_deliveries
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery, DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.money import Hundredths
@@ -190,6 +191,40 @@ async def test_rollup_counts_every_change_and_leaves_none(service: ServiceFixtur
         (await merchant.get(f"/payments?status={s}")).body["meta"]["total"] for s in ("pending", "succeeded")
     ]
     assert answers == [0, 30]
+
+
+async def test_rows_that_are_inserted_together_are_one_change(service: ServiceFixture) -> None:
+    """What is not rolled up yet is read with each list."""
+    merchant, db = await service.merchant(), service.ctx.db
+    rows = [
+        {
+            **dict.fromkeys(_DELIVERY_COLUMNS),
+            **DELIVERY,
+            "merchant_id": merchant.id,
+            "reference": f"00000000-0000-4000-8000-{number:012d}",
+            "created_at": later(_START, number),
+        }
+        for number in range(100)
+    ]
+    await db.execute_many(_INSERT_DELIVERY, rows)
+    kept = select(list_count_changes.c.delta, list_count_changes.c.status)
+    assert [tuple(row) for row in await db.scan(kept)] == [(100, "")]
+    _, total = await read_page(db, webhook_deliveries, ListScope(merchant.id, "test", "pending"), 1, 0)
+    assert total == 100
+
+
+@pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
+async def test_sqlite_keeps_one_sum_for_each_hour_and_status(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    moments = [later(_START, number) for number in range(50)]
+    stored = await _fill(service, merchant.id, moments, random.Random(5))
+    kept = select(list_count_changes.c.status, list_count_changes.c.delta).order_by(list_count_changes.c.status)
+    statuses = Counter(payment.status for payment in stored)
+    assert [tuple(row) for row in await service.ctx.db.scan(kept)] == [
+        ("", 50),
+        ("failed", statuses["failed"]),
+        ("succeeded", statuses["succeeded"]),
+    ]
 
 
 async def test_merchants_and_environments_are_counted_separately(service: ServiceFixture) -> None:

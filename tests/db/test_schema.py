@@ -46,9 +46,17 @@ def _names(described: Any) -> list[str]:
     return list(getattr(described, "__struct_fields__", None) or (field.name for field in fields(described)))
 
 
+#: Over expressions, or on one of the databases only: the definitions that the databases state are compared below.
+_NOT_COMPARABLE = (
+    "ix_payments_first_name",
+    "ix_payments_last_name",
+    "ix_list_count_changes_list_name",
+    "uq_list_count_changes",
+)
+
+
 def _is_comparable(item: Any, name: str | None, kind: str, *_: Any) -> bool:
-    """Not an index over expressions: the definitions that the databases state are compared below."""
-    return not (kind == "index" and name in ("ix_payments_first_name", "ix_payments_last_name"))
+    return not (kind == "index" and name in _NOT_COMPARABLE)
 
 
 def _differences(connection: Connection) -> list[Any]:

@@ -37,6 +37,36 @@ async def test_rollup_by_several_workers_keeps_the_balance(merchant_db: Database
     assert await merchant_db.scan(select(t.wallet_entries)) == []
 
 
+async def test_what_a_transaction_moves_is_one_entry_of_each_wallet(merchant_db: Database) -> None:
+    """Its instant is that of the newest movement. A suspended credit is an entry of its own."""
+    credit, fees = Hundredths(500_00), Hundredths(10_00)
+    free, waiting = (
+        collection(operator_account("mtn"), credit, fees, "XOF", to_suspense=suspended) for suspended in (False, True)
+    )
+    movements = [
+        *(
+            Movement(MerchantId(1), "live", "XOF", "payment.succeeded", place, free, Instant(9 - place))
+            for place in (1, 2)
+        ),
+        Movement(MerchantId(1), "test", "XOF", "payment.succeeded", 3, free, Instant(3)),
+        *(Movement(MerchantId(1), "live", "XOF", "payment.succeeded", place, waiting, NOW) for place in (4, 5)),
+    ]
+    async with merchant_db.transaction() as tx:
+        await postings.post(tx, movements)
+    columns = (t.wallet_entries.c[name] for name in ("env", "suspended", "amount", "created_at"))
+    entries = sorted(tuple(row) for row in await merchant_db.scan(select(*columns)))
+    kept = free[0].amount
+    assert entries == [
+        ("live", False, 2 * kept, 8),
+        ("live", True, kept, NOW),
+        ("live", True, kept, NOW),
+        ("test", False, kept, 3),
+    ]
+    wallet = require(await wallets.wallet(merchant_db, MerchantId(1), "live", "XOF"))
+    assert wallet.balance == 2 * kept
+    assert len(await merchant_db.scan(select(t.postings))) == 2 * len(movements)
+
+
 async def test_repeated_freezing_keeps_one_wallet_row_per_currency(merchant_db: Database) -> None:
     for status in ("Gelé", "Actif", "Gelé", "Gelé"):
         async with merchant_db.transaction() as tx:

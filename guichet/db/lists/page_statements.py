@@ -16,6 +16,7 @@ from sqlalchemy import (
     Table,
     UnaryExpression,
     bindparam,
+    case,
     cast,
     func,
     literal_column,
@@ -27,10 +28,13 @@ from sqlalchemy import (
 from guichet.clock import HOUR
 from guichet.db.lists.time_buckets import DAYS, HOURS, Cover
 from guichet.db.tables import list_count_changes, list_counts, webhook_deliveries
-from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, EventName
+from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, DeliveryStatus, EventName
+from guichet.domain.payments import PaymentStatus
 
 #: The level of the one bucket that counts a whole list.
 WHOLE_LIST: Final = "all"
+#: The status in which every row begins; it has no counts of its own (`db/tables/operations_tables.py`).
+FIRST_STATUS: Final = "pending"
 #: Parts of a range besides the runs of a `Cover`, which are numbered from 0.
 CHANGES: Final = -1
 OLDER_PARTIAL_HOUR: Final = -2
@@ -41,20 +45,20 @@ _AFTER: Final = ("after_at", "after_id")
 
 @dataclass(frozen=True, slots=True)
 class ListKind:
-    """Which rows of a table a list has, besides whose they are: all, those of a status, which is a parameter, of an
-    event (webhook deliveries), or of both.
+    """Which rows of a table a list has, besides whose they are: all, those of a status, of an event (webhook
+    deliveries), or of both.
 
-    Each combination of event and status of deliveries has counts and a range of an index of its own. A filter by one of
-    the two adds up counts, and merges ranges.
+    Deliveries are counted by event. Each combination of event and status has a range of an index of its own: a filter
+    by one of the two merges ranges.
     """
 
     table: Table
-    by_status: bool
+    status: PaymentStatus | DeliveryStatus | None = None
     event: EventName | None = None
 
     @property
     def by_combination(self) -> bool:
-        return self.table is webhook_deliveries and (self.by_status or self.event is not None)
+        return self.table is webhook_deliveries and (self.status is not None or self.event is not None)
 
     @property
     def events(self) -> tuple[EventName, ...]:
@@ -63,14 +67,15 @@ class ListKind:
     @property
     def names(self) -> list[str]:
         """What stands in `list_name` of its counts."""
-        return [f"deliveries/{event}" for event in self.events] if self.by_combination else [self.table.name]
+        of_deliveries = self.table is webhook_deliveries
+        return [f"deliveries/{event}" for event in self.events] if of_deliveries else [self.table.name]
 
 
 @cache
 def list_total(kind: ListKind) -> Executable:
     """The number of rows of a list."""
-    counted = select(list_counts.c.row_count).where(*_of_list(list_counts, kind))
-    changes = select(list_count_changes.c.delta.label("row_count")).where(*_of_list(list_count_changes, kind))
+    counted = select(_rows_in(list_counts.c.row_count, kind)).where(*_of_list(list_counts, kind))
+    changes = select(_rows_in(list_count_changes.c.delta, kind)).where(*_of_list(list_count_changes, kind))
     both = union_all(counted.where(list_counts.c.level == WHOLE_LIST), changes).subquery()
     return select(_sum(both.c.row_count))
 
@@ -139,7 +144,7 @@ def _sum(column: ColumnElement[int]) -> ColumnElement[int]:
 def _parts(kind: ListKind) -> list[Select[Any]]:
     """Rows (part, bucket, row_count) of each run of a `Cover`, of the changes, and of the two partial hours."""
     runs: list[Select[Any]] = [
-        select(_number(run).label("part"), list_counts.c.bucket, list_counts.c.row_count).where(
+        select(_number(run).label("part"), list_counts.c.bucket, _rows_in(list_counts.c.row_count, kind)).where(
             *_of_list(list_counts, kind),
             list_counts.c.level == level.name,
             list_counts.c.bucket.between(bindparam(f"first_{run}"), bindparam(f"last_{run}")),
@@ -147,7 +152,7 @@ def _parts(kind: ListKind) -> list[Select[Any]]:
         for run, level in enumerate((HOURS, HOURS, DAYS))
     ]
     hour, delta = list_count_changes.c.hour, list_count_changes.c.delta
-    changes = select(_number(CHANGES).label("part"), hour.label("bucket"), delta.label("row_count")).where(
+    changes = select(_number(CHANGES).label("part"), hour.label("bucket"), _rows_in(delta, kind)).where(
         *_of_list(list_count_changes, kind), hour.between(bindparam("changes_first"), bindparam("changes_last"))
     )
     return [
@@ -179,29 +184,38 @@ def _word(value: str) -> ColumnElement[str]:
     return literal_column(f"'{value}'", String)
 
 
-def _of_merchant(table: Table, by_status: bool) -> list[ColumnElement[bool]]:
-    chosen = [table.c.merchant_id == bindparam("merchant"), table.c.env == bindparam("environment")]
-    return [*chosen, table.c.status == bindparam("status")] if by_status else chosen
+def _of_merchant(table: Table) -> list[ColumnElement[bool]]:
+    return [table.c.merchant_id == bindparam("merchant"), table.c.env == bindparam("environment")]
 
 
 def _of_list(table: Table, kind: ListKind) -> list[ColumnElement[bool]]:
+    """The counts, or changes, that say how many rows a list has; `_rows_in` adds them up."""
     names = [_word(name) for name in kind.names]
     named = table.c.list_name == names[0] if len(names) == 1 else table.c.list_name.in_(names)
-    return [*_of_merchant(table, kind.by_status), named]
+    of_status = [] if kind.status == FIRST_STATUS else [table.c.status == _word(kind.status or "")]
+    return [*_of_merchant(table), named, *of_status]
+
+
+def _rows_in(row_count: ColumnElement[int], kind: ListKind) -> ColumnElement[int]:
+    """What one of these counts adds to the rows of a list. The pending ones are all rows less those of the others."""
+    if kind.status == FIRST_STATUS:
+        row_count = case((row_count.table.c.status == _word(""), row_count), else_=-row_count)
+    return row_count.label("row_count")
 
 
 def _rows_of(kind: ListKind) -> list[ColumnElement[bool]]:
     of_event = [] if kind.event is None else [kind.table.c.event == _word(kind.event)]
-    return [*_of_merchant(kind.table, kind.by_status), *of_event]
+    of_status = [] if kind.status is None else [kind.table.c.status == _word(kind.status)]
+    return [*_of_merchant(kind.table), *of_status, *of_event]
 
 
 def _merged(kind: ListKind, chosen: list[ColumnElement[bool]], oldest_first: bool) -> FromClause:
     """The first rows of every combination of event and status, `needed` of each."""
     table = kind.table
-    statuses = [bindparam("status")] if kind.by_status else [_word(status) for status in DELIVERY_STATUSES]
+    statuses = [_word(status) for status in (DELIVERY_STATUSES if kind.status is None else (kind.status,))]
     first = []
     for event, status in product(kind.events, statuses):
-        mine = [*_of_merchant(table, by_status=False), table.c.event == _word(event), table.c.status == status]
+        mine = [*_of_merchant(table), table.c.event == _word(event), table.c.status == status]
         rows = select(table.c.id, table.c.created_at).where(*mine, *chosen).order_by(*_order(table, oldest_first))
         part = rows.limit(bindparam("needed")).subquery()
         first.append(select(part.c.id, part.c.created_at))

@@ -9,7 +9,8 @@ the day in which the page begins; its rows. A page after a known row begins at t
 
 Cost: one row for each bucket that covers the range (a row a day with activity, and up to 24 at each end); further down,
 also the hours of one day; and at most the index entries of three hours.
-Deliveries filtered by event or by status alone cost that for each combination of the two.
+Deliveries cost that for each event; filtered by event or by status alone, their rows are merged from each combination
+of the two.
 """
 
 from collections import Counter
@@ -71,8 +72,7 @@ class ListScope:
 
     @property
     def params(self) -> dict[str, Any]:
-        params = {"merchant": self.merchant_id, "environment": self.env}
-        return params if self.status is None else {**params, "status": self.status}
+        return {"merchant": self.merchant_id, "environment": self.env}
 
 
 class _Position(NamedTuple):
@@ -112,7 +112,7 @@ async def read_page(
     then. `max_skipped`: how many rows may be skipped one by one.
     """
     before = None if until is None else later(until, 1)
-    kind = ListKind(table, scope.status is not None, scope.event)
+    kind = ListKind(table, scope.status, scope.event)
     position = await _locate(db, kind, scope, offset, since, before, oldest_first=oldest_first, max_skipped=max_skipped)
     if offset >= position.total:
         return [], position.total

@@ -30,10 +30,11 @@ metadata: Final = MetaData(
 UUID: Final = Uuid(as_uuid=False).with_variant(String(36), "sqlite")
 
 
-def table(name: str, *items: SchemaItem) -> Table:
+def table(name: str, *items: SchemaItem, reused_ids: bool = False) -> Table:
+    """`reused_ids`: SQLite may give the number of a deleted row to another one."""
     numbered = any(isinstance(item, Column) and item.name == "id" for item in items)
     # AUTOINCREMENT: SQLite never uses a number again, not even that of a last row that was rolled back.
-    return Table(name, metadata, *items, sqlite_autoincrement=numbered)
+    return Table(name, metadata, *items, sqlite_autoincrement=numbered and not reused_ids)
 
 
 def id_column() -> Column[int]:

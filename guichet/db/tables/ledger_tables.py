@@ -55,8 +55,8 @@ wallets: Final = table(
     partial_index("ix_wallets_release_pending", "merchant_id", "env", "currency", where="release_pending"),
 )
 
-#: A movement that is not in its wallet's balance yet. A suspended one waits for a frozen wallet (D24) and does not
-#: count.
+#: What is not in its wallet's balance yet: the movements of one transaction together, whose newest is `subject_id`. A
+#: suspended one is a single movement, which waits for a frozen wallet (D24) and does not count.
 wallet_entries: Final = table(
     "wallet_entries",
     id_column(),

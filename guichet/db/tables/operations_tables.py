@@ -111,8 +111,9 @@ write_probe: Final = table(
 )
 
 #: How many rows a long list has, by hour and by day of creation, so that a total and a distant page cost the same
-#: however many rows there are. Triggers (made by the first migration) append each change to `list_count_changes`; the
-#: worker adds the changes to `list_counts`. `status` is empty for lists that cannot be filtered by it.
+#: however many rows there are. Triggers (made by the first migration) note each change in `list_count_changes`; the
+#: worker adds the changes to `list_counts`. `status` is empty in counts of all rows. The pending ones have no counts:
+#: they are all rows less those of every other status, so that a new row is counted once.
 list_counts: Final = table(
     "list_counts",
     merchant_column(),
@@ -126,6 +127,8 @@ list_counts: Final = table(
     one_of("level", ("hour", "day", "all"), "list_counts"),
 )
 
+#: Sums that are not rolled up yet. SQLite, which has one writer, keeps one row for each key; on PostgreSQL each change
+#: is a row of its own, so that no transaction waits for another one.
 list_count_changes: Final = table(
     "list_count_changes",
     id_column(),
@@ -133,14 +136,20 @@ list_count_changes: Final = table(
     env_column(),
     Column("list_name", String(32), nullable=False),
     Column("hour", Integer, nullable=False),
-    Column("status", String(16), nullable=False),
+    Column("status", String(16), nullable=False, server_default=""),
+    # Of payments that have a result: what `payment_figures` adds up. Empty and 0 in other rows.
+    Column("operator", String(32), nullable=False, server_default=""),
+    Column("currency", String(3), nullable=False, server_default=""),
     Column("delta", Integer, nullable=False),
-    # Of payments: what `payment_figures` adds up. Null in rows of other lists.
-    Column("operator", String(32)),
-    Column("currency", String(3)),
-    Column("amount", BigInteger),
-    Column("validation_time", BigInteger),
-    Index("ix_list_count_changes_list_name", "merchant_id", "env", "list_name"),
+    Column("amount", BigInteger, nullable=False, server_default="0"),
+    Column("validation_time", BigInteger, nullable=False, server_default="0"),
+    Index("ix_list_count_changes_list_name", "merchant_id", "env", "list_name").ddl_if("postgresql"),
+    Index(
+        "uq_list_count_changes",
+        *("merchant_id", "env", "list_name", "hour", "status", "operator", "currency"),
+        unique=True,
+    ).ddl_if("sqlite"),
+    reused_ids=True,
 )
 
 #: The payments that have a result: how many, of what amount (hundredths), by hour of creation. `validation_time`: the

@@ -10,7 +10,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 from alembic import op
 
-revision = "v0033"
+revision = "v0034"
 down_revision = None
 
 _UUID: Final = sa.Uuid(as_uuid=False).with_variant(sa.String(36), "sqlite")
@@ -886,15 +886,19 @@ def _lists() -> None:
         _env(),
         sa.Column("list_name", sa.String(32), nullable=False),
         sa.Column("hour", sa.Integer(), nullable=False),
-        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False, server_default=""),
+        sa.Column("operator", sa.String(32), nullable=False, server_default=""),
+        sa.Column("currency", sa.String(3), nullable=False, server_default=""),
         sa.Column("delta", sa.Integer(), nullable=False),
-        sa.Column("operator", sa.String(32)),
-        sa.Column("currency", sa.String(3)),
-        sa.Column("amount", sa.BigInteger()),
-        sa.Column("validation_time", sa.BigInteger()),
+        sa.Column("amount", sa.BigInteger(), nullable=False, server_default="0"),
+        sa.Column("validation_time", sa.BigInteger(), nullable=False, server_default="0"),
         sa.PrimaryKeyConstraint("id", name="pk_list_count_changes"),
+        reused_ids=True,
     )
-    _index("ix_list_count_changes_list_name", "list_count_changes", "merchant_id", "env", "list_name")
+    if _on_postgresql():
+        _index("ix_list_count_changes_list_name", "list_count_changes", "merchant_id", "env", "list_name")
+    else:
+        _index("uq_list_count_changes", "list_count_changes", *_CHANGE_KEY, unique=True)
     _table(
         "payment_figures",
         _merchant("payment_figures"),
@@ -1115,10 +1119,10 @@ def _on_postgresql() -> bool:
     return op.get_bind().dialect.name == "postgresql"
 
 
-def _table(name: str, *items: Any) -> sa.Table:
+def _table(name: str, *items: Any, reused_ids: bool = False) -> sa.Table:
     # AUTOINCREMENT: SQLite never uses a number again, not even that of a last row that was rolled back.
     numbered = any(isinstance(item, sa.Column) and item.name == "id" for item in items)
-    return op.create_table(name, *items, sqlite_autoincrement=numbered)
+    return op.create_table(name, *items, sqlite_autoincrement=numbered and not reused_ids)
 
 
 def _id() -> sa.Column[int]:
@@ -1152,49 +1156,78 @@ def _name_indexes() -> None:
         )
 
 
-#: What a change of a payment says besides, for the figures. `updated_at` of a payment that succeeded is when it did; a
-#: refund changes both.
+#: The status in which a payment or a delivery begins. It has no counts of its own: it is all of a list less the others.
+_FIRST_STATUS: Final = "pending"
+#: (table, name of the list, whether it is counted by status too). {row} is NEW or OLD.
+_COUNTED: Final[tuple[tuple[str, str, bool], ...]] = (
+    ("payments", "'payments'", True),
+    ("refunds", "'refunds'", False),
+    ("webhook_deliveries", "'deliveries/' || {row}.event", True),
+)
+#: What a payment that has a result says besides, for the figures. `updated_at` of a payment that succeeded is when it
+#: did; a refund changes both.
 _FIGURES: Final = {
     "operator": "{row}.operator",
     "currency": "{row}.currency",
-    "amount": "{row}.amount",
-    "validation_time": "CASE WHEN {row}.status = 'succeeded' THEN {row}.updated_at - {row}.created_at ELSE 0 END",
+    "amount": "{delta} * {row}.amount",
+    "validation_time": "CASE WHEN {row}.status = 'succeeded' THEN {delta} * ({row}.updated_at - {row}.created_at) "
+    "ELSE 0 END",
 }
-#: (triggers, table, name of the list, status that its rows are counted under ('': not by status), other columns).
-#: {row} is NEW or OLD. Deliveries of each event and status are counted beside all of them.
-_COUNTED: Final[tuple[tuple[str, str, str, str, dict[str, str]], ...]] = (
-    ("payments", "payments", "'payments'", "{row}.status", _FIGURES),
-    ("refunds", "refunds", "'refunds'", "''", {}),
-    ("webhook_deliveries", "webhook_deliveries", "'webhook_deliveries'", "''", {}),
-    ("combinations", "webhook_deliveries", "'deliveries/' || {row}.event", "{row}.status", {}),
-)
+_CHANGE_KEY: Final = ("merchant_id", "env", "list_name", "hour", "status", "operator", "currency")
+_CHANGE_SUMS: Final = ("delta", "amount", "validation_time")
 
 
 def _count_rows() -> None:
-    """Triggers that append to `list_count_changes` whenever a long list gains or loses a row, or a row changes its
+    """Triggers that note in `list_count_changes` whenever a long list gains or loses a row, and a row has another
     status. Triggers and not code: creating a payment stays one statement, and a row changed by hand is counted too.
     """
-    for triggers, table, list_name, status, others in _COUNTED:
-        columns = {
-            "merchant_id": "{row}.merchant_id",
-            "env": "{row}.env",
-            "list_name": list_name,
-            "hour": f"{{row}}.created_at / {_HOUR}",
-            "status": status,
-            "delta": "{delta}",
-            **others,
-        }
-        gained, lost = (_change(columns, row, delta) for row, delta in (("NEW", 1), ("OLD", -1)))
-        _trigger(f"count_{triggers}_insert", f"AFTER INSERT ON {table} FOR EACH ROW", gained)
-        _trigger(f"count_{triggers}_delete", f"AFTER DELETE ON {table} FOR EACH ROW", lost)
-        if status != "''":
-            changed = f"AFTER UPDATE OF status ON {table} FOR EACH ROW WHEN (OLD.status <> NEW.status)"
-            _trigger(f"count_{triggers}_update", changed, lost + gained)
+    for table, list_name, by_status in _COUNTED:
+        gained, lost = (_change(list_name, row, delta) for row, delta in (("NEW", 1), ("OLD", -1)))
+        if _on_postgresql():  # Once for all rows of a statement. An UPDATE of one row costs more like that: not there.
+            inserted = f"AFTER INSERT ON {table} REFERENCING NEW TABLE AS gained FOR EACH STATEMENT"
+            _trigger(f"count_{table}_insert", inserted, _change_of_many(list_name, "gained"))
+        else:
+            _trigger(f"count_{table}_insert", f"AFTER INSERT ON {table} FOR EACH ROW", gained)
+        _trigger(f"count_{table}_delete", f"AFTER DELETE ON {table} FOR EACH ROW", lost)
+        if not by_status:
+            continue
+        figures = _FIGURES if table == "payments" else {}
+        gained, lost = (
+            _change(list_name, row, delta, status="{row}.status", **figures) for row, delta in (("NEW", 1), ("OLD", -1))
+        )
+        had, has = (f"{row}.status <> '{_FIRST_STATUS}'" for row in ("OLD", "NEW"))
+        changed = f"AFTER UPDATE OF status ON {table} FOR EACH ROW WHEN (OLD.status <> NEW.status AND"
+        _trigger(f"count_{table}_insert_status", f"AFTER INSERT ON {table} FOR EACH ROW WHEN ({has})", gained)
+        _trigger(f"count_{table}_delete_status", f"AFTER DELETE ON {table} FOR EACH ROW WHEN ({had})", lost)
+        _trigger(f"count_{table}_new_status", f"{changed} {has})", gained)
+        _trigger(f"count_{table}_old_status", f"{changed} {had})", lost)
 
 
-def _change(columns: dict[str, str], row: str, delta: int) -> str:
+def _counted_under(list_name: str) -> dict[str, str]:
+    return {
+        "merchant_id": "{row}.merchant_id",
+        "env": "{row}.env",
+        "list_name": list_name,
+        "hour": f"{{row}}.created_at / {_HOUR}",
+    }
+
+
+def _change_of_many(list_name: str, rows: str) -> str:
+    columns = _counted_under(list_name)
+    values = ", ".join(columns.values()).format(row=rows)
+    into = f"INSERT INTO {_schema()}list_count_changes ({', '.join(columns)}, delta)"
+    return f"{into} SELECT {values}, COUNT(*) FROM {rows} GROUP BY 1, 2, 3, 4; "  # noqa: S608
+
+
+def _change(list_name: str, row: str, delta: int, **others: str) -> str:
+    columns = {**_counted_under(list_name), "delta": "{delta}", **others}
     values = ", ".join(columns.values()).format(row=row, delta=delta)
-    return f"INSERT INTO {_schema()}list_count_changes ({', '.join(columns)}) VALUES ({values}); "  # noqa: S608
+    into = f"INSERT INTO {_schema()}list_count_changes ({', '.join(columns)}) VALUES ({values})"  # noqa: S608
+    if _on_postgresql():
+        return f"{into}; "
+    # One writer, so no row is waited for: what is alike is added up at once, and there is little to roll up.
+    added = ", ".join(f"{name} = {name} + excluded.{name}" for name in _CHANGE_SUMS)
+    return f"{into} ON CONFLICT ({', '.join(_CHANGE_KEY)}) DO UPDATE SET {added}; "
 
 
 def _schema() -> str:
@@ -1216,24 +1249,23 @@ def _add_figures() -> None:
     the figures too."""
     key = ("merchant_id", "env", "hour", "operator", "currency", "status")
     sums = ("payment_count", "amount", "validation_time")
-    deltas = ("{row}delta", "{row}delta * {row}amount", "{row}delta * {row}validation_time")
     added = ", ".join(f"{name} = payment_figures.{name} + excluded.{name}" for name in sums)
     into = f"INSERT INTO {_schema()}payment_figures ({', '.join((*key, *sums))})"
     conflict = f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {added};"
     if _on_postgresql():
         # Once for each statement, in the order of the keys: two workers cannot wait for each other.
-        keys, totals = ", ".join(key), ", ".join(f"SUM({delta.format(row='')})" for delta in deltas)
+        keys, totals = ", ".join(key), ", ".join(f"SUM({name})" for name in _CHANGE_SUMS)
         _trigger(
             "add_payment_figures",
             "AFTER DELETE ON list_count_changes REFERENCING OLD TABLE AS taken FOR EACH STATEMENT",
             f"{into} SELECT {keys}, {totals} FROM taken "  # noqa: S608
-            f"WHERE operator IS NOT NULL AND status <> 'pending' GROUP BY {keys} ORDER BY {keys} {conflict}",
+            f"WHERE operator <> '' GROUP BY {keys} ORDER BY {keys} {conflict}",
         )
         return
-    values = ", ".join((*(f"OLD.{name}" for name in key), *(delta.format(row="OLD.") for delta in deltas)))
+    values = ", ".join(f"OLD.{name}" for name in (*key, *_CHANGE_SUMS))
     _trigger(
         "add_payment_figures",
-        "AFTER DELETE ON list_count_changes FOR EACH ROW WHEN (OLD.operator IS NOT NULL AND OLD.status <> 'pending')",
+        "AFTER DELETE ON list_count_changes FOR EACH ROW WHEN (OLD.operator <> '')",
         f"{into} VALUES ({values}) {conflict}",
     )
 
