@@ -1,11 +1,10 @@
 """Who is acting, and the check that each act makes where it is done."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from guichet.accounts import users
 from guichet.accounts.errors import Forbidden, SecondFactorNeeded
 from guichet.clock import Instant
-from guichet.db.engine import Database
 from guichet.domain.accounts import Session, User
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import Environment, Merchant
@@ -78,10 +77,12 @@ def staff_member(session: Session, user: User) -> StaffMember:
     return StaffMember(user, session, user.staff_role)
 
 
-async def member(db: Database, session: Session, user: User, merchant_id: int, env: Environment) -> Member:
-    """The user as a member of this merchant's team. Raises Forbidden for a merchant of somebody else, whether it exists
-    or not."""
-    for role, merchant in await users.merchants_of(db, user.id):
+def member(
+    session: Session, user: User, places: Sequence[tuple[MerchantRole, Merchant]], merchant_id: int, env: Environment
+) -> Member:
+    """The user as a member of this merchant's team, by the places that were read with the session (`sessions.find`).
+    Raises Forbidden for a merchant of somebody else, whether it exists or not."""
+    for role, merchant in places:
         if merchant.id == merchant_id:
             return Member(user, session, merchant, role, env)
     raise Forbidden

@@ -4,14 +4,17 @@ A session has a new secret after each sign-in and each second factor, so that on
 worth nothing afterwards (ASVS 4.0.3, 3.2.1). `last_seen_at` moves at most once a minute: reading costs one index probe.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
+from guichet.accounts.users import MOST_LISTED
 from guichet.clock import MINUTE, Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
-from guichet.db.tables import user_sessions, users
+from guichet.db.tables import memberships, merchants, user_sessions, users
 from guichet.domain.accounts import Session, User, UserId, new_secret, secret_hash
+from guichet.domain.merchants import Merchant
+from guichet.domain.roles import MerchantRole
 
 #: How exactly `last_seen_at` is kept.
 _SEEN_EVERY: Final = MINUTE
@@ -33,10 +36,16 @@ _INSERT: Final = (
     .returning(*user_sessions.c)
 )
 _FIND: Final = (
-    select(*user_sessions.c, *users.c)
+    select(*user_sessions.c, *users.c, memberships.c.role, *merchants.c)
     .join(users, users.c.id == user_sessions.c.user_id)
+    .outerjoin(memberships, memberships.c.user_id == users.c.id)
+    .outerjoin(merchants, merchants.c.id == memberships.c.merchant_id)
     .where(user_sessions.c.hash == bindparam("hash"), users.c.status == "active")
+    .order_by(memberships.c.merchant_id)
+    .limit(MOST_LISTED)
 )
+_USER_FROM: Final = len(user_sessions.c)
+_ROLE_AT: Final = _USER_FROM + len(users.c)
 _SEEN: Final = (
     update(user_sessions).where(user_sessions.c.id == bindparam("session")).values(last_seen_at=bindparam("now"))
 )
@@ -97,18 +106,26 @@ async def begin(
     return secret, Session(*require(row))
 
 
-async def find(db: Database, secret: str, now: Instant) -> tuple[Session, User] | None:
-    """The session of a cookie and its user; None if it ended or the user is disabled."""
-    row = await db.one(_FIND, hash=secret_hash(secret))
-    if row is None:
+class OpenSession(NamedTuple):
+    """A session, its user, and the merchants that the user works for, with the role; the oldest merchant first."""
+
+    session: Session
+    user: User
+    places: list[tuple[MerchantRole, Merchant]]
+
+
+async def find(db: Database, secret: str, now: Instant) -> OpenSession | None:
+    """The session of a cookie; None if it ended or the user is disabled. One statement, which every page makes."""
+    rows = await db.all(_FIND, hash=secret_hash(secret))
+    if not rows:
         return None
-    columns = len(user_sessions.c)
-    session, user = Session(*row[:columns]), User(*row[columns:])
+    session, user = Session(*rows[0][:_USER_FROM]), User(*rows[0][_USER_FROM:_ROLE_AT])
     if session.ends_at() <= now:
         return None
     if now - session.last_seen_at >= _SEEN_EVERY:
         await db.write(_SEEN, session=session.id, now=now)
-    return session, user
+    places = [(row[_ROLE_AT], Merchant(*row[_ROLE_AT + 1 :])) for row in rows if row[_ROLE_AT] is not None]
+    return OpenSession(session, user, places)
 
 
 async def renew(db: Writer, session: Session, now: Instant) -> tuple[str, Session] | None:

@@ -58,7 +58,16 @@ from guichet.console.page_request import (
     MerchantRequest,
     StaffRequest,
 )
-from guichet.console.sections import MerchantPage, StaffPage, environment_switch, merchant_menu, staff_menu
+from guichet.console.sections import (
+    MerchantPage,
+    StaffPage,
+    environment_switch,
+    merchant_menu,
+    merchant_sections,
+    section_of,
+    staff_menu,
+    staff_sections,
+)
 from guichet.console.sign_in_limits import SignInLimits
 from guichet.console.staff_pages import STAFF_PAGES
 from guichet.context import AppContext
@@ -89,6 +98,9 @@ def console_application(
     register_row_ids()
     page = partial(_page, console, kind=ConsoleRequest)
     routes = [
+        # First what is opened most: each address above is compared with the one that was asked for.
+        *(_merchant_page(console, page_of_merchant) for page_of_merchant in MERCHANT_PAGES),
+        *(_staff_page(console, staff_page) for staff_page in STAFF_PAGES),
         page("/sign-in", sign_in_page.show, sign_in_page.sign_in, _ANY),
         page("/sign-out", sign_in_page.leave, sign_in_page.sign_out, _SIGNED_IN),
         page("/factor", factor_pages.ask, factor_pages.give, ("open", "needs_factor")),
@@ -103,8 +115,6 @@ def console_application(
         page("", home_page.show, None, _OPEN),
         page("/security/password", password_pages.show_own, password_pages.change_own, _OPEN),
         page("/security", security_page.show, security_page.change, _OPEN),
-        *(_merchant_page(console, page_of_merchant) for page_of_merchant in MERCHANT_PAGES),
-        *(_staff_page(console, staff_page) for staff_page in STAFF_PAGES),
         Route(f"{ASSETS_PATH}/{{name}}", _asset(console)),
     ]
     if ctx.settings.development:
@@ -140,12 +150,14 @@ def _console(
 
 def _merchant_page(console: Console, page: MerchantPage) -> Route:
     """A page that only members of the merchant's team with the page's right may open, or post to."""
+    sections = merchant_sections(MERCHANT_PAGES)
+    section = section_of(sections, page)
 
     async def admit(request: MerchantRequest) -> None:
-        request.act_as(await _member(request))
+        request.act_as(_member(request))
         # Before the right is checked: a refusal, too, shows the way to the other pages.
-        request.menu = merchant_menu(MERCHANT_PAGES, page, request)
-        request.environments = environment_switch(MERCHANT_PAGES, page, request)
+        request.menu = merchant_menu(sections, section, request)
+        request.environments = environment_switch(section, request)
         if not request.may(page.right):
             raise Forbidden
 
@@ -153,18 +165,20 @@ def _merchant_page(console: Console, page: MerchantPage) -> Route:
     return _page(console, path, page.show, page.change, _OPEN, MerchantRequest, admit)
 
 
-async def _member(request: MerchantRequest) -> Member:
+def _member(request: MerchantRequest) -> Member:
     env = choice(request.path["env"], ENVS)
     if env is None:
         raise NotFound
-    return await member(request.db, *request.signed_in, request.path["merchant"], env)
+    return member(*request.signed_in, request.places, request.path["merchant"], env)
 
 
 def _staff_page(console: Console, page: StaffPage) -> Route:
     """A page that only staff with the page's right may open, or post to."""
+    sections = staff_sections(STAFF_PAGES)
+    section = section_of(sections, page)
 
     async def admit(request: StaffRequest) -> None:
-        request.menu = staff_menu(STAFF_PAGES, page, request)
+        request.menu = staff_menu(sections, section, request)
         if not request.may(page.right):
             raise Forbidden
 

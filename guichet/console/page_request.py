@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, Self, TypeVar
 
 from markupsafe import Markup
@@ -12,7 +13,7 @@ from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 
-from guichet.accounts import sessions, users
+from guichet.accounts import sessions
 from guichet.accounts.errors import AccountError
 from guichet.accounts.rights import Member, StaffMember, staff_member
 from guichet.accounts.sign_in import Accounts, Browser, SessionState, SignedIn, WithoutPassword, state_of
@@ -116,18 +117,17 @@ class ConsoleRequest(PageRequest):
         page_request = cls(console, request)
         secret = console.cookies.session(request)
         if secret is not None and is_secret(secret):
-            signed_in = await sessions.find(console.ctx.db, secret, console.ctx.clock.now())
-            if signed_in is not None:
-                await page_request._sign_in(secret, *signed_in)
+            found = await sessions.find(console.ctx.db, secret, console.ctx.clock.now())
+            if found is not None:
+                page_request._sign_in(secret, *found)
         request.scope[PAGE_REQUEST] = page_request
         return page_request
 
-    async def _sign_in(self, secret: str, session: Session, user: User) -> None:
-        self.secret, self.session, self.user = secret, session, user
+    def _sign_in(self, secret: str, session: Session, user: User, places: list[tuple[MerchantRole, Merchant]]) -> None:
+        self.secret, self.session, self.user, self.places = secret, session, user, places
         if self.chosen_language is None and user.language in i18n.LANGUAGES:
             self.language = user.language
-        self.places = await users.merchants_of(self.console.ctx.db, user.id)
-        self.state = state_of(session, user, tuple(role for role, _ in self.places))
+        self.state = state_of(session, user, tuple(role for role, _ in places))
 
     @property
     def signed_in(self) -> tuple[Session, User]:
@@ -242,7 +242,7 @@ class ConsoleRequest(PageRequest):
 
     def show(self, template: str, status: int = 200, **view: Any) -> Response:
         """What surrounds every page: the person, the way out, the token of forms."""
-        return self.render(template, {**view, **self.chrome()}, status)
+        return self.render(template, SimpleNamespace(**{**view, **self.chrome()}), status)
 
     def page(self, template: str, view: View, fault: FormFault | None = None, **frame: Any) -> Response:
         """A page: the fields of its view; what is wrong with the form that was sent, beside what

@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from starlette.responses import Response
 
-from guichet.console.page_request import ConsoleRequest, MenuEntry, MerchantRequest, StaffRequest
+from guichet.console.page_request import MenuEntry, MerchantRequest, StaffRequest
 from guichet.domain.merchants import ENVS
 from guichet.domain.roles import MerchantRight, StaffRight, may_as_merchant
 
@@ -65,24 +65,47 @@ class StaffPage:
     below: str | None = None
 
 
-def merchant_menu(pages: tuple[MerchantPage, ...], shown: MerchantPage, request: MerchantRequest) -> list[MenuEntry]:
-    """The entries that this person may open; `shown` is the page that is open."""
-    seen = {page.menu: request.here(page.path) for page in pages if request.may(page.right)}
-    entries: dict[str, str] = {name: seen[name] for name in _MERCHANT_MENU if name in seen}
-    return _menu(request, "nav", entries, _entry_of(pages, shown))
+AnyPage = TypeVar("AnyPage", MerchantPage, StaffPage)
 
 
-def staff_menu(pages: tuple[StaffPage, ...], shown: StaffPage, request: StaffRequest) -> list[MenuEntry]:
-    seen = {page.menu: request.at_admin(page.path) for page in pages if request.may(page.right)}
-    entries: dict[str, str] = {name: seen[name] for name in _STAFF_MENU if name in seen}
-    return _menu(request, "admin_nav", entries, _entry_of(pages, shown))
+def merchant_sections(pages: tuple[MerchantPage, ...]) -> list[MerchantPage]:
+    """The pages that stand in the menu, in its order."""
+    return _sections(pages, _MERCHANT_MENU)
 
 
-def environment_switch(
-    pages: tuple[MerchantPage, ...], shown: MerchantPage, request: MerchantRequest
+def staff_sections(pages: tuple[StaffPage, ...]) -> list[StaffPage]:
+    return _sections(pages, _STAFF_MENU)
+
+
+def section_of(sections: Sequence[AnyPage], shown: AnyPage) -> AnyPage | None:
+    """The one that a page is, that it names, or that its address lies below."""
+    above = [page for page in sections if shown.path.startswith(f"{page.path}/")]
+    nearest = max(above, key=lambda page: len(page.path), default=None)
+    name = shown.menu or shown.below or (nearest.menu if nearest else None)
+    return next((page for page in sections if page.menu == name), None)
+
+
+def merchant_menu(
+    sections: Sequence[MerchantPage], here: MerchantPage | None, request: MerchantRequest
 ) -> list[MenuEntry]:
+    """The entries that this person may open; `here` is the section of the page that is open."""
+    return [
+        MenuEntry(str(request.text(f"nav.{page.menu}")), request.here(page.path), page is here)
+        for page in sections
+        if request.may(page.right)
+    ]
+
+
+def staff_menu(sections: Sequence[StaffPage], here: StaffPage | None, request: StaffRequest) -> list[MenuEntry]:
+    return [
+        MenuEntry(str(request.text(f"admin_nav.{page.menu}")), request.at_admin(page.path), page is here)
+        for page in sections
+        if request.may(page.right)
+    ]
+
+
+def environment_switch(section: MerchantPage | None, request: MerchantRequest) -> list[MenuEntry]:
     """Leads to the same section in the other environment, or to its overview if this person may not open that."""
-    section = next((page for page in pages if page.menu and page.menu == _entry_of(pages, shown)), None)
     links = []
     for env in reversed(ENVS):
         path = section.path if section and may_as_merchant(request.member.role, section.right, env) else ""
@@ -90,12 +113,5 @@ def environment_switch(
     return links
 
 
-def _entry_of(pages: Sequence[MerchantPage | StaffPage], shown: MerchantPage | StaffPage) -> str | None:
-    """The menu's entry of a page: its own, or that of the page above it."""
-    above = [page for page in pages if page.menu and shown.path.startswith(f"{page.path}/")]
-    nearest = max(above, key=lambda page: len(page.path), default=None)
-    return shown.menu or shown.below or (nearest.menu if nearest else None)
-
-
-def _menu(request: ConsoleRequest, texts: str, entries: dict[str, str], here: str | None) -> list[MenuEntry]:
-    return [MenuEntry(str(request.text(f"{texts}.{name}")), href, name == here) for name, href in entries.items()]
+def _sections(pages: Sequence[AnyPage], names: Sequence[str]) -> list[AnyPage]:
+    return [page for name in names for page in pages if page.menu == name]

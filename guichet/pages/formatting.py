@@ -70,11 +70,16 @@ def stated_amount(stated: int | float | str | None, currency: str | None, langua
 def date_time(instant: Instant, language: str, time_zone: ZoneInfo) -> str:
     """`20 novembre 2026 à 11:15 (GMT+1)`: the time in `time_zone`, and what separates it from GMT then."""
     local = clock.to_datetime(instant).astimezone(time_zone)
-    text = f"{long_date(local, language)} {_AT[language]} {local:%H:%M}"
-    minutes = round((local.utcoffset() or timedelta()) / timedelta(minutes=1))
+    at = _AT[language]  # No `strftime`: it takes as long as all the rest.
+    return f"{long_date(local, language)} {at} {local.hour:02d}:{local.minute:02d} ({_gmt(local.utcoffset())})"
+
+
+@cache
+def _gmt(offset: timedelta | None) -> str:
+    """`GMT+1`, `GMT-3:30`."""
+    minutes = round((offset or timedelta()) / timedelta(minutes=1))
     hours, rest = divmod(abs(minutes), 60)
-    offset = f"{'-' if minutes < 0 else '+'}{hours}" + (f":{rest:02d}" if rest else "") if minutes else ""
-    return f"{text} (GMT{offset})"
+    return f"GMT{'-' if minutes < 0 else '+'}{hours}" + (f":{rest:02d}" if rest else "") if minutes else "GMT"
 
 
 def long_date(day: date, language: str) -> str:

@@ -59,6 +59,8 @@ class PageRequest:
 
     def href(self, path: str, **query: str | None) -> str:
         """`path` (absolute within the service, without its base) in the language the customer chose."""
+        if not query and self.chosen_language is None:
+            return self.base_path + path
         kept = {name: value for name, value in {**query, "lang": self.chosen_language}.items() if value}
         return self.base_path + path + (f"?{urlencode(kept)}" if kept else "")
 

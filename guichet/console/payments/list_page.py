@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from guichet.clock import earlier
 from guichet.console.page_request import FormFault, MerchantRequest
-from guichet.console.payments.payment_view import PaymentView, payment_view
+from guichet.console.payments.payment_view import PaymentRow, payment_row
 from guichet.console.sections import MerchantPage
 from guichet.db.lists.pages import key_of
 from guichet.domain.catalogue import Catalogue
@@ -56,7 +56,7 @@ class Query(ByTime):
 class ListView(View, frozen=True):
     """`typed`: the fields of the address; `total`: of the list, None for a search, which has at most `most_found`."""
 
-    payments: list[PaymentView]
+    payments: list[PaymentRow]
     statuses: list[tuple[str, str]]
     typed: dict[str, str]
     filtered: bool
@@ -85,7 +85,7 @@ async def show(request: MerchantRequest) -> Response:
     if typed["q"].strip():
         # In all statuses and of all times.
         found = await search(request.db, *request.scope, typed["q"], _phone_numbers(typed["q"], catalogue))
-        rows = [payment_view(request, payment, catalogue) for payment in found.payments]
+        rows = [payment_row(request, payment, catalogue) for payment in found.payments]
         return request.page("payments/list.html", view(rows, searched=True, more_found=found.more))
     try:
         query = Query.read({name: text.strip() for name, text in request.query.items()})
@@ -98,7 +98,7 @@ async def show(request: MerchantRequest) -> Response:
     return request.page(
         "payments/list.html",
         view(
-            [payment_view(request, payment, catalogue) for payment in page.rows],
+            [payment_row(request, payment, catalogue) for payment in page.rows],
             total=total,
             pager=page.pager(
                 lambda payment: row_key_text(key_of(payment)), partial(request.here, "/payments", None, **filters)

@@ -1,5 +1,7 @@
 """What the pages of payments show of one payment; texts of merchants and customers without what a screen would obey."""
 
+from msgspec import structs
+
 from guichet.console.page_request import MerchantRequest
 from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue
@@ -13,22 +15,27 @@ from guichet.printable import printable
 from guichet.schemas.payment import payment_identifier
 
 
-class PaymentView(View, frozen=True):
-    """`href`: of the page of the payment. `total`: what the operator debits. `customer`: the name, or None."""
+class PaymentRow(View, frozen=True):
+    """A payment in a list. `href`: of its page. `customer`: the name, or None."""
 
-    reference: str
-    number: str
     href: str
     status: str
     amount: str
-    fee: str
-    total: str
     description: str
     external_id: str | None
     customer: str | None
     phone: str | None
     operator: str
     created: str
+
+
+class PaymentView(PaymentRow, frozen=True):
+    """`total`: what the operator debits."""
+
+    reference: str
+    number: str
+    fee: str
+    total: str
     updated: str
 
 
@@ -41,23 +48,29 @@ async def find_payment(request: MerchantRequest) -> Payment:
     return payment
 
 
-def payment_view(request: MerchantRequest, payment: Payment, catalogue: Catalogue) -> PaymentView:
+def payment_row(request: MerchantRequest, payment: Payment, catalogue: Catalogue) -> PaymentRow:
     mode = catalogue.by_operator(payment.operator)
-    total = round_to_currency(payment.total_amount, payment.currency)
     name = " ".join(part for part in (payment.firstname, payment.lastname) if part)
-    return PaymentView(
-        reference=payment.reference,
-        number=payment_identifier(payment.id),
+    return PaymentRow(
         href=request.here(f"/payments/{payment.reference}"),
         status=payment.status,
         amount=request.amount(payment.amount, payment.currency),
-        fee=request.amount(total - payment.amount, payment.currency),
-        total=request.amount(total, payment.currency),
         description=printable(payment.description),
         external_id=None if payment.external_id is None else printable(payment.external_id),
         customer=printable(name) or None,
         phone=None if payment.phone_number is None else full_phone(payment.phone_number),
         operator=mode.name if mode else payment.operator,
         created=request.date_time(payment.created_at),
+    )
+
+
+def payment_view(request: MerchantRequest, payment: Payment, catalogue: Catalogue) -> PaymentView:
+    total = round_to_currency(payment.total_amount, payment.currency)
+    return PaymentView(
+        **structs.asdict(payment_row(request, payment, catalogue)),
+        reference=payment.reference,
+        number=payment_identifier(payment.id),
+        fee=request.amount(total - payment.amount, payment.currency),
+        total=request.amount(total, payment.currency),
         updated=request.date_time(payment.updated_at),
     )
