@@ -8,6 +8,7 @@ from typing import Final
 
 from bench import loads, seed, servers
 from bench.flat_report import FLAT
+from bench.layout import missing
 from bench.loads import median
 from bench.measures import exports, hooks, life, pages, posting, production, reads
 from bench.peers import launch
@@ -39,9 +40,8 @@ class Effort:
 
 
 Part = Callable[[Rows, Effort, Path, str], Awaitable[None]]
-#: The measures of `guichet` whose peer is another program's POST, and what it must reach.
-_BARE: Final = "a bare Starlette + group commit handler"
-_OWN_TABLE: Final = "on a table of its own with two indexes"
+_OWN_TABLE: Final = "the bare handler on a table of its own with two indexes"
+_LIVE: Final = "the same, a live payment, its simulated provider beside"
 _BARE_POST: Final = "the bare handler's POST of the same rounds"
 
 
@@ -74,7 +74,7 @@ async def quick(requests: int, parts: Sequence[Part]) -> None:
 
 
 async def everything(effort: Effort, parts: Sequence[Part]) -> None:
-    """All parts are written into the file of results; some of them are only printed."""
+    """`parts`: all of them are written into the file of results, some are only printed."""
     rows = Rows(landed())
     limit = await posting.generator_limit()
     with servers.folder() as home, servers.postgres() as server:
@@ -103,25 +103,21 @@ async def _posting(rows: Rows, effort: Effort, home: Path, server: str) -> None:
     words = "`stripe-stateful-mock` in Node, in memory, one process"
     _compare(rows, "the same", runs, "mock", words)
     _compare(rows, "the same, `serve --workers 2`", runs, "mock", words, 1.2, posting.TWO_PROCESSES)
-    _compare(rows, "the same", runs, "bare", _BARE, 1.4)
-    _compare(rows, "the same", runs, posting.OWN_TABLE, f"the bare handler {_OWN_TABLE}")
+    _compare(rows, "the same", runs, "bare", "a bare Starlette + group commit handler", 1.4)
+    _compare(rows, "the same", runs, posting.OWN_TABLE, _OWN_TABLE)
     label = "the same, with its worker, logging requests, numbers of every outcome"
     _compare(rows, label, runs, "bare", "the bare handler", 1.0, posting.AS_USERS_RUN_IT)
-    own_table = f"the bare handler {_OWN_TABLE}"
-    _compare(rows, label, runs, posting.OWN_TABLE, own_table, 0.9, posting.AS_USERS_RUN_IT)
+    _compare(rows, label, runs, posting.OWN_TABLE, _OWN_TABLE, 0.9, posting.AS_USERS_RUN_IT)
     _compare(rows, _LIVE, runs, "bare", "the bare handler", None, posting.LIVE)
     async with posting.postgres_contenders(home, server, foreign=effort.foreign_peers) as contenders:
         runs = await interleaved(contenders, effort.seconds, effort.rounds)
     label = "`POST /payments`, PostgreSQL, 32 connections"
     _compare(rows, label, runs, "usual", "FastAPI + SQLAlchemy async + asyncpg", 2.5)
     _compare(rows, "the same", runs, "bare", "a bare Starlette + asyncpg handler", 1.2)
-    _compare(rows, "the same", runs, posting.OWN_TABLE, f"the bare handler {_OWN_TABLE}")
+    _compare(rows, "the same", runs, posting.OWN_TABLE, _OWN_TABLE)
     _compare(rows, "the same", runs, "pgbench", "pgbench, same INSERT")
     _compare(rows, "the same", runs, "pgbench+counts", "pgbench, same INSERT, with our triggers")
     _compare(rows, _LIVE, runs, "bare", "the bare handler", None, posting.LIVE)
-
-
-_LIVE: Final = "the same, a live payment, its simulated provider beside"
 
 
 def _compare(
@@ -198,8 +194,8 @@ async def _process(rows: Rows, effort: Effort, home: Path, server: str) -> None:
 
 async def production_rows(rows: Rows, effort: Effort, home: Path, server: str) -> None:
     """On a PostgreSQL of its own, because a standby makes all its databases wait."""
-    if missing := production.missing():
-        rows.add(production.LABEL, "", f"not measured: {', '.join(missing)} missing here")
+    if lacking := missing():
+        rows.add(production.LABEL, "p50, p99", f"not measured: {', '.join(lacking)} missing here")
         return
     for found in await production.measure(home / "production", effort.seconds, effort.rounds):
         rows.add(f"{production.LABEL}, {found.rate:g} a second", *found.cells())

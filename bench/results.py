@@ -22,6 +22,8 @@ HEAD: Final = ("| Measure | Must reach | Measured | Reached | Last landing |", "
 #: What a rate is divided by, in the column "must reach".
 _PEER: Final = re.compile(r"(?:≥ [\d.]+ × |the ratio to )(.*)")
 _SAME: Final = "the same"
+#: Between the digits of a number: earlier results have spaces.
+_THOUSANDS: Final = re.compile(r"(?<=\d)[ ,](?=\d{3})")
 _PACKAGES: Final = (
     *("uvicorn", "uvloop", "httptools", "starlette", "pydantic", "msgspec", "asyncpg", "aiohttp", "sqlalchemy"),
     *("fastapi", "aiosqlite"),
@@ -69,7 +71,7 @@ def _rows(lines: Iterable[str]) -> Iterator[tuple[Key, list[str]]]:
         else:
             measure = subject = cells[0]
         peer = _PEER.match(cells[1])
-        yield (measure, peer[1] if peer else ""), cells
+        yield (_THOUSANDS.sub("", measure), peer[1] if peer else ""), cells
 
 
 def landed() -> list[str]:

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from bench.generator import Load
-from bench.layout import Layout, missing, production_layout
+from bench.layout import Layout, production_layout
 from bench.loads import outcome, overloading, percentile
 from bench.measures.life import collected, receiver
 from bench.measures.posting import create_live
 from bench.servers import HOST
-
-__all__ = ["LABEL", "Live", "measure", "missing"]
 
 LABEL: Final = "live payments in the documented production layout"
 #: Payments a second.
