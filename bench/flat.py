@@ -164,20 +164,3 @@ async def _claims(sizes: Sequence[Size]) -> dict[tuple[str, int], list[float]]:
                 await queue.claim(db, now, now, CLAIMED, Shares({}, CLAIMED, [], 0))
                 taken["claim due webhooks", count].append((time.perf_counter() - started) * 1000)
     return taken
-
-
-def table(title: str, found: Grown) -> str:
-    """Markdown: milliseconds at each size, and the largest against the smallest."""
-    sizes = sorted(next(iter(found.values())))
-    heads = " | ".join(f"{size:,}".replace(",", " ") for size in sizes)
-    lines = [
-        f"| {title}: p95 (p50) in ms | {heads} | p95, largest ÷ smallest | p50, the same | at most 2 |",
-        "|---|" + "---|" * (len(sizes) + 3),
-    ]
-    for name, by in found.items():
-        cells = " | ".join(f"{by[size].p95:.1f} ({by[size].p50:.1f})" for size in sizes)
-        most, least = by[sizes[-1]], by[sizes[0]]
-        times = most.p95 / least.p95
-        verdict = "yes" if times <= 2 else "**no**"
-        lines.append(f"| {name} | {cells} | {times:.2f} | {most.p50 / least.p50:.2f} | {verdict} |")
-    return "\n".join(lines)

@@ -11,6 +11,7 @@ import asyncio
 import gc
 import os
 import re
+import ssl
 import sys
 import time
 from collections import Counter, deque
@@ -42,6 +43,8 @@ class Load(msgspec.Struct):
     most: int | None = None
     first: int = 0
     keep_references: bool = False
+    #: Whom to trust, for a server with TLS.
+    ca_file: str | None = None
 
 
 class Outcome(msgspec.Struct):
@@ -109,9 +112,10 @@ class _Run:
     async def run(self) -> Outcome:
         loop = asyncio.get_running_loop()
         load = self._load
+        tls = ssl.create_default_context(cafile=load.ca_file) if load.ca_file else None
         connections = []
         for _ in range(load.connections):
-            _, connection = await loop.create_connection(lambda: _Connection(self), load.host, load.port)
+            _, connection = await loop.create_connection(lambda: _Connection(self), load.host, load.port, ssl=tls)
             connections.append(connection)
         self._open = len(connections)
         gc.disable()

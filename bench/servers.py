@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import asyncpg
 from cryptography.fernet import Fernet
@@ -43,8 +43,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Merchant:
+    """`key`: of the test environment."""
+
     id: MerchantId
     key: str
+    live_key: str
 
 
 def free_port() -> int:
@@ -107,7 +110,7 @@ def settings_for(home: Path, database: str | None = None) -> Settings:
 
 
 async def prepare(settings: Settings, merchants: int = 1, webhook: str | None = None) -> list[Merchant]:
-    """The schema and some merchants, each with a test key; `webhook` becomes everybody's endpoint."""
+    """The schema and some merchants; `webhook` becomes everybody's endpoint, in both environments."""
     async with _migrating:
         await migrate.upgrade(settings)
     made = []
@@ -115,7 +118,7 @@ async def prepare(settings: Settings, merchants: int = 1, webhook: str | None = 
         for number in range(merchants):
             keys: dict[Environment, str] = {"test": new_key("test"), "live": new_key("live")}
             merchant, _ = await create_merchant(opened.ctx, f"Bench {number + 1}", keys=keys)
-            made.append(Merchant(merchant.id, keys["test"]))
+            made.append(Merchant(merchant.id, keys["test"], keys["live"]))
             if webhook:
                 await set_endpoint(opened.ctx, merchant.id, webhook)
     return made
@@ -125,12 +128,21 @@ async def set_endpoint(ctx: Any, merchant_id: MerchantId, url: str) -> None:
     from guichet.merchants import repository as merchants
 
     async with ctx.db.transaction() as tx:
-        await merchants.configure_endpoint(tx, merchant_id, "test", url, None, ctx.clock.now())
+        for env in get_args(Environment):
+            await merchants.configure_endpoint(tx, merchant_id, env, url, None, ctx.clock.now())
 
 
 def variables(settings: Settings) -> dict[str, str]:
     """For a process of its own, which logs errors only and refuses no rate."""
+    live = {
+        "GUICHET_PUBLIC_URL": settings.public_url,
+        "GUICHET_PROVIDERS_FILE": str(settings.providers_file),
+        "GUICHET_PGBOUNCER": "yes" if settings.pgbouncer else "no",
+        "GUICHET_TRUSTED_PROXIES": ",".join(map(str, settings.trusted_proxies)),
+        **({"GUICHET_LISTEN_URL": settings.listen_url} if settings.listen_url else {}),
+    }
     return {
+        **(live if settings.providers_file else {}),
         "GUICHET_HOME": str(settings.home),
         "GUICHET_DATABASE_URL": settings.database_url,
         "GUICHET_SECRET_KEYS": ",".join(settings.secret_keys),
@@ -142,10 +154,16 @@ def variables(settings: Settings) -> dict[str, str]:
 
 @asynccontextmanager
 async def guichet(
-    settings: Settings, key: str, *, worker: bool, processes: int = 1, log_level: str = "error"
+    settings: Settings,
+    key: str,
+    *,
+    worker: bool,
+    processes: int = 1,
+    log_level: str = "error",
+    port: int | None = None,
 ) -> AsyncIterator[Target]:
     """`guichet serve`. By default it logs errors only, since the peers log nothing."""
-    port = free_port()
+    port = port or free_port()
     environment = {**variables(settings), "GUICHET_LOG_LEVEL": log_level}
     arguments = ["-m", "guichet", "serve", "--port", str(port), *([] if worker else ["--no-worker"])]
     arguments += ["--workers", str(processes)] if processes > 1 else []

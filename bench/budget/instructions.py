@@ -14,7 +14,8 @@ from bench import console, servers
 from bench.budget.service import WARM_UP, Counted, counted
 from bench.loads import get, request
 from bench.measures.life import PAID, receiver
-from bench.measures.posting import CONNECTIONS, create
+from bench.measures.posting import create
+from bench.rounds import CONNECTIONS
 
 MEASURES: Final = "instructions of"
 #: Seconds in which it is seen what the loops do without a payment.

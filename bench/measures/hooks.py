@@ -12,6 +12,7 @@ from bench.generator import Load
 from bench.loads import outcome, percentile
 from bench.measures.life import PAID, collected, notes, receiver
 from bench.measures.posting import create
+from bench.rounds import Ratio, paired
 from bench.servers import HOST, Target
 from guichet.bootstrap import service
 from guichet.clock import SystemClock, iso
@@ -74,8 +75,9 @@ def _data() -> PaymentObject:
     }
 
 
-async def emptying(settings: Settings, rounds: int, count: int = QUEUED) -> tuple[float, float]:
-    """Webhooks a second of the worker, from its first to its last, and of a bare aiohttp loop with the same bodies."""
+async def emptying(settings: Settings, rounds: int, count: int = QUEUED) -> Ratio:
+    """Of webhooks a second of the worker, from its first to its last, and of a bare aiohttp loop with the same
+    bodies."""
     worker, bare = [], []
     async with AsyncExitStack() as stack:
         port = await stack.enter_async_context(receiver())
@@ -88,7 +90,7 @@ async def emptying(settings: Settings, rounds: int, count: int = QUEUED) -> tupl
             worker.append(count / (max(arrived) - min(arrived)))
             bare.append(count / await asyncio.to_thread(_bare_loop, url, count, body))
             await notes(port)
-    return statistics.median(worker), statistics.median(bare)
+    return paired(worker, bare)
 
 
 def _bare_loop(url: str, count: int, body: bytes) -> float:

@@ -10,8 +10,10 @@ import msgspec
 
 from bench import servers
 from bench.generator import Load
-from bench.loads import outcome, percentile
-from bench.measures.posting import CONNECTIONS, create
+from bench.loads import LoadStats, load_stats, outcome, percentile
+from bench.measures.posting import bare_post, create
+from bench.peers import launch
+from bench.rounds import CONNECTIONS, Ratio, interleaved, paired, rates
 from bench.servers import HOST, Target
 from guichet.settings import Settings
 
@@ -30,7 +32,9 @@ class Note:
 
 @dataclass(frozen=True)
 class Life:
-    per_second: float
+    """`against_bare`: of lives a second and the bare handler's POST. Delays in milliseconds."""
+
+    against_bare: Ratio
     half_rate: float
     p50: float
     p99: float
@@ -71,22 +75,29 @@ async def collected(port: int, wanted: int, patience: float) -> list[Note]:
     return list(found.values())
 
 
-async def measure(settings: Settings, payments: int, seconds: float) -> Life:
-    """As many lives a second as it can; then half as many, at fixed instants, and the delay from the settlement (the
-    payment's `updated_at`) to the arrival at the receiver."""
+async def measure(settings: Settings, bare_url: str, payments: int, seconds: float, rounds: int) -> Life:
+    """In each round the bare handler's POST, then as many lives a second as Guichet can; then half as many, at fixed
+    instants, and the delay from the settlement (the payment's `updated_at`) to the arrival at the receiver."""
     async with AsyncExitStack() as stack:
         port = await stack.enter_async_context(receiver())
         merchant = (await servers.prepare(settings, webhook=f"http://127.0.0.1:{port}/hook"))[0]
         target = await stack.enter_async_context(servers.guichet(settings, merchant.key, worker=True))
         await _live(target, port, Load(HOST, target.port, [], 600, 0, CONNECTIONS, most=200, first=1))
-        load = Load(HOST, target.port, [], 600, 0, CONNECTIONS, most=payments, first=10_000)
-        started_at, arrived = await _live(target, port, load)
-        per_second = payments / (max(note.arrived_at for note in arrived) - started_at)
-        rate = per_second / 2
-        load = Load(HOST, target.port, [], seconds, 0, 4 * CONNECTIONS, rate=rate, first=5_000_000)
+
+        async def lives(_: float, turn: int) -> LoadStats:
+            load = Load(HOST, target.port, [], 600, 0, CONNECTIONS, most=payments, first=turn * 1_000_000)
+            started_at, arrived = await _live(target, port, load)
+            delays = [(note.arrived_at - started_at) * 1000 for note in arrived]
+            return load_stats(delays, max(delays) / 1000)
+
+        bare = bare_post(await stack.enter_async_context(launch.peer("bare", bare_url)))
+        runs = await interleaved({"bare": bare, "lives": lives}, seconds, rounds)
+        ratio = paired(rates(runs["lives"]), rates(runs["bare"]))
+        rate = ratio.mine / 2
+        load = Load(HOST, target.port, [], 2 * seconds, 0, 4 * CONNECTIONS, rate=rate, first=500_000_000)
         _, arrived = await _live(target, port, load)
         delays = [(note.arrived_at - note.settled_at) * 1000 for note in arrived if note.settled_at]
-        return Life(per_second, rate, percentile(delays, 50), percentile(delays, 99))
+        return Life(ratio, rate, percentile(delays, 50), percentile(delays, 99))
 
 
 async def _live(target: Target, port: int, load: Load) -> tuple[float, list[Note]]:

@@ -11,8 +11,9 @@ from sqlalchemy import exists, select
 
 from bench import servers
 from bench.generator import Load
-from bench.loads import LoadStats, outcome, request, run
-from bench.measures.posting import CONNECTIONS, create
+from bench.loads import LoadStats, median, outcome, request, run
+from bench.measures.posting import bare_post, create
+from bench.rounds import CONNECTIONS, Ratio, against, interleaved, paired, rates
 from bench.servers import HOST, Merchant, Target, resident_megabytes
 from guichet.bootstrap import database
 from guichet.db.engine import require
@@ -21,36 +22,46 @@ from guichet.settings import Settings
 
 SETTLES_AFTER: Final = 10.5
 LATER: Final = "22997001234"
+SETTLED: Final = "GET a pending payment, which settles"
+LISTED: Final = "GET /payments, first page of 25"
 
 
 @dataclass(frozen=True)
 class Read:
-    """Closed loop for the throughput, open loop at half of it for the latency. `rows`: of one answer that is a file."""
+    """Closed loop for the throughput, open loop at half of it for the latency. `rows`: of one answer that is a file.
+    `against_bare`: of the throughput and the bare handler's POST."""
 
     name: str
     per_second: float
     half: LoadStats
     rows: int | None = None
+    against_bare: Ratio | None = None
 
 
-async def measure(settings: Settings, merchant: Merchant, seconds: float, asked: int) -> list[Read]:
+async def measure(
+    settings: Settings, merchant: Merchant, bare: Target, seconds: float, rounds: int, asked: int
+) -> list[Read]:
     """Reads of the API, each of a whole server with nothing left to roll up; before them, reads that settle. `asked`:
-    how many pending payments are read once, on a server without a worker, which would settle them first.
+    how many pending payments are read in each run, on a server without a worker, which would settle them first.
     """
     key = merchant.key
     async with servers.guichet(settings, key, worker=False) as target:
-        found = [await _settling(target, asked)]
+        found = [await _settling(target, bare, seconds, rounds, asked)]
     async with servers.guichet(settings, key, worker=True) as target:
         await _folded(settings)
-        fee = request("POST", "/v1/payment-modes/fees", key, {"amount": 5000, "operator": "mtn"})
-        for name, content in (
-            ("GET /payments, first page of 25", request("GET", "/v1/payments", key)),
-            ("POST /payment-modes/fees", fee),
-            ("GET /balance", request("GET", "/v1/balance", key)),
-        ):
-            full = await run(Load(HOST, target.port, [content], seconds, 0.5, CONNECTIONS))
-            half = await run(Load(HOST, target.port, [content], seconds, 0.5, 2 * CONNECTIONS, full.per_second / 2))
-            found.append(Read(name, full.per_second, half))
+        reads = {
+            LISTED: request("GET", "/v1/payments", key),
+            "POST /payment-modes/fees": request(
+                "POST", "/v1/payment-modes/fees", key, {"amount": 5000, "operator": "mtn"}
+            ),
+            "GET /balance": request("GET", "/v1/balance", key),
+        }
+        contenders = {name: against(target, content) for name, content in reads.items()}
+        runs = await interleaved({"bare": bare_post(bare), **contenders}, seconds, rounds)
+        for name, content in reads.items():
+            rate = median(runs[name]).per_second
+            half = await run(Load(HOST, target.port, [content], seconds, 0.5, 2 * CONNECTIONS, rate / 2))
+            found.append(Read(name, rate, half, against_bare=paired(rates(runs[name]), rates(runs["bare"]))))
     return found
 
 
@@ -67,17 +78,25 @@ async def _folded(settings: Settings) -> None:
         await db.close()
 
 
-async def _settling(target: Target, asked: int) -> Read:
+async def _settling(target: Target, bare: Target, seconds: float, rounds: int, asked: int) -> Read:
     """Payments whose customer has validated meanwhile: the GET asks, settles, posts to the ledger, answers."""
-    content = [create(target.key, phone_number=LATER)]
-    load = Load(HOST, target.port, content, 600, 0, CONNECTIONS, most=2 * asked, first=7_000_000, keep_references=True)
+    content, most = [create(target.key, phone_number=LATER)], (rounds + 1) * asked
+    load = Load(HOST, target.port, content, 600, 0, CONNECTIONS, most=most, first=7_000_000, keep_references=True)
     made = (await outcome(load)).references
     await asyncio.sleep(SETTLES_AFTER)
     reads = [request("GET", f"/v1/payments/{reference}", target.key) for reference in made]
-    full = await outcome(Load(HOST, target.port, reads[:asked], 600, 0, CONNECTIONS, most=asked))
-    per_second = len(full.latencies) / full.seconds
-    half = await run(Load(HOST, target.port, reads[asked:], asked * 2 / per_second, 0, 64, per_second / 2))
-    return Read("GET a pending payment, which settles", per_second, half)
+
+    async def settle(_: float, turn: int) -> LoadStats:
+        mine = reads[(turn - 1) * asked : turn * asked]
+        return await run(Load(HOST, target.port, mine, 600, 0, CONNECTIONS, most=len(mine)))
+
+    # A number of the bare handler's payments that no other run of it has.
+    bare_runs = bare_post(bare)
+    runs = await interleaved({"bare": lambda s, turn: bare_runs(s, 50 + turn), "settle": settle}, seconds, rounds)
+    ratio = paired(rates(runs["settle"]), rates(runs["bare"]))
+    last = reads[rounds * asked :]
+    half = await run(Load(HOST, target.port, last, asked * 2 / ratio.mine, 0, 64, ratio.mine / 2))
+    return Read(SETTLED, ratio.mine, half, against_bare=ratio)
 
 
 async def starts(home: Path, times: int) -> float:

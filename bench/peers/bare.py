@@ -2,6 +2,8 @@
 
 BENCH_KEY=… BENCH_DATABASE=sqlite:///… python -m bench.peers.bare PORT       (group commit)
 BENCH_KEY=… BENCH_DATABASE=postgresql://… python -m bench.peers.bare PORT    (asyncpg)
+
+BENCH_TABLE names the table: Guichet's own `payments`, or `own_payments` of `tables.py`.
 """
 
 import asyncio
@@ -23,10 +25,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from bench.peers.common import Body, known, rendered, row_of
+from bench.peers.tables import own_payments
 from guichet.db.tables import payments
 
 URL = os.environ["BENCH_DATABASE"]
-COLUMNS = [column.name for column in payments.c if column.name != "id"]
+TABLE = {table.name: table for table in (payments, own_payments)}[os.environ["BENCH_TABLE"]]
+COLUMNS = [column.name for column in TABLE.c if column.name != "id"]
 
 
 class Store(Protocol):
@@ -44,7 +48,7 @@ class Sqlite:
         self._committing: asyncio.Future[None] | None = None
         self._pool = ThreadPoolExecutor(1)
         names = ", ".join(COLUMNS)
-        self._insert = f"INSERT INTO payments ({names}) VALUES ({', '.join(f':{name}' for name in COLUMNS)})"
+        self._insert = f"INSERT INTO {TABLE.name} ({names}) VALUES ({', '.join(f':{name}' for name in COLUMNS)})"
 
     async def open(self) -> None:
         path = URL.removeprefix("sqlite:///")
@@ -86,7 +90,7 @@ class Postgres:
     def __init__(self) -> None:
         names = ", ".join(COLUMNS)
         places = ", ".join(f"${number + 1}" for number in range(len(COLUMNS)))
-        self._insert = f"INSERT INTO payments ({names}) VALUES ({places}) RETURNING id"
+        self._insert = f"INSERT INTO {TABLE.name} ({names}) VALUES ({places}) RETURNING id"
 
     async def open(self) -> None:
         self._pool = await asyncpg.create_pool(URL, min_size=16, max_size=16, reset=_leave_as_is)

@@ -16,10 +16,10 @@ import pytest
 from guichet.bootstrap import service
 from guichet.db.postgres.pool import ACQUIRE_TIMEOUT, STATEMENT_TIMEOUT, WRITE_CONNECTIONS
 from guichet.settings import Settings
+from reliability.standby import Standby
 from tests.invariants import check_books
 from tests.processes.bouncer import pgbouncer
 from tests.processes.fleet import Merchant, ServiceProcess, fleet_of, new_merchant
-from tests.processes.standby import Standby
 
 #: Far more than there are connections for writes.
 PAYMENTS = 8 * WRITE_CONNECTIONS
@@ -32,7 +32,7 @@ SOON = 6.0
 async def standby(own: Settings) -> AsyncIterator[Standby]:
     with tempfile.TemporaryDirectory(prefix="guichet-standby-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
-        standby = Standby(own, Path(folder))
+        standby = Standby(own.database_url, Path(folder))
         await standby.create()
         yield standby
         await standby.remove()

