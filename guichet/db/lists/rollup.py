@@ -1,4 +1,4 @@
-"""Adds the changes of the long lists, which triggers append, to the counts that `pages.py` reads.
+"""Adds the changes of the long lists, which triggers note, to the counts that `pages.py` reads.
 
 Deleting the changes of payments adds them to `payment_figures` by a trigger, in the same transaction.
 """
