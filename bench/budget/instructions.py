@@ -18,6 +18,8 @@ from bench.measures.posting import create
 from bench.rounds import CONNECTIONS
 
 MEASURES: Final = "instructions of"
+#: Seconds without growth after which a service has imported what it needs.
+_QUIET: Final = 5
 #: Seconds in which it is seen what the loops do without a payment.
 _IDLE: Final = 5
 
@@ -91,10 +93,19 @@ async def memory(home: Path) -> dict[str, float]:
     settings = servers.settings_for(home)
     await servers.prepare(settings)
     async with counted(settings) as service:
-        await asyncio.sleep(3)  # The worker's first calls have come to the simulator, which is then imported.
+        await _settled(service.process.pid)
         service.process.send_signal(signal.SIGUSR1)
         async with asyncio.timeout(60):
             while not service.numbers[1]:
                 await asyncio.sleep(0.05)
         megabytes = servers.resident_megabytes(service.process.pid)
         return {"memory at idle, MB": megabytes, "modules imported when `serve` listens": service.numbers[1]}
+
+
+async def _settled(pid: int) -> None:
+    """Once it has not grown for a while: the worker and the HTTP client are imported after the port listens, and the
+    simulator by the worker's first calls."""
+    before = 0.0
+    while (now := servers.resident_megabytes(pid)) > before + 0.1:
+        before = now
+        await asyncio.sleep(_QUIET)
