@@ -8,7 +8,6 @@ changes of this merchant that are not rolled up yet. It does not grow with the n
 """
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -76,13 +75,13 @@ async def daily_figures(db: Database, merchant_id: MerchantId, env: Environment,
     assert len(bounds) == DAYS + 1
     hours = {f"first_{day}": bound for day, bound in enumerate(bounds[:-1])}
     hours |= {f"last_{day}": bound - 1 for day, bound in enumerate(bounds[1:])}
-    sums: dict[tuple[int, str, Currency, PaymentStatus], list[int]] = defaultdict(lambda: [0, 0, 0])
-    for hour, operator, currency, status, *added in await db.scan(
+    sums: dict[tuple[int, str, Currency, PaymentStatus], tuple[int, int, int]] = {}
+    for hour, operator, currency, status, count, amount, validation_time in await db.scan(
         _FIGURES, merchant_id=merchant_id, environment=env, **hours
     ):
-        total = sums[bisect_right(bounds, hour) - 1, operator, currency, status]
-        for place, value in enumerate(added):
-            total[place] += value
+        key = bisect_right(bounds, hour) - 1, operator, currency, status
+        before = sums.get(key, (0, 0, 0))
+        sums[key] = before[0] + count, before[1] + amount, before[2] + validation_time
     return [Figure(*key, *total) for key, total in sorted(sums.items()) if any(total)]
 
 

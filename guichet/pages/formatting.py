@@ -91,7 +91,7 @@ def long_date(day: date, language: str) -> str:
 
 @cache
 def _month_names(language: str) -> Mapping[int, str]:
-    return get_month_names("wide", locale=language)
+    return dict(get_month_names("wide", locale=language))
 
 
 def month(year: int, number: int, language: str) -> str:

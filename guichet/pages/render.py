@@ -5,7 +5,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -19,6 +19,8 @@ from guichet.printable import printable
 
 #: What every page of the service shares; the folder of a kind of pages adds its own.
 _SHARED: Final = Path(__file__).parent
+#: Of the statuses that are not as they should be.
+_COLOURS: Final = {"failed": "bad", "expired": "bad", "pending": "warn"}
 _SPECIAL: Final = re.compile("[&<>'\"]")
 
 
@@ -108,7 +110,13 @@ class Renderer:
         )
         environment.globals["_"] = partial(self.text, language)
         environment.filters["printable"] = _printable
+        environment.filters["tag"] = cache(partial(self._tag, language))
         return environment
+
+    def _tag(self, language: str, status: str, kind: str) -> Markup:
+        """A status as a coloured word; `kind`: how the keys of its texts begin."""
+        colour = _COLOURS.get(status, "")
+        return Markup('<span class="tag {}">{}</span>').format(colour, self.text(language, f"{kind}.{status}"))
 
 
 def _escaped(value: Any) -> str:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 from yarl import URL
 
-from guichet.accounts import users as user_rows
+from guichet.accounts import sessions
 from guichet.console.merchant_pages import MERCHANT_PAGES
 from guichet.console.sections import MerchantPage, StaffPage
 from guichet.console.staff_pages import STAFF_PAGES
@@ -177,7 +177,7 @@ async def test_a_fault_of_ours_tells_nothing_and_opens_nothing(
     async def broken(*_: object) -> None:
         raise ZeroDivisionError("SELECT password_hash FROM users")
 
-    monkeypatch.setattr(user_rows, "merchants_of", broken)
+    monkeypatch.setattr(sessions, "find", broken)
     for path in ("/console", f"/console/{merchant.id}/live/team", "/console/security"):
         page = await owner.get(path)
         assert page.status == 500

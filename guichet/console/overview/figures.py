@@ -6,7 +6,7 @@ The geometry of a chart is in units of its SVG's view box.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from guichet.clock import HOUR, SECOND, Instant
@@ -40,8 +40,7 @@ class Days:
         return cls(dates[:-1], [hour_from(start) for start in starts], all(start % HOUR == 0 for start in starts))
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(NamedTuple):
     """`paid`: payments that succeeded, `refunded` among them; `amount` (hundredths) of those that were paid,
     `refunded_amount` of those that were given back since. `validated`: the payments that `validation_time`
     (microseconds) belongs to."""
@@ -83,6 +82,11 @@ def summarise(figures: Iterable[Figure]) -> Summary:
         refunded_amount=amounts["refunded"],
         validation_time=validation_time,
     )
+
+
+def added_up(summaries: Sequence[Summary]) -> Summary:
+    """At least one."""
+    return Summary(*map(sum, zip(*summaries, strict=True)))
 
 
 def count_text(count: int, language: str) -> str:

@@ -1,6 +1,6 @@
 """`/console/<merchant>/<env>`: what came in, what may be spent, what needs attention."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -14,6 +14,7 @@ from guichet.console.overview.figures import (
     Bar,
     Days,
     Summary,
+    added_up,
     columns,
     count_text,
     lines,
@@ -38,13 +39,18 @@ _PERIODS: Final = (1, 7, DAYS)
 _USUAL: Final = 7
 
 
-class Line(View, frozen=True):
-    """A row of a table, as text."""
+class DayLine(View, frozen=True):
+    """A row of the table of days, as text."""
 
     name: str
     amount: str
     paid: str
     failed: str
+
+
+class Line(DayLine, frozen=True):
+    """A row of another table, as text."""
+
     rate: str
     time: str
 
@@ -60,7 +66,7 @@ class DailyView(View, frozen=True):
     """`most`: the highest amount of a day; `ends`: the first and the last day."""
 
     bars: list[Bar]
-    lines: list[Line]
+    lines: list[DayLine]
     most: str
     ends: tuple[str, str]
 
@@ -108,7 +114,8 @@ async def show(request: MerchantRequest) -> Response:
     currency = query.currency if query.currency in used and query.currency else request.merchant.currency
     period = int(query.days or _USUAL)
     figures = [figure for figure in all_figures if figure.currency == currency]
-    report = _Report(request, await ctx.catalogues.of(request.merchant.id), currency, figures)
+    report = _Report.of(request, await ctx.catalogues.of(request.merchant.id), currency, figures)
+    operators = report.by_operator(period)
     choices: list[tuple[str, str, bool]] = [
         (request.text(f"overview.days_{length}"), _here(request, length, currency), length == period)
         for length in _PERIODS
@@ -123,8 +130,8 @@ async def show(request: MerchantRequest) -> Response:
         choices=choices,
         currencies=currencies if len(used) > 1 else [],
         daily=report.daily(days),
-        operators=report.by("operator", period),
-        countries=report.by("country", period),
+        operators=report.groups(operators, report.operator_name),
+        countries=report.groups(operators, report.country_name),
         empty=not figures,
         exact=days.exact,
         money=await _money(request, currency) if request.may("balance.view") else None,
@@ -148,86 +155,92 @@ async def _money(request: MerchantRequest, currency: Currency) -> MoneyView:
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """Figures of one currency as charts and tables."""
+    """Figures of one currency as charts and tables. `by_day`: the sums of each of the DAYS days."""
 
     request: MerchantRequest
     catalogue: Catalogue
     currency: Currency
     figures: list[Figure]
+    by_day: list[Summary]
+
+    @classmethod
+    def of(cls, request: MerchantRequest, catalogue: Catalogue, currency: Currency, figures: list[Figure]) -> "_Report":
+        of_day: list[list[Figure]] = [[] for _ in range(DAYS)]
+        for figure in figures:
+            of_day[figure.day].append(figure)
+        return cls(request, catalogue, currency, figures, [summarise(members) for members in of_day])
 
     def period(self, last_days: int) -> PeriodView:
-        summary = summarise(self._of_last(last_days))
+        summary = added_up(self.by_day[-last_days:])
         line = self._line(str(self.request.text(f"overview.days_{last_days}")), summary)
-        refunded = self.request.amount(summary.refunded_amount, self.currency) if summary.refunded else None
+        refunded = self._amount(summary.refunded_amount) if summary.refunded else None
         return PeriodView(line, refunded)
 
     def daily(self, days: Days) -> DailyView:
         """The newest day is the last bar, and the first row of the table. Days without a payment have no row."""
-        of_day: list[list[Figure]] = [[] for _ in range(DAYS)]
-        for figure in self.figures:
-            of_day[figure.day].append(figure)
-        by_day = [summarise(figures) for figures in of_day]
-        names = [_day_name(day, self.request.language) for day in days.dates]
-        rows = [
-            self._line(name, summary)
-            for name, summary in zip(names, by_day, strict=True)
-            if summary.paid + summary.failed
-        ]
-        values = [
-            (f"{name} : {self.request.amount(summary.amount, self.currency)}", summary.amount)
-            for name, summary in zip(names, by_day, strict=True)
-        ]
-        most = self.request.amount(max(summary.amount for summary in by_day), self.currency)
-        return DailyView(columns(values), rows[::-1], most, (names[0], names[-1]))
+        language = self.request.language
+        rows, titles = [], []
+        for day, summary in zip(days.dates, self.by_day, strict=True):
+            name, amount = _day_name(day, language), self._amount(summary.amount)
+            titles.append((f"{name} : {amount}", summary.amount))
+            if summary.paid + summary.failed:
+                row = DayLine(name, amount, count_text(summary.paid, language), count_text(summary.failed, language))
+                rows.append(row)
+        most = self._amount(max(summary.amount for summary in self.by_day))
+        ends = _day_name(days.dates[0], language), _day_name(days.dates[-1], language)
+        return DailyView(columns(titles), rows[::-1], most, ends)
 
-    def by(self, what: str, last_days: int) -> GroupsView:
-        """By `operator` or `country`, the largest amount first."""
-        name_of = self._operator_name if what == "operator" else self._country_name
-        groups = _grouped(self._of_last(last_days), lambda figure: name_of(figure.operator))
-        ordered = sorted(groups, key=lambda group: (-group[1].amount, group[0]))
-        bars = lines([(name, summary.amount) for name, summary in ordered])
-        rows = [self._line(name, summary) for name, summary in ordered]
+    def by_operator(self, last_days: int) -> dict[str, Summary]:
+        """Sums of the last days, by the code of the operator."""
+        of_operator: dict[str, list[Figure]] = {}
+        for figure in self.figures:
+            if figure.day >= DAYS - last_days:
+                of_operator.setdefault(figure.operator, []).append(figure)
+        return {operator: summarise(figures) for operator, figures in of_operator.items()}
+
+    def groups(self, operators: Mapping[str, Summary], name_of: Callable[[str], str]) -> GroupsView:
+        """The operators that `name_of` gives one name are one group, the largest amount first."""
+        named: dict[str, list[Summary]] = {}
+        for operator, summary in operators.items():
+            named.setdefault(name_of(operator), []).append(summary)
+        groups = [(name, added_up(summaries)) for name, summaries in named.items()]
+        groups.sort(key=lambda group: (-group[1].amount, group[0]))
+        bars = lines([(name, summary.amount) for name, summary in groups])
+        rows = [self._line(name, summary) for name, summary in groups]
         return GroupsView(list(zip(bars, rows, strict=True)), rows)
 
-    def _of_last(self, last_days: int) -> list[Figure]:
-        return [figure for figure in self.figures if figure.day >= DAYS - last_days]
-
-    def _line(self, name: str, summary: Summary) -> Line:
-        language = self.request.language
-        return Line(
-            name=name,
-            amount=self.request.amount(summary.amount, self.currency),
-            paid=count_text(summary.paid, language),
-            failed=count_text(summary.failed, language),
-            rate=rate_text(summary.success_rate, language),
-            time=time_text(summary.average_time),
-        )
-
-    def _operator_name(self, operator: str) -> str:
+    def operator_name(self, operator: str) -> str:
         """An operator that the catalogue no longer has keeps its code."""
         mode = self.catalogue.by_operator(operator)
         if mode is None:
             return operator
         return f"{mode.name} ({mode.country_code})" if mode.country_code else mode.name
 
-    def _country_name(self, operator: str) -> str:
+    def country_name(self, operator: str) -> str:
         mode = self.catalogue.by_operator(operator)
         if mode is None or mode.country is None:
             return str(self.request.text("overview.no_country"))
         return country_name(mode.country, mode.country_code, self.request.language)
+
+    def _amount(self, hundredths: int) -> str:
+        return self.request.amount(hundredths, self.currency)
+
+    def _line(self, name: str, summary: Summary) -> Line:
+        language = self.request.language
+        return Line(
+            name=name,
+            amount=self._amount(summary.amount),
+            paid=count_text(summary.paid, language),
+            failed=count_text(summary.failed, language),
+            rate=rate_text(summary.success_rate, language),
+            time=time_text(summary.average_time),
+        )
 
 
 @lru_cache(maxsize=256)
 def _day_name(day: date, language: str) -> str:
     """`23 nov.`. Babel takes 0.1 ms for each: a tenth of the page's time."""
     return format_date(day, "d MMM", locale=language)
-
-
-def _grouped(figures: Iterable[Figure], key: Callable[[Figure], str]) -> Sequence[tuple[str, Summary]]:
-    groups: dict[str, list[Figure]] = {}
-    for figure in figures:
-        groups.setdefault(key(figure), []).append(figure)
-    return [(name, summarise(members)) for name, members in groups.items()]
 
 
 PAGES: Final = (MerchantPage("", "overview.view", show, menu="overview"),)
