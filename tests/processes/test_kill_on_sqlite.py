@@ -54,24 +54,3 @@ async def test_what_was_being_sent_is_sent_again_at_the_start(
         await soon(lambda: receiver.open.total() <= 1)
     assert status == 200
     assert [delivery["attempts"] for delivery in listed["data"]] == [2]
-
-
-async def test_processes_that_outlive_their_parent_keep_what_they_send(
-    fleet: Fleet, client: aiohttp.ClientSession
-) -> None:
-    """They have ten seconds to finish: nothing that they send is sent by the next service at the same time."""
-    answer = asyncio.Event()
-    receiver = Receiver(hanging=answer)
-    async with ScriptedServer(receiver) as merchants_server:
-        server = await asyncio.to_thread(started, fleet, "--workers", "2", "--grace", "10")
-        merchant = Merchant(client, await new_merchant(fleet.settings))
-        await merchant.receive_at(server, merchants_server.url("127.0.0.1"))
-        await merchant.pay(server, "order-1")
-        await soon(lambda: receiver.attempts.total() == 1)
-        server.kill()
-        again = await asyncio.to_thread(started, fleet)
-        await merchant.pay(again, "order-2")
-        await soon(lambda: len(receiver.delivery_ids) == 2)
-        answer.set()
-        await soon(lambda: receiver.open.total() == 0)
-    assert set(receiver.attempts.values()) == {1}
