@@ -54,9 +54,10 @@ def replay(
 
 async def _forward(ctx: AppContext, delivery: Delivery, url: str) -> Forwarded:
     endpoint = await merchants.endpoint(ctx.db, delivery.merchant_id, delivery.env)
-    headers = signed_headers(delivery, ctx.vault.decrypt(endpoint.secret), ctx.clock.now() // SECOND)
+    body = delivery.body.encode()
+    headers = signed_headers(delivery, body, ctx.vault.decrypt(endpoint.secret), ctx.clock.now() // SECOND)
     client = forwarding_client()
     try:
-        return await forward(client, url, headers, delivery.body.encode())
+        return await forward(client, url, headers, body)
     finally:
         await client.aclose()

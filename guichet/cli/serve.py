@@ -5,16 +5,18 @@ from typing import Annotated
 
 import typer
 
-from guichet.bootstrap import ensure_schema
+from guichet.bootstrap import database, ensure_schema
 from guichet.cli.errors import fail
 from guichet.cli.process import Grace, begin_process, check_files
 from guichet.cli.runner import load_settings, run_async
 from guichet.cli.serve_process import Listen, serve_process
+from guichet.clock import SystemClock
 from guichet.db.sqlite.lock import lock_database
 from guichet.server.http_server import GRACE, ServerOptions, Tls
 from guichet.server.metrics_port import check_metrics_ports
 from guichet.server.processes import STOP_TIMEOUT, supervise
 from guichet.settings import Settings, with_development_key
+from guichet.worker.lease_release import release_webhooks
 
 
 def register(app: typer.Typer) -> None:
@@ -63,9 +65,20 @@ def _serve_processes(settings: Settings, listen: Listen, workers: int, arguments
         await check_files(settings, options.tls)
         check_metrics_ports(settings, workers)
         await ensure_schema(settings, create=True)
-        with lock_database(settings), listen.open() as listener:
+        with lock_database(settings) as is_alone, listen.open() as listener:
+            if is_alone:
+                await _release_webhooks(settings)
             with_development_key(settings)  # Two processes would both make one.
             timeout = STOP_TIMEOUT - GRACE + options.grace + options.drain
             await supervise(listener, workers, ["serve", *arguments, *options.arguments], timeout)
 
     run_async(main())
+
+
+async def _release_webhooks(settings: Settings) -> None:
+    db = database(settings)
+    await db.open()
+    try:
+        await release_webhooks(db, SystemClock().now())
+    finally:
+        await db.close()

@@ -22,7 +22,7 @@ from guichet.bootstrap import (
 )
 from guichet.cli.process import begin_process, check_files, complete_start, run_process
 from guichet.context import AppContext
-from guichet.db.sqlite.lock import lock_database
+from guichet.db.sqlite.lock import join_service, lock_database
 from guichet.payments.initiation import finish_slow_initiations
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_limits import ConnectionLimits
@@ -36,6 +36,7 @@ from guichet.server.processes import on_stop, stop_with_parent
 from guichet.server.request_log import writing_request_log
 from guichet.settings import DEFAULT_PUBLIC_URL, Settings
 from guichet.worker.availability_loop import writing_attempts
+from guichet.worker.lease_release import release_webhooks
 from guichet.worker.wakeups import wakeups
 
 if TYPE_CHECKING:
@@ -86,13 +87,15 @@ def serve_process(
         is_child = listen.inherited is not None
         if not (is_child or migrate_first):  # What is refused creates nothing, not even a lock.
             await needs_upgrade(settings, create=True)
-        with nullcontext() if is_child else lock_database(settings):
+        with join_service(settings) if is_child else lock_database(settings) as is_alone:
             # Before it listens: without a database, nobody would answer what is connected meanwhile.
             await _prepare_schema(settings, migrate_first=migrate_first)
             with listen.open() as listener:
                 public = _with_public_url(settings, url_of(listener, listen.options.scheme))
                 providers = live_providers(public)
                 async with service(public, providers=providers) as opened:
+                    if is_alone:
+                        await release_webhooks(opened.ctx.db, opened.ctx.clock.now())
                     await _serve_until_stopped(
                         opened, providers, listen, listener, with_worker=with_worker, on_ready=on_ready, demo=demo
                     )

@@ -13,6 +13,7 @@ from guichet.server.http_server import GRACE
 from guichet.server.metrics_port import metrics_port
 from guichet.server.process_tuning import tune_allocator, tune_garbage_collector
 from guichet.server.processes import on_stop
+from guichet.worker.lease_release import release_webhooks
 from guichet.worker.wakeups import wakeups
 
 
@@ -28,11 +29,13 @@ def worker(grace: Grace = GRACE) -> None:
     async def main() -> None:
         await check_files(settings)
         await needs_upgrade(settings)  # Without a database there is nothing to lock.
-        with lock_database(settings):
+        with lock_database(settings) as is_alone:
             await ensure_schema(settings)
             async with service(settings, providers=live_providers(settings)) as opened:
                 stopped = asyncio.Event()
                 on_stop(lambda *_: stopped.set())
+                if is_alone:
+                    await release_webhooks(opened.ctx.db, opened.ctx.clock.now())
                 loops = opened.worker()
                 async with wakeups(opened.ctx, working=True), metrics_port(opened.ctx):
                     complete_start(opened.ctx.settings)

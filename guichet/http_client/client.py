@@ -1,11 +1,10 @@
 """Outgoing HTTP: aiohttp behind an address guard, with deadlines and sizes (D38; docs/decisions.md, "Outgoing HTTP").
 
-aiohttp's connector, request and response are used without its `ClientSession`. Connecting and sending are two steps
-here, so that it is known which of them failed, and nothing repeats a request.
+aiohttp's connector and its parser of responses are used without its `ClientSession`, its request and its response.
+Connecting and sending are two steps here, so that it is known which of them failed, and nothing repeats a request.
 """
 
 import asyncio
-import re
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -17,15 +16,9 @@ from aiohttp import (
     AsyncResolver,
     ClientConnectorCertificateError,
     ClientConnectorError,
-    ClientRequest,
-    ClientResponse,
-    ClientResponseError,
-    ClientTimeout,
-    StreamReader,
 )
 from aiohttp.abc import AbstractResolver
-from aiohttp.connector import Connection
-from multidict import CIMultiDict
+from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
 from guichet.domain.messages import Message, verbatim
@@ -38,22 +31,17 @@ from guichet.http_client.address_guard import (
     is_public,
 )
 from guichet.http_client.connector import GuardedConnector
+from guichet.http_client.exchange import Exchange, request_bytes
 from guichet.http_client.failures import CallFailure
 from guichet.http_client.outcomes import MAX_BODY, Forbidden, HttpClientError, Lost, NotSent, Response
 from guichet.http_client.own_faults import NameControl, is_own_fault
 from guichet.http_client.reachability import Unreachable, why_unreachable
 from guichet.http_client.tls import TlsContext, tls_context, unverified
 
-#: Bytes of a body that are buffered before the peer is made to wait.
-_READ_BUFFER: Final = 64 * 1024
-#: Ours, not aiohttp's: one deadline for everything together.
-_NO_TIMEOUT: Final = ClientTimeout()
 #: How often the time limits of running requests are looked at, in seconds.
 _WATCH_INTERVAL: Final = 0.05
 #: Hosts that are remembered, to have a name that is known to exist.
 _REACHED: Final = 8
-#: Characters that could end a header and begin another.
-_NOT_IN_HEADERS: Final = re.compile(r"[\r\n\0]")
 
 RuleName = Literal["public", "any", "loopback"]
 
@@ -182,38 +170,28 @@ class AiohttpClient:
         `guarded=False` is for addresses that staff configured, never for a merchant's.
         `max_bytes`: of the body; a longer one is cut and the response is not `complete`.
         """
-        loop = asyncio.get_running_loop()
         target = self._checked_url(url, guarded)
-        _check_headers(headers or {})
+        content = request_bytes(method, target, {**self._headers, **(headers or {})}, body)
         connector = self._connector(self._rule_for(target, guarded))
-        connection: Connection | None = None
-        response: ClientResponse | None = None
-        clean = False
+        exchange = Exchange()
         try:
-            with self._deadlines.after(timeout, loop) as deadline:
-                request = self._request(method, target, headers or {}, body, loop)
-                connection = await connector.connect(request, [], _NO_TIMEOUT)
+            with self._deadlines.after(timeout, asyncio.get_running_loop()) as deadline:
+                connection = exchange.connection = await connector.connection_to(target)
                 # From here on the request may have been sent, and a failure is Lost.
                 deadline.connected = True
                 if target.raw_host != self._reached[0]:
                     self._reached.appendleft(target.raw_host or "")
-                response = await _send(request, connection)
-                await response.start(connection)
-                content, complete = await _read(response.content, max_bytes)
-            # aiohttp has given the connection back by now, unless the request is not written to its end yet.
-            clean = complete and response.connection is None
-            return Response(response.status, response.raw_headers, content, complete)
+                return await exchange.run(connection, content, max_bytes)
         except Exception as error:  # Whatever it is: money needs to know whether the request can have been sent.
             stopped = asyncio.current_task() in self._stopped
-            raise _failure(target, connection, response, error, stopped=stopped) from error
+            raise _failure(target, exchange, error, stopped=stopped) from error
         except asyncio.CancelledError as error:
             if self._closed and not _is_cancelled():  # aiohttp cancels what still waits for a name when it is closed.
                 closed = ConnectionError(CallFailure.CLOSED())
-                raise _failure(target, connection, response, closed, stopped=True) from error
+                raise _failure(target, exchange, closed, stopped=True) from error
             raise
         finally:
-            if not clean:
-                _abort(connection, response)
+            exchange.abort()
 
     def stop_connecting(self, tasks: Collection[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
         """Ends the requests of these tasks that are not connected yet: they raise NotSent. Returns their tasks."""
@@ -291,62 +269,16 @@ class AiohttpClient:
             self._resolver = AsyncResolver()
         return self._resolver
 
-    def _request(
-        self,
-        method: str,
-        target: URL,
-        headers: Mapping[str, str],
-        body: bytes | None,
-        loop: asyncio.AbstractEventLoop,
-    ) -> ClientRequest:
-        all_headers = CIMultiDict({**self._headers, **headers})
-        return ClientRequest(
-            method, target, headers=all_headers, skip_auto_headers=("Content-Type",), data=body, loop=loop
-        )
-
-
-async def _send(request: ClientRequest, connection: Connection) -> ClientResponse:
-    protocol = connection.protocol
-    assert protocol is not None
-    protocol.set_response_params(read_until_eof=True, auto_decompress=False, read_bufsize=_READ_BUFFER)
-    return await request.send(connection)
-
-
-def _abort(connection: Connection | None, response: ClientResponse | None) -> None:
-    """Close the connection at once. When it was given back already, it may be another request's, and is left alone.
-
-    aiohttp by itself says goodbye in TLS first, and a peer that does not reply would keep the socket for 30 s.
-    """
-    if connection is not None and connection.protocol is not None:
-        connection.protocol.abort()
-        connection.close()
-    if response is not None:
-        response.close()
-
 
 def _is_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
-async def _read(content: StreamReader, max_bytes: int) -> tuple[bytes, bool]:
-    """At most `max_bytes` of the body, and whether that is all of it."""
-    pieces: list[bytes] = []
-    size = 0
-    while size <= max_bytes and (piece := await content.readany()):
-        pieces.append(piece)
-        size += len(piece)
-    body = b"".join(pieces)
-    return (body, True) if size <= max_bytes else (body[:max_bytes], False)
-
-
-def _failure(
-    target: URL, connection: Connection | None, response: ClientResponse | None, error: Exception, *, stopped: bool
-) -> HttpClientError:
+def _failure(target: URL, exchange: Exchange, error: Exception, *, stopped: bool) -> HttpClientError:
     timed_out = isinstance(error, TimeoutError) and not stopped
-    if connection is not None:
-        status = response.status if response is not None else None
-        return Lost(_lost(target.raw_host or "", error), status, timed_out=timed_out)
+    if exchange.connection is not None:
+        return Lost(_lost(target.raw_host or "", error), exchange.status, timed_out=timed_out)
     if isinstance(error, ClientConnectorError) and isinstance(error.os_error, AddressRefused):
         return Forbidden(CallFailure.ADDRESS_REFUSED(host=target.raw_host or ""))
     return NotSent(_not_connected(target.raw_host or "", error), timed_out=timed_out, stopped=stopped)
@@ -370,13 +302,7 @@ def _lost(host: str, error: Exception) -> Message:
     """The text of most of aiohttp's errors holds the whole URL, which may hold secrets."""
     if isinstance(error, TimeoutError):
         return CallFailure.NO_RESPONSE(host=host)
-    if isinstance(error, ClientResponseError):
+    if isinstance(error, HttpProcessingError):
         first_line = error.message.partition("\n")[0].encode(errors="replace").decode()
         return verbatim(f"{host}: {first_line}")
     return verbatim(f"{host}: {type(error.__cause__ or error).__name__}")
-
-
-def _check_headers(headers: Mapping[str, str]) -> None:
-    """aiohttp refuses them too, but only once it is connected: then they would count as Lost."""
-    if _NOT_IN_HEADERS.search("".join([*headers.keys(), *headers.values()])):
-        raise Forbidden(CallFailure.LINE_BREAK())

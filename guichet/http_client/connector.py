@@ -1,8 +1,9 @@
 """aiohttp's connector with two additions: only safe connections are reused, and what a peer may send beside the body of
 its response is bounded.
 
-`ResponseHandler` and `_factory` are not in aiohttp's documented interface. They are used in this file only, and
-`tests/http_client/test_hostile_servers.py` fails if a new version of aiohttp stops honouring them.
+`ResponseHandler`, `ConnectionKey`, `_factory` and `_get` are not in aiohttp's documented interface. They are used here
+and in `exchange.py` only, and `tests/http_client/test_hostile_servers.py` fails if a new version of aiohttp stops
+honouring them.
 """
 
 import asyncio
@@ -12,8 +13,9 @@ from typing import Final
 from aiohttp import ClientPayloadError, ClientRequest, ClientTimeout, TCPConnector
 from aiohttp.abc import AbstractResolver
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
-from aiohttp.tracing import Trace
+from yarl import URL
 
 from guichet.http_client.address_guard import AddressGuard
 from guichet.http_client.tls import TlsContext
@@ -25,6 +27,10 @@ MAX_HEAD: Final = 64 * 1024
 KEEP_ALIVE: Final = 4.0
 #: Seconds a resolved name is remembered.
 DNS_CACHE: Final = 10
+#: Bytes of a body that are buffered before the peer is made to wait.
+READ_BUFFER: Final = 64 * 1024
+#: Ours, not aiohttp's: one deadline for everything together.
+_NO_TIMEOUT: Final = ClientTimeout()
 
 
 class BoundedProtocol(ResponseHandler):
@@ -42,7 +48,12 @@ class BoundedProtocol(ResponseHandler):
         self._connection = connection
         self._payload = None
         self._received = 0
+        self.set_response_params(read_until_eof=True, auto_decompress=False, read_bufsize=READ_BUFFER)
         return True
+
+    def is_done(self) -> bool:
+        """Whether the request is written to its end, and nothing but HTTP is spoken."""
+        return self.transport is not None and not self.transport.get_write_buffer_size() and not self.upgraded
 
     def data_received(self, data: bytes) -> None:
         waiting = self._connection is not None and self._connection.protocol is not None
@@ -83,10 +94,13 @@ class GuardedConnector(TCPConnector):
         handler: type[ResponseHandler] = BoundedProtocol
         self._factory = partial(handler, loop=self._loop)
 
-    async def connect(self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout) -> Connection:
+    async def connection_to(self, target: URL) -> Connection:
         """A connection in hand: TCP and TLS done, or a kept one on which the peer said nothing since."""
+        key = ConnectionKey(target.raw_host or "", target.port, target.scheme == "https", True, None, None, None, None)
         while True:
-            connection = await super().connect(req, traces, timeout)
+            connection = await self._get(key, [])
+            if connection is None:
+                connection = await self.connect(ClientRequest("GET", target, loop=self._loop), [], _NO_TIMEOUT)
             protocol = connection.protocol
             assert isinstance(protocol, BoundedProtocol)
             if protocol.begin(connection):

@@ -1,15 +1,15 @@
 """The dispatcher: sends the webhooks that are due and records how each attempt ended."""
 
+import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Collection
+from collections.abc import Awaitable, Collection, Sequence
 from functools import partial
 from typing import Final
 
 from guichet import metrics
 from guichet.clock import DAY, SECOND, Instant, later
 from guichet.context import AppContext
-from guichet.db.batching import Batching
 from guichet.db.errors import StorageError
 from guichet.db.queues.fair_share import FairShare
 from guichet.db.queues.work_queue import Claim
@@ -37,6 +37,15 @@ UNCOUNTED_FOR: Final = DAY
 OWN_FAULT_PAUSE: Final = 30 * SECOND
 
 
+class EndedAttempt(Record, frozen=True):
+    """An attempt whose result is to be recorded. `duration`: microseconds."""
+
+    delivery: Delivery
+    attempt: Attempt
+    duration: int
+    at: Instant
+
+
 class DueDelivery(Record, frozen=True):
     """A claimed delivery, and the encrypted secret that was in force at the claim (D34)."""
 
@@ -47,9 +56,11 @@ class DueDelivery(Record, frozen=True):
 class DeliveryLimits:
     """Attempts at once: the share of each merchant, and a limit for each destination."""
 
-    claim_size: Final = PER_MERCHANT // 2
+    _claim_size: Final = PER_MERCHANT // 2
 
     def __init__(self) -> None:
+        #: Attempts that ended and are not recorded yet.
+        self.unrecorded = 0
         self.share = FairShare(SLOTS, PER_MERCHANT)
         self._destinations: Counter[str] = Counter()
         for kind in self.share.running():
@@ -58,8 +69,12 @@ class DeliveryLimits:
     def _running(self, kind: str) -> int:
         return self.share.running()[kind]
 
+    @property
+    def claim_size(self) -> int:
+        return min(self._claim_size, SLOTS - self.unrecorded)
+
     def saturated(self) -> list[str]:
-        most = PER_DESTINATION - self.claim_size
+        most = PER_DESTINATION - self._claim_size
         return [destination for destination, load in self._destinations.items() if load > most]
 
     def is_saturated(self, job: DueDelivery) -> bool:
@@ -87,7 +102,9 @@ class DeliveryJobs:
         self.limits = DeliveryLimits()
         #: Claimed attempts that were not made, and could not be given back because the database did not answer.
         self._owed: list[Delivery] = []
-        self._results: Batching[AttemptResult, None] = Batching(self._record, RECORDED_TOGETHER)
+        self._failures = metrics.LOOP_FAILURES.labels("deliveries", "item")
+        self._ended: list[EndedAttempt] = []
+        self._is_recording = False
 
     async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[DueDelivery]:
         await self._pay_back(now)
@@ -107,41 +124,44 @@ class DeliveryJobs:
             await deliveries.give_back(self._ctx.db, self._owed, now)
             self._owed = []
 
-    async def work(self, job: DueDelivery) -> Awaitable[None]:
-        """Makes the attempt. Recording its result is returned as the rest: it keeps nobody's server busy."""
+    async def work(self, job: DueDelivery) -> Awaitable[None] | None:
+        """Makes the attempt. The rest is returned: it keeps nobody's server busy."""
         began = time.perf_counter()
         attempt = await self._send(job)
-        duration = round((time.perf_counter() - began) * SECOND)
+        now = self._ctx.clock.now()
+        delivery = job.delivery
         if not attempt.own_fault:
-            merchant = str(job.delivery.merchant_id)
+            merchant = str(delivery.merchant_id)
             self.limits.share.learn(merchant, success=attempt.delivered, timed_out=attempt.timed_out)
-        return self._conclude(job.delivery, attempt, duration, self._ctx.clock.now())
+        elif now < later(delivery.created_at, UNCOUNTED_FOR):
+            return self._give_back(delivery, attempt, now)
+        self._ended.append(EndedAttempt(delivery, attempt, round((time.perf_counter() - began) * SECOND), now))
+        self.limits.unrecorded = len(self._ended)
+        return None if self._is_recording else self._record_ended()
 
-    async def _conclude(self, delivery: Delivery, attempt: Attempt, duration: int, now: Instant) -> None:
-        if attempt.own_fault and now < later(delivery.created_at, UNCOUNTED_FOR):
-            await self._give_back(delivery, attempt, now)
-            return
-        # A live delivery asks nothing more than its environment here.
-        repeated = attempt.delivered and delivery.env == "test" and await comes_twice(self._ctx.db, delivery)
-        delivered = attempt.delivered and not repeated
-        delay = None if delivered else retry_delay(delivery.attempts)
-        next_attempt_at = None if delay is None else later(now, delay * SECOND)
-        result = AttemptResult(
-            delivery,
-            delivered,
-            attempt.response_code,
-            now,
-            next_attempt_at,
-            attempt.error,
-            attempt.answer,
-            duration,
-        )
-        await self._results.add(result)
-        facts = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}
-        if attempt.delivered:
-            log.info("delivery.success", **facts, status=attempt.response_code)
+    async def _record_ended(self) -> None:
+        """Records what has ended, and what ends meanwhile: one of the jobs does it for all."""
+        self._is_recording = True
+        try:
+            await asyncio.sleep(0)  # Those that end in the same iteration of the event loop are recorded with it.
+            while self._ended:
+                batch, self._ended = self._ended[:RECORDED_TOGETHER], self._ended[RECORDED_TOGETHER:]
+                await self._record(batch)
+                self.limits.unrecorded = len(self._ended)
+        finally:
+            self._is_recording = False
+
+    async def _record(self, batch: Sequence[EndedAttempt]) -> None:
+        try:
+            twice = await comes_twice(self._ctx.db, [each.delivery for each in batch if each.attempt.delivered])
+            results = [_result(ended, repeated=ended.delivery.id in twice) for ended in batch]
+            await deliveries.record(self._ctx.db, results)
+        except Exception as error:  # Whatever it is: the leases run out, and all of them are due again.
+            self._failures.inc(len(batch))
+            log.error("worker.item_failed", loop="deliveries", items=len(batch), error=repr(error))
         else:
-            log.warning("delivery.failed", **facts, status=attempt.response_code, next_in_seconds=delay)
+            for ended in batch:
+                _log(ended)
 
     async def _give_back(self, delivery: Delivery, attempt: Attempt, now: Instant) -> None:
         due = now if attempt.stopped else later(now, OWN_FAULT_PAUSE)
@@ -160,15 +180,38 @@ class DeliveryJobs:
             metrics.WEBHOOK_ATTEMPTS_BY_RESULT["unsigned"].inc()
             return Attempt(delivered=False, response_code=None, own_fault=True, error="own_fault")
         attempt = await send(self._http_client, job.delivery, secret, self._ctx.clock.now())
-        metrics.WEBHOOK_ATTEMPTS_BY_RESULT[_result(attempt)].inc()
+        metrics.WEBHOOK_ATTEMPTS_BY_RESULT[_metric(attempt)].inc()
         return attempt
 
-    async def _record(self, results: list[AttemptResult]) -> list[None]:
-        await deliveries.record(self._ctx.db, results)
-        return [None] * len(results)
+
+def _result(ended: EndedAttempt, *, repeated: bool) -> AttemptResult:
+    """`repeated`: it is sent again although it was acknowledged."""
+    attempt = ended.attempt
+    delivered = attempt.delivered and not repeated
+    delay = None if delivered else retry_delay(ended.delivery.attempts)
+    return AttemptResult(
+        ended.delivery,
+        delivered,
+        attempt.response_code,
+        ended.at,
+        None if delay is None else later(ended.at, delay * SECOND),
+        attempt.error,
+        attempt.answer,
+        ended.duration,
+    )
 
 
-def _result(attempt: Attempt) -> str:
+def _log(ended: EndedAttempt) -> None:
+    delivery, attempt = ended.delivery, ended.attempt
+    facts = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}
+    if attempt.delivered:
+        log.info("delivery.success", **facts, status=attempt.response_code)
+    else:
+        delay = retry_delay(delivery.attempts)
+        log.warning("delivery.failed", **facts, status=attempt.response_code, next_in_seconds=delay)
+
+
+def _metric(attempt: Attempt) -> str:
     """The label of the metric."""
     if attempt.delivered:
         return "delivered"

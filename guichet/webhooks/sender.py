@@ -48,7 +48,7 @@ async def send(
 
 async def _post(http_client: HttpClient, delivery: Delivery, secret: str, now: Instant, timeout: float) -> Attempt:
     body = delivery.body.encode()
-    headers = signed_headers(delivery, secret, now // SECOND)
+    headers = signed_headers(delivery, body, secret, now // SECOND)
     try:
         response = await http_client.request("POST", delivery.url, headers=headers, body=body, timeout=timeout)
     except NotSent as error:
@@ -73,9 +73,9 @@ def _answered(status: int, body: bytes = b"", *, timed_out: bool = False) -> Att
     return Attempt(delivered, status, timed_out=timed_out, error=None if delivered else "bad_status", answer=body)
 
 
-def signed_headers(delivery: Delivery, secret: str, timestamp: int) -> dict[str, str]:
-    """The headers of an attempt at `timestamp` (Unix seconds)."""
-    return {**headers_of(delivery), SIGNATURE: sign(secret, timestamp, delivery.body.encode())}
+def signed_headers(delivery: Delivery, body: bytes, secret: str, timestamp: int) -> dict[str, str]:
+    """The headers of an attempt at `timestamp` (Unix seconds) with this body."""
+    return {**headers_of(delivery), SIGNATURE: sign(secret, timestamp, body)}
 
 
 def headers_of(delivery: Delivery) -> dict[str, str]:

@@ -56,3 +56,25 @@ async def test_a_result_after_the_end_of_the_lease_is_ignored(
         await deliveries.record(service.ctx.db, [AttemptResult(fast, delivered=True, response_code=200, ended_at=now)])
         await deliveries.record(service.ctx.db, [msgspec.structs.replace(too_late, next_due=None)])
         assert [(each["status"], each["response_code"]) for each in await delivery_log(merchant)] == [("success", 200)]
+
+
+async def test_a_start_releases_first_attempts_alone(service: ServiceFixture, authority: CertificateAuthority) -> None:
+    """A service that dies at each start does not use up all attempts within seconds."""
+
+    async def claimed() -> list[int]:
+        now = service.clock.now()
+        await deliveries.release_leases(service.ctx.db, now, later(now, 30 * SECOND))
+        claim = await deliveries.queue().claim(service.ctx.db, now, later(now, 30 * SECOND), 9, Shares({}, 9, [], 0))
+        return [each.attempts for each in claim.jobs]
+
+    async with receiver(authority, status(500)) as server:
+        merchant, _ = await merchant_with_endpoint(service, server)
+        await merchant.post("/webhooks/test")
+        await service.run_worker()
+        waiting = (await delivery_log(merchant))[0]
+        await merchant.post("/webhooks/test")
+        assert await claimed() == [1]
+        assert await claimed() == [2], "the attempt that died counts"
+        assert await claimed() == []
+        assert (await delivery_log(merchant))[0] == waiting, "its delay has not passed"
+    assert len(server.received) == 1

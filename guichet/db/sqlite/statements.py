@@ -19,11 +19,14 @@ sqlite3.register_adapter(type(None), {None: None}.get)
 
 #: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
 STATEMENTS: Final = StatementCache(sqlite_dialect(paramstyle="qmark"))
-#: How many rows one INSERT takes, the larger numbers first. Each statement looks for the table's highest id among those
-#: of all tables and writes it back, which costs more than a row; a text for each number of rows would fill the cache.
-_SIZES: Final = (64, 8, 1)
+#: How many rows one statement takes, the larger numbers first; a text for each number of rows would fill the cache.
+#: Each INSERT looks for the table's highest id among those of all tables and writes it back, each UPDATE makes a
+#: temporary table of the values that a CHECK admits; either costs more than a row.
+_SIZES: Final = (64, 16, 4, 1)
 #: An INSERT of one row whose parameters are its values.
 _INSERT: Final = re.compile(r"(INSERT INTO [^?]* VALUES )(\((?:\?, )*\?\))([^?]*)")
+#: An UPDATE without a subquery.
+_UPDATE: Final = re.compile(r"(UPDATE \w+ SET )((?:(?!SELECT).)*)(\sWHERE )((?:(?!SELECT|RETURNING).)*)", re.DOTALL)
 
 
 class SqliteTransaction(Transaction):
@@ -76,11 +79,23 @@ def execute_many(
 @cache
 def _of_many_rows(text: str) -> Sequence[tuple[str, int]]:
     """The statement for each number of rows that it may take at once, with that number."""
-    parts = _INSERT.fullmatch(text)
-    if parts is None:
-        return [(text, 1)]
-    head, row, tail = parts.groups()
-    return [(f"{head}{', '.join([row] * size)}{tail}", size) for size in _SIZES]
+    if parts := _INSERT.fullmatch(text):
+        head, row, tail = parts.groups()
+        return [(f"{head}{', '.join([row] * size)}{tail}", size) for size in _SIZES]
+    if parts := _UPDATE.fullmatch(text):
+        return [(_update_from(parts, size), size) if size > 1 else (text, 1) for size in _SIZES]
+    return [(text, 1)]
+
+
+def _update_from(parts: re.Match[str], size: int) -> str:
+    """The UPDATE for `size` rows: each parameter becomes a column of a table that has a row for each of them."""
+    update, changes, where, condition = parts.groups()
+    columns = [f"p{position}" for position in range(f"{changes}{condition}".count("?"))]
+    names = iter(columns)
+    changes, condition = (re.sub(r"\?", lambda _: f"given.{next(names)}", part) for part in (changes, condition))
+    row = f"({', '.join('?' * len(columns))})"
+    given = f"WITH given({', '.join(columns)}) AS (VALUES {', '.join([row] * size)}) "
+    return f"{given}{update}{changes} FROM given{where}{condition}"
 
 
 def _with_booleans(row: Row, positions: tuple[int, ...]) -> Row:
