@@ -5,6 +5,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
+from guichet.db.engine import require
+from guichet.db.errors import StorageUnavailable
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -13,31 +16,63 @@ Result: TypeAlias = R | Exception
 
 
 class Batching(Generic[T, R]):
-    """Items that come while a batch is being written go together in the next batch. An item that comes alone is written
-    at once."""
+    """Items that come while as many batches as may are being written go together in the next batch. An item that comes
+    alone is written at once, with those of the same iteration of the event loop."""
 
-    def __init__(self, write: Callable[[list[T]], Awaitable[Sequence[Result[R]]]], most: int) -> None:
-        """`write` takes up to `most` items and returns one result for each, in their order; or raises for all."""
+    def __init__(
+        self,
+        write: Callable[[list[T]], Awaitable[Sequence[Result[R]]]],
+        most: int,
+        *,
+        at_once: int = 1,
+        patience: float | None = None,
+    ) -> None:
+        """`write` takes up to `most` items and returns one result for each, in their order; or raises for all.
+        `at_once`: batches that are written at the same time. `patience`: seconds after which items whose batch has not
+        begun fail with StorageUnavailable; None: they wait."""
         self._write = write
         self._most = most
+        self._at_once = at_once
+        self._patience = patience
         self._waiting: list[tuple[T, asyncio.Future[R]]] = []
-        self._writer: asyncio.Task[None] | None = None
+        self._writers: set[asyncio.Task[None]] = set()
+        #: A writer was made and has not taken a batch yet.
+        self._is_starting = False
+        self._timer: asyncio.TimerHandle | None = None
 
     async def add(self, item: T) -> R:
         """The item's result, once its batch is written. Raises the item's error, or that of its batch."""
-        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[R] = loop.create_future()
         self._waiting.append((item, future))
-        if self._writer is None:
-            self._writer = asyncio.create_task(self._write_batches())
+        if self._is_starting:
+            pass
+        elif len(self._writers) < self._at_once:
+            self._is_starting = True
+            self._writers.add(loop.create_task(self._write_batches()))
+        elif self._patience is not None and self._timer is None:
+            self._timer = loop.call_later(self._patience, self._give_up)
         return await future
 
     async def _write_batches(self) -> None:
+        self._is_starting = False
         try:
             while self._waiting:
                 batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                if self._timer is not None:
+                    self._timer.cancel()
+                    self._timer = None
                 await self._write_batch(batch)
-        finally:
-            self._writer = None
+        finally:  # Now, and not in a callback: an item may come before that runs.
+            self._writers.discard(require(asyncio.current_task()))
+
+    def _give_up(self) -> None:
+        """No batch was begun for as long as the first of those who wait may wait."""
+        self._timer = None
+        waiting, self._waiting = self._waiting, []
+        for _, future in waiting:
+            if not future.done():
+                future.set_exception(StorageUnavailable(f"not written within {self._patience:g} s"))
 
     async def _write_batch(self, batch: list[tuple[T, asyncio.Future[R]]]) -> None:
         try:

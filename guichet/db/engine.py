@@ -8,6 +8,7 @@ the order of the selected columns. Errors: `errors.py`.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Executable
@@ -23,6 +24,20 @@ class PoolUse(NamedTuple):
 
     used: int
     most: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedWrite:
+    """A statement that many tasks run at the same time, each for a row of its own: `Database.write_grouped`.
+
+    `key`: the parameter that no two of these rows share; the statement does the same to one row of the table at most.
+    `column`: the place of its value in a row that the statement returns. `postgres/statements.py` says which statements
+    can be used.
+    """
+
+    statement: Executable
+    key: str
+    column: int = 0
 
 
 class Reader(ABC):
@@ -86,6 +101,12 @@ class Database(Reader, Writer):
     @abstractmethod
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         """A read that may take long (lists, counts, audits); it does not block the event loop."""
+
+    async def write_grouped(self, group: GroupedWrite, **params: Any) -> Row | None:
+        """As `write`. What is written so at the same time shares one statement and one commit where each costs a round
+        trip; an error concerns the row that caused it alone. (SQLite has one commit for all that is written at the same
+        time, and its statements cost no round trip.)"""
+        return await self.write(group.statement, **params)
 
     # The rest concerns standbys and other processes. An embedded database has neither, so nothing happens.
 

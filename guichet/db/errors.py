@@ -8,6 +8,7 @@ StorageError
 │   │   └── StatementNotSent    it had broken before: the statement never left
 │   ├── NoPrimary               no host of the address answers as a primary
 │   │   └── OutdatedPrimary     one does, and its timeline is older than one that was seen
+│   ├── TransactionAborted      it and another waited for each other: nothing of it was kept
 │   ├── ReadOnlyServer          the primary became a standby, or the file may not be written
 │   ├── DiskFull                no room for the write
 │   └── DatabaseDamaged         the embedded database's file is corrupt
@@ -60,6 +61,10 @@ class NoPrimary(StorageUnavailable):
 class OutdatedPrimary(NoPrimary):
     """A host calls itself primary, but a newer timeline of its database was seen: it came back after a failover, or was
     never stopped. Nothing is read from it or written to it."""
+
+
+class TransactionAborted(StorageUnavailable):
+    """Two transactions waited for each other, and the server ended this one: nothing of it was kept."""
 
 
 class ReadOnlyServer(StorageUnavailable):

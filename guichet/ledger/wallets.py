@@ -68,6 +68,11 @@ _WALLETS_OF: Final = (
     )
     .order_by("env", "currency")
 )
+#: For a statement with these parameters. A wallet without a row was never frozen. A count, because PostgreSQL may plan
+#: NOT EXISTS as a walk through all wallets.
+accepts_movements: Final = (
+    select(func.count()).select_from(wallets).where(*THIS_WALLET, wallets.c.status != ACTIVE).scalar_subquery() == 0
+)
 _STATUS: Final = select(wallets.c.status).where(*THIS_WALLET)
 _NOT_ACTIVE: Final = (
     select(wallets.c.merchant_id, wallets.c.env, wallets.c.currency)

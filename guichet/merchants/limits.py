@@ -64,14 +64,16 @@ def never_taken(merchant: Merchant, amount: Hundredths) -> str | None:
     return None
 
 
+def has_limits(merchant: Merchant) -> bool:
+    return merchant.payment_limit is not None or merchant.daily_limit is not None
+
+
 async def check(tx: Transaction, merchant: Merchant, payment: Payment) -> None:
     """Raises OverMerchantLimit if this live payment, inserted in this transaction, is too much; then roll it back.
 
-    A merchant without limits costs nothing, one with a daily limit a statement. Nothing may be locked before but the
-    payment: settlement locks the total before links.
+    A daily limit costs a statement. Nothing may be locked before but the payment: settlement locks the total before
+    links.
     """
-    if merchant.payment_limit is None and merchant.daily_limit is None:
-        return
     currency = merchant.currency
     if payment.currency != currency:
         raise OverMerchantLimit(

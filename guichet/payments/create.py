@@ -13,7 +13,6 @@ from typing import Final
 
 from guichet.clock import MINUTE, Instant, later
 from guichet.context import AppContext
-from guichet.db.engine import require
 from guichet.db.lost_answers import repeat_when_lost
 from guichet.db.references import new_reference
 from guichet.domain.catalogue import PaymentMode, Quote, mode_faults, quote
@@ -24,11 +23,9 @@ from guichet.domain.money import plain
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment
 from guichet.domain.phone_numbers import written_forms
-from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import MOBILE_MONEY_ONLY, SCENARIO
 from guichet.domain.warnings import RequestWarning, warning
-from guichet.ledger import wallets
 from guichet.links import prompt_limits
 from guichet.links import repository as links
 from guichet.merchants import limits as merchant_limits
@@ -163,20 +160,17 @@ def _new_payment(
 
 
 async def _store(ctx: AppContext, merchant: Merchant, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
-    """Inserts the payment; None when one with the same unique key exists. Raises Conflict if the wallet is not `Actif`
-    or the link has no use left, TooManyPrompts, and OverMerchantLimit."""
-    if payment.env == "test" and payment.link_id is None:
-        return await repository.insert_new(ctx.db, payment, next_poll_at)
+    """Inserts the payment; None when one with the same unique key exists, or when it is live and its wallet is not
+    `Actif`. Raises Conflict if the link has no use left, TooManyPrompts, and OverMerchantLimit."""
+    limited = payment.env == "live" and merchant_limits.has_limits(merchant)
+    if payment.link_id is None and not limited:
+        return await repository.create(ctx.db, payment, next_poll_at)
     async with ctx.db.transaction() as tx:
         stored = await repository.insert_new(tx, payment, next_poll_at)
         if stored is None:
             return None
-        if payment.env == "live":
+        if limited:
             await merchant_limits.check(tx, merchant, stored)
-        if await wallets.wallet_status(tx, payment.merchant_id, payment.env, payment.currency) != ACTIVE:
-            raise Conflict(
-                "Le portefeuille du marchand n'accepte pas de mouvement pour le moment.", reason="wallet_not_active"
-            )
         if payment.link_id is not None:
             if not await links.reserve_use(tx, payment.link_id, payment.created_at):
                 raise Conflict(
@@ -187,7 +181,8 @@ async def _store(ctx: AppContext, merchant: Merchant, payment: Payment, next_pol
 
 
 async def _find_stored(ctx: AppContext, payment: Payment) -> Payment:
-    """The payment that holds a unique key of `payment` already."""
+    """The payment that holds a unique key of `payment` already. Raises Conflict if there is none: the wallet is not
+    `Actif`."""
     stored = None
     if payment.external_id is not None:
         stored = await repository.by_external_id(ctx.db, payment.merchant_id, payment.env, payment.external_id)
@@ -195,7 +190,11 @@ async def _find_stored(ctx: AppContext, payment: Payment) -> Payment:
         stored = await repository.by_token(ctx.db, payment.checkout_token)
     if stored is None:
         stored = await repository.by_reference(ctx.db, payment.merchant_id, payment.env, payment.reference)
-    return require(stored)
+    if stored is None:
+        raise Conflict(
+            "Le portefeuille du marchand n'accepte pas de mouvement pour le moment.", reason="wallet_not_active"
+        )
+    return stored
 
 
 async def _answer_again(ctx: AppContext, stored: Payment) -> Payment:

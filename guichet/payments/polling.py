@@ -155,11 +155,13 @@ def _forget_poll(ctx: AppContext, payment_id: PaymentId, task: asyncio.Task[Paym
 
 async def _poll_under_lease(ctx: AppContext, payment: Payment, interval: int, *, scheduled: bool) -> Payment | None:
     """Polls under the lease of the payment's row; see `_join_or_poll`."""
-    now = ctx.clock.now()
-    leased = await repository.lease(ctx.db, payment.id, now, later(now, LEASE_DURATION), earlier(now, interval))
-    if leased is None:
-        return None
-    polled = await _poll(ctx, leased)
+    if not (scheduled and repository.is_leased_by_claim(payment)):
+        now = ctx.clock.now()
+        leased = await repository.lease(ctx.db, payment.id, now, later(now, LEASE_DURATION), earlier(now, interval))
+        if leased is None:
+            return None
+        payment = leased
+    polled = await _poll(ctx, payment)
     if not scheduled and polled.status == "pending" and polled.lease_expires_at is not None:
         await repository.end_lease(ctx.db, polled)
     return polled

@@ -1,32 +1,48 @@
 """Payments: SQL and row mapping."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import bindparam, func, or_, select, update
+from sqlalchemy import BigInteger, Update, and_, bindparam, case, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.clock import Instant, earlier
+from guichet.db.engine import Database, GroupedWrite, Reader, Transaction, Writer, require
 from guichet.db.lists.pages import ListScope, RowKey, follows, key_of, read_page
-from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.queues.work_queue import Claim, WorkQueue, is_still_pending
 from guichet.db.tables import payments, provider_callbacks
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, PaymentStatus
+from guichet.ledger import wallets
 
 _NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
 
 #: One statement inserts a payment. If a unique key (reference, external_id, checkout_token) exists already, it inserts
 #: nothing and returns no row. So the constraint decides races, on both databases.
+_values: Final = {name: bindparam(name, type_=payments.c[name].type) for name in _NEW_COLUMNS}
 _INSERT: Final = (
-    upsert(payments)
-    .values({name: bindparam(name) for name in _NEW_COLUMNS})
-    .on_conflict_do_nothing()
-    .returning(payments.c.id)
+    upsert(payments).values(_values).on_conflict_do_nothing().returning(payments.c.id, payments.c.reference)
 )
+#: A live payment: none either while the wallet of its merchant accepts no movement.
+_INSERT_LIVE: Final = (
+    upsert(payments)
+    .from_select(_NEW_COLUMNS, select(*_values.values()).where(wallets.accepts_movements))
+    .on_conflict_do_nothing()
+    .returning(payments.c.id, payments.c.reference)
+)
+_CREATE: Final[Mapping[Environment, GroupedWrite]] = {
+    "test": GroupedWrite(_INSERT, "reference", 1),
+    "live": GroupedWrite(_INSERT_LIVE, "reference", 1),
+}
+
+
+def _grouped(statement: Update) -> GroupedWrite:
+    """A change of the payment `payment_id`, which returns nothing or the whole row."""
+    return GroupedWrite(statement, "payment_id")
+
 
 #: No payment has this id or a greater one.
 _NEWEST: Final = PaymentId(2**63 - 1)
@@ -76,9 +92,10 @@ _FINISH: Final = (
     )
     .returning(*payments.c)
 )
-_RECORD_INITIATION: Final = (
+_PENDING_ONE: Final = (payments.c.id == bindparam("payment_id"), is_still_pending(payments))
+_RECORD_INITIATION: Final = _grouped(
     update(payments)
-    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+    .where(*_PENDING_ONE)
     .values(
         provider_account=bindparam("new_account"),
         provider_reference=bindparam("new_ref"),
@@ -93,7 +110,7 @@ _RECORD_INITIATION: Final = (
 )
 _SWITCH: Final = (
     update(payments)
-    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+    .where(*_PENDING_ONE)
     .values(
         provider_account=bindparam("new_account"),
         account_fingerprint=bindparam("new_fingerprint"),
@@ -101,30 +118,24 @@ _SWITCH: Final = (
     )
     .returning(*payments.c)
 )
-_RECORD_LOST_INITIATION: Final = (
+_RECORD_LOST_INITIATION: Final = _grouped(
     update(payments)
-    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+    .where(*_PENDING_ONE)
     .values(next_poll_at=bindparam("next_due"), initiation_ended_at=bindparam("now"), lease_expires_at=None)
 )
-_RECORD_ANSWERED_PENDING: Final = (
-    update(payments)
-    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
-    .values(answered_pending=True)
-)
+_RECORD_ANSWERED_PENDING: Final = update(payments).where(*_PENDING_ONE).values(answered_pending=True)
 _NOT_FOUND: Final[dict[str, Any]] = {
     "not_found_count": bindparam("not_found"),
     "not_found_duration": bindparam("not_found_for"),
 }
-_SCHEDULE_NEXT_POLL: Final = (
+_SCHEDULE_NEXT_POLL: Final = _grouped(
     update(payments)
-    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+    .where(*_PENDING_ONE)
     .values(
         next_poll_at=bindparam("next_due"), poll_count=payments.c.poll_count + 1, lease_expires_at=None, **_NOT_FOUND
     )
 )
-_END_LEASE: Final = (
-    update(payments).where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
-).values(lease_expires_at=None, **_NOT_FOUND)
+_END_LEASE: Final = _grouped(update(payments).where(*_PENDING_ONE).values(lease_expires_at=None, **_NOT_FOUND))
 _FREE: Final = or_(payments.c.lease_expires_at.is_(None), payments.c.lease_expires_at <= bindparam("now"))
 #: An instant after now means that the clock was set back since.
 _NOT_ASKED: Final = or_(
@@ -132,13 +143,27 @@ _NOT_ASKED: Final = or_(
     payments.c.asked_at <= bindparam("asked_before"),
     payments.c.asked_at > bindparam("now"),
 )
-_LEASE: Final = (
+_LEASE: Final = _grouped(
     update(payments)
-    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending", _FREE, _NOT_ASKED)
+    .where(*_PENDING_ONE, _FREE, _NOT_ASKED)
     .values(lease_expires_at=bindparam("until"), asked_at=bindparam("now"))
     .returning(*payments.c)
 )
-_QUEUE: Final = WorkQueue(payments, "next_poll_at", "provider_account", lambda row: Payment(*row))
+_MAY_LEASE: Final = and_(payments.c.env == "live", _FREE)
+#: The claim of a live payment is its lease at the same time, unless somebody polls it now. It then ends a microsecond
+#: before the claim, as no other lease does.
+_QUEUE: Final = WorkQueue(
+    payments,
+    "next_poll_at",
+    "provider_account",
+    lambda row: Payment(*row),
+    values={
+        "lease_expires_at": case(
+            (_MAY_LEASE, bindparam("until", type_=BigInteger) - 1), else_=payments.c.lease_expires_at
+        ),
+        "asked_at": case((_MAY_LEASE, bindparam("now", type_=BigInteger)), else_=payments.c.asked_at),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +183,29 @@ class PaymentFilter:
         )
 
 
-async def insert_new(writer: Writer, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
-    """The payment as stored, with its id and its next poll; None when one with the same unique key exists.
+async def create(db: Database, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
+    """As `insert_new`, in a transaction of its own, which those that are created at the same time share."""
+    values = _new_values(payment, next_poll_at)
+    row = await db.write_grouped(_CREATE[payment.env], **values)
+    return Payment(row[0], *values.values()) if row else None
+
+
+async def insert_new(tx: Writer, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
+    """The payment as stored, with its id and its next poll; None when one with the same unique key exists, or when it
+    is live and its wallet is not `Actif`.
 
     One statement, one round trip.
     """
+    values = _new_values(payment, next_poll_at)
+    row = await tx.write(_CREATE[payment.env].statement, **values)
+    return Payment(row[0], *values.values()) if row else None
+
+
+def _new_values(payment: Payment, next_poll_at: Instant | None) -> dict[str, Any]:
     values = msgspec.structs.asdict(payment)
     del values["id"]
     values["next_poll_at"] = next_poll_at
-    row = await writer.write(_INSERT, **values)
-    return Payment(row[0], *values.values()) if row else None
+    return values
 
 
 async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> Payment | None:
@@ -277,7 +315,7 @@ async def record_initiation(
     next_poll_at: Instant,
 ) -> Payment | None:
     """Stores what the provider returned and ends the lease. None when the payment is no longer pending."""
-    row = await db.write(
+    row = await db.write_grouped(
         _RECORD_INITIATION,
         payment_id=payment_id,
         new_account=provider_account,
@@ -291,7 +329,7 @@ async def record_initiation(
 
 async def record_lost_initiation(db: Database, payment_id: PaymentId, now: Instant, next_poll_at: Instant) -> None:
     """The call that initiated the debit ended at `now` without an answer: ends the lease and sets the first poll."""
-    await db.write(_RECORD_LOST_INITIATION, payment_id=payment_id, now=now, next_due=next_poll_at)
+    await db.write_grouped(_RECORD_LOST_INITIATION, payment_id=payment_id, now=now, next_due=next_poll_at)
 
 
 async def record_answered_pending(db: Database, payment: Payment) -> Payment:
@@ -304,7 +342,7 @@ async def record_answered_pending(db: Database, payment: Payment) -> Payment:
 async def schedule_next_poll(db: Database, payment: Payment, next_poll_at: Instant) -> None:
     """Counts a poll that brought no final result, ends the lease and sets the next poll. Stores the payment's
     `not_found_…` too."""
-    await db.write(
+    await db.write_grouped(
         _SCHEDULE_NEXT_POLL,
         payment_id=payment.id,
         next_due=next_poll_at,
@@ -316,7 +354,7 @@ async def schedule_next_poll(db: Database, payment: Payment, next_poll_at: Insta
 async def end_lease(db: Database, payment: Payment) -> None:
     """Ends the lease after an unscheduled poll without a final result; the time of the scheduled poll stays. Stores the
     payment's `not_found_…` too."""
-    await db.write(
+    await db.write_grouped(
         _END_LEASE,
         payment_id=payment.id,
         not_found=payment.not_found_count,
@@ -331,7 +369,8 @@ async def lease(
 
     None if another has that right, if it was asked about after `asked_before`, or if it is final.
     """
-    return _payment(await db.write(_LEASE, payment_id=payment_id, now=now, until=until, asked_before=asked_before))
+    row = await db.write_grouped(_LEASE, payment_id=payment_id, now=now, until=until, asked_before=asked_before)
+    return _payment(row)
 
 
 async def claim_due(
@@ -339,9 +378,15 @@ async def claim_due(
 ) -> Claim[Payment]:
     """Claims up to `most` payments to poll; they are due again at `until` if this process dies.
 
+    A live one is leased too, as by `lease`, unless somebody polls it already: see `is_leased_by_claim`.
     `saturated`: provider accounts that accept no more polls now. The cost is described in `db/queues/work_queue.py`.
     """
     return await _QUEUE.claim(db, now, until, most, saturated)
+
+
+def is_leased_by_claim(claimed: Payment) -> bool:
+    """Whether the claim that returned this payment took the right to poll it."""
+    return claimed.next_poll_at is not None and claimed.lease_expires_at == earlier(claimed.next_poll_at, 1)
 
 
 async def page(

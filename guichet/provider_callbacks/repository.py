@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, func, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader
+from guichet.db.engine import Database, GroupedWrite, Reader
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import provider_callbacks
 from guichet.domain.ids import MerchantId
@@ -40,40 +40,45 @@ _INSERT: Final = upsert(provider_callbacks).values(
     subject_id=bindparam("subject_id"),
     provider_account=bindparam("provider_account"),
     provider_reference=bindparam("provider_reference"),
-    received_at=bindparam("now"),
-    received_count=1,
-    status="pending",
+    received_at=bindparam("received_at"),
+    received_count=bindparam("received_count"),
+    status=bindparam("status"),
     due_at=bindparam("due_at"),
 )
-_RECORD: Final = _INSERT.on_conflict_do_update(
-    index_elements=["subject_id", "subject_type"],
-    set_={
-        "provider_account": _INSERT.excluded.provider_account,
-        "provider_reference": func.coalesce(
-            _INSERT.excluded.provider_reference, provider_callbacks.c.provider_reference
-        ),
-        "received_at": _INSERT.excluded.received_at,
-        "received_count": provider_callbacks.c.received_count + 1,
-        "status": _INSERT.excluded.status,
-        "due_at": _INSERT.excluded.due_at,
-    },
+_RECORD: Final = GroupedWrite(
+    _INSERT.on_conflict_do_update(
+        index_elements=["subject_id", "subject_type"],
+        set_={
+            "provider_account": _INSERT.excluded.provider_account,
+            "provider_reference": func.coalesce(
+                _INSERT.excluded.provider_reference, provider_callbacks.c.provider_reference
+            ),
+            "received_at": _INSERT.excluded.received_at,
+            "received_count": provider_callbacks.c.received_count + 1,
+            "status": _INSERT.excluded.status,
+            "due_at": _INSERT.excluded.due_at,
+        },
+    ),
+    "subject_id",
 )
-_MARK_ASKED: Final = (
+_MARK_ASKED: Final = GroupedWrite(
     update(provider_callbacks)
     .where(
         provider_callbacks.c.id == bindparam("callback_id"),
         provider_callbacks.c.received_count == bindparam("asked_count"),
     )
-    .values(status="asked", due_at=None)
+    .values(status="asked", due_at=None),
+    "callback_id",
 )
-_POLL_LATER: Final = (
+_POLL_LATER: Final = GroupedWrite(
     update(provider_callbacks)
     .where(
         provider_callbacks.c.id == bindparam("callback_id"),
         provider_callbacks.c.received_count == bindparam("asked_count"),
         provider_callbacks.c.status == "pending",
     )
-    .values(due_at=bindparam("new_due"))
+    .values(due_at=bindparam("new_due")),
+    "callback_id",
 )
 _ABOUT: Final = select(provider_callbacks).where(
     provider_callbacks.c.subject_id == bindparam("subject_id"),
@@ -92,7 +97,7 @@ async def record(
     due_at: Instant,
 ) -> None:
     """Stores that a callback about `subject` came; the provider is to be asked at `due_at`."""
-    await db.write(
+    await db.write_grouped(
         _RECORD,
         merchant_id=subject.merchant_id,
         env=subject.env,
@@ -100,20 +105,22 @@ async def record(
         subject_id=subject.id,
         provider_account=provider_account,
         provider_reference=provider_reference,
-        now=now,
+        received_at=now,
+        received_count=1,
+        status="pending",
         due_at=due_at,
     )
 
 
 async def mark_asked(db: Database, callback: ProviderCallback) -> None:
     """The question that `callback` causes has been asked; one that came meanwhile still causes its own."""
-    await db.write(_MARK_ASKED, callback_id=callback.id, asked_count=callback.received_count)
+    await db.write_grouped(_MARK_ASKED, callback_id=callback.id, asked_count=callback.received_count)
 
 
 async def poll_later(db: Database, callback: ProviderCallback, due_at: Instant) -> None:
     """Puts the question off, unless another callback came meanwhile, which is due by itself, or another process asked
     after our lease had expired."""
-    await db.write(_POLL_LATER, callback_id=callback.id, asked_count=callback.received_count, new_due=due_at)
+    await db.write_grouped(_POLL_LATER, callback_id=callback.id, asked_count=callback.received_count, new_due=due_at)
 
 
 async def about(db: Reader, subject: Payment | Refund) -> ProviderCallback | None:

@@ -2,7 +2,10 @@
 
 import asyncio
 
+import pytest
+
 from guichet.db.batching import Batching
+from guichet.db.errors import StorageUnavailable
 
 
 async def test_simultaneous_items_are_written_in_one_batch() -> None:
@@ -30,3 +33,37 @@ async def test_simultaneous_items_are_written_in_one_batch() -> None:
         10, 20, asyncio.CancelledError, 40, ValueError, ValueError, ValueError,
     ]  # fmt: skip
     assert await batches.add(8) == 80, "an error is over with its batch"
+
+
+async def test_as_many_batches_as_may_are_written_at_once_and_nobody_waits_for_ever() -> None:
+    written: list[list[int]] = []
+    gate = asyncio.Event()
+
+    async def write(items: list[int]) -> list[int]:
+        written.append(items)
+        await gate.wait()
+        return items
+
+    batches = Batching(write, most=3, at_once=2, patience=0.05)
+    begun: list[asyncio.Task[int]] = []
+    for items in ((1, 2), (3,)):
+        begun += [asyncio.create_task(batches.add(item)) for item in items]
+        while written[-1:] != [list(items)]:
+            await asyncio.sleep(0)
+    for item in (4, 5):
+        with pytest.raises(StorageUnavailable):
+            await batches.add(item)
+    begun.append(asyncio.create_task(batches.add(6)))
+    await asyncio.sleep(0)
+    gate.set()
+    assert await asyncio.gather(*begun) == [1, 2, 3, 6]
+    assert written == [[1, 2], [3], [6]], "what was given up is not written"
+
+
+async def test_an_item_that_comes_right_after_an_answer_is_written() -> None:
+    async def write(items: list[int]) -> list[int]:
+        return items
+
+    batches = Batching(write, most=3)
+    async with asyncio.timeout(10):
+        assert [await batches.add(item) for item in (1, 2, 3)] == [1, 2, 3]

@@ -250,6 +250,11 @@ async def test_frequent_statements_use_indexes(settings: Settings) -> None:
 MANY: dict[str, tuple[Any, str]] = {
     "record": (deliveries._RECORD, "pk_webhook_deliveries"),
     "finish": (payments._FINISH, "pk_payments"),
+    "lease": (payments._LEASE.statement, "pk_payments"),
+    "record_initiation": (payments._RECORD_INITIATION.statement, "pk_payments"),
+    "schedule_next_poll": (payments._SCHEDULE_NEXT_POLL.statement, "pk_payments"),
+    "create_payment": (payments._INSERT_LIVE, "pk_wallets"),
+    "mark_asked": (callbacks._MARK_ASKED.statement, "pk_provider_callbacks"),
     "end_uses": (links._END_USES, "pk_payment_links"),
     "postings_about": (postings._ABOUT["payment"], "uq_postings_cause"),
     "incidents_about": (incidents._ABOUT, "uq_incidents_reference"),

@@ -113,10 +113,12 @@ async def test_rows_of_a_saturated_partition_do_not_hide_others(merchant_db: Dat
 async def test_a_claim_says_when_to_look_again(merchant_db: Database) -> None:
     await fill(merchant_db, 3)
     for claim in CLAIMS.values():
-        assert (await claim(merchant_db, 2, UNTIL, 9)).next_due == 2, "there may be more"
+        assert (await claim(merchant_db, 2, UNTIL, 2)).next_due == 2, "there may be more"
         assert (await claim(merchant_db, 2, UNTIL, 9)).next_due == 3, "the third comes due"
-        assert (await claim(merchant_db, 3, UNTIL, 9)).next_due == 3
+        assert (await claim(merchant_db, 3, UNTIL, 1)).next_due == 3
         assert (await claim(merchant_db, 3, UNTIL, 9)).next_due == UNTIL, "the leases end"
+    claimed = await payments.claim_due(merchant_db, UNTIL, later(UNTIL, 5), 9)
+    assert (len(claimed.jobs), claimed.next_due) == (3, UNTIL + 5), "there are no more, and no claim asks for them"
     async with merchant_db.transaction() as tx:
         await tx.write(update(t.payments).values(status="failed", next_poll_at=None))
     assert (await payments.claim_due(merchant_db, UNTIL, UNTIL, 2)).next_due is None

@@ -13,10 +13,11 @@ from typing import Any, Final
 import asyncpg
 from sqlalchemy import Executable, text
 
-from guichet.db.engine import Database, PoolUse, Row, Transaction
+from guichet.db.engine import Database, GroupedWrite, PoolUse, Row, Transaction
 from guichet.db.errors import ConnectionLost, DatabaseUnusable, StatementNotSent
 from guichet.db.postgres.connection import Connection
 from guichet.db.postgres.errors import BROKEN, translated
+from guichet.db.postgres.grouped_writes import GroupedWrites
 from guichet.db.postgres.hosts import PostgresHosts
 from guichet.db.postgres.pool import (
     ACQUIRE_TIMEOUT,
@@ -28,7 +29,7 @@ from guichet.db.postgres.pool import (
     Outage,
     is_set_within,
 )
-from guichet.db.postgres.statements import STATEMENTS, ArrayStatements, arrays
+from guichet.db.postgres.statements import STATEMENTS, ArrayStatements, encode_rows
 from guichet.db.postgres.timelines import Timelines
 from guichet.logs import log
 from guichet.settings import Settings
@@ -93,6 +94,7 @@ class PostgresDatabase(Database):
             )
             for size in (read_connections, write_connections)
         )
+        self._grouped = GroupedWrites(self)
         self._watch: asyncio.Task[None] | None = None
         self._listen_hosts = None if bouncer else self._hosts
         if listen_url:
@@ -128,7 +130,10 @@ class PostgresDatabase(Database):
         return await self._fetch(self._writes, compiled.text, values, send_again_after=StatementNotSent)
 
     async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        return await self.execute_returning(_ARRAY_STATEMENTS[statement], **arrays(rows)) if rows else []
+        return await self.execute_returning(_ARRAY_STATEMENTS[statement], **encode_rows(rows)) if rows else []
+
+    async def write_grouped(self, group: GroupedWrite, **params: Any) -> Row | None:
+        return await self._grouped.write(group, params)
 
     async def write_locally(self, statement: Executable, **params: Any) -> Row | None:
         async with self.transaction() as tx:
@@ -237,7 +242,7 @@ class _Transaction(Transaction):
     execute_returning = all  # noqa: A003 - the method above
 
     async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        return await self.all(_ARRAY_STATEMENTS[statement], **arrays(rows)) if rows else []
+        return await self.all(_ARRAY_STATEMENTS[statement], **encode_rows(rows)) if rows else []
 
 
 async def read_revision(settings: Settings) -> str | None:

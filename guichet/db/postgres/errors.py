@@ -14,6 +14,7 @@ from guichet.db.errors import (
     StatementNotSent,
     StorageError,
     StorageUnavailable,
+    TransactionAborted,
     ValueRefused,
 )
 
@@ -45,7 +46,6 @@ _UNAVAILABLE: Final = (
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.ObjectNotInPrerequisiteStateError,
-    asyncpg.TransactionRollbackError,
 )
 #: The server's words for a value that no column or index can hold. The driver has its own: an InterfaceError that is a
 #: ValueError, raised before anything is sent.
@@ -54,11 +54,12 @@ _REFUSED_VALUES: Final = (asyncpg.DataError, asyncpg.ProgramLimitExceededError)
 _OURS: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[StorageError]], ...]] = (
     (asyncpg.ReadOnlySQLTransactionError, ReadOnlyServer),
     (asyncpg.DiskFullError, DiskFull),
+    (asyncpg.TransactionRollbackError, TransactionAborted),
     (_UNAVAILABLE, StorageUnavailable),
     (asyncpg.PostgresError, StorageError),
 )
 #: Errors of the driver that end a transaction without a rollback of ours.
-BROKEN: Final = (*_LOST, *_UNAVAILABLE)
+BROKEN: Final = (*_LOST, *_UNAVAILABLE, asyncpg.TransactionRollbackError)
 
 
 @contextmanager

@@ -100,9 +100,11 @@ class WorkQueue(Generic[T_co]):
         that of the rows without one."""
         params: dict[str, Any] = {"now": now, "until": until, "most": most, "saturated": json.dumps(sorted(saturated))}
         rows = await db.execute_returning(self._claim_from_window, **params)
-        if rows:  # The caller works on them first: when the next row is due does not matter yet.
+        if len(rows) == most:  # The caller works on them first: when the next row is due does not matter yet.
             return self._claimed(rows, now)
         next_due, due = require(await db.one(self._look_ahead, now=now))
+        if rows:
+            return self._claimed(rows, now if due else next_due)
         if due == WINDOW:
             rows = await db.execute_returning(self._claim_by_partition, **params)
         if due and not rows:  # They are in saturated partitions, or another worker is claiming them.
