@@ -186,8 +186,8 @@ class PaymentFilter:
 async def create(db: Database, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
     """As `insert_new`, in a transaction of its own, which those that are created at the same time share."""
     values = _new_values(payment, next_poll_at)
-    row = await db.write_grouped(_CREATE[payment.env], **values)
-    return Payment(row[0], *values.values()) if row else None
+    row = await db.write_grouped(_CREATE[payment.env], values)
+    return msgspec.structs.replace(payment, id=row[0], next_poll_at=next_poll_at) if row else None
 
 
 async def insert_new(tx: Writer, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
@@ -198,7 +198,7 @@ async def insert_new(tx: Writer, payment: Payment, next_poll_at: Instant | None)
     """
     values = _new_values(payment, next_poll_at)
     row = await tx.write(_CREATE[payment.env].statement, **values)
-    return Payment(row[0], *values.values()) if row else None
+    return msgspec.structs.replace(payment, id=row[0], next_poll_at=next_poll_at) if row else None
 
 
 def _new_values(payment: Payment, next_poll_at: Instant | None) -> dict[str, Any]:
@@ -317,19 +317,21 @@ async def record_initiation(
     """Stores what the provider returned and ends the lease. None when the payment is no longer pending."""
     row = await db.write_grouped(
         _RECORD_INITIATION,
-        payment_id=payment_id,
-        new_account=provider_account,
-        new_ref=provider_reference,
-        new_data=provider_data,
-        new_redirect=redirect_url,
-        next_due=next_poll_at,
+        {
+            "payment_id": payment_id,
+            "new_account": provider_account,
+            "new_ref": provider_reference,
+            "new_data": provider_data,
+            "new_redirect": redirect_url,
+            "next_due": next_poll_at,
+        },
     )
     return _payment(row)
 
 
 async def record_lost_initiation(db: Database, payment_id: PaymentId, now: Instant, next_poll_at: Instant) -> None:
     """The call that initiated the debit ended at `now` without an answer: ends the lease and sets the first poll."""
-    await db.write_grouped(_RECORD_LOST_INITIATION, payment_id=payment_id, now=now, next_due=next_poll_at)
+    await db.write_grouped(_RECORD_LOST_INITIATION, {"payment_id": payment_id, "now": now, "next_due": next_poll_at})
 
 
 async def record_answered_pending(db: Database, payment: Payment) -> Payment:
@@ -344,10 +346,12 @@ async def schedule_next_poll(db: Database, payment: Payment, next_poll_at: Insta
     `not_found_…` too."""
     await db.write_grouped(
         _SCHEDULE_NEXT_POLL,
-        payment_id=payment.id,
-        next_due=next_poll_at,
-        not_found=payment.not_found_count,
-        not_found_for=payment.not_found_duration,
+        {
+            "payment_id": payment.id,
+            "next_due": next_poll_at,
+            "not_found": payment.not_found_count,
+            "not_found_for": payment.not_found_duration,
+        },
     )
 
 
@@ -356,9 +360,11 @@ async def end_lease(db: Database, payment: Payment) -> None:
     payment's `not_found_…` too."""
     await db.write_grouped(
         _END_LEASE,
-        payment_id=payment.id,
-        not_found=payment.not_found_count,
-        not_found_for=payment.not_found_duration,
+        {
+            "payment_id": payment.id,
+            "not_found": payment.not_found_count,
+            "not_found_for": payment.not_found_duration,
+        },
     )
 
 
@@ -369,7 +375,9 @@ async def lease(
 
     None if another has that right, if it was asked about after `asked_before`, or if it is final.
     """
-    row = await db.write_grouped(_LEASE, payment_id=payment_id, now=now, until=until, asked_before=asked_before)
+    row = await db.write_grouped(
+        _LEASE, {"payment_id": payment_id, "now": now, "until": until, "asked_before": asked_before}
+    )
     return _payment(row)
 
 

@@ -99,28 +99,32 @@ async def record(
     """Stores that a callback about `subject` came; the provider is to be asked at `due_at`."""
     await db.write_grouped(
         _RECORD,
-        merchant_id=subject.merchant_id,
-        env=subject.env,
-        subject_type="payment" if isinstance(subject, Payment) else "refund",
-        subject_id=subject.id,
-        provider_account=provider_account,
-        provider_reference=provider_reference,
-        received_at=now,
-        received_count=1,
-        status="pending",
-        due_at=due_at,
+        {
+            "merchant_id": subject.merchant_id,
+            "env": subject.env,
+            "subject_type": "payment" if isinstance(subject, Payment) else "refund",
+            "subject_id": subject.id,
+            "provider_account": provider_account,
+            "provider_reference": provider_reference,
+            "received_at": now,
+            "received_count": 1,
+            "status": "pending",
+            "due_at": due_at,
+        },
     )
 
 
 async def mark_asked(db: Database, callback: ProviderCallback) -> None:
     """The question that `callback` causes has been asked; one that came meanwhile still causes its own."""
-    await db.write_grouped(_MARK_ASKED, callback_id=callback.id, asked_count=callback.received_count)
+    await db.write_grouped(_MARK_ASKED, {"callback_id": callback.id, "asked_count": callback.received_count})
 
 
 async def poll_later(db: Database, callback: ProviderCallback, due_at: Instant) -> None:
     """Puts the question off, unless another callback came meanwhile, which is due by itself, or another process asked
     after our lease had expired."""
-    await db.write_grouped(_POLL_LATER, callback_id=callback.id, asked_count=callback.received_count, new_due=due_at)
+    await db.write_grouped(
+        _POLL_LATER, {"callback_id": callback.id, "asked_count": callback.received_count, "new_due": due_at}
+    )
 
 
 async def about(db: Reader, subject: Payment | Refund) -> ProviderCallback | None:

@@ -132,7 +132,7 @@ class PostgresDatabase(Database):
     async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         return await self.execute_returning(_ARRAY_STATEMENTS[statement], **encode_rows(rows)) if rows else []
 
-    async def write_grouped(self, group: GroupedWrite, **params: Any) -> Row | None:
+    async def write_grouped(self, group: GroupedWrite, params: dict[str, Any]) -> Row | None:
         return await self._grouped.write(group, params)
 
     async def write_locally(self, statement: Executable, **params: Any) -> Row | None:

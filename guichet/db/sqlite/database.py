@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import Executable
 
-from guichet.db.engine import Database, Row, Transaction
+from guichet.db.engine import Database, GroupedWrite, Row, Transaction
 from guichet.db.errors import DatabaseDamaged, DatabaseUnusable
 from guichet.db.sqlite.errors import is_damage, translate
 from guichet.db.sqlite.group_commit import BUSY_TIMEOUT, GroupCommit
@@ -77,6 +77,11 @@ class SqliteDatabase(Database):
     async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = STATEMENTS[statement]
         return await self._writer.write(compiled, compiled.positional(params))
+
+    async def write_grouped(self, group: GroupedWrite, params: dict[str, Any]) -> Row | None:
+        compiled = STATEMENTS[group.statement]
+        rows = await self._writer.write(compiled, compiled.positional(params))
+        return rows[0] if rows else None
 
     async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         async with self.transaction() as tx:
