@@ -124,7 +124,7 @@ def _escaped(value: Any) -> str:
     kind = type(value)
     if kind is Markup or (kind is str and not _SPECIAL.search(value)):
         return cast(str, value)
-    return escape(value)
+    return str(value) if kind is int else escape(value)
 
 
 class _Template(Template):
