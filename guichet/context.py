@@ -11,8 +11,7 @@ from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.db.write_probe import WriteProbe
 from guichet.domain.ids import PaymentId
-from guichet.domain.payments import Payment, Refund, SubjectType
-from guichet.domain.settlement import Settlement
+from guichet.domain.payments import Payment, Refund, Settlement, SubjectType
 from guichet.domain.token_buckets import TokenBuckets
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues

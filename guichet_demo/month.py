@@ -33,8 +33,7 @@ from guichet.domain.events import (
 from guichet.domain.merchants import Caller, Environment, Merchant, random_text
 from guichet.domain.money import Hundredths
 from guichet.domain.payment_links import PaymentLink
-from guichet.domain.payments import CONFIRMED, REFUSED, Payment
-from guichet.domain.settlement import Settlement
+from guichet.domain.payments import CONFIRMED, REFUSED, Payment, Settlement
 from guichet.links.links import create_link, requested_link
 from guichet.merchants import api_keys
 from guichet.payments import repository

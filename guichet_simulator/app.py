@@ -56,6 +56,7 @@ searches, and where Sonatel's list stands in its response.
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -67,10 +68,29 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from guichet.clock import Clock
 from guichet_simulator import control, phone
 from guichet_simulator.background import BackgroundTask
+from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.context import Dashboard, SimulatorContext
+from guichet_simulator.coris.provider import Coris
+from guichet_simulator.feexpay.provider import FeexPay
 from guichet_simulator.http_helpers import Refused
-from guichet_simulator.registry import SECRETS, build_providers
+from guichet_simulator.mtn.provider import Mtn, MtnNewPlatform
+from guichet_simulator.orange.provider import Orange
+from guichet_simulator.pawapay.provider import PawaPay
+from guichet_simulator.sonatel.provider import Sonatel
 from guichet_simulator.store import Store
+from guichet_simulator.stripe.provider import Stripe
+from guichet_simulator.wave.provider import Wave
+
+PROVIDERS: Final[tuple[type[SimulatedProvider], ...]] = (
+    FeexPay, Mtn, MtnNewPlatform, Wave, PawaPay, Orange, Sonatel, Stripe, Coris,
+)  # fmt: skip
+
+SECRETS: Final = {provider.name: provider.signing_key for provider in PROVIDERS if provider.signing_key}
+
+
+def build_providers(ctx: SimulatorContext) -> list[SimulatedProvider]:
+    return [provider(ctx) for provider in PROVIDERS]
+
 
 __all__ = ["SECRETS", "Dashboard", "create_simulator"]
 

@@ -12,8 +12,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl
 
 from guichet.clock import Instant, SystemClock, iso
 from guichet.domain.catalogue import Catalogue, PaymentMode, mode_faults, quote
-from guichet.domain.emails import is_plain_email
 from guichet.domain.errors import InvalidRequest
+from guichet.domain.mails import is_plain_email
 from guichet.domain.money import Hundredths, round_to_currency
 from guichet.merchants.catalogue_file import load_catalogue
 

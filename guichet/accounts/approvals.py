@@ -1,4 +1,4 @@
-"""Two people for an act that moves money: one asks for it, another one approves or refuses.
+"""Two people for an act that moves money: one asks for it, another one approves or refuses. Both are told by mail.
 
 The rules for people: docs/admin-guide.md, "Two people for acts that move money".
 
@@ -7,10 +7,10 @@ command must not have run it as the operating-system user that has the approver'
 than a day approves nothing: the other admins have that long to see an account that one of them made for themselves.
 """
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, Literal
 
 from guichet.accounts import users
-from guichet.accounts.approval_mails import tell_approvers, tell_expired, tell_requester
 from guichet.accounts.rights import StaffMember
 from guichet.audit_log import approval_requests
 from guichet.audit_log import entries as audit_log
@@ -26,8 +26,74 @@ from guichet.domain.ids import ApprovalId
 from guichet.domain.refusals import Refusal
 from guichet.domain.roles import StaffRight, may_as_staff
 from guichet.logs import log
+from guichet.mail.outbox import Outbox
 from guichet.merchants.vault import Vault
 from guichet.settings import Settings
+
+
+async def tell_approvers(
+    vault: Vault, settings: Settings, tx: Transaction, request: ApprovalRequest, approvers: Iterable[User], now: Instant
+) -> None:
+    """What is asked for stands in the back office: mails name no evidence, which can name customers."""
+    for each in approvers:
+        await _add(vault, settings, tx, each, "approval_requested", request, request.requested_by, now)
+
+
+async def tell_requester(
+    vault: Vault,
+    settings: Settings,
+    tx: Transaction,
+    request: ApprovalRequest,
+    requester: User,
+    result: Literal["approval_approved", "approval_refused"],
+    by: User,
+    now: Instant,
+) -> None:
+    """Nothing to a person who takes their own request back."""
+    if requester.id != by.id and requester.status == "active":
+        await _add(vault, settings, tx, requester, result, request, by.email, now)
+
+
+async def tell_expired(
+    vault: Vault, settings: Settings, tx: Transaction, request: ApprovalRequest, requester: User, now: Instant
+) -> None:
+    """In the transaction that ends the request, so that it is told once."""
+    if requester.status == "active":
+        await _add(
+            vault,
+            settings,
+            tx,
+            requester,
+            "approval_expired",
+            request,
+            request.requested_by,
+            now,
+            of=request.expires_at,
+        )
+
+
+async def _add(
+    vault: Vault,
+    settings: Settings,
+    tx: Transaction,
+    to: User,
+    kind: Literal["approval_requested", "approval_approved", "approval_refused", "approval_expired"],
+    request: ApprovalRequest,
+    person: str,
+    now: Instant,
+    of: Instant | None = None,
+) -> None:
+    """`of`: the time that the mail speaks of, if it is another than now."""
+    values = {
+        "name": to.name,
+        "person": person,
+        "act": request.act,
+        "subject": request.subject,
+        "date": str(now if of is None else of),
+        "link": f"{settings.public_url}/admin/approvals/{request.id}",
+    }
+    await Outbox(vault).add(tx, to, kind, values, now)
+
 
 #: For how long somebody must have had their role in the staff before they approve.
 _IN_STAFF: Final = DAY

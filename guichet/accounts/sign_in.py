@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from guichet.accounts import factors, passkeys, sessions, users
-from guichet.accounts.devices import Devices
 from guichet.accounts.errors import AccountError, CodeRefused, SignInRefused, TooManyAttempts
 from guichet.accounts.passwords import Passwords, is_outdated
+from guichet.accounts.sessions import Devices
 from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.engine import Transaction

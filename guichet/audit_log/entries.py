@@ -1,13 +1,13 @@
 """The audit log: one row for each act of a person, written in the transaction of the act itself.
 
 Rows are never changed or deleted, which triggers of the database enforce. Each row's digest covers the row and the
-digest before it (`verification.py`).
+digest before it; `verify` proves that none was changed, removed or cut off.
 """
 
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +20,9 @@ from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.sql_functions import json_texts
 from guichet.db.tables import audit_log, audit_log_head, users
 from guichet.domain.audit_log import Act, Facts
+from guichet.domain.chain_heads import LOG_FAULTS, ChainFault, HeadComparison, KnownHead, KnownHeads
 from guichet.domain.ids import MerchantId
+from guichet.domain.messages import Message
 
 #: Rows that one page lists.
 PAGE: Final = 500
@@ -200,3 +202,40 @@ def digest_of(previous: str, entry: Entry) -> str:
 
 def _json(facts: Any) -> str:
     return msgspec.json.encode(dict(facts), order="sorted").decode()
+
+
+#: Stands for the previous digest in the first entry.
+FIRST_DIGEST: Final = "0" * 64
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """`head`: the last digest, to be written down elsewhere. `fault`: about the first wrong entry."""
+
+    entries: int
+    head: str
+    fault: Message | None
+
+
+_NO_HEADS: Final = KnownHeads()
+
+
+async def verify(db: Database, known: KnownHeads = _NO_HEADS) -> Verification:
+    """Reads the whole log, in steps. `known`: heads that left this database; the log must still contain them."""
+    end, end_digest = await head(db)
+    heads = HeadComparison(known.acts, LOG_FAULTS)
+    # Entries may have been added since the head was read: it must be one of those that are read now.
+    kept = HeadComparison([KnownHead(end_digest, end, ChainFault.OWN_HEAD())], LOG_FAULTS)
+    number, digest = 0, FIRST_DIGEST
+    while entries := await page(db, number):
+        for entry in entries:
+            if entry.number != number + 1:
+                return Verification(number, digest, ChainFault.ENTRY_MISSING(number=number + 1))
+            if entry.digest != digest_of(digest, entry):
+                return Verification(number, digest, ChainFault.ENTRY_CHANGED(number=entry.number))
+            number, digest = entry.number, entry.digest
+            heads.reached(number, digest)
+            kept.reached(number, digest)
+    if kept.fault is not None:
+        return Verification(number, digest, ChainFault.ENTRIES_MISSING(number=number, end=end))
+    return Verification(number, digest, heads.fault or known.fault)

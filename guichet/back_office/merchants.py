@@ -1,4 +1,5 @@
-"""What the staff change of a merchant: status, name, time zone, own limits; and payment modes and fees."""
+"""What the staff change of a merchant: status, name, time zone, own limits, the state of its live wallet (D24); and
+payment modes and fees."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
@@ -14,6 +15,8 @@ from guichet.domain.catalogue import Catalogue, ModeOverride, PaymentMode
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantLimits, MerchantStatus, new_webhook_secret
 from guichet.domain.money import MIN_AMOUNT, Currency, Hundredths, parse_typed
+from guichet.domain.posting_rules import WalletStatus
+from guichet.ledger import wallets
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
 from guichet.merchants.api_keys import new_key
@@ -192,3 +195,34 @@ async def change_mode(ctx: AppContext, change: ModeOverride, actor: Actor, reaso
         await set_override(tx, kept)
         await audit_log.record(tx, act, ctx.clock.now())
     return find_mode(await current_catalogue(ctx, change.merchant_id), mode.operator)
+
+
+async def change_status(
+    db: Database,
+    clock: Clock,
+    merchant_id: MerchantId,
+    currency: Currency,
+    status: WalletStatus,
+    actor: Actor,
+    reason: str,
+) -> None:
+    """In one transaction with the entry of the audit log; nothing is done if the wallet has this status already, so
+    that a form that is sent again is one act. What was suspended is posted by the worker once the wallet is `Actif`
+    again (`ledger/suspense.py`)."""
+    now = clock.now()
+    async with db.transaction() as tx:
+        before = (await wallets.lock(tx, merchant_id, "live", currency, now)).status
+        if before == status:
+            return
+        await wallets.set_wallet_status(tx, merchant_id, "live", currency, status, now)
+        act = Act(
+            actor=actor,
+            action="wallet.status_changed",
+            subject_type="wallet",
+            subject=currency,
+            merchant_id=merchant_id,
+            reason=reason,
+            before={"status": before},
+            after={"status": status},
+        )
+        await audit_log.record(tx, act, now)

@@ -4,7 +4,7 @@ and how it is done once a second person approves it."""
 from collections.abc import Awaitable, Callable
 from typing import Final, get_args
 
-from guichet.back_office import manual_settlement, wallet_status
+from guichet.back_office import manual_settlement, merchants
 from guichet.back_office.manual_settlement import Decision
 from guichet.context import AppContext
 from guichet.db.engine import Database
@@ -24,8 +24,8 @@ from guichet.late_money import decisions as late_decisions
 from guichet.late_money.decisions import Decision as LateDecision
 from guichet.ledger import wallets
 from guichet.payments import repository
-from guichet.refunds import payee_confirmation
 from guichet.refunds import repository as refund_repository
+from guichet.refunds import request
 
 
 async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
@@ -37,7 +37,7 @@ async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
             return subject.merchant_id
         case "refund.confirm_payee":
             refund = await _refund(ctx.db, wanted)
-            await payee_confirmation.check(ctx, refund, str(wanted.arguments.get("phone")))
+            await request.check(ctx, refund, str(wanted.arguments.get("phone")))
             return refund.merchant_id
         case "late_money.resolve":
             late, decision = await _late(ctx.db, wanted)
@@ -69,7 +69,7 @@ async def _settle(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
 
 async def _confirm_payee(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
     number = str(wanted.arguments.get("phone"))
-    await payee_confirmation.confirm_payee(ctx, await _refund(ctx.db, wanted), number, actor, wanted.reason)
+    await request.confirm_payee(ctx, await _refund(ctx.db, wanted), number, actor, wanted.reason)
 
 
 async def _resolve_late_money(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
@@ -83,7 +83,7 @@ async def _resolve_dispute(ctx: AppContext, wanted: WantedAct, actor: Actor) -> 
 
 
 async def _reopen_wallet(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
-    await wallet_status.change_status(ctx.db, ctx.clock, *_wallet(wanted), ACTIVE, actor, wanted.reason)
+    await merchants.change_status(ctx.db, ctx.clock, *_wallet(wanted), ACTIVE, actor, wanted.reason)
 
 
 _PERFORMED: Final[dict[MoneyAct, Callable[[AppContext, WantedAct, Actor], Awaitable[None]]]] = {

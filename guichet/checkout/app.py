@@ -19,10 +19,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 
-from guichet.checkout import card, link_payment, links, payments, provider_return
-from guichet.checkout.error_pages import PageLimitMiddleware, error_page
-from guichet.checkout.page_context import PageContext
-from guichet.checkout.page_limits import PageLimits
+from guichet.checkout import card, link_payment, links, payments
+from guichet.checkout.page_context import PageContext, PageLimits
+from guichet.checkout.state_pages import PageLimitMiddleware, error_page
 from guichet.checkout.tokens import FormTokens
 from guichet.context import AppContext
 from guichet.pages.page_request import PageRequest
@@ -51,7 +50,7 @@ def checkout(ctx: AppContext, limiter: RateLimiter) -> Router:
     )
     cards = [
         Route("/{token}", _endpoint(pages, get=card.show, post=card.choose), methods=["GET", "POST"]),
-        Route("/{token}/return", _endpoint(pages, get=provider_return.redirect)),
+        Route("/{token}/return", _endpoint(pages, get=payments.redirect)),
     ]
     routes: list[BaseRoute] = [
         # Not counted: a browser keeps it for a year.

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from guichet.checkout import state_pages
 from guichet.checkout.page_context import PageContext
-from guichet.checkout.payment_view import TEMPLATES, payment_view, return_address
+from guichet.checkout.payments import TEMPLATES, payment_view, return_address
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.domain.money import round_to_currency

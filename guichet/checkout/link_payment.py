@@ -7,23 +7,74 @@ from typing import Final
 from starlette.responses import Response
 
 from guichet import metrics
-from guichet.checkout import forms, otp_codes
-from guichet.checkout.fields import FormInput
+from guichet.checkout import fields
+from guichet.checkout.fields import Checked, FormInput
 from guichet.checkout.links import LinkRequest, find_link, form_page
 from guichet.checkout.page_context import PageContext
 from guichet.checkout.state_pages import StateName
 from guichet.checkout.tokens import FormToken
 from guichet.clock import MINUTE, SECOND, later
+from guichet.context import AppContext
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed, ServerError
 from guichet.domain.merchants import Caller
+from guichet.domain.payment_links import PaymentLink
 from guichet.links.prompt_limits import LimitName, TooManyPrompts
 from guichet.merchants.limits import OverMerchantLimit
+from guichet.pages import formatting
 from guichet.pages.forms import is_from_elsewhere, read_form
 from guichet.pages.page_request import PageRequest
 from guichet.payments import repository as payments
 from guichet.payments.create import LinkUse, create_payment
+from guichet.payments.otp_codes import CodeNotSent, send_code
 from guichet.schemas.payment import Customer, PaymentBody
+
+#: Name and value of the button that requests the code instead of paying.
+BUTTON: Final = ("do", "code")
+#: Reasons for which the sentence about a failed payment is used here too; others get the sentence `code.refused`.
+_SHARED_REASONS: Final = frozenset(
+    {"payer_not_found", "operator_unavailable", "configuration", "not_connected", "currency_not_accepted"}
+)
+
+
+def is_requested(mode: PaymentMode, form: dict[str, str]) -> bool:
+    """Whether the customer pressed the button for a code."""
+    name, value = BUTTON
+    return mode.sends_code and form.get(name) == value
+
+
+def phone_faults(checked: Checked) -> dict[str, list[str]]:
+    """The faults of the phone number; only they prevent sending a code."""
+    return {name: faults for name, faults in checked.faults.items() if name == "phone_number"}
+
+
+async def request_code(
+    ctx: AppContext, page: PageRequest, link: PaymentLink, mode: PaymentMode, phone_number: str, given: FormInput
+) -> tuple[FormInput, str | None]:
+    """Requests a code. Returns what the form shows now, and the key of a notice if no code was sent.
+
+    Raises InvalidRequest when this mode cannot be used for this link.
+    """
+    if link.env == "test":  # Nobody is texted, and any code will do.
+        return replace(given, code_sent=page.text("code.test")), None
+    try:
+        await send_code(ctx, mode, phone_number, link.amount, link.currency, link.description)
+    except CodeNotSent as failure:
+        field, sentence = _fault(page, mode, failure.refusal)
+        notice = "code.notice" if failure.refusal else "code.notice_unclear"
+        return replace(given, faults={field: [sentence]}), notice
+    shown = formatting.masked_phone(phone_number, mode.dial_code)
+    return replace(given, code_sent=page.text("code.sent", phone=shown)), None
+
+
+def _fault(page: PageRequest, mode: PaymentMode, reason: str | None) -> tuple[str, str]:
+    """The field and the sentence that explain why no code was sent."""
+    field = "phone_number" if reason == "payer_not_found" else "otp"
+    if reason is None:
+        return field, page.text("code.unclear")
+    key = f"failure.{reason}" if reason in _SHARED_REASONS else "code.refused"
+    return field, page.text(key, mode=mode.name)
+
 
 #: The notice for a customer who was filling in the form when the link was paid or its last use was reserved.
 _MEANWHILE: Final[Mapping[StateName, StateName]] = {"busy": "last_taken", "used_up": "last_done"}
@@ -54,9 +105,9 @@ async def _handle_form(request: LinkRequest, form: dict[str, str], token: FormTo
     mode = catalogue.by_operator(form.get("operator", "")[:32])
     if mode is None or not mode.active:
         return await form_page(request, FormInput(), notice="link.notice_mode")
-    checked = forms.check(request.page, mode, form)
+    checked = fields.check(request.page, mode, form)
     kept = form["token"] if token and token.fresh else None
-    if otp_codes.is_requested(mode, form):
+    if is_requested(mode, form):
         return await _send_code(request, mode, checked, kept)
     given = FormInput(mode.operator, checked.typed, checked.faults)
     if checked.faults or token is None or kept is None:
@@ -88,10 +139,10 @@ async def _pay_once(
     return _redirect_to_payment(request, token)
 
 
-async def _send_code(request: LinkRequest, mode: PaymentMode, checked: forms.Checked, token: str | None) -> Response:
+async def _send_code(request: LinkRequest, mode: PaymentMode, checked: fields.Checked, token: str | None) -> Response:
     """The same form, with a sentence that says that a code was sent or why not."""
     pages, page = request.pages, request.page
-    given = FormInput(mode.operator, checked.typed, otp_codes.phone_faults(checked))
+    given = FormInput(mode.operator, checked.typed, phone_faults(checked))
     if given.faults:
         return await form_page(request, given, notice="code.notice", token=token)
     if token is None:
@@ -102,7 +153,7 @@ async def _send_code(request: LinkRequest, mode: PaymentMode, checked: forms.Che
         return await _try_later(request, mode, given, "otp", "code.too_many", wait, token)
     notice: str | None
     try:
-        given, notice = await otp_codes.request_code(pages.ctx, page, request.link, mode, phone_number, given)
+        given, notice = await request_code(pages.ctx, page, request.link, mode, phone_number, given)
     except InvalidRequest:
         notice = "link.notice_mode"
     return await form_page(request, given, notice=notice, token=token)

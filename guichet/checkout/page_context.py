@@ -1,4 +1,5 @@
-"""`PageContext`: what all hosted pages need, built once for the process."""
+"""`PageContext`: what all hosted pages need, built once for the process; and how often one client may ask for pages,
+and for codes by text message (D40)."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -7,16 +8,72 @@ from typing import Final
 
 from starlette.requests import Request
 
-from guichet.checkout.page_limits import PageLimits
+from guichet import metrics
 from guichet.checkout.tokens import FormTokens
 from guichet.clock import Clock
 from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.domain.ids import MerchantId
+from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.merchants import Merchant
+from guichet.domain.phone_numbers import written_forms
 from guichet.merchants import repository as merchants
 from guichet.pages.page_request import PageRequest
 from guichet.pages.render import Renderer
+from guichet.server.rate_limit import RateLimiter
+from guichet.server.rate_limits import (
+    OTP_CODES_PER_ADDRESS,
+    OTP_CODES_PER_LINK,
+    OTP_CODES_PER_PHONE,
+    OTP_CODES_PER_PHONE_A_DAY,
+    pages_limit,
+    unknown_pages_limit,
+)
+from guichet.server.request_context import ClientAddresses
+from guichet.settings import Settings
+
+
+class PageLimits:
+    """The limits of the hosted pages, by the address of a request."""
+
+    def __init__(self, settings: Settings, limiter: RateLimiter) -> None:
+        self._limiter = limiter
+        self._addresses = ClientAddresses.of(settings)
+        self._pages = pages_limit(settings)
+        self._unknown_pages = unknown_pages_limit(settings)
+
+    async def allows(self, request: Request) -> bool:
+        """Counts a request; False when it must be refused, before anything is looked up for it."""
+        address = self._address(request)
+        allowed = await self._limiter.has_room(self._unknown_pages, address) and await self._limiter.hit(
+            self._pages, address
+        )
+        if not allowed:
+            metrics.RATE_LIMITED.labels(self._pages.name).inc()
+        return allowed
+
+    async def count_unknown(self, request: Request) -> None:
+        """The request named a page that does not exist."""
+        await self._limiter.hit(self._unknown_pages, self._address(request))
+
+    async def count_otp_code(self, request: Request, phone_number: str, link_id: LinkId) -> int | None:
+        """Counts a code by text message, whether pages are limited or not. None when it may be sent, otherwise the
+        seconds after which one may be sent again."""
+        number, _ = written_forms(phone_number)
+        for limit, key in (
+            (OTP_CODES_PER_ADDRESS, self._address(request)),
+            (OTP_CODES_PER_PHONE, number),
+            (OTP_CODES_PER_PHONE_A_DAY, number),
+            (OTP_CODES_PER_LINK, str(link_id)),
+        ):
+            allowance = await self._limiter.count(limit, key)
+            if not allowance.allowed:
+                metrics.RATE_LIMITED.labels(limit.name).inc()
+                return allowance.retry_after
+        return None
+
+    def _address(self, request: Request) -> str:
+        return self._addresses.counted(request.scope)
+
 
 #: Where the script is served.
 ASSETS_PATH: Final = "/pay/assets"

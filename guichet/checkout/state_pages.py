@@ -1,4 +1,5 @@
-"""The pages that say why nothing can be paid here: their HTTP status, icon and the action offered to the customer.
+"""The pages that say why nothing can be paid here: their HTTP status, icon and the action offered to the customer; the
+API's errors are shown as such pages.
 
 The texts stand in the catalogues under `state.<name>.title` and `state.<name>.text`.
 """
@@ -7,13 +8,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from guichet.checkout.page_context import PageContext
 from guichet.clock import Instant
+from guichet.domain.errors import GuichetError, InvalidRequest, MethodNotAllowed, NotFound, RateLimited
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.posting_rules import ACTIVE, WalletStatus
+from guichet.logs import log
 from guichet.pages.page_request import PageRequest
+from guichet.server.error_handler import CLIENT_CLOSED_REQUEST, contract_error, error_headers, log_storage_error
 
 #: Why nothing can be paid on a page.
 StateName = Literal[
@@ -115,3 +122,43 @@ def link_state_page(page: PageRequest, name: StateName, link: PaymentLink, merch
     instant = link.starts_at if name == "not_open" else link.expires_at
     moment = page.date_time(instant) if instant is not None else ""
     return state_page(page, name, page.href(f"/pay/{link.path}"), merchant=merchant.name, moment=moment)
+
+
+#: The page of each error; all others have that of `server_error`.
+_STATES: Final[dict[type[GuichetError], StateName]] = {
+    NotFound: "unknown",
+    MethodNotAllowed: "method",
+    InvalidRequest: "unreadable",
+    RateLimited: "too_many",
+}
+
+
+async def error_page(pages: PageContext, request: Request, error: Exception) -> Response:
+    """The page for an error. Requests for pages that do not exist are counted for the rate limit."""
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=CLIENT_CLOSED_REQUEST)
+    state = _STATES.get(type(contract_error(error)))
+    if state == "unknown":
+        await pages.limits.count_unknown(request)
+    if state is None and isinstance(error, GuichetError):
+        log.error("page.unexpected_error", code=error.code, error=repr(error))
+    log_storage_error(error)
+    response = state_page(pages.request(request), state or "server_error")
+    response.headers.update(error_headers(error))
+    return response
+
+
+class PageLimitMiddleware:
+    """Refuses a request over the rate limit, before anything is read from the database."""
+
+    def __init__(self, app: ASGIApp, pages: PageContext) -> None:
+        self._app = app
+        self._pages = pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        if scope["type"] != "http" or await self._pages.limits.allows(request):
+            await self._app(scope, receive, send)
+        else:
+            refusal = await error_page(self._pages, request, RateLimited())
+            await refusal(scope, receive, send)

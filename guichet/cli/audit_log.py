@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from guichet.audit_log import entries, verification
+from guichet.audit_log import entries
 from guichet.audit_log.entries import Entry
 from guichet.bootstrap import Service
 from guichet.chain_heads import known_heads
@@ -56,10 +56,10 @@ def verify(
     that was rewritten as a whole is found.
     """
 
-    async def work(opened: Service) -> verification.Verification:
+    async def work(opened: Service) -> entries.Verification:
         ctx = opened.ctx
         known = await known_heads(ctx.db, ctx.settings, known_head or (), known_heads_file)
-        return await verification.verify(ctx.db, known)
+        return await entries.verify(ctx.db, known)
 
     done = run(work, "Reading the audit log…")
     if as_json:

@@ -23,7 +23,7 @@ from guichet import __version__, bootstrap
 from guichet.bootstrap import refuse_real_providers, usable_providers
 from guichet.cli.arguments import Json
 from guichet.cli.console import error_console
-from guichet.cli.doctor_check import report
+from guichet.cli.doctor import report
 from guichet.cli.errors import fail
 from guichet.cli.runner import run_async
 from guichet.clock import DAY, Instant, SystemClock, from_datetime, iso
@@ -40,7 +40,7 @@ from guichet.server.errors import StartupError
 from guichet.server.http_server import Tls
 from guichet.server.redis_windows import connected
 from guichet.settings import Settings, SettingsError, faults, load, with_development_key
-from guichet.settings.database_address import shown_address
+from guichet.settings.parsers import shown_address
 from guichet.webhooks import endpoints
 
 #: Seconds that each service has to answer.

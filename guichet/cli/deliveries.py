@@ -15,14 +15,7 @@ from guichet.cli.arguments import (
     instant,
     row_id,
 )
-from guichet.cli.console import (
-    described,
-    error_console,
-    iso_or_none,
-    show_done,
-    show_facts,
-    show_rows,
-)
+from guichet.cli.console import described, error_console, iso_or_none, show_done, show_facts, show_rows
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Clock, Instant, iso

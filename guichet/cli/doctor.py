@@ -1,17 +1,48 @@
 """`guichet doctor`: everything that a person must look into, on one screen."""
 
+from collections.abc import Sequence
+
 import typer
 
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
-from guichet.cli.doctor_check import report
+from guichet.cli.console import console, print_json
 from guichet.cli.runner import run
 from guichet.context import AppContext
 from guichet.db.errors import DatabaseDamaged
+from guichet.domain.messages import Message
 from guichet.server.doctor.check import Check
 from guichet.server.doctor.checks import of_the_service
 from guichet.server.doctor.replication import standbys_and_archive
 from guichet.server.doctor.storage import database_file, file_modes
+
+
+def report(checks: Sequence[Check], *, as_json: bool) -> None:
+    """Prints the results; ends the command with exit code 1 when there is a problem."""
+    healthy = not any(check.problems for check in checks)
+    if as_json:
+        described = {
+            each.name: {
+                "ok": not each.problems,
+                "problems": [str(problem) for problem in each.problems],
+                "findings": [
+                    {"code": problem.code, "facts": problem.facts}
+                    for problem in each.problems
+                    if isinstance(problem, Message)
+                ],
+                "rows": each.rows,
+            }
+            for each in checks
+        }
+        print_json({"healthy": healthy, "checks": described})
+    else:
+        for check in checks:
+            line = f"{'✗' if check.problems else '✓'} {check.name}{': ' if check.note else ''}{check.note}"
+            console.print(line, style="red" if check.problems else None, soft_wrap=True)
+            for problem in check.problems:
+                console.print(f"    {problem}", soft_wrap=True)
+    if not healthy:
+        raise typer.Exit(1)
 
 
 def register(app: typer.Typer) -> None:

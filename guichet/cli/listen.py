@@ -16,7 +16,7 @@ from starlette.routing import Route
 from guichet.bootstrap import ensure_schema, service
 from guichet.cli.console import console
 from guichet.cli.demo import refuse_in_production
-from guichet.cli.forwarding import ForwardTo, forward, forwarding_client
+from guichet.cli.replay import ForwardTo, forward, forwarding_client
 from guichet.cli.runner import load_settings, name_database, run_async
 from guichet.clock import SECOND, Clock, SystemClock, to_datetime
 from guichet.http_client import HttpClient

@@ -31,7 +31,7 @@ from guichet.ledger.provider_statement import (
 )
 from guichet.ledger.reconciliation import reconcile as compare
 from guichet.ledger.reconciliation_runs import SHOWN_DAYS, Run, describe, recent_runs
-from guichet.providers.account_history import NoHistory, UnreadableHistory, histories_of
+from guichet.providers.account_review import NoHistory, UnreadableHistory, histories_of
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import SettingsError
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from guichet.back_office import wallet_status
+from guichet.back_office import merchants
 from guichet.back_office.money_acts import wallet_subject
 from guichet.bootstrap import Service
 from guichet.cli.approvals import ask_for_approval
@@ -70,9 +70,7 @@ def status(
     async def work(opened: Service) -> Wallet:
         ctx = opened.ctx
         await get_merchant(ctx.db, merchant_id)
-        await wallet_status.change_status(
-            ctx.db, ctx.clock, merchant_id, currency, new_status, actor(by), evidence or ""
-        )
+        await merchants.change_status(ctx.db, ctx.clock, merchant_id, currency, new_status, actor(by), evidence or "")
         return require(await wallets.wallet(ctx.db, merchant_id, "live", currency))
 
     wallet = run(work, message=None)

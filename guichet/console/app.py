@@ -31,10 +31,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from guichet.accounts.devices import Devices
 from guichet.accounts.errors import AccountError, Forbidden
 from guichet.accounts.passwords import Passwords
 from guichet.accounts.rights import Member, member
+from guichet.accounts.sessions import Devices
 from guichet.accounts.sign_in import Accounts, SessionState, WithoutPassword
 from guichet.console import (
     factor_pages,

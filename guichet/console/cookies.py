@@ -7,7 +7,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from guichet.accounts.devices import MAX_AGE
+from guichet.accounts.sessions import MAX_AGE
 from guichet.clock import SECOND
 
 _SESSION: Final = "guichet-session"

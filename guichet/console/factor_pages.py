@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from guichet.accounts import factors, passkeys
 from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, TooManyAttempts
-from guichet.accounts.own_factors import change_telephone
+from guichet.accounts.own_account import change_telephone
 from guichet.accounts.sign_in import give_factor, renewed
 from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, earlier

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from guichet.accounts import factors, passkeys, sessions
 from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, TooManyPasskeys
-from guichet.accounts.own_factors import add_passkey, remove_passkey
+from guichet.accounts.own_account import add_passkey, remove_passkey
 from guichet.audit_log import entries as audit_log
 from guichet.console.page_request import ConsoleRequest
 from guichet.domain.audit_log import Act

@@ -24,7 +24,7 @@ from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
-from guichet.incidents.details import IncidentDetail
+from guichet.incidents.repository import IncidentDetail
 from guichet.ledger import postings
 from guichet.ledger.wallets import require_wallet
 from guichet.logs import log

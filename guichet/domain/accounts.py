@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, NewType, get_args
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant
-from guichet.domain.emails import normalised_email
 from guichet.domain.ids import MerchantId
+from guichet.domain.mails import normalised_email
 from guichet.domain.roles import MerchantRole, StaffRole
 
 UserId = NewType("UserId", int)

@@ -1,4 +1,5 @@
-"""Payments and refunds: their fields, states, transitions and the event each transition implies.
+"""Payments and refunds: their fields, states, transitions, the event each transition implies, and the settlement: the
+final result that is to be applied once.
 
 The fields of `Payment` and `Refund` are in the column order of their tables, so that `Payment(*row)` works; a test
 checks it.
@@ -10,6 +11,8 @@ from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
 from guichet.clock import MINUTE, Instant
+from guichet.domain.audit_log import Act
+from guichet.domain.catalogue import Catalogue
 from guichet.domain.events import (
     PAYMENT_FAILED,
     PAYMENT_REFUNDED,
@@ -118,7 +121,7 @@ class Payment(Record, frozen=True):
     lease_expires_at: Instant | None
     #: Which account the name `provider_account` stood for when the payment was sent: `Provider.fingerprint`.
     account_fingerprint: str | None
-    #: The full number that paid, as the provider states it (`domain/payee.py`).
+    #: The full number that paid, as the provider states it (`domain/phone_numbers.py`).
     payer_number: str | None = None
     #: When the provider was last asked for the status; pages and callbacks ask only some seconds later again.
     asked_at: Instant | None = None
@@ -236,3 +239,31 @@ def poll_interval(poll_count: int, age_seconds: float) -> int:
     if age_seconds >= INCIDENT_AGE_SECONDS:
         return DAILY_SECONDS
     return POLL_INTERVALS[min(poll_count, len(POLL_INTERVALS) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What `payments/settlement.py` and `refunds/settlement.py` apply: `transition` to `refund` if there is one,
+    otherwise to `payment`, which is the refunded payment when `refund` is given.
+
+    `failure_reason` (a key of `REFUSAL_REASONS`),
+    `provider_reference` and `payer_number` are what the settled row keeps. `act`: what a person did, when a person
+    settles. `overrides`: against the provider's answer, so that nothing is posted to the operator's account.
+    """
+
+    payment: Payment
+    transition: Transition
+    catalogue: Catalogue
+    now: Instant
+    failure_reason: str | None = None
+    provider_reference: str | None = None
+    act: Act | None = None
+    overrides: bool = False
+    #: A provider was asked to move the money, so it may still do so after a failure.
+    was_sent: bool = False
+    payer_number: str | None = None
+    refund: Refund | None = None
+
+    @property
+    def succeeds(self) -> bool:
+        return self.transition.target == "succeeded"

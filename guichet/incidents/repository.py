@@ -13,7 +13,7 @@ from guichet.db.tables import incidents
 from guichet.db.upsert import upsert
 from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
-from guichet.domain.messages import Message, decode, encode
+from guichet.domain.messages import Code, Message, decode, encode
 from guichet.domain.payments import Payment, Refund, SubjectType
 
 IncidentKind = Literal[
@@ -252,3 +252,22 @@ async def close_settled(writer: Writer, merchant_id: MerchantId, reference: str,
 async def close_all(writer: Writer, merchant_id: MerchantId, reference: str, now: Instant) -> None:
     """Closes every incident of a payment or refund about which a person decided."""
     await writer.write(_CLOSE_ALL, merchant=merchant_id, settled_reference=reference, now=now)
+
+
+class IncidentDetail(Code):
+    STUCK = "incident_detail.stuck"
+    NO_AMOUNT = "incident_detail.no_amount", "asked"
+    OTHER_AMOUNT = "incident_detail.other_amount", "asked", "stated"
+    CONTRADICTED = "incident_detail.contradicted", "total"
+    RETURN_STUCK = "incident_detail.return_stuck"
+    RETURN_FLOAT_EMPTY = "incident_detail.return_float_empty"
+    RETURN_REFUSED = "incident_detail.return_refused"
+    RETURN_FAILED = "incident_detail.return_failed", "answer"
+    PAYEE_UNCONFIRMED = "incident_detail.payee_unconfirmed", "total"
+    FLOAT_EMPTY = "incident_detail.float_empty", "account", "total"
+    BANK_ASKS = "incident_detail.bank_asks", "bank_reason"
+    BANK_TOOK = "incident_detail.bank_took", "total", "bank_reason"
+    DISPUTE_LOST = "incident_detail.dispute_lost", "total"
+    MERCHANT_UNKNOWN = "incident_detail.merchant_unknown", "account", "name"
+    NOT_SERVED = "incident_detail.not_served", "operator"
+    MISCONFIGURED = "incident_detail.misconfigured", "operator", "answer"

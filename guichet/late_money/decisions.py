@@ -17,8 +17,8 @@ from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, Actor, ActRefused
 from guichet.domain.late_results import LateResult, LateStage
 from guichet.domain.money import Hundredths
-from guichet.domain.payee import payer_number
 from guichet.domain.payments import Payment, SubjectType
+from guichet.domain.phone_numbers import payer_number
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents

@@ -21,7 +21,7 @@ from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.incidents import repository as incidents
-from guichet.incidents.details import IncidentDetail
+from guichet.incidents.repository import IncidentDetail
 from guichet.late_money import repository as store
 from guichet.late_money import returns as late_returns
 from guichet.ledger import postings

@@ -11,11 +11,11 @@ from guichet.context import AppContext
 from guichet.domain import posting_rules
 from guichet.domain.late_results import LateResult
 from guichet.domain.messages import Message, shortened
-from guichet.domain.payee import payer_number
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment
+from guichet.domain.phone_numbers import payer_number
 from guichet.domain.posting_rules import Movement
 from guichet.incidents import repository as incidents
-from guichet.incidents.details import IncidentDetail
+from guichet.incidents.repository import IncidentDetail
 from guichet.late_money import repository as store
 from guichet.ledger import postings
 from guichet.logs import log

@@ -3,19 +3,23 @@
 A wallet's balance is its row plus its entries that are not added up yet. A credit is therefore one INSERT that locks
 nothing. A debit locks the wallet's row, so that two of them cannot spend the same money. The worker rolls entries up
 into their wallets.
+
+What a merchant owns and cannot spend is not in the balance: refunds that are not paid yet, and credits of a wallet that
+is not active.
 """
 
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import BigInteger, and_, bindparam, cast, delete, func, select, true
+from sqlalchemy import BigInteger, and_, bindparam, cast, delete, func, select, text, true
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, require
 from guichet.db.sql_functions import json_numbers
-from guichet.db.tables import wallet_entries, wallets
+from guichet.db.tables import payments, refunds, wallet_entries, wallets
 from guichet.db.upsert import upsert
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import MerchantId
@@ -226,3 +230,48 @@ async def require_wallet(tx: Transaction, payment: Payment, covers: Hundredths, 
         raise ActRefused(Refusal.WALLET_NOT_ACTIVE())
     if wallet.balance < covers:
         raise ActRefused(Refusal.WALLET_TOO_LOW(balance=Amount(wallet.balance), wanted=Amount(covers)))
+
+
+#: In the words of its partial index, which SQLite would not use for other ones.
+_HELD_REFUNDS: Final = text("refunds.status = 'pending' AND refunds.held")
+_SUSPENDED: Final = (
+    select(func.coalesce(func.sum(wallet_entries.c.amount), 0))
+    .where(
+        wallet_entries.c.merchant_id == bindparam("merchant_id"),
+        wallet_entries.c.env == bindparam("env"),
+        wallet_entries.c.currency == bindparam("currency"),
+        wallet_entries.c.suspended,
+    )
+    .scalar_subquery()
+)
+#: Of a refund the wallet's part: the fee is paid back from the service's.
+_HELD: Final = (
+    select(cast(func.coalesce(func.sum(payments.c.amount), 0), BigInteger), func.count(), cast(_SUSPENDED, BigInteger))
+    .select_from(refunds)
+    .join(payments, payments.c.id == refunds.c.payment_id)
+    .where(
+        refunds.c.merchant_id == bindparam("merchant_id"),
+        refunds.c.env == bindparam("env"),
+        refunds.c.currency == bindparam("currency"),
+        _HELD_REFUNDS,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """`refunds`: how many are on their way, which hold `for_refunds`. `suspended`: credits that wait for the wallet."""
+
+    for_refunds: Hundredths
+    refunds: int
+    suspended: Hundredths
+
+    @property
+    def total(self) -> Hundredths:
+        return Hundredths(self.for_refunds + self.suspended)
+
+
+async def held(db: Reader, merchant_id: MerchantId, env: Environment, currency: Currency) -> Held:
+    """One statement, so that the parts belong together."""
+    row = require(await db.one(_HELD, merchant_id=merchant_id, env=env, currency=currency))
+    return Held(Hundredths(row[0]), int(row[1]), Hundredths(row[2]))

@@ -19,7 +19,7 @@ from guichet.domain.messages import Amount
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, Refund, SubjectType, poll_interval
 from guichet.incidents import repository as incidents
-from guichet.incidents.details import IncidentDetail
+from guichet.incidents.repository import IncidentDetail
 from guichet.logs import log
 from guichet.payments.provider_calls import requested_amount
 from guichet.payments.settlement import settle_payment

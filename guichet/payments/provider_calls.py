@@ -13,10 +13,10 @@ from guichet.clock import SECOND
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.money import Hundredths, round_to_currency
-from guichet.domain.payee import payee_number
 from guichet.domain.payments import Payment, Refund, never_arrived
+from guichet.domain.phone_numbers import payee_number
 from guichet.incidents import repository as incidents
-from guichet.incidents.details import IncidentDetail
+from guichet.incidents.repository import IncidentDetail
 from guichet.payments import repository
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,

@@ -24,7 +24,6 @@ from guichet.db.lost_answers import repeat_when_lost
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, ActRefused
 from guichet.domain.ids import PaymentId
-from guichet.domain.payee import PAYEE_RETRY_SECONDS
 from guichet.domain.payments import (
     CONFIRMED,
     INCIDENT_AGE_SECONDS,
@@ -35,10 +34,11 @@ from guichet.domain.payments import (
     REFUSED_AT_INITIATION,
     Payment,
     Refund,
+    Settlement,
     Transition,
 )
+from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS
 from guichet.domain.posting_rules import Movement, Posting
-from guichet.domain.settlement import Settlement
 from guichet.incidents import repository as incidents
 from guichet.ledger import postings, wallets
 from guichet.links import repository as links

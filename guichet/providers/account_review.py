@@ -1,21 +1,32 @@
-"""What `guichet providers check` and `balances` ask of accounts, and so do the pages of the back office. No call moves
-money."""
+"""What `guichet providers check` and `balances` ask of accounts, what `guichet reconcile --fetch` reads of their
+history, and so do the pages of the back office. No call moves money."""
 
 import asyncio
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from guichet.clock import Instant
 from guichet.domain.messages import Answer, Message, verbatim
 from guichet.domain.money import Hundredths
+from guichet.domain.reconciliation import Line
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.provider_types import PROVIDER_TYPES, leads_to_simulator, sandbox_reason
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.registry import Registry
-from guichet.providers.shared.account_checks import AccountSetup, ChecksAccount, Finding, ok, unchecked, wrong
-from guichet.providers.shared.account_findings import AccountFinding, AccountSubject, BalanceProblem
+from guichet.providers.shared.account_findings import (
+    AccountFinding,
+    AccountSetup,
+    AccountSubject,
+    BalanceProblem,
+    ChecksAccount,
+    Finding,
+    ok,
+    unchecked,
+    wrong,
+)
 from guichet.providers.shared.client import ProviderAccount
 
 
@@ -123,3 +134,42 @@ def is_public(url: str) -> bool:
 def _routes(setup: AccountSetup) -> Finding:
     subject, routed = AccountSubject.ROUTES(), ", ".join(setup.operators)
     return ok(subject, verbatim(routed)) if routed else unchecked(subject, AccountFinding.NO_ROUTE())
+
+
+class HistoryError(Exception):
+    """No history can be had of this account."""
+
+    def __init__(self, provider_account: str) -> None:
+        super().__init__(provider_account)
+        self.provider_account = provider_account
+
+
+class NoHistory(HistoryError):
+    """Its provider lists nothing: it exports files instead."""
+
+
+class UnreadableHistory(HistoryError):
+    """Its provider did not give the whole list. `raw`: what it answered instead."""
+
+    def __init__(self, provider_account: str, raw: Answer) -> None:
+        super().__init__(provider_account)
+        self.raw = raw
+
+
+async def histories_of(
+    registry: Registry, names: Sequence[str], since: Instant, until: Instant, callback_url: Callable[[str], str]
+) -> list[Line]:
+    """Every transaction of these accounts from `since` to `until`, asked for now. `callback_url`: of an account.
+
+    Raises NoHistory, UnreadableHistory.
+    """
+    lines: list[Line] = []
+    histories = registry.histories()
+    for name in names:
+        if name not in histories:
+            raise NoHistory(name)
+        found = await histories[name].history(since, until, callback_url(name))
+        if isinstance(found, Unknown):
+            raise UnreadableHistory(name, found.raw)
+        lines += found
+    return lines

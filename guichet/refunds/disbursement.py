@@ -5,8 +5,8 @@ is not sent a second time. Only when the provider says that our own balance with
 it moved nothing, is a new request made under a new reference: through another account that can pay, or later, the
 oldest refund first.
 
-A payout to a number needs the number that paid (`domain/payee.py`). Where nobody knows it, only the provider's own
-refund of the debit can be used; without one, the refund waits until a person confirms the number.
+A payout to a number needs the number that paid (`domain/phone_numbers.py`). Where nobody knows it, only the provider's
+own refund of the debit can be used; without one, the refund waits until a person confirms the number.
 """
 
 from collections.abc import Collection
@@ -18,10 +18,10 @@ from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.queues.work_queue import Claim
 from guichet.domain.messages import Amount, verbatim
-from guichet.domain.payee import PAYEE_RETRY_SECONDS, payee_number
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS, payee_number
 from guichet.incidents import repository as incidents
-from guichet.incidents.details import IncidentDetail
+from guichet.incidents.repository import IncidentDetail
 from guichet.logs import log
 from guichet.payments import repository
 from guichet.payments.outcomes import (

@@ -8,8 +8,7 @@ from guichet.db.batching import Result
 from guichet.db.engine import Database, Transaction, require
 from guichet.domain.audit_log import Act
 from guichet.domain.ids import PaymentId, RefundId
-from guichet.domain.payments import REFUND_DISBURSED, REFUND_REFUSED, REFUNDED, Payment, Refund
-from guichet.domain.settlement import Settlement
+from guichet.domain.payments import REFUND_DISBURSED, REFUND_REFUSED, REFUNDED, Payment, Refund, Settlement
 from guichet.payments.settlement import (
     Change,
     Outcome,

@@ -27,8 +27,8 @@ from pydantic_core import PydanticCustomError
 
 from guichet.clock import Instant, read_date
 from guichet.domain import money
-from guichet.domain.emails import is_email
 from guichet.domain.errors import InvalidRequest
+from guichet.domain.mails import is_email
 from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import is_loopback_host
 from guichet.schemas.json_codec import has_bad_text, is_bad_text, raw_has_bad_text, raw_member

@@ -2,7 +2,7 @@
 
 Handlers raise `GuichetError` and let `StorageError` pass. Nothing else builds an error answer, except the rate limit,
 which stands in front of the handlers, and the hosted pages, which say the same errors as HTML
-(`checkout/error_pages.py`).
+(`checkout/state_pages.py`).
 """
 
 import re

@@ -15,9 +15,7 @@ from cryptography.fernet import Fernet
 
 from guichet.private_files import FILE_MODE, make_private_folder, sqlite_files
 from guichet.settings import parsers
-from guichet.settings.database_address import shown_address
-from guichet.settings.parsers import Network
-from guichet.settings.unknown_names import unknown_names
+from guichet.settings.parsers import Network, shown_address, unknown_names
 from guichet.settings.variables import DEFAULT_PUBLIC_URL, VARIABLES, Variable
 
 __all__ = [

@@ -1,15 +1,16 @@
-"""How the text of a variable becomes a value. A parser raises a ValueError that says what is expected; what the system
-says about a path (OSError, RuntimeError) passes through."""
+"""How the text of a variable becomes a value, and which names are no setting. A parser raises a ValueError that says
+what is expected; what the system says about a path (OSError, RuntimeError) passes through."""
 
 import ipaddress
 import os
 import re
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from difflib import get_close_matches
 from email.utils import formataddr, parseaddr
 from pathlib import Path
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
 from cryptography.fernet import Fernet
@@ -194,3 +195,62 @@ def _split(raw: str) -> SplitResult:
     except ValueError:
         raise ValueError("its host or its port cannot be read") from None
     return parts
+
+
+_PREFIX: Final = "GUICHET_"
+#: What Kubernetes puts into the environment of every pod about a service whose name begins with `guichet`.
+_KUBERNETES: Final = re.compile(
+    r"GUICHET_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)=.*|"
+    r"GUICHET_(\w+_)?PORT=(tcp|udp|sctp)://.*"
+)
+
+
+def unknown_names(environ: Mapping[str, str], known: Collection[str], providers_file: str | None) -> list[str]:
+    """One sentence for each name that begins with GUICHET_ and is not in `known`.
+
+    `providers_file`: its path. A name that stands in it is a secret of a provider's account, not a setting.
+    """
+    found = [
+        name
+        for name, value in environ.items()
+        if name.startswith(_PREFIX) and name not in known and not _KUBERNETES.fullmatch(f"{name}={value}")
+    ]
+    if not found:
+        return []
+    secrets = _names_in(providers_file)
+    return [_sentence(name, known) for name in found if name not in secrets]
+
+
+def _names_in(file: str | None) -> set[str]:
+    """Whoever uses the file says what is wrong with it."""
+    try:
+        text = Path(file).expanduser().read_text(encoding="utf-8", errors="replace") if file else ""
+    except (OSError, RuntimeError):  # RuntimeError: `~nobody`, a home that does not exist.
+        return set()
+    return set(re.findall(rf"{_PREFIX}\w+", text))
+
+
+def _sentence(name: str, known: Collection[str]) -> str:
+    nearest = get_close_matches(name, known, 1, cutoff=0.8)
+    hint = f"did you mean {nearest[0]}?" if nearest else "every setting is in docs/admin-guide.md."
+    return f"{name} is unknown; {hint}"
+
+
+_SCHEME: Final = "postgresql://"
+#: What of the query says where the database is. The rest may hold a password.
+_SHOWN: Final = ("host", "hostaddr", "port", "dbname", "user")
+
+
+def shown_address(url: str) -> str:
+    """`postgresql://user@host/name`, or the path of an SQLite file.
+
+    Nothing between the user's name and the last `@` is shown, so that a password with a `/` or a `?` that was not
+    escaped stays hidden too.
+    """
+    if not url.startswith(_SCHEME):
+        return url.removeprefix("sqlite:///")
+    credentials, at, place = url.removeprefix(_SCHEME).rpartition("@")
+    user = re.split(r"[:@/?]", credentials)[0]
+    place, _, query = place.partition("?")
+    shown = urlencode([(name, value) for name, value in parse_qsl(query) if name in _SHOWN], safe="/,:")
+    return f"{_SCHEME}{user}{at}{place}{'?' if shown else ''}{shown}"

@@ -10,18 +10,22 @@ from starlette.routing import BaseRoute, Route
 
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.feexpay.payloads import (
+    CARDS,
     NETWORKS,
     STATES,
     callback_info_text,
     callback_payload,
+    check_card,
+    check_payin,
+    check_payout,
     echoed_fields,
+    error,
     history_row,
     initiation_payload,
     network_label,
     payout_network,
     transaction_payload,
 )
-from guichet_simulator.feexpay.validation import CARDS, check_card, check_payin, check_payout, error
 from guichet_simulator.http_helpers import (
     ErrorResponse,
     Refused,

@@ -18,8 +18,15 @@ from guichet_simulator.http_helpers import (
     json_response,
 )
 from guichet_simulator.models import SUCCEEDED, CallbackRequest, Kind, QueuedCallback, Transaction
-from guichet_simulator.mtn.api import ApiUsers, MtnApi
-from guichet_simulator.mtn.payloads import ENVIRONMENTS, SANDBOX_NUMBERS, STATES, error, transaction_payload
+from guichet_simulator.mtn.api import (
+    ENVIRONMENTS,
+    SANDBOX_NUMBERS,
+    STATES,
+    ApiUsers,
+    MtnApi,
+    error,
+    transaction_payload,
+)
 from guichet_simulator.scenarios import BY_NAME, Scenario
 from guichet_simulator.store import DuplicateRef
 

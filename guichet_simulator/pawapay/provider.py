@@ -31,13 +31,16 @@ from guichet_simulator.pawapay.payloads import (
     CREDITS,
     PROVIDERS,
     Provider,
+    business_error,
+    check_input,
+    confirmation_error,
     failure,
+    refund_error,
     rejected,
     sandbox_scenario,
     transaction_payload,
 )
 from guichet_simulator.pawapay.signatures import KEY_ID, HttpSigner, is_signed
-from guichet_simulator.pawapay.validation import business_error, check_input, confirmation_error, refund_error
 from guichet_simulator.scenarios import BY_NAME, ResponseKind, Scenario
 
 #: Seconds until a provider with a page has given its address.

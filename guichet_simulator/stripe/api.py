@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from guichet_simulator import idempotency
+from guichet_simulator import http_helpers
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.http_helpers import (
     Refused,
@@ -85,8 +85,8 @@ class StripeApi(SimulatedProvider):
         if not 0 < len(key) <= _MAX_KEY:
             raise Refused(invalid_request("Invalid Idempotency-Key."))
         try:
-            return idempotency.stored_response(self.ctx.store, self.name, key=key, fingerprint=fingerprint)
-        except idempotency.IdempotencyKeyReused:
+            return http_helpers.stored_response(self.ctx.store, self.name, key=key, fingerprint=fingerprint)
+        except http_helpers.IdempotencyKeyReused:
             message = "Keys for idempotent requests can only be used with the same parameters."
             raise Refused(error(400, "idempotency_error", message)) from None
 
@@ -94,7 +94,7 @@ class StripeApi(SimulatedProvider):
         response = json_response(payload)
         if key is None:
             return response
-        return idempotency.store_response(self.ctx.store, self.name, response, key=key, fingerprint=fingerprint)
+        return http_helpers.store_response(self.ctx.store, self.name, response, key=key, fingerprint=fingerprint)
 
     # What is only read
 

@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, Instant
 from guichet.domain import money
-from guichet_simulator import idempotency
+from guichet_simulator import http_helpers
 from guichet_simulator.http_helpers import (
     Refused,
     form_fields,
@@ -56,7 +56,7 @@ class Stripe(StripeApi):
 
     async def create(self, request: Request) -> Response:
         form, key = await form_fields(request), request.headers.get("idempotency-key")
-        fingerprint = idempotency.fingerprint("sessions", form)
+        fingerprint = http_helpers.fingerprint("sessions", form)
         if stored := self.stored_response(key, fingerprint):
             return stored
         if param := _invalid_parameter(form, self.ctx.clock.now()):
@@ -114,7 +114,7 @@ class Stripe(StripeApi):
 
     async def refund(self, request: Request) -> Response:
         form, key = await form_fields(request), request.headers.get("idempotency-key")
-        fingerprint = idempotency.fingerprint("refunds", form)
+        fingerprint = http_helpers.fingerprint("refunds", form)
         if stored := self.stored_response(key, fingerprint):
             return stored
         debit, amount = self._refundable(request, form)

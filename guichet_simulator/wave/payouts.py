@@ -9,14 +9,13 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from guichet_simulator import idempotency
+from guichet_simulator import http_helpers
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.http_helpers import Refused, hundredths, json_object, json_response, new_uuid
 from guichet_simulator.models import PENDING, Transaction
 from guichet_simulator.scenarios import ResponseKind, Scenario
-from guichet_simulator.wave.merchants import WaveMerchants
+from guichet_simulator.wave.merchants import Wallet, WaveMerchants, find_own, search, wallet_of
 from guichet_simulator.wave.payloads import error, payout_object
-from guichet_simulator.wave.wallets import Wallet, find_own, search, wallet_of
 
 _MAX_PAYMENT_REASON: Final = 40
 #: The name of every simulated customer.
@@ -37,10 +36,10 @@ class WavePayouts:
         _check_payout(body, wallet)
         self._merchants.refuse_unknown(request, body)
         key = request.headers["idempotency-key"]
-        key, fingerprint = f"{wallet.name}:{key}", idempotency.fingerprint("payout", body)
+        key, fingerprint = f"{wallet.name}:{key}", http_helpers.fingerprint("payout", body)
         try:
-            stored = idempotency.stored_response(self._ctx.store, api.name, key=key, fingerprint=fingerprint)
-        except idempotency.IdempotencyKeyReused:
+            stored = http_helpers.stored_response(self._ctx.store, api.name, key=key, fingerprint=fingerprint)
+        except http_helpers.IdempotencyKeyReused:
             raise Refused(error(409, "idempotency-mismatch")) from None
         if stored:
             return stored
@@ -51,7 +50,7 @@ class WavePayouts:
 
         def create() -> Response:
             response = json_response(payout_object(_create_payout(api, scenario, body, wallet)))
-            return idempotency.store_response(self._ctx.store, api.name, response, key=key, fingerprint=fingerprint)
+            return http_helpers.store_response(self._ctx.store, api.name, response, key=key, fingerprint=fingerprint)
 
         return await api.respond("credit", scenario, create)
 

@@ -16,9 +16,8 @@ from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.http_helpers import Refused, hundredths, json_object, json_response, new_uuid
 from guichet_simulator.models import EXPIRED, FAILED, PENDING, SUCCEEDED, Transaction
 from guichet_simulator.scenarios import ResponseKind
-from guichet_simulator.wave.merchants import WaveMerchants
+from guichet_simulator.wave.merchants import Wallet, WaveMerchants, find_own, search, wallet_of
 from guichet_simulator.wave.payloads import FEES, error, page_of, second, session_object
-from guichet_simulator.wave.wallets import Wallet, find_own, search, wallet_of
 
 _MAX_REFERENCE: Final = 255
 _TYPES: Final = {"": "api_checkout", "refund": "api_checkout_refund", "payout": "api_payout"}

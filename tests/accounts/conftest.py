@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from guichet.accounts import users
-from guichet.accounts.devices import Devices
 from guichet.accounts.invitations import Invitation, accept, count_request, invite, mail_new_password
 from guichet.accounts.passwords import Passwords
+from guichet.accounts.sessions import Devices
 from guichet.accounts.sign_in import Accounts, AttemptKind, Browser, SignedIn, sign_in
 from guichet.bootstrap import create_merchant
 from guichet.context import AppContext

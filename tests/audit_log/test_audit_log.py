@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from guichet.audit_log import entries
-from guichet.audit_log.verification import verify
+from guichet.audit_log.entries import verify
 from guichet.bootstrap import service
 from guichet.context import AppContext
 from guichet.db.errors import StorageError

@@ -10,7 +10,7 @@ import pytest
 
 from guichet.cli.arguments import EXAMPLE_REFERENCE
 from guichet.settings import Settings
-from guichet.settings.database_address import shown_address
+from guichet.settings.parsers import shown_address
 from tests.cli.conftest import Cli, cli_for
 from tests.ports import free_port
 

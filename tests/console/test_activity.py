@@ -8,7 +8,7 @@ import pytest
 
 import guichet
 from guichet.audit_log import entries
-from guichet.audit_log.verification import verify
+from guichet.audit_log.entries import verify
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.sandbox import clock as sandbox_clock

@@ -32,8 +32,8 @@ from guichet.history.search import search
 from guichet.incidents import repository as incidents
 from guichet.ledger import postings, suspense, wallets
 from guichet.ledger import reconciliation_runs as runs
-from guichet.ledger.held import held
 from guichet.ledger.reconciliation import _named
+from guichet.ledger.wallets import held
 from guichet.links import prompt_limits
 from guichet.links import repository as links
 from guichet.links.repository import LinkList

@@ -5,7 +5,7 @@ from email_validator import EmailNotValidError, validate_email
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guichet.domain.emails import is_plain_email
+from guichet.domain.mails import is_plain_email
 
 ALPHABET = "abz09AZ.-_+@"
 LABELS = st.sampled_from(

@@ -9,8 +9,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from guichet.clock import Instant, SystemClock
-from guichet_simulator.app import create_simulator
-from guichet_simulator.registry import PROVIDERS
+from guichet_simulator.app import PROVIDERS, create_simulator
 from guichet_simulator.scenarios import BY_NAME, SCENARIOS
 from guichet_simulator.store import DuplicateRef, Store
 from tests.guichet_simulator.conftest import CallbackReceiver, Simulator, loopback, serve

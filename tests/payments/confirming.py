@@ -5,7 +5,7 @@ from guichet.db.engine import require
 from guichet.domain.audit_log import Actor
 from guichet.domain.payments import Refund
 from guichet.refunds import repository as refund_repository
-from guichet.refunds.payee_confirmation import confirm_payee
+from guichet.refunds.request import confirm_payee
 
 
 async def confirmed(ctx: AppContext, reference: str, number: str) -> Refund:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import insert, select, update
 
-from guichet.audit_log import entries, verification
+from guichet.audit_log import entries
 from guichet.back_office.anonymisation import Anonymised, CustomerKeys, anonymise_customer, without_customer
 from guichet.db import tables as t
 from guichet.domain.audit_log import Actor
@@ -95,7 +95,7 @@ async def test_nothing_names_the_customer_and_the_books_are_the_same(service: Se
     assert [wallet.balance for wallet in await wallets.wallets_of(db, merchant.id)] == balances
     report = await audit(db, service.clock, lambda _: None)
     assert report.fault is None
-    assert (await verification.verify(db)).fault is None
+    assert (await entries.verify(db)).fault is None
     act = next(entry for entry in await entries.latest(db) if entry.action == "customer.anonymised")
     assert (act.actor, act.reason) == ("Ada", "Lettre du 3 mai")
 

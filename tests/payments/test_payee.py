@@ -11,7 +11,7 @@ from guichet.domain.payments import Refund
 from guichet.incidents import repository as incidents
 from guichet.providers.base import Accepted, Charge, FloatEmpty, Reversal, Succeeded
 from guichet.refunds import repository as refunds
-from guichet.refunds.payee_confirmation import confirm_payee
+from guichet.refunds.request import confirm_payee
 from guichet.settings import Settings
 from tests.fakes.scripted_provider import ScriptedProvider, done, refused, taken
 from tests.invariants import check_books

@@ -15,7 +15,7 @@ from guichet.domain.catalogue import ModeOverride
 from guichet.domain.money import Hundredths
 from guichet.incidents import repository as incidents
 from guichet.merchants.catalogue import set_override
-from guichet_simulator.registry import PROVIDERS as SIMULATED
+from guichet_simulator.app import PROVIDERS as SIMULATED
 from guichet_simulator.scenarios import SCENARIOS, Scenario
 from tests.invariants import check_books
 from tests.providers.provider_cases import LOST_AND_NOT_TAKEN, NOT_TAKEN, OUR_FAULT, REFUSED_AT_ONCE, ProviderCase

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from guichet.providers.provider_types import PROVIDER_TYPES
-from guichet_simulator.registry import PROVIDERS as SIMULATED
+from guichet_simulator.app import PROVIDERS as SIMULATED
 
 DOCS = (Path(__file__).parents[2] / "docs" / "live.md").read_text(encoding="utf-8")
 

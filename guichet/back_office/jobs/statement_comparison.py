@@ -18,7 +18,7 @@ from guichet.domain.payments import SUBJECT_TYPES, SubjectType
 from guichet.domain.reconciliation import MATCHED, Finding
 from guichet.ledger.provider_statement import ProviderStatement, StatementFormat, read_statement
 from guichet.ledger.reconciliation_runs import KEPT
-from guichet.providers.account_history import NoHistory, UnreadableHistory, histories_of
+from guichet.providers.account_review import NoHistory, UnreadableHistory, histories_of
 
 #: Bytes of a file that the page takes, and its lines.
 MAX_STATEMENT: Final = 5 * 1024 * 1024

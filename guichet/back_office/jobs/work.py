@@ -8,7 +8,7 @@ import msgspec
 
 from guichet.audit_log.entries import CONSOLE
 from guichet.back_office.jobs import repository
-from guichet.back_office.jobs.requests import JobTakenOver
+from guichet.back_office.jobs.repository import JobTakenOver
 from guichet.clock import Instant, later
 from guichet.context import AppContext
 from guichet.db.queues.work_queue import Claim

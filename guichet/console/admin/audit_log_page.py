@@ -6,8 +6,7 @@ from typing import Annotated, Final
 from starlette.responses import Response
 
 from guichet.audit_log import entries as audit_log
-from guichet.audit_log.entries import CONSOLE, Entry, Filter
-from guichet.audit_log.verification import Verification, verify
+from guichet.audit_log.entries import CONSOLE, Entry, Filter, Verification, verify
 from guichet.chain_heads import Published, last_published
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.console.facts import changed_facts

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from guichet.accounts import users
 from guichet.back_office.jobs import repository
-from guichet.back_office.jobs.requests import TooManyJobs, WantedJob, ask
+from guichet.back_office.jobs.repository import TooManyJobs, WantedJob, ask
 from guichet.back_office.jobs.tasks import Result, Task, read_result
 from guichet.console.forms import form_token, new_form_token
 from guichet.console.page_request import FormFault, StaffRequest

@@ -15,9 +15,9 @@ from guichet.domain.money import CURRENCIES, Currency
 from guichet.domain.posting_rules import ACTIVE
 from guichet.ledger import wallets
 from guichet.ledger.balance_checkpoints import WalletKey
-from guichet.ledger.held import Held, held
 from guichet.ledger.monthly_statement import movement_name
 from guichet.ledger.wallet_statement import Movement, newest_movements
+from guichet.ledger.wallets import Held, held
 from guichet.pages.days import PeriodFields, today
 from guichet.pages.fields import Lenient
 from guichet.pages.lists import Cursor, ListPage, Pager, Place

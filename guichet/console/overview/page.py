@@ -29,7 +29,7 @@ from guichet.domain.merchants import Merchant
 from guichet.domain.money import CURRENCIES, Currency
 from guichet.history.figures import DAYS, Figure, daily_figures
 from guichet.ledger import wallets
-from guichet.ledger.held import held
+from guichet.ledger.wallets import held
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.formatting import country_name
 from guichet.pages.views import View

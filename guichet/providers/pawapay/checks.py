@@ -6,8 +6,10 @@ from uuid import uuid4
 
 from guichet.domain.messages import verbatim
 from guichet.providers.pawapay.responses import failure_code
-from guichet.providers.shared.account_checks import (
+from guichet.providers.shared.account_findings import (
+    AccountFinding,
     AccountSetup,
+    AccountSubject,
     Finding,
     callback_address_is_ours,
     no_call,
@@ -15,7 +17,6 @@ from guichet.providers.shared.account_checks import (
     unchecked,
     wrong,
 )
-from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.client import CallResult, ProviderResponse
 
 Get = Callable[[str], Awaitable[CallResult]]

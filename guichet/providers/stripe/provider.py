@@ -27,14 +27,14 @@ from guichet.providers.base import (
 )
 from guichet.providers.capabilities import DisputeFacts, FloatBalance
 from guichet.providers.shared import signatures
-from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
+from guichet.providers.shared.account_findings import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, return_url, text_or_none
 from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import as_refund_status, as_status, probe_result
-from guichet.providers.stripe import checks as stripe_checks
-from guichet.providers.stripe import disputes as stripe_disputes
+from guichet.providers.stripe import account as stripe_checks
+from guichet.providers.stripe import account as stripe_disputes
 from guichet.providers.stripe.responses import (
     read_refund,
     read_refund_refusal,

@@ -13,7 +13,7 @@ import msgspec
 from sqlalchemy import insert
 
 from guichet.accounts import approvals
-from guichet.back_office import money_acts, wallet_status
+from guichet.back_office import merchants, money_acts
 from guichet.back_office.jobs.statement_comparison import ComparedStatement
 from guichet.back_office.merchant_file import add_document, add_note
 from guichet.bootstrap import create_merchant
@@ -27,9 +27,8 @@ from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import ENVS, Caller, Environment, Merchant
 from guichet.domain.messages import verbatim
 from guichet.domain.money import Hundredths
-from guichet.domain.payments import CONFIRMED, REFUSED, Payment
+from guichet.domain.payments import CONFIRMED, REFUSED, Payment, Settlement
 from guichet.domain.reconciliation import MISSING_HERE, Finding, Line
-from guichet.domain.settlement import Settlement
 from guichet.incidents import repository as incidents
 from guichet.links.links import cash_desk_link, create_link, requested_link
 from guichet.merchants import api_keys
@@ -179,7 +178,7 @@ async def _file(ctx: AppContext, made: Stock) -> None:
 async def approval(ctx: AppContext, made: Stock, asker: User) -> None:
     """Adds an act that waits for another person: it would open a wallet again in which nothing is."""
     why = "Contrôle terminé"
-    await wallet_status.change_status(ctx.db, ctx.clock, made.merchant.id, "XAF", "Gelé", _STAFF, why)
+    await merchants.change_status(ctx.db, ctx.clock, made.merchant.id, "XAF", "Gelé", _STAFF, why)
     wanted = WantedAct("wallet.reopen", money_acts.wallet_subject(made.merchant.id, "XAF"), {}, why)
     request = await approvals.ask(ctx, wanted, asker, approvals.CONSOLE)
     made.of_staff["approvals/request"] = [str(request.id)]

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from guichet.audit_log.verification import verify
+from guichet.audit_log.entries import verify
 from guichet.clock import SECOND
 from guichet.db.engine import require
 from guichet.domain.accounts import STEP_UP_LASTS

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from guichet.availability import OperatorAvailability, set_availability
-from guichet.back_office.wallet_status import change_status
+from guichet.back_office.merchants import change_status
 from guichet.clock import Instant, to_datetime
 from guichet.db.engine import require
 from guichet.db.tables import reconciliation_runs, webhook_deliveries

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from guichet.back_office.jobs import repository
-from guichet.back_office.jobs.requests import JobTakenOver
+from guichet.back_office.jobs.repository import JobTakenOver
 from guichet.back_office.jobs.work import StaffJobs
 from guichet.clock import SECOND
 from guichet.db.engine import Database, require

@@ -7,7 +7,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from guichet.accounts import approvals
-from guichet.back_office import provider_balances, wallet_status
+from guichet.back_office import merchants, provider_balances
 from guichet.back_office.money_acts import wallet_subject
 from guichet.console.admin.merchants.of_merchant import merchant_of
 from guichet.console.admin.reads import MOST_TYPED, record_read
@@ -83,7 +83,7 @@ async def change(request: StaffRequest) -> Response:
     if form.status is None or currency is None or reason is None:
         return await show(request, FormFault(request.text("operations.reason_missing")))
     if form.status != ACTIVE:
-        await wallet_status.change_status(ctx.db, ctx.clock, merchant.id, currency, form.status, request.actor, reason)
+        await merchants.change_status(ctx.db, ctx.clock, merchant.id, currency, form.status, request.actor, reason)
         return request.redirect(request.at_admin(f"/wallets/{merchant.id}"))
     act = WantedAct("wallet.reopen", wallet_subject(merchant.id, currency), {}, reason)
     try:
