@@ -49,7 +49,7 @@ def run(
     there is created in development; whatever only looks or changes something refuses it. `direct`: past PgBouncer where
     possible, for work that must end while every connection of PgBouncer waits.
     """
-    from guichet.cli.console import error_console
+    from guichet.cli.console import error_console  # noqa: PLC0415 - a server does not wait for it
 
     settings = load_settings()
     if direct:
@@ -70,7 +70,7 @@ def name_database(settings: Settings) -> None:
     """Says on stderr which database the command is about to use: it may not be the one that was meant."""
     from rich.text import Text  # noqa: PLC0415 - a server does not wait for it
 
-    from guichet.cli.console import error_console
+    from guichet.cli.console import error_console  # noqa: PLC0415 - a server does not wait for it
 
     error_console.print(Text(f"Database: {settings.database_address}", "dim"))
 
