@@ -23,7 +23,7 @@ from guichet.http_client import HttpClient, HttpClientError
 from guichet.ledger.hash_chain import chain_head
 from guichet.logs import log, unfiltered_log
 from guichet.settings import Settings
-from guichet.webhooks.signing import sign
+from guichet.webhooks.sender import sign
 
 _GET: Final = select(*(column for column in published_heads.c if column.name != "singleton"))
 _SET: Final = update(published_heads).values(

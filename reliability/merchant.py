@@ -19,7 +19,7 @@ import msgspec
 from guichet.bootstrap import create_merchant, service
 from guichet.domain.ids import MerchantId
 from guichet.settings import Settings
-from guichet.webhooks.signing import verify
+from guichet.webhooks.sender import verify
 
 #: What must have come before the first attempt at an event; retries keep no order (docs/decisions.md, D35).
 _AFTER: Final[dict[str, set[str]]] = {

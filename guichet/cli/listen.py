@@ -26,7 +26,7 @@ from guichet.server.listener import bind_socket, url_of
 from guichet.server.processes import on_stop
 from guichet.settings import Settings
 from guichet.webhooks import endpoints
-from guichet.webhooks.signing import verify
+from guichet.webhooks.sender import verify
 from guichet_demo.merchant import NAME, Demo, demo_merchant
 
 #: Headers that belong to the connection to us, not to the event.

@@ -30,8 +30,7 @@ from guichet.http_client.address_guard import (
     is_loopback_host,
     is_public,
 )
-from guichet.http_client.connector import GuardedConnector
-from guichet.http_client.exchange import Exchange, request_bytes
+from guichet.http_client.connector import Exchange, GuardedConnector, request_bytes
 from guichet.http_client.failures import CallFailure
 from guichet.http_client.outcomes import MAX_BODY, Forbidden, HttpClientError, Lost, NotSent, Response
 from guichet.http_client.own_faults import NameControl, is_own_fault

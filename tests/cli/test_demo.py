@@ -16,7 +16,7 @@ import pytest
 
 from guichet.clock import SECOND, SystemClock
 from guichet.private_files import make_private_file, make_private_folder
-from guichet.webhooks.signing import sign
+from guichet.webhooks.sender import sign
 from tests.cli.child import Child
 from tests.cli.conftest import Cli, until
 from tests.ports import free_port

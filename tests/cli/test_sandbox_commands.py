@@ -13,7 +13,7 @@ import pytest
 
 from guichet.clock import SECOND, SystemClock
 from guichet.settings import Settings
-from guichet.webhooks.signing import sign, verify
+from guichet.webhooks.sender import sign, verify
 from tests.cli.conftest import Cli
 from tests.cli.test_demo import OutputLines, demo, facts, pasted, stopped, stopped_listener
 from tests.fakes.certificates import CertificateAuthority

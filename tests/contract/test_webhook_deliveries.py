@@ -6,7 +6,7 @@ import time
 import pytest
 
 from guichet.clock import SECOND
-from guichet.webhooks.signing import verify
+from guichet.webhooks.sender import verify
 from tests.contract.shapes import check_resource, check_success, endpoint
 from tests.contract.tables import table
 from tests.contract.webhooks import listen, notifications

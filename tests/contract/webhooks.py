@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from guichet.webhooks.signing import verify
+from guichet.webhooks.sender import verify
 from tests.contract.shapes import check_resource
 from tests.contract.tables import Row, table
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer

@@ -12,7 +12,7 @@ import pytest
 
 from guichet.clock import SECOND, SystemClock
 from guichet.domain.events import SIGNATURE_AGE
-from guichet.webhooks.signing import sign
+from guichet.webhooks.sender import sign
 
 SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
 SECRET = "whsec_" + "Ab3" * 13 + "x"

@@ -32,7 +32,7 @@ from guichet.merchants import api_keys
 from guichet.merchants.api_keys import new_key
 from guichet.schemas.object_fields import DELIVERY_ID, LINK_URL, PAYMENT_REFERENCE, REFUND_REFERENCE, WEBHOOK_URL
 from guichet.settings import Settings, load
-from guichet.webhooks.signing import sign, verify
+from guichet.webhooks.sender import sign, verify
 from guichet.worker.worker import Worker
 from tests.cli.child import run_command
 from tests.fakes.clock import TurningClock

@@ -4,7 +4,7 @@ import pytest
 from yarl import URL
 
 from guichet.http_client import Forbidden
-from guichet.http_client.exchange import request_bytes
+from guichet.http_client.connector import request_bytes
 
 OURS = {"User-Agent": "Guichet/1.0", "Accept": "*/*"}
 

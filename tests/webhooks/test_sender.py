@@ -13,8 +13,7 @@ from guichet.clock import SECOND, Instant, later
 from guichet.domain.events import Delivery
 from guichet.domain.ids import DeliveryId, MerchantId, PaymentId
 from guichet.http_client import HttpClient
-from guichet.webhooks.sender import Attempt, send
-from guichet.webhooks.signing import verify
+from guichet.webhooks.sender import Attempt, send, verify
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import Script, ScriptedServer, answers, drips, hangs, hangs_up
 from tests.fakes.name_server import ScriptedResolver

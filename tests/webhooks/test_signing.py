@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guichet.domain.events import SIGNATURE_AGE
-from guichet.webhooks.signing import sign, verify
+from guichet.webhooks.sender import sign, verify
 
 SECRET = "whsec_3nYv0cJm5fQz8rTb2kWx"
 NOW = 1_795_255_200
