@@ -29,7 +29,6 @@ class Exchange:
         "_on_response",
         "_reader",
         "_standard_headers",
-        "_transport",
         "awaits_continue",
         "body",
         "disconnected",
@@ -39,6 +38,7 @@ class Exchange:
         "response_complete",
         "response_started",
         "scope",
+        "transport",
     )
 
     def __init__(
@@ -62,7 +62,7 @@ class Exchange:
         #: Something came that the application was not told yet.
         self.has_news = False
         self._reader: asyncio.Future[None] | None = None
-        self._transport = transport
+        self.transport = transport
         self._flow = flow
         self._standard_headers = standard_headers
         self._on_response = on_response
@@ -88,7 +88,7 @@ class Exchange:
         if fault is not None:
             log.error("request.unanswered", error=repr(fault), exc_info=fault if isinstance(fault, Exception) else None)
             if self.response_started:
-                self._transport.close()
+                self.transport.close()
             else:
                 await self._answer_crash()
         self._on_response = _nothing  # It holds the connection, which holds this.
@@ -101,8 +101,8 @@ class Exchange:
         await self.send({"type": "http.response.body", "body": _CRASHED})
 
     async def receive(self) -> Message:
-        if self.awaits_continue and not self._transport.is_closing():
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if self.awaits_continue and not self.transport.is_closing():
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self.awaits_continue = False
         if not self.disconnected and not self.response_complete:
             self._flow.resume_reading()
@@ -150,7 +150,7 @@ class Exchange:
         self.response_started = True
         self.awaits_continue = False
         self._left = 0 if length is None or self.scope["method"] == "HEAD" else length
-        self._transport.write(head + b"\r\n")
+        self.transport.write(head + b"\r\n")
 
     def _send_body(self, body: bytes, *, more_body: bool) -> None:
         if self.scope["method"] == "HEAD":
@@ -162,12 +162,12 @@ class Exchange:
             if self._left < 0 or (self._left and not more_body):
                 raise RuntimeError("the response is not as long as its Content-Length")
         if body:
-            self._transport.write(body)
+            self.transport.write(body)
         if not more_body:
             self.response_complete = True
             self.wake()
             if not self.keep_alive:
-                self._transport.close()
+                self.transport.close()
             self._on_response()
 
 

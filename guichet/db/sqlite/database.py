@@ -16,6 +16,7 @@ from guichet.db.errors import DatabaseDamaged, DatabaseUnusable
 from guichet.db.sqlite.errors import is_damage, translate
 from guichet.db.sqlite.group_commit import BUSY_TIMEOUT, GroupCommit
 from guichet.db.sqlite.statements import STATEMENTS, execute
+from guichet.db.statement_cache import CompiledStatement
 from guichet.private_files import make_private_file, make_private_folder
 
 #: Threads, each with a connection, for reads that may take long.
@@ -59,7 +60,7 @@ class SqliteDatabase(Database):
 
     async def all(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = STATEMENTS[statement]
-        return execute(self._reader, compiled, compiled.positional(params))
+        return self._read(self._reader, compiled, compiled.positional(params))
 
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = STATEMENTS[statement]
@@ -68,11 +69,18 @@ class SqliteDatabase(Database):
         def scanned() -> list[Row]:
             connection = self._scan_connections.get()
             try:
-                return execute(connection, compiled, values)
+                return self._read(connection, compiled, values)
             finally:
                 self._scan_connections.put(connection)
 
         return await asyncio.get_running_loop().run_in_executor(self._scan_threads, scanned)
+
+    def _read(self, connection: sqlite3.Connection, compiled: CompiledStatement, values: Sequence[Any]) -> list[Row]:
+        try:
+            return execute(connection, compiled, values)
+        except DatabaseDamaged as error:
+            self._writer.note(error)
+            raise
 
     async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = STATEMENTS[statement]

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from guichet import metrics
 from guichet.db.engine import Row
-from guichet.db.errors import ConstraintViolated, StorageError, StorageUnavailable
+from guichet.db.errors import ConstraintViolated, DatabaseDamaged, StorageError, StorageUnavailable
 from guichet.db.sqlite.errors import DRIVER_ERRORS, result_code, translate
 from guichet.db.sqlite.statements import SqliteTransaction, execute
 from guichet.db.statement_cache import CompiledStatement
@@ -55,6 +55,9 @@ class GroupCommit:
         self._begun = self._committing = self._commit_scheduled = False
         #: Since when another process has kept the database locked, in the loop's time.
         self._busy_since: float | None = None
+        #: What a statement of this process met in the file. Nothing is written any more: pages that are still in memory
+        #: would let a payment be answered that no restart can read.
+        self.damage: DatabaseDamaged | None = None
         #: The task whose transaction block is open.
         self._open_block: asyncio.Task[Any] | None = None
         #: The open block awaited something that suspended it; it will be rolled back.
@@ -89,6 +92,7 @@ class GroupCommit:
             self._connection.execute("RELEASE block")
         except BaseException as error:
             self._roll_back_block()
+            self.note(error)
             if isinstance(error, sqlite3.Error):
                 raise translate(error, self._connection) from error
             raise
@@ -97,6 +101,10 @@ class GroupCommit:
         waiter: Waiter = asyncio.get_running_loop().create_future()
         self._written.append((waiter, []))
         await waiter
+
+    def note(self, error: BaseException) -> None:
+        if isinstance(error, DatabaseDamaged):
+            self.damage = error
 
     def _refuse_suspended_block(self) -> None:
         if self._block_suspended:
@@ -150,6 +158,8 @@ class GroupCommit:
 
     def _try_begin(self) -> bool:
         """False while another process writes. Raises StorageError."""
+        if self.damage is not None:
+            raise self.damage.with_traceback(None)
         self._roll_back_group()  # What a rollback that failed left behind; nothing otherwise.
         try:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -233,6 +243,7 @@ class GroupCommit:
             try:
                 self._written.append((waiter, execute(self._connection, compiled, values)))
             except Exception as error:  # Any error concerns this writer only.
+                self.note(error)
                 _fail(waiter, error)
 
     def _commit_all(self) -> None:
