@@ -27,7 +27,7 @@ from guichet.http_client import HttpClient
 from guichet.printable import printable
 from guichet.providers.mtn.checks import SANDBOX_ADDRESS, ApiUsers
 from guichet.providers.providers_file import ProvidersConfig
-from guichet.providers.shared.account_findings import AccountSetup
+from guichet.providers.shared.account_checks import AccountSetup
 from guichet.providers.shared.client import ProviderClient, ProviderResponse
 from guichet.providers.sonatel.checks import callback_url
 from guichet.providers.sonatel.provider import Sonatel

@@ -19,7 +19,7 @@ from guichet.printable import printable
 from guichet.providers.account_review import BalanceLine, balance_lines, findings_of, probe_accounts
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.registry import Registry
-from guichet.providers.shared.account_findings import Finding, FindingState
+from guichet.providers.shared.account_checks import Finding, FindingState
 from guichet.settings import Settings
 
 T = TypeVar("T")

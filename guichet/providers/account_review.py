@@ -16,17 +16,8 @@ from guichet.providers.capabilities import FloatBalance
 from guichet.providers.provider_types import PROVIDER_TYPES, leads_to_simulator, sandbox_reason
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.registry import Registry
-from guichet.providers.shared.account_findings import (
-    AccountFinding,
-    AccountSetup,
-    AccountSubject,
-    BalanceProblem,
-    ChecksAccount,
-    Finding,
-    ok,
-    unchecked,
-    wrong,
-)
+from guichet.providers.shared.account_checks import AccountSetup, ChecksAccount, Finding, ok, unchecked, wrong
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject, BalanceProblem
 from guichet.providers.shared.client import ProviderAccount
 
 

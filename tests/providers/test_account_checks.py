@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from guichet.providers.account_review import findings_without_a_call
-from guichet.providers.shared.account_findings import AccountSetup, ChecksAccount
+from guichet.providers.shared.account_checks import AccountSetup, ChecksAccount
 from guichet.providers.shared.client import ProviderAccount
 from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import Scripted, provider_under_test

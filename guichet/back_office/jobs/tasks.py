@@ -19,7 +19,7 @@ from guichet.domain.staff_jobs import StaffJob, StaffJobKind
 from guichet.ledger.margin import margins
 from guichet.providers.account_review import BalanceLine, balance_lines, findings_of, probe_accounts
 from guichet.providers.providers_file import ProvidersConfig
-from guichet.providers.shared.account_findings import Finding
+from guichet.providers.shared.account_checks import Finding
 
 
 class AnonymiseCustomer(Struct, frozen=True, tag="anonymise_customer"):

@@ -23,14 +23,8 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.shared.account_findings import (
-    AccountFinding,
-    AccountSetup,
-    AccountSubject,
-    Finding,
-    no_call,
-    probed,
-)
+from guichet.providers.shared.account_checks import AccountSetup, Finding, no_call, probed
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import hundredths, text_or_none, units

@@ -42,15 +42,8 @@ from guichet.providers.feexpay.responses import (
     read_payout,
     read_status,
 )
-from guichet.providers.shared.account_findings import (
-    AccountFinding,
-    AccountSetup,
-    AccountSubject,
-    Finding,
-    answered,
-    balances_read,
-    no_call,
-)
+from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, balances_read, no_call
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, plain_text, text_or_none, units

@@ -8,16 +8,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from guichet.domain.messages import Answer, verbatim
-from guichet.providers.shared.account_findings import (
-    AccountFinding,
-    AccountSetup,
-    AccountSubject,
-    Finding,
-    answered,
-    no_call,
-    ok,
-    wrong,
-)
+from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, no_call, ok, wrong
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.client import CallResult, ProviderClient, ProviderResponse
 from guichet.providers.shared.fields import text_or_none
 

@@ -35,14 +35,8 @@ from guichet.providers.mtn.responses import (
     read_refund_status,
     read_status,
 )
-from guichet.providers.shared.account_findings import (
-    AccountFinding,
-    AccountSetup,
-    AccountSubject,
-    Finding,
-    balances_read,
-    no_call,
-)
+from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read, no_call
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderClient
 from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units

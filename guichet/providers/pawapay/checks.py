@@ -6,10 +6,8 @@ from uuid import uuid4
 
 from guichet.domain.messages import verbatim
 from guichet.providers.pawapay.responses import failure_code
-from guichet.providers.shared.account_findings import (
-    AccountFinding,
+from guichet.providers.shared.account_checks import (
     AccountSetup,
-    AccountSubject,
     Finding,
     callback_address_is_ours,
     no_call,
@@ -17,6 +15,7 @@ from guichet.providers.shared.account_findings import (
     unchecked,
     wrong,
 )
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.client import CallResult, ProviderResponse
 
 Get = Callable[[str], Awaitable[CallResult]]

@@ -45,7 +45,7 @@ from guichet.providers.pawapay.responses import (
     read_refund_status,
     read_status,
 )
-from guichet.providers.shared.account_findings import AccountSetup, Finding, balances_read
+from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.shared.fields import parse_callback_json, plain_text, return_url, text_or_none, units

@@ -4,16 +4,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from uuid import uuid4
 
 from guichet.domain.messages import verbatim
-from guichet.providers.shared.account_findings import (
-    AccountFinding,
+from guichet.providers.shared.account_checks import (
     AccountSetup,
-    AccountSubject,
     Finding,
     answered,
     callback_address_is_ours,
     no_call,
     wrong,
 )
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.client import CallResult, ProviderResponse
 
 Get = Callable[[str, Mapping[str, str] | None], Awaitable[CallResult]]

@@ -31,7 +31,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.shared import signatures
-from guichet.providers.shared.account_findings import AccountSetup, Finding
+from guichet.providers.shared.account_checks import AccountSetup, Finding
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, units

@@ -8,16 +8,8 @@ from guichet.clock import SECOND, Instant
 from guichet.domain.messages import Message, verbatim
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import DisputedStatus, DisputeFacts
-from guichet.providers.shared.account_findings import (
-    AccountFinding,
-    AccountSetup,
-    AccountSubject,
-    Finding,
-    no_call,
-    ok,
-    unchecked,
-    wrong,
-)
+from guichet.providers.shared.account_checks import AccountSetup, Finding, no_call, ok, unchecked, wrong
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import text_or_none

@@ -27,7 +27,7 @@ from guichet.providers.base import (
 )
 from guichet.providers.capabilities import DisputeFacts, FloatBalance
 from guichet.providers.shared import signatures
-from guichet.providers.shared.account_findings import AccountSetup, Finding, balances_read
+from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, return_url, text_or_none

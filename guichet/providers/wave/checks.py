@@ -5,16 +5,8 @@ from typing import Final
 from guichet.domain.messages import verbatim
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import MerchantNames
-from guichet.providers.shared.account_findings import (
-    AccountFinding,
-    AccountSetup,
-    AccountSubject,
-    Finding,
-    answered,
-    no_call,
-    ok,
-    wrong,
-)
+from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, no_call, ok, wrong
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.wave.client import WaveClient
 
