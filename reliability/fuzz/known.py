@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from guichet.bootstrap import create_merchant, service
+from guichet.db.postgres.pool import WRITE_CONNECTIONS
 from guichet.domain.merchants import Environment
 from guichet.settings import Settings
 from reliability.fuzz.sockets import Answer, BrokenAnswer, Connection
@@ -97,6 +98,16 @@ async def prepare(port: int, seed: int, receiver: str) -> Known:
     await test.close()
     await live.close()
     return found
+
+
+async def open_connections(port: int, known: Known) -> None:
+    """Writes that wait for each other open all the connections that the service keeps to PostgreSQL: payments share
+    two, and those that something else opens later would look like a leak."""
+    callers = [Caller(port, known["test_key"]) for _ in range(2 * WRITE_CONNECTIONS)]
+    for method, body in (("PUT", {"url": f"{known['receiver']}/hook"}), ("GET", None)):
+        await asyncio.gather(*(each.call(method, "/webhooks/endpoint", body) for each in callers))
+    for caller in callers:
+        await caller.close()
 
 
 async def _succeeded(caller: Caller, reference: str) -> None:

@@ -16,7 +16,7 @@ from reliability.fuzz.checks import Violation, check
 from reliability.fuzz.exchange import Sent, Violated, exchange, send
 from reliability.fuzz.failure import saved_probe
 from reliability.fuzz.hostile_server import HostileServer, simulator_books
-from reliability.fuzz.known import Known, create_merchants, prepare
+from reliability.fuzz.known import Known, create_merchants, open_connections, prepare
 from reliability.fuzz.process import Held, Process
 from reliability.fuzz.recorded import Probe
 from reliability.fuzz.requests import probe
@@ -25,8 +25,7 @@ from tests.ports import free_port
 
 #: Growth that counts as a leak, over the whole trial after a tenth of it.
 MAX_GROWTH_MEGABYTES: Final = 48.0
-#: More would be a leak. Connections to PostgreSQL are opened when they are needed, sixteen at most: payments share two.
-MAX_GROWTH_DESCRIPTORS: Final = 16
+MAX_GROWTH_DESCRIPTORS: Final = 8
 #: The parts of the requests that schemathesis and hypothesis make, and that are sent with every limit on: always enough
 #: of them to be refused.
 _BY_SCHEMA: Final = 0.02
@@ -147,6 +146,7 @@ async def _attack(trial: _Trial, served: Process, server: HostileServer) -> None
     plan, found = trial.plan, trial.found
     server.hostile = False
     found.known = await prepare(served.port, plan.seed, server.url)
+    await open_connections(served.port, found.known)
     server.hostile = True
     calls = Calls(served.port, plan.seed, server, trial.tell)
     warm = int(plan.requests * _WARM_UP)
