@@ -25,7 +25,7 @@ from bench.servers import HOST, Merchant, Target
 from guichet.bootstrap import database
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, SystemClock, iso, later
 from guichet.db.queues.fair_share import Shares
-from guichet.payments import repository as payments
+from guichet.payments import pending
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
 
@@ -158,7 +158,7 @@ async def _claims(sizes: Sequence[Size]) -> dict[tuple[str, int], list[float]]:
             for count, db in opened:
                 now = later(clock.now(), 60 * SECOND)
                 started = time.perf_counter()
-                await payments.claim_due(db, now, now, CLAIMED)
+                await pending.claim_due(db, now, now, CLAIMED)
                 taken["claim 32 due payments", count].append((time.perf_counter() - started) * 1000)
                 started = time.perf_counter()
                 await queue.claim(db, now, now, CLAIMED, Shares({}, CLAIMED, [], 0))

@@ -16,7 +16,7 @@ from guichet.domain.audit_log import Act, Actor, ActRefused, FactName
 from guichet.domain.money import plain
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.refusals import Refusal
-from guichet.payments import repository
+from guichet.payments import pending, repository
 from guichet.payments.outcomes import Mismatch, checked
 from guichet.payments.provider_calls import LEASE_DURATION, payment_status, refund_status, requested_amount
 from guichet.payments.settlement import settle_payment
@@ -105,7 +105,7 @@ async def _lease(db: Database, clock: Clock, subject: Payment | Refund) -> Payme
     until = later(now, LEASE_DURATION)
     leased: Payment | Refund | None
     if isinstance(subject, Payment):
-        leased = await repository.lease(db, subject.id, now, until, asked_before=now)
+        leased = await pending.lease(db, subject.id, now, until, asked_before=now)
     else:
         leased = await refund_repository.lease(db, subject.id, now, until, asked_before=now)
     if leased is None:
@@ -115,7 +115,7 @@ async def _lease(db: Database, clock: Clock, subject: Payment | Refund) -> Payme
 
 async def _end_lease(db: Database, subject: Payment | Refund) -> None:
     if isinstance(subject, Payment):
-        await repository.end_lease(db, subject)
+        await pending.end_lease(db, subject)
     else:
         await refund_repository.end_lease(db, subject.id)
 

@@ -29,7 +29,7 @@ from guichet.domain.warnings import RequestWarning, warning
 from guichet.links import prompt_limits
 from guichet.links import repository as links
 from guichet.merchants import limits as merchant_limits
-from guichet.payments import repository
+from guichet.payments import pending, repository
 from guichet.payments.initiation import initiate_within_request, initiation_lease
 from guichet.payments.provider_calls import charge_for, encode_provider_data
 from guichet.schemas.payment import Customer, PaymentBody
@@ -202,7 +202,7 @@ async def _answer_again(ctx: AppContext, stored: Payment) -> Payment:
     # too, or a repeated request could be acknowledged before the first one is durable.
     await ctx.db.wait_for_replication()
     if stored.status == "pending" and stored.lease_expires_at is not None and not stored.answered_pending:
-        stored = await repository.record_answered_pending(ctx.db, stored)
+        stored = await pending.record_answered_pending(ctx.db, stored)
     return stored
 
 

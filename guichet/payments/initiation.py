@@ -20,7 +20,7 @@ from guichet.domain.errors import PaymentFailed, ServerError
 from guichet.domain.failures import OUR_FAULTS, failure_of
 from guichet.domain.payments import POLL_INTERVALS, Payment
 from guichet.logs import log
-from guichet.payments import repository
+from guichet.payments import pending, repository
 from guichet.payments.outcomes import checked, refuse_payment
 from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data, name_merchant
 from guichet.payments.settlement import settle_payment
@@ -102,9 +102,7 @@ async def _initiate(
         if account != payment.provider_account:
             next_provider = ctx.registry.provider(account)
             until = initiation_lease(ctx.clock.now(), next_provider)
-            switched = await repository.switch_provider_account(
-                ctx.db, payment, account, next_provider.fingerprint, until
-            )
+            switched = await pending.switch_provider_account(ctx.db, payment, account, next_provider.fingerprint, until)
             if switched is None:
                 return require(await repository.by_id(ctx.db, payment.id))
             payment, charge = switched, charge_for(ctx, switched, charge.otp)
@@ -138,7 +136,7 @@ async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, wa
         case Unknown():
             log.warning("initiation.unknown", reference=payment.reference, result=repr(result))
     now = ctx.clock.now()
-    await repository.record_lost_initiation(ctx.db, payment.id, now, later(now, POLL_INTERVALS[0] * SECOND))
+    await pending.record_lost_initiation(ctx.db, payment.id, now, later(now, POLL_INTERVALS[0] * SECOND))
     return payment
 
 
@@ -156,7 +154,7 @@ async def _record_acceptance(ctx: AppContext, payment: Payment, result: Accepted
     account = require(payment.provider_account)
     if ctx.registry.provider(account).remote:
         record = partial(
-            repository.record_initiation,
+            pending.record_initiation,
             ctx.db,
             payment.id,
             provider_account=account,

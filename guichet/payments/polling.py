@@ -22,7 +22,7 @@ from guichet.domain.ids import PaymentId
 from guichet.domain.messages import Answer
 from guichet.domain.payments import Payment, never_arrived
 from guichet.logs import log
-from guichet.payments import repository
+from guichet.payments import pending, repository
 from guichet.payments.outcomes import (
     MIN_POLL_INTERVAL,
     checked,
@@ -92,7 +92,7 @@ async def poll_due_payment(ctx: AppContext, payment: Payment) -> None:
     polled = await _join_or_poll(ctx, payment, scheduled=True)
     if polled is not None and polled.status == "pending":
         await report_if_stuck(ctx, polled)
-        await repository.schedule_next_poll(ctx.db, polled, next_poll(polled, ctx.clock.now()))
+        await pending.schedule_next_poll(ctx.db, polled, next_poll(polled, ctx.clock.now()))
 
 
 async def result_within(ctx: AppContext, seconds: float, poll: Coroutine[Any, Any, T | None]) -> T | None:
@@ -155,15 +155,15 @@ def _forget_poll(ctx: AppContext, payment_id: PaymentId, task: asyncio.Task[Paym
 
 async def _poll_under_lease(ctx: AppContext, payment: Payment, interval: int, *, scheduled: bool) -> Payment | None:
     """Polls under the lease of the payment's row; see `_join_or_poll`."""
-    if not (scheduled and repository.is_leased_by_claim(payment)):
+    if not (scheduled and pending.is_leased_by_claim(payment)):
         now = ctx.clock.now()
-        leased = await repository.lease(ctx.db, payment.id, now, later(now, LEASE_DURATION), earlier(now, interval))
+        leased = await pending.lease(ctx.db, payment.id, now, later(now, LEASE_DURATION), earlier(now, interval))
         if leased is None:
             return None
         payment = leased
     polled = await _poll(ctx, payment)
     if not scheduled and polled.status == "pending" and polled.lease_expires_at is not None:
-        await repository.end_lease(ctx.db, polled)
+        await pending.end_lease(ctx.db, polled)
     return polled
 
 
@@ -204,7 +204,7 @@ async def _keep_new_facts(ctx: AppContext, payment: Payment, result: Accepted) -
     new_page = payment.redirect_url is None and result.redirect_url is not None
     if not (new_reference or new_page):
         return reset_not_found(ctx, payment)
-    stored = await repository.record_initiation(
+    stored = await pending.record_initiation(
         ctx.db,
         payment.id,
         provider_account=require(payment.provider_account),
@@ -223,7 +223,7 @@ class PollingJobs:
         self._ctx = ctx
 
     async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Payment]:
-        return await repository.claim_due(self._ctx.db, now, until, most, saturated)
+        return await pending.claim_due(self._ctx.db, now, until, most, saturated)
 
     def partition(self, job: Payment) -> str:
         return job.provider_account or ""

@@ -1,16 +1,15 @@
 """Payments: SQL and row mapping."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import BigInteger, Update, and_, bindparam, case, func, or_, select, update
+from sqlalchemy import bindparam, func, select, update
 
-from guichet.clock import Instant, earlier
-from guichet.db.engine import Database, GroupedWrite, Reader, Transaction, Writer, require
+from guichet.clock import Instant
+from guichet.db.engine import Database, GroupedWrite, Reader, Transaction, Writer
 from guichet.db.lists.pages import ListScope, RowKey, follows, key_of, read_page
-from guichet.db.queues.work_queue import Claim, WorkQueue, is_still_pending
 from guichet.db.tables import payments, provider_callbacks
 from guichet.db.upsert import upsert
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
@@ -37,11 +36,6 @@ _CREATE: Final[Mapping[Environment, GroupedWrite]] = {
     "test": GroupedWrite(_INSERT, "reference", 1),
     "live": GroupedWrite(_INSERT_LIVE, "reference", 1),
 }
-
-
-def _grouped(statement: Update) -> GroupedWrite:
-    """A change of the payment `payment_id`, which returns nothing or the whole row."""
-    return GroupedWrite(statement, "payment_id")
 
 
 #: No payment has this id or a greater one.
@@ -92,78 +86,6 @@ _FINISH: Final = (
     )
     .returning(*payments.c)
 )
-_PENDING_ONE: Final = (payments.c.id == bindparam("payment_id"), is_still_pending(payments))
-_RECORD_INITIATION: Final = _grouped(
-    update(payments)
-    .where(*_PENDING_ONE)
-    .values(
-        provider_account=bindparam("new_account"),
-        provider_reference=bindparam("new_ref"),
-        provider_data=bindparam("new_data"),
-        redirect_url=bindparam("new_redirect"),
-        next_poll_at=bindparam("next_due"),
-        lease_expires_at=None,
-        not_found_count=0,
-        not_found_duration=0,
-    )
-    .returning(*payments.c)
-)
-_SWITCH: Final = (
-    update(payments)
-    .where(*_PENDING_ONE)
-    .values(
-        provider_account=bindparam("new_account"),
-        account_fingerprint=bindparam("new_fingerprint"),
-        lease_expires_at=bindparam("until"),
-    )
-    .returning(*payments.c)
-)
-_RECORD_LOST_INITIATION: Final = _grouped(
-    update(payments)
-    .where(*_PENDING_ONE)
-    .values(next_poll_at=bindparam("next_due"), initiation_ended_at=bindparam("now"), lease_expires_at=None)
-)
-_RECORD_ANSWERED_PENDING: Final = update(payments).where(*_PENDING_ONE).values(answered_pending=True)
-_NOT_FOUND: Final[dict[str, Any]] = {
-    "not_found_count": bindparam("not_found"),
-    "not_found_duration": bindparam("not_found_for"),
-}
-_SCHEDULE_NEXT_POLL: Final = _grouped(
-    update(payments)
-    .where(*_PENDING_ONE)
-    .values(
-        next_poll_at=bindparam("next_due"), poll_count=payments.c.poll_count + 1, lease_expires_at=None, **_NOT_FOUND
-    )
-)
-_END_LEASE: Final = _grouped(update(payments).where(*_PENDING_ONE).values(lease_expires_at=None, **_NOT_FOUND))
-_FREE: Final = or_(payments.c.lease_expires_at.is_(None), payments.c.lease_expires_at <= bindparam("now"))
-#: An instant after now means that the clock was set back since.
-_NOT_ASKED: Final = or_(
-    payments.c.asked_at.is_(None),
-    payments.c.asked_at <= bindparam("asked_before"),
-    payments.c.asked_at > bindparam("now"),
-)
-_LEASE: Final = _grouped(
-    update(payments)
-    .where(*_PENDING_ONE, _FREE, _NOT_ASKED)
-    .values(lease_expires_at=bindparam("until"), asked_at=bindparam("now"))
-    .returning(*payments.c)
-)
-_MAY_LEASE: Final = and_(payments.c.env == "live", _FREE)
-#: The claim of a live payment is its lease at the same time, unless somebody polls it now. It then ends a microsecond
-#: before the claim, as no other lease does.
-_QUEUE: Final = WorkQueue(
-    payments,
-    "next_poll_at",
-    "provider_account",
-    lambda row: Payment(*row),
-    values={
-        "lease_expires_at": case(
-            (_MAY_LEASE, bindparam("until", type_=BigInteger) - 1), else_=payments.c.lease_expires_at
-        ),
-        "asked_at": case((_MAY_LEASE, bindparam("now", type_=BigInteger)), else_=payments.c.asked_at),
-    },
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,25 +132,25 @@ def _new_values(payment: Payment, next_poll_at: Instant | None) -> dict[str, Any
 
 async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> Payment | None:
     """`reference` must be a UUID."""
-    return _payment(await db.one(_BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference))
+    return from_row(await db.one(_BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference))
 
 
 async def find(db: Reader, reference: str) -> Payment | None:
     """The payment with this reference (a UUID), whoever's it is: for the staff. References are unique."""
-    return _payment(await db.one(_FIND, reference=reference))
+    return from_row(await db.one(_FIND, reference=reference))
 
 
 async def by_external_id(db: Reader, merchant_id: MerchantId, env: Environment, external_id: str) -> Payment | None:
-    return _payment(await db.one(_BY_EXTERNAL_ID, merchant_id=merchant_id, env=env, external_id=external_id))
+    return from_row(await db.one(_BY_EXTERNAL_ID, merchant_id=merchant_id, env=env, external_id=external_id))
 
 
 async def by_id(db: Reader, payment_id: PaymentId) -> Payment | None:
-    return _payment(await db.one(_BY_ID, id=payment_id))
+    return from_row(await db.one(_BY_ID, id=payment_id))
 
 
 async def by_token(db: Reader, token: str) -> Payment | None:
     """The payment of a hosted page; the token itself is the authorisation."""
-    return _payment(await db.one(_BY_TOKEN, token=token))
+    return from_row(await db.one(_BY_TOKEN, token=token))
 
 
 async def of_link(db: Reader, link_id: LinkId, most: int, before: PaymentId | None = None) -> list[Payment]:
@@ -239,14 +161,14 @@ async def of_link(db: Reader, link_id: LinkId, most: int, before: PaymentId | No
 
 
 async def by_provider_reference(db: Database, provider_account: str, provider_reference: str) -> Payment | None:
-    return _payment(
+    return from_row(
         await db.one(_BY_CALLBACK, provider_account=provider_account, provider_reference=provider_reference)
     )
 
 
 async def by_callback_reference(db: Database, provider_account: str, reference: str) -> Payment | None:
     """`reference` must be a UUID. A callback does not say which merchant's payment it is; references are unique."""
-    return _payment(await db.one(_BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference))
+    return from_row(await db.one(_BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference))
 
 
 async def reference_from_callback(db: Reader, payment: Payment) -> str | None:
@@ -293,110 +215,6 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment
     return [Payment(*row) for row in await tx.execute_many(_FINISH, rows)]
 
 
-async def switch_provider_account(
-    db: Database, payment: Payment, provider_account: str, fingerprint: str | None, until: Instant
-) -> Payment | None:
-    """Stores the next account of the route, before it is called. None when the payment is final already: then no
-    provider may be called."""
-    row = await db.write(
-        _SWITCH, payment_id=payment.id, new_account=provider_account, new_fingerprint=fingerprint, until=until
-    )
-    return _payment(row)
-
-
-async def record_initiation(
-    db: Database,
-    payment_id: PaymentId,
-    *,
-    provider_account: str,
-    provider_reference: str | None,
-    provider_data: str | None,
-    redirect_url: str | None,
-    next_poll_at: Instant,
-) -> Payment | None:
-    """Stores what the provider returned and ends the lease. None when the payment is no longer pending."""
-    row = await db.write_grouped(
-        _RECORD_INITIATION,
-        {
-            "payment_id": payment_id,
-            "new_account": provider_account,
-            "new_ref": provider_reference,
-            "new_data": provider_data,
-            "new_redirect": redirect_url,
-            "next_due": next_poll_at,
-        },
-    )
-    return _payment(row)
-
-
-async def record_lost_initiation(db: Database, payment_id: PaymentId, now: Instant, next_poll_at: Instant) -> None:
-    """The call that initiated the debit ended at `now` without an answer: ends the lease and sets the first poll."""
-    await db.write_grouped(_RECORD_LOST_INITIATION, {"payment_id": payment_id, "now": now, "next_due": next_poll_at})
-
-
-async def record_answered_pending(db: Database, payment: Payment) -> Payment:
-    """A repeated request is answered with this payment while its initiation runs: a refusal must be told by a webhook.
-    Returns the payment as it is stored afterwards, which may be final now."""
-    await db.write(_RECORD_ANSWERED_PENDING, payment_id=payment.id)
-    return require(await by_id(db, payment.id))
-
-
-async def schedule_next_poll(db: Database, payment: Payment, next_poll_at: Instant) -> None:
-    """Counts a poll that brought no final result, ends the lease and sets the next poll. Stores the payment's
-    `not_found_…` too."""
-    await db.write_grouped(
-        _SCHEDULE_NEXT_POLL,
-        {
-            "payment_id": payment.id,
-            "next_due": next_poll_at,
-            "not_found": payment.not_found_count,
-            "not_found_for": payment.not_found_duration,
-        },
-    )
-
-
-async def end_lease(db: Database, payment: Payment) -> None:
-    """Ends the lease after an unscheduled poll without a final result; the time of the scheduled poll stays. Stores the
-    payment's `not_found_…` too."""
-    await db.write_grouped(
-        _END_LEASE,
-        {
-            "payment_id": payment.id,
-            "not_found": payment.not_found_count,
-            "not_found_for": payment.not_found_duration,
-        },
-    )
-
-
-async def lease(
-    db: Database, payment_id: PaymentId, now: Instant, until: Instant, asked_before: Instant
-) -> Payment | None:
-    """Takes the exclusive right to poll a payment until `until`, and notes that it is asked about now.
-
-    None if another has that right, if it was asked about after `asked_before`, or if it is final.
-    """
-    row = await db.write_grouped(
-        _LEASE, {"payment_id": payment_id, "now": now, "until": until, "asked_before": asked_before}
-    )
-    return _payment(row)
-
-
-async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
-) -> Claim[Payment]:
-    """Claims up to `most` payments to poll; they are due again at `until` if this process dies.
-
-    A live one is leased too, as by `lease`, unless somebody polls it already: see `is_leased_by_claim`.
-    `saturated`: provider accounts that accept no more polls now. The cost is described in `db/queues/work_queue.py`.
-    """
-    return await _QUEUE.claim(db, now, until, most, saturated)
-
-
-def is_leased_by_claim(claimed: Payment) -> bool:
-    """Whether the claim that returned this payment took the right to poll it."""
-    return claimed.next_poll_at is not None and claimed.lease_expires_at == earlier(claimed.next_poll_at, 1)
-
-
 async def page(
     db: Database,
     merchant_id: MerchantId,
@@ -423,5 +241,5 @@ async def page(
     return [Payment(*row) for row in rows], total
 
 
-def _payment(row: Any) -> Payment | None:
+def from_row(row: Any) -> Payment | None:
     return Payment(*row) if row is not None else None

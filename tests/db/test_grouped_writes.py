@@ -12,6 +12,7 @@ from guichet.clock import SECOND, Instant, later
 from guichet.db.engine import Database, require
 from guichet.db.errors import ConstraintViolated, StorageError
 from guichet.domain.payments import Payment
+from guichet.payments import pending
 from guichet.payments import repository as payments
 from guichet.settings import Settings
 from tests.db.rows import PAYMENT
@@ -63,7 +64,7 @@ async def test_a_row_that_is_refused_concerns_nobody_else(merchant_db: Database)
 
 async def test_one_of_many_gets_the_lease(merchant_db: Database) -> None:
     one, other = await create(merchant_db, payment(), payment())
-    leases = [payments.lease(merchant_db, each.id, NOW, UNTIL, NOW) for each in (one, other) for _ in range(20)]
+    leases = [pending.lease(merchant_db, each.id, NOW, UNTIL, NOW) for each in (one, other) for _ in range(20)]
     held = [each for each in await asyncio.gather(*leases) if each is not None]
     assert sorted(each.id for each in held) == sorted([one.id, other.id])
     assert {(each.lease_expires_at, each.asked_at) for each in held} == {(UNTIL, NOW)}
@@ -97,8 +98,8 @@ async def test_those_who_wait_for_each_other_are_written_alone(settings: Setting
 async def test_a_claim_of_a_live_payment_is_its_lease(merchant_db: Database) -> None:
     live, polled, test = await create(merchant_db, payment(env="live"), payment(env="live"), payment())
     theirs = later(NOW, SECOND)
-    require(await payments.lease(merchant_db, polled.id, NOW, theirs, NOW))
-    claimed = {each.id: each for each in (await payments.claim_due(merchant_db, NOW, UNTIL, 10)).jobs}
-    assert {each.id for each in claimed.values() if payments.is_leased_by_claim(each)} == {live.id}
+    require(await pending.lease(merchant_db, polled.id, NOW, theirs, NOW))
+    claimed = {each.id: each for each in (await pending.claim_due(merchant_db, NOW, UNTIL, 10)).jobs}
+    assert {each.id for each in claimed.values() if pending.is_leased_by_claim(each)} == {live.id}
     assert (claimed[polled.id].lease_expires_at, claimed[test.id].lease_expires_at) == (theirs, None)
-    assert await payments.lease(merchant_db, live.id, NOW, UNTIL, NOW) is None, "somebody polls it"
+    assert await pending.lease(merchant_db, live.id, NOW, UNTIL, NOW) is None, "somebody polls it"

@@ -39,6 +39,7 @@ from guichet.links import repository as links
 from guichet.links.repository import LinkList
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
+from guichet.payments import pending
 from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
 from guichet.provider_callbacks import repository as callbacks
@@ -112,12 +113,12 @@ FULL_LINK = PaymentLink(**{**LINK, "reserved_uses": 1}, id=LinkId(1), max_uses=1
 
 #: The statements that run often, through the functions that run them.
 HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
-    "claim payments": lambda db: payments.claim_due(db, NOW, UNTIL, 10, ["gone"]),
+    "claim payments": lambda db: pending.claim_due(db, NOW, UNTIL, 10, ["gone"]),
     "claim refunds": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, ["gone"]),
     "claim deliveries": lambda db: deliveries.queue().claim(db, NOW, UNTIL, 10, SHARES, ["a.test:443"]),
     "claim callbacks": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, ["gone"]),
     # More than a window is due in saturated partitions, so the second look is taken.
-    "claim payments by partition": lambda db: payments.claim_due(db, NOW, UNTIL, 10, ["c"]),
+    "claim payments by partition": lambda db: pending.claim_due(db, NOW, UNTIL, 10, ["c"]),
     "claim refunds by partition": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [""]),
     "claim callbacks by partition": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, ["c"]),
     "callback's reference": _reference_from_callback,
@@ -250,9 +251,9 @@ async def test_frequent_statements_use_indexes(settings: Settings) -> None:
 MANY: dict[str, tuple[Any, str]] = {
     "record": (deliveries._RECORD, "pk_webhook_deliveries"),
     "finish": (payments._FINISH, "pk_payments"),
-    "lease": (payments._LEASE.statement, "pk_payments"),
-    "record_initiation": (payments._RECORD_INITIATION.statement, "pk_payments"),
-    "schedule_next_poll": (payments._SCHEDULE_NEXT_POLL.statement, "pk_payments"),
+    "lease": (pending._LEASE.statement, "pk_payments"),
+    "record_initiation": (pending._RECORD_INITIATION.statement, "pk_payments"),
+    "schedule_next_poll": (pending._SCHEDULE_NEXT_POLL.statement, "pk_payments"),
     "create_payment": (payments._INSERT_LIVE, "pk_wallets"),
     "mark_asked": (callbacks._MARK_ASKED.statement, "pk_provider_callbacks"),
     "end_uses": (links._END_USES, "pk_payment_links"),

@@ -16,7 +16,7 @@ from guichet.db.engine import Database
 from guichet.db.queues.fair_share import Shares
 from guichet.db.queues.work_queue import WINDOW, Claim
 from guichet.domain.ids import MerchantId
-from guichet.payments import repository as payments
+from guichet.payments import pending
 from guichet.refunds import repository as refunds
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult
@@ -43,7 +43,7 @@ async def claim_deliveries(db: Database, now: Instant, until: Instant, most: int
 
 
 CLAIMS: dict[str, Callable[..., Awaitable[Claim[Any]]]] = {
-    "payments": payments.claim_due,
+    "payments": pending.claim_due,
     "refunds": refunds.claim_due,
     "deliveries": claim_deliveries,
 }
@@ -117,11 +117,11 @@ async def test_a_claim_says_when_to_look_again(merchant_db: Database) -> None:
         assert (await claim(merchant_db, 2, UNTIL, 9)).next_due == 3, "the third comes due"
         assert (await claim(merchant_db, 3, UNTIL, 1)).next_due == 3
         assert (await claim(merchant_db, 3, UNTIL, 9)).next_due == UNTIL, "the leases end"
-    claimed = await payments.claim_due(merchant_db, UNTIL, later(UNTIL, 5), 9)
+    claimed = await pending.claim_due(merchant_db, UNTIL, later(UNTIL, 5), 9)
     assert (len(claimed.jobs), claimed.next_due) == (3, UNTIL + 5), "there are no more, and no claim asks for them"
     async with merchant_db.transaction() as tx:
         await tx.write(update(t.payments).values(status="failed", next_poll_at=None))
-    assert (await payments.claim_due(merchant_db, UNTIL, UNTIL, 2)).next_due is None
+    assert (await pending.claim_due(merchant_db, UNTIL, UNTIL, 2)).next_due is None
 
 
 async def test_results_are_recorded_in_one_batch(merchant_db: Database) -> None:
@@ -150,7 +150,7 @@ async def test_results_are_recorded_in_one_batch(merchant_db: Database) -> None:
 async def test_a_lease_has_one_holder(merchant_db: Database, worker_dbs: list[Database]) -> None:
     await fill(merchant_db, 1)
     # Payments and refunds number their rows apart: the first of each is leased.
-    leases: list[Any] = [payments.lease, refunds.lease]
+    leases: list[Any] = [pending.lease, refunds.lease]
     for leasing in leases:
         held = await asyncio.gather(*(leasing(each, 1, NOW, UNTIL, NOW) for each in worker_dbs for _ in range(5)))
         assert sum(row is not None for row in held) == 1

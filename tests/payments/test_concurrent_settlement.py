@@ -6,7 +6,7 @@ import pytest
 
 from guichet.clock import SECOND
 from guichet.domain.money import Hundredths
-from guichet.payments import repository as payments
+from guichet.payments import pending
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
 from tests.fakes.scripted_provider import done, slow
@@ -71,7 +71,7 @@ async def test_a_status_query_of_a_dead_process_is_repeated_when_its_lease_ends(
     payment = await live.merchant.pay()
     row = await stored(live, payment)
     now = live.ctx.clock.now()
-    assert await payments.lease(live.ctx.db, row.id, now, now + 30 * SECOND, now)
+    assert await pending.lease(live.ctx.db, row.id, now, now + 30 * SECOND, now)
     live.first.script("status", done)
     assert (await live.merchant.get(f"/payments/{payment['reference']}")).data["status"] == "pending"
     live.service.clock.advance(30)

@@ -15,7 +15,7 @@ from guichet.domain.audit_log import Act, Actor, ActRefused, Approval
 from guichet.domain.ids import ApprovalId
 from guichet.domain.payments import Payment, Refund
 from guichet.ledger.margin import margins
-from guichet.payments import repository
+from guichet.payments import pending, repository
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Accepted, AlreadyRefunded, FloatEmpty, Refused, Succeeded, Unknown
 from guichet.refunds import repository as refund_repository
@@ -170,7 +170,7 @@ async def test_only_pending_live_subjects_are_settled(live: LivePayments) -> Non
 async def test_a_payment_that_is_being_polled_is_left_alone(live: LivePayments) -> None:
     payment = await stuck(live)
     now = live.ctx.clock.now()
-    await repository.lease(live.ctx.db, payment.id, now, now + 1, asked_before=now)
+    await pending.lease(live.ctx.db, payment.id, now, now + 1, asked_before=now)
     with pytest.raises(ActRefused, match="try again"):
         await settle(live, payment, FAILED)
 

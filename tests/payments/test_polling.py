@@ -12,7 +12,7 @@ from guichet.db.engine import require
 from guichet.db.postgres.pool import ACQUIRE_TIMEOUT
 from guichet.domain.payments import POLL_INTERVALS
 from guichet.incidents import repository as incidents
-from guichet.payments import repository as payments
+from guichet.payments import pending
 from guichet.payments.polling import REQUEST_WAIT, poll_payment
 from guichet.providers.base import Accepted, Charge, Succeeded, Unknown
 from tests.fakes.scripted_provider import done, slow, taken
@@ -70,7 +70,7 @@ async def test_reads_go_on_while_another_process_asks(live: LivePayments) -> Non
     for it without an end, and nothing else ran any more."""
     payment = await live.merchant.pay()
     row, now = await stored(live, payment), live.ctx.clock.now()
-    assert await payments.lease(live.ctx.db, row.id, now, now + 30 * SECOND, now) is not None
+    assert await pending.lease(live.ctx.db, row.id, now, now + 30 * SECOND, now) is not None
     row = await stored(live, payment)
     reads = []
     for _ in range(500):  # One in each iteration of the event loop.

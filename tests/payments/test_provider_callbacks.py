@@ -11,7 +11,7 @@ from guichet.clock import SECOND
 from guichet.db.engine import require
 from guichet.db.tables import provider_callbacks
 from guichet.incidents import repository as incidents
-from guichet.payments import repository as payments
+from guichet.payments import pending
 from guichet.payments.polling import poll_payment_at_most
 from guichet.provider_callbacks import repository as callbacks
 from guichet.provider_callbacks.repository import ProviderCallback
@@ -158,7 +158,7 @@ async def test_a_callback_during_the_question_of_an_earlier_one_causes_its_own(l
 async def test_a_callback_while_another_process_has_the_lease_is_asked_about_afterwards(live: LivePayments) -> None:
     payment = await live.merchant.pay()
     row, now = await stored(live, payment), live.ctx.clock.now()
-    await payments.lease(live.ctx.db, row.id, now, now + 30 * SECOND, now)
+    await pending.lease(live.ctx.db, row.id, now, now + 30 * SECOND, now)
     live.first.script("status", done)
     live.service.clock.advance(6)
     await call_back(live, payment)

@@ -26,7 +26,7 @@ from guichet.domain.errors import Conflict
 from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.money import Currency, Hundredths, round_to_currency
 from guichet.domain.posting_rules import WALLET_STATUSES, WalletStatus
-from guichet.payments import repository as payments
+from guichet.payments import pending
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
 from guichet.refunds import repository as refunds
@@ -151,7 +151,7 @@ class MoneyMachine(MoneyMachineSetup):
             now = self.clock.now()
             lease_end = later(now, 30 * SECOND)
             await deliveries.queue().claim(self.db, now, lease_end, 3, Shares({}, 3, [], 0))
-            await payments.claim_due(self.db, now, lease_end, 3)
+            await pending.claim_due(self.db, now, lease_end, 3)
             await refunds.claim_due(self.db, now, lease_end, 3)
 
         self.run(claim())
