@@ -192,6 +192,8 @@ async def claim_due(
     return await _QUEUE.claim(db, now, until, most, saturated)
 
 
-def is_leased_by_claim(claimed: Payment) -> bool:
-    """Whether the claim that returned this payment took the right to poll it."""
-    return claimed.next_poll_at is not None and claimed.lease_expires_at == earlier(claimed.next_poll_at, 1)
+def is_leased_by_claim(claimed: Payment, now: Instant) -> bool:
+    """Whether the claim that returned this payment took the right to poll it, and that still holds `now`: a process may
+    have stood still since."""
+    lease_ends = claimed.lease_expires_at
+    return claimed.next_poll_at is not None and lease_ends == earlier(claimed.next_poll_at, 1) and now < lease_ends

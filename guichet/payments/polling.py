@@ -155,8 +155,8 @@ def _forget_poll(ctx: AppContext, payment_id: PaymentId, task: asyncio.Task[Paym
 
 async def _poll_under_lease(ctx: AppContext, payment: Payment, interval: int, *, scheduled: bool) -> Payment | None:
     """Polls under the lease of the payment's row; see `_join_or_poll`."""
-    if not (scheduled and pending.is_leased_by_claim(payment)):
-        now = ctx.clock.now()
+    now = ctx.clock.now()
+    if not (scheduled and pending.is_leased_by_claim(payment, now)):
         leased = await pending.lease(ctx.db, payment.id, now, later(now, LEASE_DURATION), earlier(now, interval))
         if leased is None:
             return None

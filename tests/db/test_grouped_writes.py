@@ -100,6 +100,9 @@ async def test_a_claim_of_a_live_payment_is_its_lease(merchant_db: Database) -> 
     theirs = later(NOW, SECOND)
     require(await pending.lease(merchant_db, polled.id, NOW, theirs, NOW))
     claimed = {each.id: each for each in (await pending.claim_due(merchant_db, NOW, UNTIL, 10)).jobs}
-    assert {each.id for each in claimed.values() if pending.is_leased_by_claim(each)} == {live.id}
+    assert {each.id for each in claimed.values() if pending.is_leased_by_claim(each, NOW)} == {live.id}
+    assert not pending.is_leased_by_claim(claimed[live.id], UNTIL), (
+        "its holder stood still: it asks for the lease again"
+    )
     assert (claimed[polled.id].lease_expires_at, claimed[test.id].lease_expires_at) == (theirs, None)
     assert await pending.lease(merchant_db, live.id, NOW, UNTIL, NOW) is None, "somebody polls it"
