@@ -50,8 +50,8 @@ class Batching(Generic[T, R]):
         elif len(self._writers) < self._at_once:
             self._is_starting = True
             self._writers.add(loop.create_task(self._write_batches()))
-        elif self._patience is not None and self._timer is None:
-            self._timer = loop.call_later(self._patience, self._give_up)
+        elif self._timer is None:
+            self._start_timer()
         return await future
 
     async def _write_batches(self) -> None:
@@ -62,9 +62,15 @@ class Batching(Generic[T, R]):
                 if self._timer is not None:
                     self._timer.cancel()
                     self._timer = None
+                if self._waiting:
+                    self._start_timer()
                 await self._write_batch(batch)
         finally:  # Now, and not in a callback: an item may come before that runs.
             self._writers.discard(require(asyncio.current_task()))
+
+    def _start_timer(self) -> None:
+        if self._patience is not None:
+            self._timer = asyncio.get_running_loop().call_later(self._patience, self._give_up)
 
     def _give_up(self) -> None:
         """No batch was begun for as long as the first of those who wait may wait."""

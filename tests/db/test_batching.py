@@ -60,6 +60,25 @@ async def test_as_many_batches_as_may_are_written_at_once_and_nobody_waits_for_e
     assert written == [[1, 2], [3], [6]], "what was given up is not written"
 
 
+async def test_items_that_the_next_batch_has_no_room_for_do_not_wait_for_ever_either() -> None:
+    gates = [asyncio.Event(), asyncio.Event()]
+
+    async def write(items: list[int]) -> list[int]:
+        await gates[items[0]].wait()
+        return items
+
+    batches = Batching(write, most=1, patience=0.05)
+    first, second = (asyncio.create_task(batches.add(item)) for item in (0, 1))
+    third = asyncio.create_task(batches.add(2))
+    await asyncio.sleep(0)
+    gates[0].set()
+    assert await first == 0
+    with pytest.raises(StorageUnavailable):
+        await third
+    gates[1].set()
+    assert await second == 1
+
+
 async def test_an_item_that_comes_right_after_an_answer_is_written() -> None:
     async def write(items: list[int]) -> list[int]:
         return items
