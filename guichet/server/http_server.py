@@ -28,8 +28,10 @@ from guichet.server.listener import Listener, start_listening
 
 #: Seconds that accepted requests have to finish when the server stops, unless `--grace` says otherwise.
 GRACE: Final = 1
-#: Seconds during a stop in which a kept connection may still send a request. It is answered, then closed.
-KEEP_ALIVE_GRACE: Final = 0.5
+#: During a stop a kept connection may still send a request, for half a second: so many looks at what arrived, so many
+#: seconds apart. A process that got no time to look has not waited. The request is answered, then closed.
+_KEEP_ALIVE_LOOKS: Final = 50
+_KEEP_ALIVE_INTERVAL: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,7 @@ class Server(uvicorn.Server):
         for listener in sockets:
             listener.close()
         self.server_state.default_headers.append((b"connection", b"close"))
-        deadline = asyncio.get_running_loop().time() + KEEP_ALIVE_GRACE
-        while self.server_state.connections and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - a set
-            await asyncio.sleep(0.01)
+        for _ in range(_KEEP_ALIVE_LOOKS):
+            if not self.server_state.connections:
+                break
+            await asyncio.sleep(_KEEP_ALIVE_INTERVAL)
