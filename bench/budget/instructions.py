@@ -44,18 +44,28 @@ async def requests(home: Path, count: int) -> dict[str, float]:
         for content in reads.values():
             await service.call([content], 5)
         await service.counting(on=True)
+        beside = await _by_the_second(service)
         for name, content in reads.items():
-            found[name] = await _of_one(service, content, max(20, count // 10))
-        found["POST"] = await _of_one(service, post, count)
-        found["POST, 32 at once"] = await _of_one(service, post, count, CONNECTIONS)
+            found[name] = await _of_one(service, beside, content, max(20, count // 10))
+        found["POST"] = await _of_one(service, beside, post, count)
+        found["POST, 32 at once"] = await _of_one(service, beside, post, count, CONNECTIONS)
     return {f"{MEASURES} {name}": value for name, value in found.items()}
 
 
-async def _of_one(service: Counted, content: bytes, count: int, at_once: int = 1) -> float:
+async def _of_one(service: Counted, beside: float, content: bytes, count: int, at_once: int = 1) -> float:
     await service.call([content], at_once, at_once)  # Opening connections is not counted.
     await service.instructions()
+    began = time.monotonic()
     await service.call([content], count, at_once)
-    return await service.instructions() / count
+    return (await service.instructions() - beside * (time.monotonic() - began)) / count
+
+
+async def _by_the_second(service: Counted) -> float:
+    """Instructions of a second without a request. They do not belong to one, and a busy machine adds more of them."""
+    await service.instructions()
+    began = time.monotonic()
+    await asyncio.sleep(_IDLE)
+    return await service.instructions() / (time.monotonic() - began)
 
 
 async def life(home: Path, count: int) -> dict[str, float]:
@@ -68,10 +78,7 @@ async def life(home: Path, count: int) -> dict[str, float]:
             await service.live(paid, WARM_UP // 10, port)
             await service.counting(on=True)
             await service.live(paid, 2, port)
-            await service.instructions()
-            began = time.monotonic()
-            await asyncio.sleep(_IDLE)
-            beside = await service.instructions() / (time.monotonic() - began)
+            beside = await _by_the_second(service)
             began = time.monotonic()
             await service.live(paid, count, port)
             lived = await service.instructions() - beside * (time.monotonic() - began)
