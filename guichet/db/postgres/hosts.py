@@ -120,9 +120,14 @@ class PostgresHosts:
         finally:
             for task in tasks:
                 task.cancel()
-            for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-                if isinstance(outcome, PostgresConnection) and outcome is not chosen:
-                    await _close(outcome)
+            try:
+                for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+                    if isinstance(outcome, PostgresConnection) and outcome is not chosen:
+                        await _close(outcome)
+            except asyncio.CancelledError:  # Nobody would ever end the one that was chosen.
+                if chosen is not None:
+                    chosen.terminate()
+                raise
         if chosen is None:
             raise self.fault()
         self._remember(chosen)
