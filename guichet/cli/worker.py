@@ -23,7 +23,9 @@ def register(app: typer.Typer) -> None:
 
 def worker(grace: Grace = GRACE) -> None:
     """Run the loops alone: poll payments, disburse refunds, deliver webhooks."""
-    settings = load_settings()
+    # Past PgBouncer where it can: PgBouncer 1.18 has each claim planned anew, which takes the primary longer than
+    # everything else that a webhook asks of it (bench/README.md, "What a payment asks of PostgreSQL").
+    settings = load_settings().direct
     begin_process(settings)
 
     async def main() -> None:

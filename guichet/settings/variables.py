@@ -45,8 +45,8 @@ VARIABLES: Final = (
         parsers.postgresql_url,
         None,
         "`postgresql://user:password@host/name` without PgBouncer: each process with loops keeps one connection to it, "
-        "on which other processes wake it, and `guichet migrate` uses it. Unset: `GUICHET_DATABASE_URL`, unless "
-        "`GUICHET_PGBOUNCER` is `yes`.",
+        "on which other processes wake it; `guichet worker` and `guichet migrate` use it for everything. Unset: "
+        "`GUICHET_DATABASE_URL`, unless `GUICHET_PGBOUNCER` is `yes`.",
     ),
     Variable(
         "GUICHET_PUBLIC_URL",

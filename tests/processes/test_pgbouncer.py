@@ -25,6 +25,7 @@ from tests.processes.fleet import Merchant, Receiver, ServiceProcess, execute, f
 from tests.processes.kept_clients import paying_all_along
 
 ADD = insert(merchants).values(name="added", status="active", currency="XOF", created_at=1)
+NOBODY_LISTENS = "postgresql://guichet@127.0.0.1:1/guichet"
 ADDED = select(merchants.c.id).where(merchants.c.name == "added")
 
 
@@ -51,7 +52,9 @@ async def test_payments_work_behind_pgbouncer_by_polls_and_by_announcements(
             with fleet_of(
                 bounced, GUICHET_RATE_LIMIT="0", GUICHET_PGBOUNCER="yes", GUICHET_LISTEN_URL=listen_url
             ) as fleet:
-                server, worker = fleet.server("--no-worker"), fleet.worker()
+                # With a direct address a worker does without PgBouncer.
+                bouncer = NOBODY_LISTENS if listen_url else bounced.database_url
+                server, worker = fleet.server("--no-worker"), fleet.worker(GUICHET_DATABASE_URL=bouncer)
                 await asyncio.to_thread(fleet.ready, server, worker)
                 await merchant.receive_at(server, scripted_server.url("127.0.0.1"))
                 answers = await asyncio.gather(*(merchant.pay(server, f"{way}-{number}") for number in range(30)))
