@@ -4,10 +4,12 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from socket import socket
 from typing import TYPE_CHECKING, Any
+
+from msgspec import field
 
 from guichet.bootstrap import (
     SIMULATOR_STATE,
@@ -23,6 +25,7 @@ from guichet.bootstrap import (
 from guichet.cli.process import begin_process, check_files, complete_start, run_process
 from guichet.context import AppContext
 from guichet.db.sqlite.lock import join_service, lock_database
+from guichet.domain.records import Record
 from guichet.payments.initiation import finish_slow_initiations
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_limits import ConnectionLimits
@@ -44,8 +47,7 @@ if TYPE_CHECKING:
     from guichet.server.lazy import LazyApplication
 
 
-@dataclass(frozen=True, slots=True)
-class Listen:
+class Listen(Record, frozen=True):
     """Where a server process listens.
 
     `inherited`: in a child process of `--workers`, the descriptors of the listening socket and of the table of

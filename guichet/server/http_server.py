@@ -9,7 +9,6 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ import uvicorn
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from guichet.domain.records import Record
 from guichet.logs import log
 from guichet.server.connection_guard import ConnectionGuard
 from guichet.server.connection_limits import ConnectionLimits
@@ -32,8 +32,7 @@ GRACE: Final = 1
 KEEP_ALIVE_GRACE: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Tls:
+class Tls(Record, frozen=True):
     """PEM files: a certificate chain, and its private key unless the same file holds it. They are read at the start."""
 
     certfile: Path
@@ -49,8 +48,7 @@ class Tls:
             raise StartupError(f"No certificate with its unencrypted key is in {files}: {reason}.") from None
 
 
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
+class ServerOptions(Record, frozen=True):
     """How a server listens and stops.
 
     When it is told to stop, it first serves everybody for `drain` seconds while `/readyz` answers 503. Then it accepts
