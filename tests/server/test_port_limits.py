@@ -7,7 +7,6 @@ import pytest
 from msgspec import structs
 
 from guichet.bootstrap import application
-from guichet.metrics import REGISTRY
 from guichet.server.connection_limits import (
     BODY,
     HEAD,
@@ -22,6 +21,7 @@ from guichet.server.connection_limits import (
     ConnectionLimits,
     PhaseLimit,
 )
+from tests.server import metrics_reader
 from tests.server.port_fixture import REQUEST, RecordingApp, open_port, soon
 from tests.service_fixture import ServiceFixture
 
@@ -31,7 +31,7 @@ AT_ONCE = 0.2
 
 
 def counted(reason: str) -> float:
-    return REGISTRY.get_sample_value("guichet_closed_connections_total", {"reason": reason}) or 0.0
+    return metrics_reader.counted("guichet_closed_connections_total", reason=reason)
 
 
 def hurried(name: str, limit: PhaseLimit) -> ConnectionLimits:
