@@ -136,7 +136,6 @@ async def _serve_until_stopped(
         if on_ready:
             await on_ready(opened)
         complete_start(ctx.settings)
-        tune_allocator()
         await server.serve([listener])
 
 
@@ -170,6 +169,7 @@ async def _warm_up(
     await opened.http_client.open()
     if simulated and (ctx.settings.home / SIMULATOR_STATE).exists():  # Callbacks may be due.
         await simulated.start()
+    tune_allocator()
     tune_garbage_collector()
 
 
