@@ -63,7 +63,7 @@ class Counter:
     """A series for each values of its labels. prometheus_client, 30 modules and a megabyte, is imported by the first
     scrape, here and below."""
 
-    _kind = "counter"
+    _is_gauge = False
 
     def __init__(self, name: str, help_text: str, labels: Sequence[str] = ()) -> None:
         self._name = name
@@ -78,15 +78,18 @@ class Counter:
     def collect(self) -> "Iterator[Metric]":
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415
 
-        family = CounterMetricFamily if self._kind == "counter" else GaugeMetricFamily
-        shown = family(self._name, self._help, labels=self._labels)
+        shown: CounterMetricFamily | GaugeMetricFamily
+        if self._is_gauge:
+            shown = GaugeMetricFamily(self._name, self._help, labels=self._labels)
+        else:
+            shown = CounterMetricFamily(self._name, self._help, labels=self._labels)
         for values, series in [*self._series.items()]:
             shown.add_metric(values, series.value)
         yield shown
 
 
 class Gauge(Counter):
-    _kind = "gauge"
+    _is_gauge = True
 
 
 def collect() -> "Iterator[Metric]":

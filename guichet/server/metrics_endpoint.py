@@ -31,8 +31,9 @@ def routes(ctx: AppContext) -> list[Route]:
     expected = ctx.settings.metrics_token
     database_metrics = DatabaseMetrics(ctx.monitoring_db or ctx.db, ctx.clock, serving=ctx.db)
     registry = CollectorRegistry()
-    for collector in (ProcessCollector, PlatformCollector, GCCollector):
-        collector(registry=registry)
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
     registry.register(_OfProcess())
     registry.register(database_metrics)
 
