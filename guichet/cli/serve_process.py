@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nu
 from dataclasses import replace
 from functools import partial
 from socket import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import field
 
@@ -45,6 +45,10 @@ from guichet.worker.wakeups import wakeups
 if TYPE_CHECKING:
     from guichet.accounts.sign_in import WithoutPassword
     from guichet.server.lazy import LazyApplication
+
+#: Seconds that a server answers before it starts its worker, and that each step of the start waits for requests. A
+#: health check waits longer for the worker (`deferred_worker.py`).
+_FIRST_REQUESTS: Final = 0.2
 
 
 class Listen(Record, frozen=True):
@@ -161,11 +165,15 @@ async def _warm_up(
     server: Server, opened: Service, worker: DeferredWorker | None, simulated: "LazyApplication | None"
 ) -> None:
     """Once the server accepts connections, imports what a first request to the API does not need. It does so in
-    threads, which take turns with the event loop every few milliseconds."""
+    threads, which take turns with the event loop every few milliseconds, and the loops of the worker take theirs: a
+    request that comes at once would take three times as long, so it goes first."""
     ctx = opened.ctx
     await server.listening.wait()
+    await asyncio.sleep(_FIRST_REQUESTS)
+    await server.idle(_FIRST_REQUESTS)
     if worker:  # Now that the start can no longer fail: loops must not outlive the database.
         await worker.start()
+    await server.idle(_FIRST_REQUESTS)
     await opened.http_client.open()
     if simulated and (ctx.settings.home / SIMULATOR_STATE).exists():  # Callbacks may be due.
         await simulated.start()

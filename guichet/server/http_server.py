@@ -10,6 +10,7 @@ import socket
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from email.utils import formatdate
 from functools import partial
 from pathlib import Path
@@ -135,6 +136,13 @@ class Server:
         if self._share:
             log.info("process.serving", pid=os.getpid())
         self.listening.set()
+
+    async def idle(self, most: float) -> None:
+        """Returns when no request is being answered, or after so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(most):
+                while self.server_state.tasks:  # noqa: ASYNC110 - a set
+                    await asyncio.sleep(0.01)
 
     def _set_date(self) -> None:
         self.server_state.default_headers = [(b"date", formatdate(time.time(), usegmt=True).encode())]
