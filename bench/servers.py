@@ -190,11 +190,15 @@ async def program(
     command: Sequence[str], port: int, environment: Mapping[str, str] | None = None, log: Path | None = None
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """A server process, once it listens on `port`; stopped at the end. No GUICHET_* name reaches it from outside.
-    `log`: where what it says on stderr is added."""
+    `log`: where what it says on stderr is added. It may keep what it compiled, as an installation does: where it may
+    not, each start compiles what was changed since."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GUICHET_")}
     with nullcontext() if log is None else log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
-            *command, env={**inherited, **(environment or {})}, stdout=asyncio.subprocess.DEVNULL, stderr=errors
+            *command,
+            env={**inherited, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})},
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=errors,
         )
     try:
         await listening(process, port)

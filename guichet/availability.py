@@ -6,7 +6,6 @@ Each process counts in memory and adds its counts to the table every few seconds
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import bindparam, delete, select
@@ -19,6 +18,7 @@ from guichet.db.tables import operator_attempts, operator_availability
 from guichet.db.upsert import upsert
 from guichet.domain.availability import HISTORY, Attempts, OperatorState
 from guichet.domain.messages import Message, decode, encode
+from guichet.domain.records import Record
 from guichet.providers.base import InitiationResult, NotProcessed, Refused, Unknown
 
 _ALL: Final = select(operator_availability).order_by(operator_availability.c.operator)
@@ -31,8 +31,7 @@ _SET: Final = _found.on_conflict_do_update(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorAvailability:
+class OperatorAvailability(Record, frozen=True):
     """A row of `operator_availability`. `state` is the worse of `measured` (by our attempts) and `stated` (by the
     provider that takes the operator's payments, None where it says nothing); `since`: when `state` began."""
 

@@ -9,7 +9,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Final
@@ -26,6 +25,7 @@ from guichet.db.errors import DatabaseMissing, SchemaOutdated
 from guichet.db.schema import check_schema
 from guichet.db.sqlite.database import SqliteDatabase
 from guichet.db.write_probe import WriteProbe
+from guichet.domain.records import Record
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.catalogue_file import load_catalogue
@@ -68,8 +68,7 @@ _MONITORING_TIMEOUT: Final = 8.0
 _SETTLEMENTS_PER_TRANSACTION: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Record, frozen=True):
     """All that a process holds."""
 
     ctx: AppContext

@@ -12,6 +12,7 @@ from guichet.db.engine import Database
 from guichet.db.write_probe import WriteProbe
 from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment, Refund, Settlement, SubjectType
+from guichet.domain.records import Record
 from guichet.domain.token_buckets import TokenBuckets
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues
@@ -40,8 +41,7 @@ class WakeUps:
     staff_jobs: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-@dataclass(frozen=True, slots=True)
-class NotFoundAnswer:
+class NotFoundAnswer(Record, frozen=True):
     """`at`: monotonic microseconds. `count` and `duration` are the fields `not_found_…` as this answer left them."""
 
     at: int
@@ -49,8 +49,7 @@ class NotFoundAnswer:
     duration: int
 
 
-@dataclass(frozen=True, slots=True)
-class SettlementBatches:
+class SettlementBatches(Record, frozen=True):
     """Write settlements that arrive together in one transaction (`payments/settlement.py`, `refunds/settlement.py`), in
     the database that they were made for (`bootstrap.settlement_batches`)."""
 

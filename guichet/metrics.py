@@ -4,30 +4,14 @@ No label takes a value that a client chooses: routes are templates, accounts com
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
-from typing import Final
-
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    GCCollector,
-    Histogram,
-    PlatformCollector,
-    ProcessCollector,
-    disable_created_metrics,
-)
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
-from prometheus_client.registry import Collector
+from typing import TYPE_CHECKING, Final, Protocol
 
 from guichet import __version__
 
-disable_created_metrics()  # type: ignore[no-untyped-call]
-REGISTRY: Final = CollectorRegistry()
-ProcessCollector(registry=REGISTRY)
-PlatformCollector(registry=REGISTRY)
-GCCollector(registry=REGISTRY)
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 #: The label of a request that matched no route, and of a method that is not one of `_METHODS`.
 UNMATCHED: Final = "unmatched"
@@ -39,17 +23,110 @@ _NO_STATUS: Final = "none"
 _REQUEST_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _PROVIDER_CALL_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0)
 
-_BUILD: Final = Gauge(
-    "guichet_build_info", "Always 1; the label says which version runs.", ("version",), registry=REGISTRY
-)
-_BUILD.labels(__version__).set(1)
+
+class Series:
+    """One number. Only the event loop changes it, so it takes no lock."""
+
+    __slots__ = ("_read", "_value")
+
+    def __init__(self) -> None:
+        self._value: float = 0
+        self._read: Callable[[], float] | None = None
+
+    def inc(self, by: float = 1) -> None:
+        self._value += by
+
+    def dec(self) -> None:
+        self._value -= 1
+
+    def set(self, value: float) -> None:
+        self._value = value
+
+    def set_function(self, read: Callable[[], float]) -> None:
+        """Asked at each scrape, in a thread."""
+        self._read = read
+
+    @property
+    def value(self) -> float:
+        return self._value if self._read is None else self._read()
 
 
-class Timings(Collector):
-    """A counter and a histogram of the same events. The histogram has all labels of the counter but the last.
+class _Shown(Protocol):
+    def collect(self) -> "Iterator[Metric]": ...
 
-    Only the event loop calls `add`, so it takes no lock.
-    """
+
+#: All that is counted, in the order in which it is shown.
+_SHOWN: Final[list[_Shown]] = []
+
+
+class Counter:
+    """A series for each values of its labels. prometheus_client, 30 modules and a megabyte, is imported by the first
+    scrape, here and below."""
+
+    _is_gauge = False
+
+    def __init__(self, name: str, help_text: str, labels: Sequence[str] = ()) -> None:
+        self._name = name
+        self._help = help_text
+        self._labels = labels
+        self._series: dict[tuple[str, ...], Series] = {}
+        _SHOWN.append(self)
+
+    def labels(self, *values: str) -> Series:
+        return self._series.get(values) or self._series.setdefault(values, Series())
+
+    def collect(self) -> "Iterator[Metric]":
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415
+
+        shown: CounterMetricFamily | GaugeMetricFamily
+        if self._is_gauge:
+            shown = GaugeMetricFamily(self._name, self._help, labels=self._labels)
+        else:
+            shown = CounterMetricFamily(self._name, self._help, labels=self._labels)
+        for values, series in [*self._series.items()]:
+            shown.add_metric(values, series.value)
+        yield shown
+
+
+class Gauge(Counter):
+    _is_gauge = True
+
+
+def collect() -> "Iterator[Metric]":
+    """What this process counts, as prometheus_client takes it."""
+    for each in _SHOWN:
+        yield from each.collect()
+
+
+Gauge("guichet_build_info", "Always 1; the label says which version runs.", ("version",)).labels(__version__).set(1)
+
+
+class Sizes:
+    """How many events had which size."""
+
+    def __init__(self, name: str, help_text: str, bounds: Sequence[int]) -> None:
+        self._name = name
+        self._help = help_text
+        self._bounds = bounds
+        self._events = [0] * (len(bounds) + 1)
+        self._sum = 0
+        _SHOWN.append(self)
+
+    def observe(self, size: int) -> None:
+        self._events[bisect_left(self._bounds, size)] += 1
+        self._sum += size
+
+    def collect(self) -> "Iterator[Metric]":
+        from prometheus_client.core import HistogramMetricFamily  # noqa: PLC0415
+
+        bounds = [*(str(float(bound)) for bound in self._bounds), "+Inf"]
+        shown = HistogramMetricFamily(self._name, self._help)
+        shown.add_metric((), list(zip(bounds, accumulate(self._events), strict=True)), self._sum)
+        yield shown
+
+
+class Timings:
+    """A counter and a histogram of the same events. The histogram has all labels of the counter but the last."""
 
     def __init__(
         self, counter: tuple[str, str], histogram: tuple[str, str], labels: tuple[str, ...], bounds: tuple[float, ...]
@@ -61,7 +138,7 @@ class Timings(Collector):
         self._bounds = bounds
         #: For each label: how many events each bucket has, and last their seconds.
         self._events: dict[tuple[str, ...], list[float]] = {}
-        REGISTRY.register(self)
+        _SHOWN.append(self)
 
     def add(self, labels: tuple[str, ...], seconds: float) -> None:
         events = self._events.get(labels)
@@ -70,7 +147,9 @@ class Timings(Collector):
         events[bisect_left(self._bounds, seconds)] += 1
         events[-1] += seconds
 
-    def collect(self) -> Iterator[CounterMetricFamily | HistogramMetricFamily]:
+    def collect(self) -> "Iterator[Metric]":
+        from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily  # noqa: PLC0415
+
         counter = CounterMetricFamily(*self._counter, labels=self._labels)
         histogram = HistogramMetricFamily(*self._histogram, labels=self._labels[:-1])
         merged: dict[tuple[str, ...], list[float]] = {}
@@ -104,48 +183,41 @@ RATE_LIMITED: Final = Counter(
     "guichet_rate_limited_requests",
     "Requests refused because their address sent too many, by interface (api, callbacks, checkout), or their merchant.",
     ("interface",),
-    registry=REGISTRY,
 )
 _CLOSED_CONNECTIONS: Final = Counter(
     "guichet_closed_connections",
     "Connections that were closed because of a limit of the port, by reason (head_time, head_size, …).",
     ("reason",),
-    registry=REGISTRY,
 )
-OPEN_CONNECTIONS: Final = Gauge("guichet_open_connections", "Connections of clients that are open.", registry=REGISTRY)
+OPEN_CONNECTIONS: Final = Gauge("guichet_open_connections", "Connections of clients that are open.").labels()
 UNMATCHED_CALLBACKS: Final = Counter(
     "guichet_unmatched_callbacks",
     "Callbacks that name no payment or refund, by account (unknown: no such account) and reason.",
     ("provider_account", "reason"),
-    registry=REGISTRY,
 )
 UNMATCHED_CALLBACKS_SAMPLED: Final = Counter(
     "guichet_unmatched_callbacks_sampled",
     "What became of them: kept in the sample that `guichet incidents` shows, or dropped because it is full or was"
     " written too often.",
     ("provider_account", "result"),
-    registry=REGISTRY,
 )
-LOOP_TURNS: Final = Counter("guichet_worker_turns", "Iterations of each loop.", ("loop",), registry=REGISTRY)
+LOOP_TURNS: Final = Counter("guichet_worker_turns", "Iterations of each loop.", ("loop",))
 LOOP_FAILURES: Final = Counter(
     "guichet_worker_failures",
     "Failures of a loop: of a whole turn, or of one item. Either is tried again.",
     ("loop", "what"),
-    registry=REGISTRY,
 )
 WEBHOOK_ATTEMPTS: Final = Counter(
     "guichet_webhook_attempts",
     "Attempts to deliver webhooks: delivered, refused (the receiver's status was not 2xx), unanswered; unsigned (the"
     " signing secret cannot be read) and own_fault (we lacked something), which do not count for a day.",
     ("result",),
-    registry=REGISTRY,
 )
 _LOGGED_REQUESTS: Final = Counter(
     "guichet_logged_requests",
     "Requests of merchants' keys and the log that the console shows: written; sampled_out (more than 20 a second of one"
     " merchant); dropped (the database did not take them in time).",
     ("result",),
-    registry=REGISTRY,
 )
 # Shown as 0 from the start: a series that begins with its first event shows no increase, so no alert would fire.
 for _interface in ("api", "callbacks", "checkout", "merchant"):
@@ -176,18 +248,15 @@ WEBHOOK_SLOTS: Final = Gauge(
     "guichet_webhook_attempts_running",
     "Webhook attempts that run now, by what is known of their merchants: answering, unproven, in_timeout.",
     ("merchants",),
-    registry=REGISTRY,
 )
 DATABASE_WRITABLE: Final = Gauge(
     "guichet_database_writable",
     "1 if the last small write to the database worked, else 0; tried at each scrape, as `/readyz` does.",
-    registry=REGISTRY,
-)
-COMMIT_GROUP: Final = Histogram(
+).labels()
+COMMIT_GROUP: Final = Sizes(
     "guichet_commit_group_transactions",
     "Transactions that shared one commit of the embedded database.",
-    buckets=(1, 2, 4, 8, 16, 32, 64, 128),
-    registry=REGISTRY,
+    (1, 2, 4, 8, 16, 32, 64, 128),
 )
 
 

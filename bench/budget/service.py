@@ -105,6 +105,6 @@ async def counted(
         begins = "yes" if from_start else "no"
         output = f"--callgrind-out-file={home}/callgrind.%p"
         command = ["valgrind", "--quiet", "--tool=callgrind", f"--instr-atstart={begins}", output, *command]
-    environment = {**servers.variables(settings), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": ""}
+    environment = {**servers.variables(settings), "PYTHONHASHSEED": "0"}
     async with servers.program(command, port, environment, home / "serve.log") as process:
         yield Counted(port, process, shared(file), home)

@@ -1,7 +1,5 @@
 """Invitations and new passwords: both are single-use links in mails (docs/security.md)."""
 
-from dataclasses import dataclass
-
 from guichet.accounts import mail_links, sessions, users
 from guichet.accounts.errors import AccountError, LinkUnusable, PasswordWeak
 from guichet.accounts.passwords import weakness
@@ -14,6 +12,7 @@ from guichet.domain.accounts import Language, LinkPurpose, TeamOffer, User, norm
 from guichet.domain.audit_log import Act, Actor
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
+from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRole, StaffRole
 from guichet.mail.outbox import Outbox
 
@@ -27,8 +26,7 @@ class InTeamAlready(InvitationRefused):
     """A role in the team is changed, not offered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Invitation:
+class Invitation(Record, frozen=True):
     """Whom to invite: to a merchant's team with a role, or to the staff (`merchant` is None)."""
 
     email: str
@@ -38,8 +36,7 @@ class Invitation:
     merchant: Merchant | None
 
 
-@dataclass(frozen=True, slots=True)
-class Invited:
+class Invited(Record, frozen=True):
     """`secret`: of the link that was mailed; None for an active account that was given a staff role at once."""
 
     user: User

@@ -1,6 +1,5 @@
 """Single-use links in mails: an invitation, a new password. The mail holds a secret, the row its hash."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import BigInteger, bindparam, func, insert, select, update
@@ -20,6 +19,7 @@ from guichet.domain.accounts import (
     secret_hash,
 )
 from guichet.domain.ids import MerchantId
+from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRole
 
 #: Open invitations that one list shows.
@@ -80,8 +80,7 @@ _WITHDRAW: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OpenOffer:
+class OpenOffer(Record, frozen=True):
     """An invitation to a team that nobody has accepted yet. `user` may have an account with other teams, of which the
     team that invites learns nothing but the address that it wrote."""
 

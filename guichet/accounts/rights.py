@@ -1,13 +1,13 @@
 """Who is acting, and the check that each act makes where it is done."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from guichet.accounts.errors import Forbidden, SecondFactorNeeded
 from guichet.clock import Instant
 from guichet.domain.accounts import Session, User
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import Environment, Merchant
+from guichet.domain.records import Record
 from guichet.domain.roles import (
     STEP_UP_RIGHTS,
     MerchantRight,
@@ -20,8 +20,7 @@ from guichet.domain.roles import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Record, frozen=True):
     """A person who acts for one merchant in one environment."""
 
     user: User
@@ -46,8 +45,7 @@ class Member:
             raise SecondFactorNeeded
 
 
-@dataclass(frozen=True, slots=True)
-class StaffMember:
+class StaffMember(Record, frozen=True):
     """A person of the staff who acts in the back office."""
 
     user: User

@@ -12,7 +12,6 @@ What is wrong about a sign-in is never said, and an unknown address takes as lon
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from guichet.accounts import factors, passkeys, sessions, users
@@ -23,6 +22,7 @@ from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.engine import Transaction
 from guichet.domain.accounts import Session, User, normal_email, secret_hash
+from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRole, needs_second_factor
 from guichet.logs import log
 from guichet.mail.outbox import Outbox
@@ -45,8 +45,7 @@ Means = Literal["password", "passkey", "mail", "demo"]
 AttemptKind = Literal["address", "account", "device", "factor", "mail"]
 
 
-@dataclass(frozen=True, slots=True)
-class Browser:
+class Browser(Record, frozen=True):
     """Who is asking: the address as limits count it, the browser's name for itself, and its device cookie."""
 
     address: str
@@ -54,8 +53,7 @@ class Browser:
     device: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SignedIn:
+class SignedIn(Record, frozen=True):
     """`secret`: for the session's cookie. `device`: a new device cookie, None if the browser has a good one."""
 
     user: User
@@ -74,8 +72,7 @@ class WithoutPassword(Protocol):
         """The code of the person's telephone, to be shown to them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Accounts:
+class Accounts(Record, frozen=True):
     """What the acts of this package need, built once for a process."""
 
     ctx: AppContext

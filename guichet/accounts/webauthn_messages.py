@@ -4,7 +4,6 @@ Importing it takes 0.4 s of processor time. `passkeys.py` imports this module in
 passkey."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import webauthn
@@ -13,14 +12,14 @@ from webauthn.helpers.exceptions import WebAuthnException
 
 from guichet.accounts.errors import CodeRefused
 from guichet.domain.accounts import Passkey, User
+from guichet.domain.records import Record
 
 SITE_NAME: Final = "Guichet"
 #: What the library raises about hostile answers.
 _FAULTS: Final = (WebAuthnException, ValueError, KeyError, TypeError)
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Record, frozen=True):
     """What a passkey belongs to: `host` is the RP ID, `origin` what browsers write into their answers."""
 
     host: str

@@ -1,10 +1,12 @@
 """The fields of a schema as the documentation page shows them: dotted name, type and bounds, in French."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from msgspec import structs
+
 from guichet.api.json_schema import REF
+from guichet.domain.records import Record
 from guichet.schemas.object_fields import OPEN_ENUM
 
 _TYPES: Final = {
@@ -19,8 +21,7 @@ _TYPES: Final = {
 _FORMATS: Final = {"date-time": "date", "uuid": "UUID", "uri": "URL", "email": "e-mail"}
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Record, frozen=True):
     """`values` are the accepted or known values; `resource` is the schema that the field links to."""
 
     name: str
@@ -42,10 +43,10 @@ def fields(schema: Mapping[str, Any], unfold: Mapping[str, Any] | None = None) -
         nested = unfold.get(resource) if unfold is not None and resource else None
         field = _field(name, member, name in schema.get("required", ()), None if nested else resource)
         if unfold is not None and not field.required:
-            field = replace(field, type=field.type.removesuffix(" ou null"))
+            field = structs.replace(field, type=field.type.removesuffix(" ou null"))
         found.append(field)
         if nested:
-            found += [replace(inner, name=f"{name}.{inner.name}") for inner in fields(nested, unfold)]
+            found += [structs.replace(inner, name=f"{name}.{inner.name}") for inner in fields(nested, unfold)]
     return found
 
 

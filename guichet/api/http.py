@@ -150,8 +150,7 @@ def success_response(
     return SuccessResponse(data, status, meta, warnings)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Record, frozen=True):
     """The requested page of a list; `number` counts from 1. `after`: what the row before its first one is called."""
 
     number: int

@@ -7,11 +7,11 @@ digest before it; `verify` proves that none was changed, removed or cut off.
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec import structs
 from sqlalchemy import Select, String, and_, bindparam, insert, or_, select, update
 
 from guichet.audit_log import approval_requests
@@ -23,6 +23,7 @@ from guichet.domain.audit_log import Act, Facts
 from guichet.domain.chain_heads import LOG_FAULTS, ChainFault, HeadComparison, KnownHead, KnownHeads
 from guichet.domain.ids import MerchantId
 from guichet.domain.messages import Message
+from guichet.domain.records import Record
 
 #: Rows that one page lists.
 PAGE: Final = 500
@@ -104,7 +105,7 @@ async def record(tx: Transaction, act: Act, now: Instant) -> Entry:
         request = await approval_requests.use(tx, approval, now)
         facts: Facts = {"request": request.id, "act": request.act}
         approving = Act(approval.approver, "approval.approved", "approval", request.subject, act.merchant_id)
-        await record(tx, replace(approving, reason=approval.reason, after=facts), now)
+        await record(tx, structs.replace(approving, reason=approval.reason, after=facts), now)
         after = {**after, "approval": approval.request_id, "approved_by": approval.approver.name}
     number, previous = require(await tx.one(_LOCK_HEAD))
     entry = Entry(
@@ -208,8 +209,7 @@ def _json(facts: Any) -> str:
 FIRST_DIGEST: Final = "0" * 64
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Record, frozen=True):
     """`head`: the last digest, to be written down elsewhere. `fault`: about the first wrong entry."""
 
     entries: int

@@ -10,6 +10,7 @@ from guichet.context import AppContext
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.domain.messages import Answer
+from guichet.domain.records import Record
 from guichet.incidents import repository as incidents
 from guichet.merchants import provider_merchants
 from guichet.merchants import repository as merchants
@@ -21,8 +22,7 @@ from guichet.providers.shared.client import ProviderAccount
 _SETTING: Final = ("aggregated_merchants", "yes")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedMerchant:
+class NamedMerchant(Record, frozen=True):
     """A merchant that has its id now; `made`: by this run, not found at Wave."""
 
     provider_account: str
@@ -98,8 +98,7 @@ class NameWaveMerchants(Struct, frozen=True, tag="wave_merchants"):
     account: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StoppedAt:
+class StoppedAt(Record, frozen=True):
     """Where Wave did not do it. `name`: of the merchant that it did not make; None if it gave no list. `raw`: what it
     answered."""
 

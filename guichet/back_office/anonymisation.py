@@ -28,6 +28,7 @@ from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.payments import DEFAULT_DESCRIPTION
+from guichet.domain.records import Record
 from guichet.webhooks.deliveries import without_answers
 
 #: Payments that one statement reads, and that one transaction changes.
@@ -118,8 +119,7 @@ _DELETE_UNMATCHED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CustomerKeys:
+class CustomerKeys(Record, frozen=True):
     """By what a customer is recognised: digits with the country's code, an e-mail address, or both."""
 
     phone_number: str | None

@@ -6,7 +6,6 @@ answer to the contrary refuses the act, unless they override it. What an overrid
 `manual_settlement` and not against the operator's account, so that reconciliation shows it.
 """
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from guichet.clock import Clock, later
@@ -15,6 +14,7 @@ from guichet.db.engine import Database, require
 from guichet.domain.audit_log import Act, Actor, ActRefused, FactName
 from guichet.domain.money import plain
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.records import Record
 from guichet.domain.refusals import Refusal
 from guichet.payments import pending, repository
 from guichet.payments.outcomes import Mismatch, checked
@@ -44,8 +44,7 @@ _AGAINST_FAILURE: Final[dict[type, frozenset[Answer]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Record, frozen=True):
     """`override`: settle even against the provider's answer."""
 
     succeeded: bool
@@ -54,8 +53,7 @@ class Decision:
     override: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Record, frozen=True):
     """`answer`: what the provider said when it was asked."""
 
     subject: Payment | Refund

@@ -2,8 +2,9 @@
 payment modes and fees."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
 from typing import Final, Literal
+
+from msgspec import structs
 
 from guichet.audit_log import entries as audit_log
 from guichet.back_office.errors import ClosedForEverybody, NewerMerchant, UnknownOperator
@@ -152,7 +153,7 @@ async def set_limits(
         if before is None:
             return None
         changed = await merchants.set_limits(tx, merchant_id, limits)
-        old, new = asdict(before.limits), asdict(limits)
+        old, new = structs.asdict(before.limits), structs.asdict(limits)
         names = [name for name in _NAMES if old[name] != new[name]]
         if names:
             act = Act(

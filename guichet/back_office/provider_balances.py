@@ -5,7 +5,6 @@ An account is claimed by moving its `next_read_at`, so a reading that dies is re
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import bindparam, delete, insert, select, update
@@ -16,6 +15,7 @@ from guichet.db.tables import provider_balance_reads, provider_balances
 from guichet.db.upsert import upsert
 from guichet.domain.messages import Message, decode, encode, shortened, verbatim
 from guichet.domain.money import Hundredths
+from guichet.domain.records import Record
 from guichet.logs import log
 from guichet.providers.base import PROVIDER_TIMEOUT, Unknown
 from guichet.providers.capabilities import Balances, FloatBalance
@@ -62,8 +62,7 @@ _READS: Final = select(
 ).order_by(provider_balance_reads.c.provider_account)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredBalance:
+class StoredBalance(Record, frozen=True):
     """A balance as it was read last. `alert_below`: None when the staff set no bound."""
 
     provider_account: str
@@ -77,8 +76,7 @@ class StoredBalance:
         return self.alert_below is not None and self.amount < self.alert_below
 
 
-@dataclass(frozen=True, slots=True)
-class BalanceRead:
+class BalanceRead(Record, frozen=True):
     """How the last reading of an account ended. `read_at`: the last success; `error`: None if that was the last one."""
 
     provider_account: str

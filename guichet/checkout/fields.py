@@ -2,14 +2,16 @@
 customer's language."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 from unicodedata import category
+
+from msgspec import field
 
 from guichet.domain import money
 from guichet.domain.catalogue import MOBILE_MONEY, PaymentMode
 from guichet.domain.mails import normalised_email
 from guichet.domain.money import Currency, Hundredths
+from guichet.domain.records import Record
 from guichet.pages import formatting
 from guichet.pages.page_request import PageRequest
 
@@ -25,8 +27,7 @@ _INPUT: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Record, frozen=True):
     id: str
     name: str
     label: str
@@ -54,8 +55,7 @@ class Field:
         return " ".join([*faults, *sent, *([f"{self.id}-hint"] if self.hint else [])])
 
 
-@dataclass(frozen=True, slots=True)
-class FormInput:
+class FormInput(Record, frozen=True):
     """What a customer chose and typed; `faults`: field name → sentences.
 
     `code_sent`: the sentence that says that a code was sent.
@@ -129,8 +129,7 @@ def _otp_help(
     return hint.replace("{total}", total), caution
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Record, frozen=True):
     """`typed` is shown again in the form, `clean` is used for the payment; `faults` is empty if there are none."""
 
     typed: dict[str, str]

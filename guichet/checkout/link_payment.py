@@ -1,9 +1,9 @@
 """Handles the form on the page of a link: it starts the payment, or requests a code by text message."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
 from starlette.responses import Response
 
 from guichet import metrics
@@ -56,15 +56,15 @@ async def request_code(
     Raises InvalidRequest when this mode cannot be used for this link.
     """
     if link.env == "test":  # Nobody is texted, and any code will do.
-        return replace(given, code_sent=page.text("code.test")), None
+        return structs.replace(given, code_sent=page.text("code.test")), None
     try:
         await send_code(ctx, mode, phone_number, link.amount, link.currency, link.description)
     except CodeNotSent as failure:
         field, sentence = _fault(page, mode, failure.refusal)
         notice = "code.notice" if failure.refusal else "code.notice_unclear"
-        return replace(given, faults={field: [sentence]}), notice
+        return structs.replace(given, faults={field: [sentence]}), notice
     shown = formatting.masked_phone(phone_number, mode.dial_code)
-    return replace(given, code_sent=page.text("code.sent", phone=shown)), None
+    return structs.replace(given, code_sent=page.text("code.sent", phone=shown)), None
 
 
 def _fault(page: PageRequest, mode: PaymentMode, reason: str | None) -> tuple[str, str]:
@@ -173,7 +173,7 @@ async def _try_later(
     # The page shows whole minutes.
     retry_at = later(request.pages.clock.now(), max(1, seconds) * SECOND + MINUTE)
     moment = page.date_time(retry_at)
-    refused = replace(given, faults={field: [page.text(sentence, moment=moment)]})
+    refused = structs.replace(given, faults={field: [page.text(sentence, moment=moment)]})
     notice = "code.notice" if field == "otp" else "prompt.notice"
     response = await form_page(request, refused, notice=notice, token=token, status=429)
     response.headers["Retry-After"] = str(max(1, seconds))

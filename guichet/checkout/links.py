@@ -1,7 +1,5 @@
 """The page of a payment link: who is paid and how, the form, the QR code (docs/contract.md, "States"; D30)."""
 
-from dataclasses import dataclass
-
 from markupsafe import Markup
 from starlette.responses import Response
 
@@ -13,6 +11,7 @@ from guichet.checkout.views import Group, bounds_notice, groups, initials
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
+from guichet.domain.records import Record
 from guichet.ledger import wallets
 from guichet.links import repository as link_repository
 from guichet.pages import formatting, i18n
@@ -21,8 +20,7 @@ from guichet.pages.qr_codes import qr_code
 from guichet.printable import printable_label
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRequest:
+class LinkRequest(Record, frozen=True):
     """A request for one of the pages of a link that exists."""
 
     pages: PageContext
@@ -48,8 +46,7 @@ class LinkRequest:
         return state_pages.link_state_page(self.page, state, self.link, self.merchant)
 
 
-@dataclass(frozen=True, slots=True)
-class LinkView:
+class LinkView(Record, frozen=True):
     merchant: str
     monogram: str
     amount: str
@@ -69,8 +66,7 @@ class LinkView:
         return self.first_fault is not None
 
 
-@dataclass(frozen=True, slots=True)
-class QrCodeView:
+class QrCodeView(Record, frozen=True):
     merchant: str
     label: str
     amount: str

@@ -1,11 +1,11 @@
 """`PageContext`: what all hosted pages need, built once for the process; and how often one client may ask for pages,
 and for codes by text message (D40)."""
 
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+from msgspec import field
 from starlette.requests import Request
 
 from guichet import metrics
@@ -16,6 +16,7 @@ from guichet.db.engine import require
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.domain.phone_numbers import written_forms
+from guichet.domain.records import Record
 from guichet.merchants import repository as merchants
 from guichet.pages.page_request import PageRequest
 from guichet.pages.render import Renderer
@@ -85,8 +86,7 @@ def _renderer() -> Renderer:
     return Renderer(Path(__file__).parent, ASSETS_PATH)
 
 
-@dataclass(frozen=True, slots=True)
-class PageContext:
+class PageContext(Record, frozen=True):
     """`public_url` has no slash at the end; `base_path` is its path. `simulator_path`: path of the simulated phone, in
     development only.
     """

@@ -1,7 +1,6 @@
 """The page of a payment, under its own random token: waiting, then a receipt or a failure; and where a provider's page
 sends the customer of a payment that the merchant created itself (docs/contract.md)."""
 
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -16,6 +15,7 @@ from guichet.domain.errors import NotFound
 from guichet.domain.ids import LinkId
 from guichet.domain.merchants import Merchant
 from guichet.domain.payments import Payment
+from guichet.domain.records import Record
 from guichet.pages import formatting
 from guichet.pages.bill import Bill, bill
 from guichet.pages.page_request import HEADERS, PageRequest
@@ -40,8 +40,7 @@ TEMPLATES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentView:
+class PaymentView(Record, frozen=True):
     """A payment as its pages show it. `*_href` are addresses; None if there is no such link."""
 
     stage: str

@@ -5,7 +5,6 @@ The texts stand in the catalogues under `state.<name>.title` and `state.<name>.t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from starlette.requests import ClientDisconnect, Request
@@ -18,6 +17,7 @@ from guichet.domain.errors import GuichetError, InvalidRequest, MethodNotAllowed
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.posting_rules import ACTIVE, WalletStatus
+from guichet.domain.records import Record
 from guichet.logs import log
 from guichet.pages.page_request import PageRequest
 from guichet.server.error_handler import CLIENT_CLOSED_REQUEST, contract_error, error_headers, log_storage_error
@@ -41,8 +41,7 @@ StateName = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Record, frozen=True):
     """`action`: a key under `state.action`; `nothing_charged`: the page says that nothing was charged."""
 
     status: int
@@ -70,8 +69,7 @@ STATES: Final[Mapping[StateName, State]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MessageView:
+class MessageView(Record, frozen=True):
     title: str
     text: str
     icon: str

@@ -10,11 +10,11 @@ import hashlib
 import hmac
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from guichet import clock
 from guichet.domain.merchants import random_text
+from guichet.domain.records import Record
 
 #: 22 characters of `[A-Za-z0-9]`: 131 bits.
 NONCE_LENGTH: Final = 22
@@ -25,8 +25,7 @@ _SHAPE: Final = re.compile(r"([A-Za-z0-9]{22})\.([0-9a-f]{1,16})\.([A-Za-z0-9_-]
 _PURPOSE: Final = b"guichet hosted form v1"
 
 
-@dataclass(frozen=True, slots=True)
-class FormToken:
+class FormToken(Record, frozen=True):
     """`fresh` is False if the signature is wrong, the token is for another link, or it is too old."""
 
     nonce: str

@@ -3,20 +3,19 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from guichet.checkout.fields import Field, FormInput, fields
 from guichet.domain import catalogue, money
 from guichet.domain.catalogue import MOBILE_MONEY, PaymentMode
 from guichet.domain.errors import InvalidRequest
 from guichet.domain.money import Currency, Hundredths
+from guichet.domain.records import Record
 from guichet.pages import formatting
 from guichet.pages.bill import Bill, bill
 from guichet.pages.page_request import PageRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(Record, frozen=True):
     operator: str
     key: str
     name: str
@@ -31,8 +30,7 @@ class Mode:
     next: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Record, frozen=True):
     """A group of modes: those of a country, the cards, or all others."""
 
     name: str

@@ -1,12 +1,12 @@
 """`guichet providers setup`: what must be made once with a provider before an account can be used."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 import typer
+from msgspec import structs
 from rich.prompt import Confirm
 from rich.text import Text
 
@@ -75,7 +75,7 @@ def wave_merchants(
 
     named = run(work, message=None, providers=providers)
     if as_json:
-        print_json({"aggregated_merchants": [asdict(each) for each in named]})
+        print_json({"aggregated_merchants": [structs.asdict(each) for each in named]})
     else:
         step(f"Done: {sum(each.made for each in named)} aggregated merchants were made.")
 

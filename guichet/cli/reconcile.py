@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -18,6 +17,7 @@ from guichet.clock import DAY, Instant, iso, later
 from guichet.domain.money import plain
 from guichet.domain.payments import SUBJECT_TYPES
 from guichet.domain.reconciliation import MATCHED, OUTCOMES, Finding
+from guichet.domain.records import Record
 from guichet.exports import cells, differences
 from guichet.ledger.provider_statement import (
     FIELDS,
@@ -55,8 +55,7 @@ def sentence_of(error: UnreadableStatement) -> str:
     return _SENTENCES[error.fault].format(**error.facts, meaning=meaning)
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Record, frozen=True):
     """`counts`: findings by result; `differences`: those that do not match; `ignored`: lines left out on request."""
 
     counts: Counter[str]

@@ -4,7 +4,6 @@ own server, and what it answers is shown."""
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
@@ -20,6 +19,7 @@ from guichet.cli.runner import run
 from guichet.clock import SECOND
 from guichet.context import AppContext
 from guichet.domain.events import ANSWER_TIMEOUT, Delivery
+from guichet.domain.records import Record
 from guichet.http_client import HttpClient, HttpClientError, Lost
 from guichet.merchants import repository as merchants
 from guichet.printable import printable
@@ -46,8 +46,7 @@ ForwardTo = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Forwarded:
+class Forwarded(Record, frozen=True):
     """What a developer's server did with one event. `status`: None when it gave none; then `text` says why, otherwise
     it is the beginning of the body."""
 

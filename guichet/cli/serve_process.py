@@ -4,10 +4,12 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from socket import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import field
 
 from guichet.bootstrap import (
     SIMULATOR_STATE,
@@ -23,6 +25,7 @@ from guichet.bootstrap import (
 from guichet.cli.process import begin_process, check_files, complete_start, run_process
 from guichet.context import AppContext
 from guichet.db.sqlite.lock import join_service, lock_database
+from guichet.domain.records import Record
 from guichet.payments.initiation import finish_slow_initiations
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_limits import ConnectionLimits
@@ -43,9 +46,12 @@ if TYPE_CHECKING:
     from guichet.accounts.sign_in import WithoutPassword
     from guichet.server.lazy import LazyApplication
 
+#: Seconds that a server answers before it starts its worker, and that each step of the start waits for requests. A
+#: health check waits longer for the worker (`deferred_worker.py`).
+_FIRST_REQUESTS: Final = 0.2
 
-@dataclass(frozen=True, slots=True)
-class Listen:
+
+class Listen(Record, frozen=True):
     """Where a server process listens.
 
     `inherited`: in a child process of `--workers`, the descriptors of the listening socket and of the table of
@@ -134,7 +140,6 @@ async def _serve_until_stopped(
         if on_ready:
             await on_ready(opened)
         complete_start(ctx.settings)
-        tune_allocator()
         await server.serve([listener])
 
 
@@ -160,14 +165,19 @@ async def _warm_up(
     server: Server, opened: Service, worker: DeferredWorker | None, simulated: "LazyApplication | None"
 ) -> None:
     """Once the server accepts connections, imports what a first request to the API does not need. It does so in
-    threads, which take turns with the event loop every few milliseconds."""
+    threads, which take turns with the event loop every few milliseconds, and the loops of the worker take theirs: a
+    request that comes at once would take three times as long, so it goes first."""
     ctx = opened.ctx
     await server.listening.wait()
+    await asyncio.sleep(_FIRST_REQUESTS)
+    await server.idle(_FIRST_REQUESTS)
     if worker:  # Now that the start can no longer fail: loops must not outlive the database.
         await worker.start()
+    await server.idle(_FIRST_REQUESTS)
     await opened.http_client.open()
     if simulated and (ctx.settings.home / SIMULATOR_STATE).exists():  # Callbacks may be due.
         await simulated.start()
+    tune_allocator()
     tune_garbage_collector()
 
 

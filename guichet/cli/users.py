@@ -1,9 +1,9 @@
 """`guichet user …`: the people who use the console (docs/security.md)."""
 
-from dataclasses import replace
 from typing import Annotated, Final, get_args
 
 import typer
+from msgspec import structs
 
 from guichet.accounts import mail_links, people, users
 from guichet.accounts.errors import LastOwner
@@ -89,7 +89,7 @@ def list_users(merchant: OfMerchant = None, as_json: Json = False) -> None:
         team: list[tuple[str, User]] = [*await users.team(db, MerchantId(merchant))]
         offers = await mail_links.open_offers(db, MerchantId(merchant), opened.ctx.clock.now())
         # Of this team, somebody who has not accepted is no active member.
-        return [*team, *((each.role, replace(each.user, status="invited")) for each in offers)]
+        return [*team, *((each.role, structs.replace(each.user, status="invited")) for each in offers)]
 
     found = run(work)
     if as_json:

@@ -1,7 +1,6 @@
 """The console's two cookies. Over TLS their names begin with `__Host-`: no other host, and no page without TLS, can set
 them. On http://localhost, in development, browsers refuse that, and the names are plain."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from starlette.requests import Request
@@ -9,13 +8,13 @@ from starlette.responses import Response
 
 from guichet.accounts.sessions import MAX_AGE
 from guichet.clock import SECOND
+from guichet.domain.records import Record
 
 _SESSION: Final = "guichet-session"
 _DEVICE: Final = "guichet-device"
 
 
-@dataclass(frozen=True, slots=True)
-class Cookies:
+class Cookies(Record, frozen=True):
     """`secure`: the service's public address is https."""
 
     secure: bool

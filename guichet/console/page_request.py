@@ -1,7 +1,6 @@
 """One request for a page of the console: who is signed in, the token of its forms, and what every page shows around its
 content."""
 
-from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -9,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, Final, Self, TypeVar
 
 from markupsafe import Markup
-from msgspec import structs
+from msgspec import field, structs
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -30,6 +29,7 @@ from guichet.domain.merchants import Environment, Merchant
 from guichet.domain.messages import TEXTS, Answer
 from guichet.domain.money import Currency, plain, round_to_currency
 from guichet.domain.payments import Payment
+from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight
 from guichet.pages import formatting, i18n
 from guichet.pages.fields import Fields
@@ -68,8 +68,7 @@ def console_renderer() -> Renderer:
     return Renderer(Path(__file__).parent, ASSETS_PATH, *TEXTS)
 
 
-@dataclass(frozen=True, slots=True)
-class Console:
+class Console(Record, frozen=True):
     """What all pages of the console need, built once for the process. `public_url` has no slash at the end; `base_path`
     is its path."""
 
@@ -87,8 +86,7 @@ class Console:
         return self.accounts.ctx
 
 
-@dataclass(frozen=True, slots=True)
-class MenuEntry:
+class MenuEntry(Record, frozen=True):
     text: str
     href: str
     #: Whether it leads to the page that is shown, or to one above it.

@@ -1,13 +1,13 @@
 """What the pages of the console are made of: a page about one merchant, a page of the back office, and their menus."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from starlette.responses import Response
 
 from guichet.console.page_request import MenuEntry, MerchantRequest, StaffRequest
 from guichet.domain.merchants import ENVS
+from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRight, StaffRight, may_as_merchant
 
 #: The order of the menu of a merchant's pages; the text of an entry is `nav.` and its name.
@@ -39,8 +39,7 @@ _STAFF_MENU: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MerchantPage:
+class MerchantPage(Record, frozen=True):
     """A page at `/console/<merchant>/<env>` and `path`. Nobody without `right` sees it or posts to it; an act that
     needs another right asks for it itself (`Member.require`). `menu`: its entry in the menu, None for a page below
     another. `below`: the entry that it belongs to, where its address does not say so."""
@@ -53,8 +52,7 @@ class MerchantPage:
     below: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StaffPage:
+class StaffPage(Record, frozen=True):
     """A page at `/admin` and `path`, otherwise as `MerchantPage`."""
 
     path: str

@@ -8,10 +8,11 @@ the order of the selected columns. Errors: `errors.py`.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Executable
+
+from guichet.domain.records import Record
 
 #: A tuple, or the driver's own class that unpacks and indexes like one.
 Row = Any
@@ -26,8 +27,7 @@ class PoolUse(NamedTuple):
     most: int
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedWrite:
+class GroupedWrite(Record, frozen=True):
     """A statement that many tasks run at the same time, each for a row of its own: `Database.write_grouped`.
 
     `key`: the parameter that no two of these rows share; the statement does the same to one row of the table at most.

@@ -4,12 +4,12 @@ import hashlib
 import re
 import secrets
 import unicodedata
-from dataclasses import dataclass
 from typing import Final, Literal, NewType, get_args
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant
 from guichet.domain.ids import MerchantId
 from guichet.domain.mails import normalised_email
+from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRole, StaffRole
 
 UserId = NewType("UserId", int)
@@ -37,8 +37,7 @@ _SECRET_BYTES: Final = 32
 _SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Record, frozen=True):
     """A row of `users`.
 
     `password_hash` is None until the invitation was accepted. `totp_secret` is encrypted; `totp_confirmed` says whether
@@ -64,8 +63,7 @@ class User:
     staff_since: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(Record, frozen=True):
     """A user's role with one merchant."""
 
     user_id: UserId
@@ -74,16 +72,14 @@ class Membership:
     created_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class TeamOffer:
+class TeamOffer(Record, frozen=True):
     """The place in a merchant's team that an invitation offers; a membership once the person has accepted."""
 
     merchant_id: MerchantId
     role: MerchantRole
 
 
-@dataclass(frozen=True, slots=True)
-class Passkey:
+class Passkey(Record, frozen=True):
     """A row of `passkeys`. `credential_id` and `public_key` (COSE) are URL-safe base64. `sign_count`: the key's own
     counter at its last use; 0 for keys that do not count."""
 
@@ -97,8 +93,7 @@ class Passkey:
     last_used_at: Instant | None
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Record, frozen=True):
     """A row of `user_sessions`; the cookie's secret is not among its columns, only its hash. `factor_at`: when a second
     factor was given last, None if only the password was. `address` and `agent`: shown in the list of sessions."""
 

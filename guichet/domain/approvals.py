@@ -6,7 +6,6 @@ A request waits for a day. Its act is done in the transaction of the approval, o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 import msgspec
@@ -41,8 +40,7 @@ APPROVAL_LASTS: Final = DAY
 Arguments = Mapping[FactName, str | bool]
 
 
-@dataclass(frozen=True, slots=True)
-class WantedAct:
+class WantedAct(Record, frozen=True):
     """A money act that somebody asks for. `subject`: the reference of the payment, refund or dispute, or
     `<merchant>/<currency>` of a wallet. `reason`: the evidence."""
 

@@ -1,15 +1,16 @@
 """An act of a person, as the audit log keeps it: who did what, why, and what was changed (docs/admin-guide.md)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import field
 
 from guichet.domain.ids import ApprovalId, MerchantId
 from guichet.domain.messages import Message
+from guichet.domain.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(Record, frozen=True):
     """`name`: what the person typed, or the address of their account. `os_user`: the operating-system user who ran the
     command, or `console`. `approval`: for an act that this person asked for and another one approves with it."""
 
@@ -18,8 +19,7 @@ class Actor:
     approval: "Approval | None" = None
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(Record, frozen=True):
     """The second person, who approves a request (`domain/approvals.py`), and why."""
 
     request_id: ApprovalId
@@ -126,8 +126,7 @@ FactName = Literal[
 Facts = Mapping[FactName, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
+class Act(Record, frozen=True):
     """What a person did to one subject.
 
     `action`: a stable name such as `payment.settled`. `subject`: the reference or id of what was changed;

@@ -8,11 +8,11 @@ show it. `availability_reason`: what was wrong before an operator began to recov
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from guichet.clock import HOUR, MINUTE, Instant, earlier
 from guichet.domain.messages import Code, Message
+from guichet.domain.records import Record
 
 
 class AvailabilityReason(Code):
@@ -38,8 +38,7 @@ _DOWN_BELOW: Final = 40
 HISTORY: Final = HOUR + WINDOW
 
 
-@dataclass(frozen=True, slots=True)
-class Attempts:
+class Attempts(Record, frozen=True):
     """Initiations with one operator in the minute that begins at `minute`, and how many failed technically."""
 
     minute: Instant
@@ -47,8 +46,7 @@ class Attempts:
     failures: int
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Record, frozen=True):
     """`reason`: what was counted or said, for the staff; None when nothing is wrong."""
 
     state: OperatorState

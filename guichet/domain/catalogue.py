@@ -5,8 +5,9 @@ staff make with `guichet mode` are applied over it: first those for all merchant
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
+
+from msgspec import structs
 
 from guichet.domain import money
 from guichet.domain.errors import InvalidRequest
@@ -30,8 +31,7 @@ MIN_DEBIT: Final = Hundredths(10_00)
 MAX_DEBIT: Final = Hundredths(1_000_000_00)
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentMode:
+class PaymentMode(Record, frozen=True):
     """A payment mode as one merchant sees it. `fee_fixed` is in hundredths, `fee_percent` in ten-thousandths of %."""
 
     id: PaymentModeId
@@ -59,8 +59,7 @@ class PaymentMode:
         return self.type == CARD
 
 
-@dataclass(frozen=True, slots=True)
-class ModeOverride:
+class ModeOverride(Record, frozen=True):
     """What staff changed with `guichet mode`. None keeps the catalogue's value; `merchant_id` None means all
     merchants."""
 
@@ -142,7 +141,7 @@ def _overridden(mode: PaymentMode, override: ModeOverride) -> PaymentMode:
     active = mode.active if override.active is None else override.active
     if override.merchant_id is not None:
         active = active and mode.active
-    return replace(
+    return structs.replace(
         mode,
         active=active,
         fee_percent=mode.fee_percent if override.fee_percent is None else override.fee_percent,

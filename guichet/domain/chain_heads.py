@@ -16,7 +16,6 @@ says it in the reader's language.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
@@ -65,8 +64,7 @@ class ChainHeads(Record, frozen=True):
     act_digest: _Digest
 
 
-@dataclass(frozen=True, slots=True)
-class KnownHead:
+class KnownHead(Record, frozen=True):
     """A digest that a chain must still contain. `place`: the posting or the entry that it ends with, None if unknown;
     `origin`: who knows it, for the message of a fault ("the head published at …")."""
 
@@ -75,8 +73,7 @@ class KnownHead:
     origin: Message
 
 
-@dataclass(frozen=True, slots=True)
-class KnownHeads:
+class KnownHeads(Record, frozen=True):
     """The known heads of the ledger's chain and of the audit log's. `fault`: why they cannot all be
     compared."""
 

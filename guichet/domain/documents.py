@@ -1,10 +1,10 @@
 """Documents in a merchant's file: what kinds are taken, recognised by their content and by nothing else."""
 
-from dataclasses import dataclass
 from typing import Final, Literal, NewType, get_args
 
 from guichet.clock import Instant
 from guichet.domain.ids import MerchantId
+from guichet.domain.records import Record
 
 DocumentId = NewType("DocumentId", int)
 DocumentType = Literal["application/pdf", "image/jpeg", "image/png"]
@@ -22,8 +22,7 @@ _BEGINNINGS: Final[dict[DocumentType, bytes]] = {
 _ENDINGS: Final[dict[DocumentType, str]] = {"application/pdf": "pdf", "image/jpeg": "jpg", "image/png": "png"}
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Record, frozen=True):
     """A row of `merchant_documents`; the content is in `merchant_document_chunks`. `size` in bytes, `sha256` of the
     content in hexadecimal."""
 

@@ -1,6 +1,5 @@
 """Webhook events: names, envelope facts and the retry schedule (docs/contract.md, "Webhooks")."""
 
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from guichet.clock import Instant
@@ -101,8 +100,7 @@ class Delivery(Record, frozen=True):
     history: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Record, frozen=True):
     """Where one merchant's webhooks of one environment go. `secret` is encrypted at rest."""
 
     merchant_id: MerchantId

@@ -4,8 +4,9 @@ Sources: docs/contract.md, "Why a payment failed"; docs/providers/README.md, "Re
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
+
+from guichet.domain.records import Record
 
 #: The short public list, on which merchants may branch.
 FailureCode = Literal[
@@ -31,8 +32,7 @@ RefusalReason = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Record, frozen=True):
     """What is told about a reason: a stable code, and a French sentence that can be shown to the customer."""
 
     code: FailureCode

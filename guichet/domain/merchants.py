@@ -2,12 +2,12 @@
 
 import secrets
 import string
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from guichet.clock import Instant
 from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.money import Currency, Hundredths
+from guichet.domain.records import Record
 
 Environment = Literal["test", "live"]
 ENVS: Final[tuple[Environment, ...]] = get_args(Environment)
@@ -21,8 +21,7 @@ _MAX_NAME: Final = 100
 _ALPHABET: Final = string.ascii_letters + string.digits
 
 
-@dataclass(frozen=True, slots=True)
-class MerchantLimits:
+class MerchantLimits(Record, frozen=True):
     """What a merchant may do less, or more, than the others; None for the common limit. `rate_limit` is in requests a
     minute of all its keys together, `payment_limit` (the amount of one live payment) and `daily_limit` (of all of a
     day) in hundredths of the merchant's currency."""
@@ -32,8 +31,7 @@ class MerchantLimits:
     daily_limit: Hundredths | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Merchant:
+class Merchant(Record, frozen=True):
     """`currency` is the default currency of the account's payment links (D19); `created_at` is an Instant. `time_zone`:
     of the dates that its customers see, None for the installation's.
     The last three are its `limits`."""
@@ -53,8 +51,7 @@ class Merchant:
         return MerchantLimits(self.rate_limit, self.payment_limit, self.daily_limit)
 
 
-@dataclass(frozen=True, slots=True)
-class ApiKey:
+class ApiKey(Record, frozen=True):
     """A key as it is stored: its hash, and its first characters (`preview`) by which a person recognises it."""
 
     id: ApiKeyId
@@ -74,8 +71,7 @@ class ApiKey:
         return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Record, frozen=True):
     """Who is calling: a merchant in one environment. `key_id`: the key of the request, if it has one."""
 
     merchant: Merchant

@@ -1,12 +1,12 @@
 """Payment links: types, open window, uses (docs/contract.md, "States"; D18, D19, D30)."""
 
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from guichet.clock import Instant
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
+from guichet.domain.records import Record
 
 #: These exact code points (composed form) are part of the contract (D18).
 LinkType = Literal["permanent", "limit\u00e9"]
@@ -15,8 +15,7 @@ LIMITED: Final = "limit\u00e9"
 LINK_TYPES: Final[tuple[LinkType, ...]] = get_args(LinkType)
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentLink:
+class PaymentLink(Record, frozen=True):
     """A link. Those of the test environment are made in the console only (D17).
 
     `reserved_uses` counts the payments that hold a use: those that succeeded in time, and pending ones until another

@@ -6,7 +6,6 @@ checks it.
 """
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
@@ -40,8 +39,7 @@ DEFAULT_REASON: Final = "Remboursement demandé par le marchand"
 DEFAULT_COUNTRY: Final = "Benin"
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Record, frozen=True):
     """A change of status, and the webhook event that it causes.
 
     `event` is None for a creation, and for a refusal that the merchant learns from the response itself (D20). `source`
@@ -241,8 +239,7 @@ def poll_interval(poll_count: int, age_seconds: float) -> int:
     return POLL_INTERVALS[min(poll_count, len(POLL_INTERVALS) - 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(Record, frozen=True):
     """What `payments/settlement.py` and `refunds/settlement.py` apply: `transition` to `refund` if there is one,
     otherwise to `payment`, which is the refunded payment when `refund` is given.
 

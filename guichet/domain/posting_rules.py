@@ -17,7 +17,6 @@ accounts in each environment and currency:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from guichet.clock import Instant
@@ -26,6 +25,7 @@ from guichet.domain.events import PAYMENT_SUCCEEDED, REFUND_FAILED, REFUND_SUCCE
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
+from guichet.domain.records import Record
 
 WALLET: Final = "wallet"
 FEES: Final = "fees"
@@ -78,8 +78,7 @@ DISPUTE_CHARGED: Final = "dispute.charged"
 DISPUTE_CAUSES: Final = (DISPUTE_OPENED, DISPUTE_WON, DISPUTE_CHARGED)
 
 
-@dataclass(frozen=True, slots=True)
-class Posting:
+class Posting(Record, frozen=True):
     """`leg` distinguishes the postings of one cause; the database allows each (cause, subject, leg) once."""
 
     leg: str
@@ -88,8 +87,7 @@ class Posting:
     amount: Hundredths
 
 
-@dataclass(frozen=True, slots=True)
-class Movement:
+class Movement(Record, frozen=True):
     """The postings of one cause of one subject (a payment or a refund), at one instant."""
 
     merchant_id: MerchantId
@@ -101,8 +99,7 @@ class Movement:
     created_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class Wallet:
+class Wallet(Record, frozen=True):
     """A wallet and the sum of its postings; `balance` in hundredths."""
 
     merchant_id: MerchantId

@@ -68,8 +68,7 @@ class Line(Record, frozen=True, gc=False):
         return self.status == "succeeded"
 
 
-@dataclass(frozen=True, slots=True)
-class Ours:
+class Ours(Record, frozen=True):
     """A payment or refund of ours. `amount`: what the provider was asked to move, in hundredths. `more_references`: of
     a refund, those of its current request and of its payment, by which some providers name it."""
 
@@ -102,8 +101,7 @@ class Ours:
         return {_key(each) for each in named if each}
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Record, frozen=True):
     """The result of comparing one of ours with its line; `line` or `ours` is None if only the other exists."""
 
     outcome: str

@@ -5,13 +5,13 @@ The scenario is kept in `provider_data` of the payment, where each provider keep
 it back with every call, a restart loses nothing, and live payments have no column for it.
 """
 
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 import msgspec
 
 from guichet.domain.ids import LinkId
 from guichet.domain.payments import Payment
+from guichet.domain.records import Record
 
 TestScenario = Literal[
     "refund_failed",
@@ -34,8 +34,7 @@ SCENARIO: Final = "test_scenario"
 CLOCK_ADVANCED: Final = "clock_advanced"
 
 
-@dataclass(frozen=True, slots=True)
-class SampleLink:
+class SampleLink(Record, frozen=True):
     """The payment link that a payment of the scenario `payment_link` names. No such link exists: links are live only
     (D17)."""
 

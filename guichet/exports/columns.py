@@ -1,17 +1,16 @@
 """The columns of each kind of export: their titles in both languages, and how their cells are written."""
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from guichet.domain.accounts import Language
 from guichet.domain.exports import ExportKind
+from guichet.domain.records import Record
 
 #: What a cell holds: text; hundredths of a currency; an instant; a whole number; a telephone number as digits.
 CellType = Literal["text", "amount", "moment", "number", "phone"]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Record, frozen=True):
     french: str
     english: str
     type: CellType = "text"

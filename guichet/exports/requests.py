@@ -1,7 +1,5 @@
 """Asking for an export, and what the audit log keeps of it."""
 
-from dataclasses import asdict, dataclass
-
 import msgspec
 
 from guichet.audit_log import entries as audit_log
@@ -14,13 +12,13 @@ from guichet.domain.exports import KEPT, MOST_PREPARED, Export, ExportFormat, Ex
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency
+from guichet.domain.records import Record
 from guichet.exports import repository
 from guichet.exports.repository import TooManyExports
 from guichet.exports.rows import is_short
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Record, frozen=True):
     """What a person asks for. `currency`: of the wallet, for its movements only. `until` is inclusive."""
 
     merchant_id: MerchantId
@@ -76,7 +74,7 @@ def _act(actor: Actor, action: str, export: Export, subject: str) -> Act:
 def _new(wanted: Wanted, now: Instant) -> Export:
     return Export(
         id=0,
-        **asdict(wanted),
+        **msgspec.structs.asdict(wanted),
         status="direct",
         attempts=0,
         due_at=None,

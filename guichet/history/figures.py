@@ -9,7 +9,6 @@ changes of this merchant that are not rolled up yet. It does not grow with the n
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, Select, Table, bindparam, cast, func, select, union_all
@@ -21,13 +20,13 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency
 from guichet.domain.payments import PaymentStatus
+from guichet.domain.records import Record
 
 #: The days of one reading.
 DAYS: Final = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Record, frozen=True):
     """Payments of one day. `day`: its place among those asked for; `amount` in hundredths. `validation_time`: the
     microseconds from creation to success, of payments whose status is `succeeded`; 0 for others."""
 

@@ -3,7 +3,6 @@
 Cost: up to fifteen reads of an index, each of a few rows, however many payments there are.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from guichet.audit_log import entries as audit_log
@@ -15,6 +14,7 @@ from guichet.domain.events import Delivery
 from guichet.domain.late_results import LateResult
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Movement
+from guichet.domain.records import Record
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import Incident
 from guichet.late_money import repository as late_result_repository
@@ -31,8 +31,7 @@ _MOST_ACTS: Final = 50
 _MOST_DELIVERIES: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class SubjectHistory:
+class SubjectHistory(Record, frozen=True):
     """What is known about a payment or a refund, besides its row. `movements`: its postings, by cause."""
 
     movements: list[Movement]
@@ -43,8 +42,7 @@ class SubjectHistory:
     acts: list[Entry]
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentHistory:
+class PaymentHistory(Record, frozen=True):
     """`deliveries`: about the payment, its refund and its disputes, oldest first."""
 
     payment: Payment

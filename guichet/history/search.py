@@ -6,7 +6,6 @@ at most MOST_FOUND entries of an index for each, however many payments there are
 
 import string
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import Executable, bindparam, select, text, union_all
@@ -20,6 +19,7 @@ from guichet.db.tables.payment_tables import FIRST_NAME_FIRST, HAS_NAME, LAST_NA
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment
+from guichet.domain.records import Record
 from guichet.payments import repository
 from guichet.refunds import repository as refund_repository
 
@@ -53,8 +53,7 @@ _NAMED: Final = select(payments).where(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Record, frozen=True):
     """Payments that a search found, newest first. `more`: there are others that match."""
 
     payments: list[Payment]

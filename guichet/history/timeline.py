@@ -6,8 +6,9 @@ entries of kinds in STAFF_KINDS; both are left out unless `for_staff` is set.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
+
+from msgspec import field, structs
 
 from guichet.clock import Instant
 from guichet.domain import posting_rules
@@ -17,6 +18,7 @@ from guichet.domain.failures import failure_of
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Movement
+from guichet.domain.records import Record
 from guichet.history.payment_history import PaymentHistory, SubjectHistory
 from guichet.webhooks.deliveries import past_attempts
 
@@ -113,8 +115,7 @@ CONCERNS: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineEntry:
+class TimelineEntry(Record, frozen=True):
     """`values` by kind (amounts in hundredths of the payment's currency, instants as Instant, None where unknown):
 
     payment.created        source ("api" or "link"), link_id, link_external_id
@@ -157,7 +158,7 @@ def timeline(history: PaymentHistory, *, for_staff: bool = False) -> list[Timeli
     if for_staff:
         return entries
     told = (entry for entry in entries if entry.kind not in STAFF_KINDS and _is_told(entry))
-    return [replace(entry, staff={}) for entry in told]
+    return [structs.replace(entry, staff={}) for entry in told]
 
 
 def _is_told(entry: TimelineEntry) -> bool:

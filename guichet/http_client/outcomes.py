@@ -8,10 +8,10 @@ HttpClientError
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from guichet.domain.messages import Message
+from guichet.domain.records import Record
 
 #: Bytes of a response body that are read unless the caller says otherwise; the rest is dropped with its connection.
 MAX_BODY: Final = 64 * 1024
@@ -52,8 +52,7 @@ class Lost(HttpClientError):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Record, frozen=True):
     """What the peer answered. `body` is raw (never decompressed); `complete` is False when it was cut at the limit."""
 
     status: int

@@ -1,6 +1,5 @@
 """Incidents, which a person must look at."""
 
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, Literal, get_args
 
@@ -15,6 +14,7 @@ from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.messages import Code, Message, decode, encode
 from guichet.domain.payments import Payment, Refund, SubjectType
+from guichet.domain.records import Record
 
 IncidentKind = Literal[
     "mismatch",
@@ -53,8 +53,7 @@ KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 _MOST: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Incident:
+class Incident(Record, frozen=True):
     """`reference` is that of a payment or of a refund, as `subject_type` says. `occurrences`: how often it was
     reported."""
 

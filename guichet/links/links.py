@@ -3,8 +3,9 @@
 In the API links are live only (D17). People make test links in the console.
 """
 
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import structs
 
 from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, Clock, Instant, iso, later
@@ -15,6 +16,7 @@ from guichet.domain.ids import LinkId
 from guichet.domain.merchants import Caller, random_text
 from guichet.domain.money import plain
 from guichet.domain.payment_links import LIMITED, PaymentLink
+from guichet.domain.records import Record
 from guichet.links import repository as link_repository
 from guichet.merchants import limits as merchant_limits
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
@@ -84,8 +86,7 @@ def _money_faults(values: dict[str, Any], body: LinkBody, caller: Caller) -> dic
     return faults
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedLink:
+class CreatedLink(Record, frozen=True):
     """`created` is False when the link existed already."""
 
     link: PaymentLink
@@ -148,7 +149,7 @@ def cash_desk_link(clock: Clock, settings: Settings, caller: Caller, raw: bytes)
     if new_link.external_id is None or not new_link.external_id.startswith(CASH_DESK_PREFIX):
         raise InvalidRequest
     ends = later(new_link.created_at, CASH_DESK_LASTS)
-    return replace(new_link, type=LIMITED, max_uses=1, expires_at=ends, cash_desk=True)
+    return structs.replace(new_link, type=LIMITED, max_uses=1, expires_at=ends, cash_desk=True)
 
 
 def is_cancelled_sale(link: PaymentLink) -> bool:

@@ -9,7 +9,6 @@ lock its row.
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
@@ -23,6 +22,7 @@ from guichet.db.upsert import upsert
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payment_links import PaymentLink
+from guichet.domain.records import Record
 
 _MINE: Final = (
     payment_links.c.merchant_id == bindparam("merchant_id"),
@@ -170,8 +170,7 @@ def _page(is_after: bool, oldest_first: bool) -> Executable:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LinkList:
+class LinkList(Record, frozen=True):
     """A merchant's links in one environment, either those of the cash desk or all others."""
 
     merchant_id: MerchantId
@@ -228,8 +227,7 @@ async def has_room(db: Reader, link: PaymentLink, now: Instant) -> bool:
     return not needed or len(await db.all(_LAPSED, link_id=link.id, now=now, most=needed)) == needed
 
 
-@dataclass(frozen=True, slots=True)
-class EndedPayment:
+class EndedPayment(Record, frozen=True):
     """A payment through a link that is final now. `held_use`: no other payment had taken its place."""
 
     link_id: LinkId

@@ -4,7 +4,6 @@ Of the values, `date` is an Instant, `role` a role of `domain/roles.py`, and `ac
 others are shown as they are.
 """
 
-from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import format_datetime as mail_date
 from functools import cache
@@ -16,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from guichet.clock import Instant, to_datetime
 from guichet.domain.accounts import Language
+from guichet.domain.records import Record
 from guichet.mail.outbox import Mail, Message
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -51,8 +51,7 @@ _ACTS: Final[dict[Language, dict[str, str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Record, frozen=True):
     subject: str
     body: str
 

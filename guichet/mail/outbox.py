@@ -5,7 +5,6 @@ given up.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -17,6 +16,7 @@ from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import mails
 from guichet.domain.accounts import Language, User
 from guichet.domain.mails import MAX_MAIL_ATTEMPTS, RETRY_DELAYS, MailKind
+from guichet.domain.records import Record
 from guichet.merchants.vault import Vault
 
 #: Mails that the mailbox of the development profile shows.
@@ -24,8 +24,7 @@ MOST_SHOWN: Final = 50
 _MAX_ERROR: Final = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Mail:
+class Mail(Record, frozen=True):
     """A row of `mails`, with its message decrypted; `message` is None once it was removed."""
 
     id: int

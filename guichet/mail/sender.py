@@ -2,13 +2,13 @@
 
 import ipaddress
 from collections.abc import Awaitable, Collection
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.queues.work_queue import Claim
+from guichet.domain.records import Record
 from guichet.logs import log
 from guichet.mail.outbox import Mail, Outbox
 
@@ -16,8 +16,7 @@ from guichet.mail.outbox import Mail, Outbox
 _TIMEOUT: Final = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class SmtpServer:
+class SmtpServer(Record, frozen=True):
     """`start_tls`: None lets a loopback server do without TLS; any other must offer it."""
 
     host: str

@@ -1,6 +1,5 @@
 """What the staff wrote about a merchant: SQL and row mapping."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import bindparam, func, insert, select
@@ -9,13 +8,13 @@ from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, require
 from guichet.db.tables import merchant_notes
 from guichet.domain.ids import MerchantId
+from guichet.domain.records import Record
 
 #: Notes that one page shows.
 PAGE: Final = 25
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Record, frozen=True):
     """A row of `merchant_notes`."""
 
     id: int

@@ -7,7 +7,6 @@ than the sample allows, or more than MOST_ROWS in a week, a part is kept.
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final
 
@@ -90,8 +89,7 @@ class LoggedRequest(Record, frozen=True):
     error_code: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RequestFilter:
+class RequestFilter(Record, frozen=True):
     """`status_class`: 2 for 2xx and so on, None for all. `path`: how the path begins."""
 
     status_class: int | None = None

@@ -1,15 +1,13 @@
 """What a customer pays, as the hosted pages and the receipt show it."""
 
-from dataclasses import dataclass
-
 from guichet.domain import money
 from guichet.domain.money import Currency, Hundredths
+from guichet.domain.records import Record
 from guichet.pages import formatting
 from guichet.pages.page_request import PageRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Bill:
+class Bill(Record, frozen=True):
     """The amount that the customer is debited: a provider debits whole units if the currency has no decimals (D27)."""
 
     amount: str

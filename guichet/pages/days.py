@@ -1,6 +1,5 @@
 """Days, months and periods that a person chooses in a time zone: how they are read, and their instants."""
 
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Annotated, Any, Final
 from zoneinfo import ZoneInfo
@@ -8,6 +7,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, PlainValidator
 
 from guichet.clock import Instant, earlier, from_datetime, to_datetime
+from guichet.domain.records import Record
 from guichet.pages.fields import Fields, text
 
 _FIRST_YEAR: Final = 2000
@@ -16,8 +16,7 @@ _LAST_YEAR: Final = 2999
 _MOST_TYPED: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(Record, frozen=True):
     """Both days are included; `since` and `until` are its first and its last instant. A `fault` is the name of what is
     wrong with what was typed (`first` and `last` keep it); the period is then the one that was offered."""
 

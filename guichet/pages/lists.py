@@ -5,13 +5,13 @@ the next newer ones; without either the page begins at the newest row. A row tha
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 from pydantic import PlainValidator
 
 from guichet.clock import Instant
 from guichet.db.lists.pages import RowKey
+from guichet.domain.records import Record
 from guichet.pages.fields import Fields, Lenient, RowId, row_id
 
 #: No row has an id above it.
@@ -21,8 +21,7 @@ Key = TypeVar("Key")
 Row = TypeVar("Row")
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor(Generic[Key]):
+class Cursor(Record, Generic[Key], frozen=True):
     """At most one of the two is not None."""
 
     before: Key | None = None
@@ -38,8 +37,7 @@ class Cursor(Generic[Key]):
         return self.after is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Pager:
+class Pager(Record, frozen=True):
     """The addresses of the pages with newer and with older rows; None where there is none."""
 
     newer: str | None = None
@@ -50,8 +48,7 @@ class Pager:
         return Pager(older=self.older)
 
 
-@dataclass(frozen=True, slots=True)
-class ListPage(Generic[Row]):
+class ListPage(Record, Generic[Row], frozen=True):
     rows: list[Row]
     has_newer: bool
     has_older: bool

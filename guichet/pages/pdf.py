@@ -11,12 +11,12 @@ import asyncio
 import io
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from guichet.domain.errors import RateLimited
+from guichet.domain.records import Record
 
 _FONTS: Final = Path(__file__).parent / "static" / "fonts"
 _REGULAR: Final = "DejaVuSans"
@@ -35,8 +35,7 @@ _MOST_WAITING: Final = 20
 _waiting: set[object] = set()
 
 
-@dataclass(frozen=True, slots=True)
-class PdfColumn:
+class PdfColumn(Record, frozen=True):
     """`share`: of the width of the page, in percent. Text on the left is cut where it is too long; figures on the right
     are written smaller."""
 

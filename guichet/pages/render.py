@@ -4,7 +4,6 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -14,6 +13,7 @@ from jinja2.runtime import Context
 from jinja2.visitor import NodeTransformer
 from markupsafe import Markup, escape
 
+from guichet.domain.records import Record
 from guichet.pages import i18n
 from guichet.printable import printable
 
@@ -24,8 +24,7 @@ _COLOURS: Final = {"failed": "bad", "expired": "bad", "pending": "warn"}
 _SPECIAL: Final = re.compile("[&<>'\"]")
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
+class Asset(Record, frozen=True):
     """A static file as it is served; `name` carries a hash of the content, so browsers may cache it for ever."""
 
     name: str
@@ -51,8 +50,7 @@ def _printable(value: Any) -> Any:
     return printable(value) if type(value) is str else value
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageSwitch:
+class LanguageSwitch(Record, frozen=True):
     """The link to the same page in the other language."""
 
     language: str

@@ -1,7 +1,6 @@
 """Callbacks that name a payment or refund of ours: SQL and row mapping. One row for each, however many come."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from sqlalchemy import bindparam, func, select, update
@@ -14,10 +13,10 @@ from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
+from guichet.domain.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderCallback:
+class ProviderCallback(Record, frozen=True):
     """The callbacks about one payment or refund. `provider_reference`: the last one that a callback named."""
 
     id: int

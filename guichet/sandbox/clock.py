@@ -12,7 +12,6 @@ and their reservations exist in live only (D17).
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -28,6 +27,7 @@ from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.events import MAX_ATTEMPTS
 from guichet.domain.ids import MerchantId
+from guichet.domain.records import Record
 from guichet.domain.refusals import Refusal
 from guichet.domain.sandbox_scenarios import CLOCK_ADVANCED
 from guichet.payments.provider_calls import decode_provider_data, encode_provider_data
@@ -134,8 +134,7 @@ class MovedMeanwhile(ActRefused):
     """The clock was moved since the person saw it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Record, frozen=True):
     """How many rows an advance moved."""
 
     payments: int

@@ -6,9 +6,9 @@ of their own (docs/contract.md, "Limits"; D6), which is answered first.
 
 import re
 import resource
-from dataclasses import dataclass
 from typing import Final
 
+from guichet.domain.records import Record
 from guichet.server.request_context import ClientAddresses
 from guichet.settings import Settings
 
@@ -35,8 +35,7 @@ _DESCRIPTORS: Final = 65_536
 _EVERYBODY: Final = ClientAddresses((), 64)
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseLimit:
+class PhaseLimit(Record, frozen=True):
     """How long a connection may be in a phase, in seconds, and how many may be in it at once."""
 
     seconds: float
@@ -59,8 +58,7 @@ STALLED: Final = PhaseLimit(60, most=128)
 REFUSED: Final = PhaseLimit(2, most=64)
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
+class ConnectionLimits(Record, frozen=True):
     """The limits of a port. `total` and `per_address` are connections."""
 
     total: int = 1024

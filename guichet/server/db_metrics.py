@@ -8,7 +8,6 @@ Queries that `guichet doctor` needs too are in `health_checks.py`.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from prometheus_client.core import GaugeMetricFamily
@@ -24,6 +23,7 @@ from guichet.db.postgres.replication import replication
 from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.domain.availability import OperatorState
 from guichet.domain.merchants import Environment
+from guichet.domain.records import Record
 from guichet.incidents.repository import KINDS
 from guichet.ledger.audit import last_audit
 from guichet.logs import log
@@ -39,8 +39,7 @@ OLDER: Final = "older"
 _LATEST: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Record, frozen=True):
     """The number of pending payments or refunds of one age (a key of AGES, or OLDER). `operator` is empty for
     refunds."""
 

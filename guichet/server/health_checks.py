@@ -5,7 +5,6 @@ Every query uses an index, and its docstring says how many rows it reads.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Executable, Table, bindparam, case, func, literal_column, select
@@ -28,6 +27,7 @@ from guichet.db.tables import (
 from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import SubjectType
+from guichet.domain.records import Record
 from guichet.ledger.hash_chain import chain_head
 
 #: A live payment or refund that has been pending for this long is stuck: customers confirm within minutes.
@@ -45,8 +45,7 @@ _MOST_READ: Final = 200_000
 _MOST: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class StuckSubjects:
+class StuckSubjects(Record, frozen=True):
     """Live payments or refunds of one operator that have been pending for too long."""
 
     subject_type: SubjectType
@@ -55,8 +54,7 @@ class StuckSubjects:
     oldest_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class DueJobs:
+class DueJobs(Record, frozen=True):
     """How many jobs of a queue are due, and since when the oldest of them (None: no job is due)."""
 
     queue: str
@@ -64,8 +62,7 @@ class DueJobs:
     due_since: Instant | None
 
 
-@dataclass(frozen=True, slots=True)
-class LateQueue:
+class LateQueue(Record, frozen=True):
     """A queue whose jobs have been due for too long, and since when the oldest of them is due."""
 
     queue: str
@@ -73,8 +70,7 @@ class LateQueue:
     due_since: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class FailingEndpoint:
+class FailingEndpoint(Record, frozen=True):
     """A destination of webhooks, and its deliveries of the last day: abandoned, being retried, delivered."""
 
     merchant_id: MerchantId
@@ -85,8 +81,7 @@ class FailingEndpoint:
     delivered: int
 
 
-@dataclass(frozen=True, slots=True)
-class FailingRoute:
+class FailingRoute(Record, frozen=True):
     """One operator at one provider account, and its live payments of the last day: how many failed through no fault of
     the customer, and how many succeeded."""
 
@@ -96,8 +91,7 @@ class FailingRoute:
     succeeded: int
 
 
-@dataclass(frozen=True, slots=True)
-class ExpiringKey:
+class ExpiringKey(Record, frozen=True):
     """An API key that stops working soon. `merchant` is the merchant's name."""
 
     key_id: ApiKeyId

@@ -6,17 +6,53 @@ arrived already, two patterns for each header of a response, a callback for the 
 
 import asyncio
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Scope
-from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from guichet.logs import log
 
 #: What no line of a head may hold but its tabs and its end.
 _CONTROL: Final = bytes({*range(0x20), 0x7F} - {0x09})
 _CRASHED: Final = b"Internal Server Error"
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
+_STATUS_LINES: Final = {
+    status: f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode() for status in range(100, 600)
+}
+
+
+class FlowControl:
+    """Stops a connection from reading more than is answered; makes an answer wait for a client that does not read."""
+
+    __slots__ = ("_is_writable", "_transport", "read_paused", "write_paused")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.read_paused = self.write_paused = False
+        self._is_writable = asyncio.Event()
+        self._is_writable.set()
+
+    async def drain(self) -> None:
+        await self._is_writable.wait()
+
+    def pause_reading(self) -> None:
+        if not self.read_paused:
+            self.read_paused = True
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self.read_paused:
+            self.read_paused = False
+            self._transport.resume_reading()
+
+    def pause_writing(self) -> None:
+        self.write_paused = True
+        self._is_writable.clear()
+
+    def resume_writing(self) -> None:
+        self.write_paused = False
+        self._is_writable.set()
 
 
 class Exchange:
@@ -131,7 +167,7 @@ class Exchange:
     def _send_head(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Raises RuntimeError for a header that would be two."""
         all_headers = (*self._standard_headers, *headers)
-        parts, length, closes = [STATUS_LINE[status]], None, not self.keep_alive
+        parts, length, closes = [_STATUS_LINES[status]], None, not self.keep_alive
         for name, value in all_headers:
             if name == b"content-length":
                 length = int(value)

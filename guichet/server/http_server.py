@@ -5,25 +5,27 @@ A shutdown takes at most two seconds unless the options ask for more.
 
 import asyncio
 import os
+import signal
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from email.utils import formatdate
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-import uvicorn
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from guichet.domain.records import Record
 from guichet.logs import log
 from guichet.server.connection_guard import ConnectionGuard
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
 from guichet.server.errors import StartupError
-from guichet.server.http_protocol import GuardedHttpProtocol
+from guichet.server.http_protocol import GuardedHttpProtocol, ServerState
 from guichet.server.listener import Listener, start_listening
 
 #: Seconds that accepted requests have to finish when the server stops, unless `--grace` says otherwise.
@@ -32,27 +34,30 @@ GRACE: Final = 1
 #: seconds apart. A process that got no time to look has not waited. The request is answered, then closed.
 _KEEP_ALIVE_LOOKS: Final = 50
 _KEEP_ALIVE_INTERVAL: Final = 0.01
+#: Seconds between two looks whether the server shall stop, and looks until the date in the responses is set again.
+_TICK: Final = 0.1
+_TICKS_OF_DATE: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Tls:
+class Tls(Record, frozen=True):
     """PEM files: a certificate chain, and its private key unless the same file holds it. They are read at the start."""
 
     certfile: Path
     keyfile: Path | None
 
-    def check(self) -> None:
+    def check(self) -> ssl.SSLContext:
         """Raises StartupError if the files cannot be used; an encrypted key counts as unusable."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certfile, self.keyfile, password=lambda: "")
+            context.load_cert_chain(self.certfile, self.keyfile, password=lambda: "")
+            return context
         except OSError as error:
             files = " and ".join(str(file) for file in (self.certfile, self.keyfile) if file)
             reason = error.strerror or error
             raise StartupError(f"No certificate with its unencrypted key is in {files}: {reason}.") from None
 
 
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
+class ServerOptions(Record, frozen=True):
     """How a server listens and stops.
 
     When it is told to stop, it first serves everybody for `drain` seconds while `/readyz` answers 503. Then it accepts
@@ -81,8 +86,9 @@ DEFAULT_OPTIONS: Final = ServerOptions()
 DEFAULT_LIMITS: Final = ConnectionLimits()
 
 
-class Server(uvicorn.Server):
-    """uvicorn's server, with our stop. It installs no signal handlers: the command closes the database after it."""
+class Server:
+    """Serves an ASGI application on sockets until `handle_exit`. It installs no signal handlers: the command closes the
+    database after it."""
 
     def __init__(
         self,
@@ -93,53 +99,78 @@ class Server(uvicorn.Server):
         limits: ConnectionLimits = DEFAULT_LIMITS,
     ) -> None:
         """`on_shutdown` runs while requests finish. `share`: given when other processes accept from the same socket."""
-        config = uvicorn.Config(
-            self._unready_while_stopping(app),
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            lifespan="off",
-            ws="none",
-            timeout_graceful_shutdown=options.grace,
-            ssl_certfile=options.tls.certfile if options.tls else None,
-            ssl_keyfile=options.tls.keyfile if options.tls else None,
-        )
-        super().__init__(config)
+        self.server_state = ServerState(self._unready_while_stopping(app))
+        self.servers: list[Listener] = []
         #: Set once it accepts connections.
         self.listening = asyncio.Event()
+        self.should_exit = self.force_exit = False
         self._on_shutdown = on_shutdown
-        self._drain = options.drain
+        self._options = options
         self._share = share
         self._limits = limits
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+    def handle_exit(self, number: int, _: object) -> None:
+        """Stops the server. A second Ctrl-C: without waiting."""
+        self.force_exit = self.force_exit or (self.should_exit and number == signal.SIGINT)
+        self.should_exit = True
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listens within the limits, in place of uvicorn's own listening."""
-        await super().startup([])
-        await self.on_tick(0)  # The headers of every response: a refusal may be the first one.
+    async def serve(self, sockets: Sequence[socket.socket]) -> None:
+        await self.startup(sockets)
+        ticks = 0
+        while not self.should_exit:
+            if ticks % _TICKS_OF_DATE == 0:
+                self._set_date()
+            ticks += 1
+            await asyncio.sleep(_TICK)
+        await self.shutdown(sockets)
+
+    async def startup(self, sockets: Sequence[socket.socket]) -> None:
+        """Listens within the limits."""
+        self._set_date()  # The headers of every response: a refusal may be the first one.
         if self._share:  # Before it listens: the parent refuses connections while nobody is in the table.
             self._share.set(0)
-        for listener in sockets or []:
+        tls = self._options.tls.check() if self._options.tls else None
+        for listener in sockets:
             start_listening(listener)
             guard = ConnectionGuard(self._limits)
-            protocol = partial(GuardedHttpProtocol, self.config, self.server_state, guard)
-            self.servers.append(Listener(listener, guard, protocol, self.config.ssl, self._share))  # type: ignore[arg-type]
+            protocol = partial(GuardedHttpProtocol, self.server_state, guard)
+            self.servers.append(Listener(listener, guard, protocol, tls, self._share))
         if self._share:
             log.info("process.serving", pid=os.getpid())
         self.listening.set()
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+    async def idle(self, most: float) -> None:
+        """Returns when no request is being answered, or after so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(most):
+                while self.server_state.tasks:  # noqa: ASYNC110 - a set
+                    await asyncio.sleep(0.01)
+
+    def _set_date(self) -> None:
+        self.server_state.default_headers = [(b"date", formatdate(time.time(), usegmt=True).encode())]
+
+    async def shutdown(self, sockets: Sequence[socket.socket]) -> None:
         """Waits for requests and for `on_shutdown` at the same time, so it takes as long as the slower of the two."""
         await self._wait_for_load_balancer()
-        await self._finish_kept_connections(sockets or [])
-        if self._on_shutdown:
-            await asyncio.gather(super().shutdown(sockets), self._on_shutdown())
-        else:
-            await super().shutdown(sockets)
+        await self._finish_kept_connections(sockets)
+        await asyncio.gather(self._finish_requests(), *([self._on_shutdown()] if self._on_shutdown else []))
+
+    async def _finish_requests(self) -> None:
+        """They are cancelled when the time of grace is up."""
+        state = self.server_state
+        for connection in [*state.connections]:
+            connection.shutdown()
+        await asyncio.sleep(_TICK)
+        try:
+            async with asyncio.timeout(self._options.grace):
+                while (state.connections or state.tasks) and not self.force_exit:  # noqa: ASYNC110 - sets and a flag
+                    await asyncio.sleep(_TICK)
+                for server in self.servers:
+                    await server.wait_closed()
+        except TimeoutError:
+            log.error("process.requests_cancelled", requests=len(state.tasks), grace_in_seconds=self._options.grace)
+            for task in state.tasks:
+                task.cancel("the time of grace is up")
 
     def _unready_while_stopping(self, app: ASGIApp) -> ASGIApp:
         async def readiness(scope: Scope, receive: Receive, send: Send) -> None:
@@ -154,11 +185,11 @@ class Server(uvicorn.Server):
         """Serves for `drain` seconds more, so that the load balancer sees the 503 of `/readyz` and sends requests
         elsewhere. A second Ctrl-C ends the wait.
         """
-        deadline = asyncio.get_running_loop().time() + self._drain
+        deadline = asyncio.get_running_loop().time() + self._options.drain
         while asyncio.get_running_loop().time() < deadline and not self.force_exit:  # noqa: ASYNC110 - a flag
             await asyncio.sleep(0.05)
 
-    async def _finish_kept_connections(self, sockets: list[socket.socket]) -> None:
+    async def _finish_kept_connections(self, sockets: Sequence[socket.socket]) -> None:
         """Accepts no new connection, and answers requests that are already on their way on kept ones: closing those at
         once would lose the requests. Each response says `Connection: close`.
         """

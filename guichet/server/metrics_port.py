@@ -24,9 +24,7 @@ async def metrics_port(ctx: AppContext, number: int = 1) -> AsyncIterator[None]:
             yield
             return
         server = Server(_metrics_app(ctx))
-        server.config.load()
-        server.lifespan = server.config.lifespan_class(server.config)
-        await server.startup(sockets=[listener])
+        await server.startup([listener])
         try:
             yield
         finally:  # Does not wait for a scrape that is under way: Prometheus asks again.

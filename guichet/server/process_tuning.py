@@ -1,6 +1,5 @@
 """What a process that serves asks of Python's garbage collector and of the C library's allocator."""
 
-import ctypes
 import gc
 from contextlib import suppress
 from typing import Final
@@ -24,5 +23,7 @@ def tune_allocator() -> None:
     """Large blocks return to the system when they are freed. glibc otherwise takes them from its heap after the first
     one was freed, where the buffer of 256 KB of each TLS connection (uvloop) stays in memory with all its pages.
     """
+    import ctypes  # noqa: PLC0415 - two milliseconds, and a command needs it no sooner
+
     with suppress(AttributeError, OSError):  # Another C library.
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -17,6 +16,7 @@ from guichet import metrics
 from guichet.clock import SECOND, Clock
 from guichet.domain.errors import KeyExpired, RateLimited, Unauthorized
 from guichet.domain.merchants import Caller
+from guichet.domain.records import Record
 from guichet.logs import log
 from guichet.merchants.api_keys import key_hash
 from guichet.server.json_response import error_response
@@ -41,8 +41,7 @@ _KEY_FAULTS: Final = (Unauthorized.code, KeyExpired.code)
 _OF_MERCHANT: Final = "Trop de requêtes : votre compte en accepte {} par minute. Réessayez dans un instant."
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
+class Allowance(Record, frozen=True):
     """Whether a request is allowed, how many more are, and in how many seconds (at least 1) there is room again."""
 
     allowed: bool
@@ -130,8 +129,7 @@ class MemoryWindows:
             del windows[first]
 
 
-@dataclass(frozen=True, slots=True)
-class MerchantRate:
+class MerchantRate(Record, frozen=True):
     """`key`: what the requests are counted by."""
 
     limit: RateLimit

@@ -1,17 +1,16 @@
 """Every rate limit of requests, as data (docs/contract.md, "Limits"; D40)."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from guichet.clock import DAY, MINUTE
+from guichet.domain.records import Record
 from guichet.settings import Settings
 
 #: An address may ask for known pages this many times as often as for unknown ones: a waiting page asks by itself.
 KNOWN_PAGES: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class RateLimit:
+class RateLimit(Record, frozen=True):
     """At most `requests` for one key (an address, a phone number) in any `window` microseconds; 0 requests: no limit at
     all."""
 

@@ -1,11 +1,11 @@
 """The state of the daily comparisons with providers, for `guichet doctor` and `/metrics`."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from guichet.clock import DAY, HOUR, Instant, later
 from guichet.db.engine import Database
 from guichet.domain.messages import Message
+from guichet.domain.records import Record
 from guichet.ledger.reconciliation_runs import DUE_AFTER, recent_runs
 
 #: Days whose differences count. A person has looked at older ones by then, or never will.
@@ -14,8 +14,7 @@ _DAYS: Final = 7
 _LATE_AFTER: Final = DAY + HOUR
 
 
-@dataclass(frozen=True, slots=True)
-class ReconciledAccount:
+class ReconciledAccount(Record, frozen=True):
     """One account in the last week. `differences`: in the results that stand. `compared_until`: the end of the latest
     day that was compared, or the beginning of the first one if none was. `error`: of the latest attempt."""
 

@@ -1,16 +1,15 @@
 """What a client is answered whose request breaks a limit of the port: the contract's error envelope."""
 
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
 from guichet.domain.errors import InvalidRequest
+from guichet.domain.records import Record
 from guichet.schemas.json_codec import failure
 from guichet.server.connection_limits import MAX_BODY, MAX_HEAD, MAX_HEADERS, MAX_TARGET
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Record, frozen=True):
     """`reason`: how `/metrics` counts it."""
 
     reason: str

@@ -2,16 +2,15 @@
 "Settings")."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from guichet.domain.records import Record
 from guichet.settings import parsers
 
 DEFAULT_PUBLIC_URL: Final = "http://127.0.0.1:8000"
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Record, frozen=True):
     """`default`: the text used when the variable is unset or empty; None means no value."""
 
     name: str

@@ -11,7 +11,6 @@ nor does one that died with its process.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -215,8 +214,7 @@ async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
     await tx.execute_many(_INSERT, [{name: getattr(delivery, name) for name in _NEW_COLUMNS} for delivery in new])
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryFilter:
+class DeliveryFilter(Record, frozen=True):
     """What `GET /webhooks/deliveries` may filter on. `payment_id`: the deliveries about this payment and its refund."""
 
     status: DeliveryStatus | None = None

@@ -3,7 +3,6 @@
 Source: docs/contract.md, "Webhooks".
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import bindparam, select, update
@@ -16,6 +15,7 @@ from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.events import WEBHOOK_TEST, Delivery
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, new_webhook_secret
+from guichet.domain.records import Record
 from guichet.domain.warnings import RequestWarning, WarningCode, warning
 from guichet.http_client import HttpClient
 from guichet.merchants import repository as merchants
@@ -28,8 +28,7 @@ _TEST_DATA: Final[WebhookMessageObject] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Record, frozen=True):
     """An endpoint with its secret in clear, to be shown to its owner only."""
 
     url: str | None

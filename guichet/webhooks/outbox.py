@@ -1,7 +1,6 @@
 """The outbox: webhooks are written in the transaction of the change they tell of, with their bytes frozen."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -14,6 +13,7 @@ from guichet.domain.events import Delivery, DeliveryTarget, EventName
 from guichet.domain.ids import DeliveryId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.records import Record
 from guichet.merchants import repository as merchants
 from guichet.schemas.dispute import DisputeObject, dispute_object
 from guichet.schemas.notification import WebhookMessageObject, notification_body
@@ -26,8 +26,7 @@ ACCOUNT: Final = "account"
 CALLBACK: Final = "callback"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Record, frozen=True):
     """What happened to a payment, to its refund or by a dispute. `refund` is given for the events `refund.*`, `dispute`
     for `dispute.*`."""
 

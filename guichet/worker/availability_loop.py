@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from typing import Final
+
+from msgspec import structs
 
 from guichet.availability import OperatorAvailability, availabilities, prune_attempts, recent_attempts, set_availability
 from guichet.clock import MINUTE, SECOND, Instant, earlier, later
@@ -58,7 +59,7 @@ class Availability(Loop):
             for operator in operators:
                 if operator in stated:
                     before = known.get(operator) or _unknown(operator, now)
-                    said = replace(before, stated=stated[operator], stated_by=account, stated_at=now)
+                    said = structs.replace(before, stated=stated[operator], stated_by=account, stated_at=now)
                     await set_availability(self._ctx.db, said)
 
     async def _measure(self, now: Instant) -> None:
@@ -86,7 +87,7 @@ def _judged(before: OperatorAvailability, attempts: list[Attempts], now: Instant
         verdicts.append(Verdict(before.stated, said if before.stated != UP else None))
     verdict = worse(verdicts)
     since = before.since if verdict.state == before.state else now
-    return replace(before, state=verdict.state, since=since, reason=verdict.reason, measured=ours.state)
+    return structs.replace(before, state=verdict.state, since=since, reason=verdict.reason, measured=ours.state)
 
 
 @asynccontextmanager

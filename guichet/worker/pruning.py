@@ -7,7 +7,6 @@ rows it deletes and the old rows it keeps, however many young rows there are. Ol
 and so are single rows among them that a wrong clock dated later.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Executable, Table, bindparam, delete, func, select, true
@@ -29,6 +28,7 @@ from guichet.db.tables import (
     user_sessions,
     webhook_deliveries,
 )
+from guichet.domain.records import Record
 from guichet.logs import log
 from guichet.settings import Settings
 
@@ -105,8 +105,7 @@ _DAYS: Final = {
 _BATCHES: Final = {REQUESTS: 5}
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Record, frozen=True):
     """What one batch did. `reached`: the id to continue after; None when no old row is left."""
 
     pruned: int

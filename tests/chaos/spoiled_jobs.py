@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
+from msgspec import structs
 from sqlalchemy import Table, delete, insert, select, update
 
 from guichet.audit_log.entries import CONSOLE, Entry
@@ -81,7 +82,7 @@ async def _another_margin(ctx: AppContext, number: int) -> dict[str, str]:
     result = read_result("ledger_margin", ctx.vault.decrypt_bytes(text))
     assert isinstance(result, Margins)
     [first, *rest] = result.rows
-    wrong = replace(result, rows=[replace(first, payments=first.payments + 1), *rest])
+    wrong = structs.replace(result, rows=[structs.replace(first, payments=first.payments + 1), *rest])
     return {"result": ctx.vault.encrypt_bytes(msgspec.json.encode(wrong))}
 
 

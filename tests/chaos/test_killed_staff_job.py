@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, select, update
 
 from guichet.accounts import users
 from guichet.accounts.invitations import Invitation, invite
-from guichet.back_office.jobs.repository import WantedJob, ask
+from guichet.back_office.jobs.requests import WantedJob, ask
 from guichet.back_office.jobs.tasks import LedgerMargin, ProviderCheck, Task
 from guichet.bootstrap import service
 from guichet.clock import Instant

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from msgspec import structs
 from sqlalchemy import select
 
 from guichet import bootstrap
@@ -102,7 +103,7 @@ async def test_a_failed_payment_can_be_tried_again_or_left(checkout: CheckoutFix
 async def test_lists_of_link_payments_cost_no_query_for_each(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     recording = RecordingDatabase(checkout.ctx.db)
-    recorded = replace(checkout.service, ctx=replace(checkout.ctx, db=recording))
+    recorded = structs.replace(checkout.service, ctx=replace(checkout.ctx, db=recording))
     headers = {"Authorization": f"Bearer {checkout.live}"}
     counts = []
     async with serving(bootstrap.application(recorded, None)) as url:

@@ -15,11 +15,11 @@ from guichet.domain.merchants import Caller
 from guichet.links.links import create_link, requested_link
 from guichet.links.prompt_limits import DAILY_FACTOR
 from guichet.merchants import repository as merchants
-from guichet.metrics import REGISTRY
 from guichet.server.rate_limits import OTP_CODES_PER_LINK, OTP_CODES_PER_PHONE, OTP_CODES_PER_PHONE_A_DAY
 from guichet.settings import Settings
 from tests.checkout.checkout_fixture import Answer, CheckoutFixture, open_checkout
 from tests.checkout.test_otp_codes import ask, fault
+from tests.server.metrics_reader import counted
 
 PHONE = "01 97 00 00 45"
 PER_PHONE = 3
@@ -71,7 +71,7 @@ def statuses(answers: Sequence[Answer]) -> dict[int, int]:
 
 
 def refused_by(limit: str) -> float:
-    return REGISTRY.get_sample_value("guichet_rate_limited_requests_total", {"interface": limit}) or 0.0
+    return counted("guichet_rate_limited_requests_total", interface=limit)
 
 
 async def test_one_telephone_is_asked_three_times_whatever_the_address(proxied: CheckoutFixture) -> None:

@@ -22,6 +22,7 @@ def test_a_server_on_sqlite_imports_nothing_of_postgresql_and_no_http_client_bef
 def test_a_server_imports_no_pages_files_and_commands_before_somebody_asks() -> None:
     modules = imported(_SERVER)
     others = {"guichet.console", "guichet.checkout", "guichet.exports.file_writers", "guichet.ledger.reconciliation"}
+    others |= {"guichet.back_office.jobs.tasks", "uvicorn", "prometheus_client"}
     assert not modules & {*others, "jinja2", "babel", "rich", "alembic", "email_validator", "guichet_simulator"}
 
 

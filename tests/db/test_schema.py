@@ -171,7 +171,7 @@ def test_row_columns_are_the_fields_of_its_class(table: Table, described: type) 
 
 def test_overrides_are_selected_in_the_field_order_of_their_class() -> None:
     columns = [column.name for column in t.payment_mode_overrides.columns if column.name != "id"]
-    assert columns == [field.name for field in fields(ModeOverride)]
+    assert columns == _names(ModeOverride)
 
 
 async def test_the_embedded_database_is_durable_and_strict(sqlite_settings: Settings) -> None:

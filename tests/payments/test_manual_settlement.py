@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from guichet.audit_log import entries
 from guichet.back_office.manual_settlement import Decision, Settled, settle_by_hand
@@ -30,7 +31,7 @@ from tests.payments.test_refunds import paid, refund_of
 
 AWA, ZOE = Actor("Awa", "awa"), Actor("Zoé", "zoe")
 FAILED = Decision(succeeded=False, evidence="MTN ticket 4711", actor=AWA)
-SUCCEEDED = replace(FAILED, succeeded=True)
+SUCCEEDED = structs.replace(FAILED, succeeded=True)
 UNKNOWN = Unknown("no answer")
 
 

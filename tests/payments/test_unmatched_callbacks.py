@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 from sqlalchemy import bindparam, func, insert, select
 
+from guichet import metrics
 from guichet.clock import SECOND
 from guichet.db.tables import provider_callbacks, unmatched_callbacks
-from guichet.metrics import REGISTRY
 from guichet.provider_callbacks.unmatched import MOST, MOST_BYTES, UNKNOWN_ACCOUNT
 from tests.payments.conftest import LivePayments
+from tests.server.metrics_reader import counted
 
 
 async def count(live: LivePayments, account: str) -> int:
@@ -30,8 +31,7 @@ async def fill(live: LivePayments, account: str) -> None:
 
 
 def total(account: str, reason: str) -> float:
-    labels = {"provider_account": account, "reason": reason}
-    return REGISTRY.get_sample_value("guichet_unmatched_callbacks_total", labels) or 0
+    return counted("guichet_unmatched_callbacks_total", provider_account=account, reason=reason)
 
 
 async def send(live: LivePayments, name: str, body: bytes = b'{"reference": "nothing of ours"}') -> None:
@@ -64,7 +64,7 @@ async def test_names_that_strangers_choose_share_one_sample_and_one_label(sqlite
     assert await count(sqlite_live, UNKNOWN_ACCOUNT) == 5
     rows: Any = await sqlite_live.ctx.db.scan(select(unmatched_callbacks.c.path))
     assert {path for (path,) in rows} == {f"/providers/stranger-{number}/callback" for number in range(5)}
-    assert not [each for metric in REGISTRY.collect() for each in metric.samples if "stranger" in str(each.labels)]
+    assert not [each for metric in metrics.collect() for each in metric.samples if "stranger" in str(each.labels)]
 
 
 async def test_a_full_sample_grows_no_more_and_still_shows_what_comes_now(live: LivePayments) -> None:
@@ -100,8 +100,7 @@ async def test_a_row_is_bounded_in_bytes_whatever_was_sent(live: LivePayments, b
 
 
 def sampled(account: str, result: str) -> float:
-    labels = {"provider_account": account, "result": result}
-    return REGISTRY.get_sample_value("guichet_unmatched_callbacks_sampled_total", labels) or 0
+    return counted("guichet_unmatched_callbacks_sampled_total", provider_account=account, result=result)
 
 
 async def test_a_flood_is_mostly_dropped_before_it_reaches_the_database_or_the_log(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from guichet import metrics
 from guichet.settings import Settings
 from tests.service_fixture import ServiceFixture
 
@@ -19,6 +20,12 @@ def parsed(text: str) -> Samples:
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
+
+
+def counted(name: str, **labels: str) -> float:
+    """What this process counted of a series; 0 if there is none yet."""
+    found = (sample for family in metrics.collect() for sample in family.samples)
+    return next((sample.value for sample in found if sample.name == name and sample.labels == labels), 0.0)
 
 
 async def scrape(service: ServiceFixture) -> Samples:

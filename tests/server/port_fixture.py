@@ -126,7 +126,7 @@ async def open_port(
     with bind_socket("127.0.0.1", 0) as listener:
         server = Server(app, options=ServerOptions(tls=tls), limits=limits)
         serving = asyncio.create_task(server.serve([listener]))
-        while not server.started or not server.servers:
+        while not server.listening.is_set():
             await asyncio.sleep(0)
         port = Port(listener.getsockname()[1], server, app if isinstance(app, RecordingApp) else RecordingApp(), trust)
         try:

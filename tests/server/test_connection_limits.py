@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from guichet.server.connection_limits import BODY, HEAD, ConnectionLimits, raise_descriptor_limit
 from guichet.server.http_server import Tls
@@ -76,8 +77,8 @@ async def test_clients_that_send_no_body_do_not_keep_others_out() -> None:
 @pytest.mark.parametrize(("phase", "data"), [("head", b"GET / HTTP/1.1\r\n"), ("body", NO_BODY)])
 async def test_each_phase_has_a_bound_of_its_own(phase: str, data: bytes) -> None:
     """Which bounds memory: an incomplete request may hold a large head, or a large part of a body."""
-    limits: dict[str, Any] = {phase: replace({"head": HEAD, "body": BODY}[phase], most=3)}
-    async with open_port(replace(ConnectionLimits(), **limits)) as port:
+    limits: dict[str, Any] = {phase: structs.replace({"head": HEAD, "body": BODY}[phase], most=3)}
+    async with open_port(structs.replace(ConnectionLimits(), **limits)) as port:
         clients = await port.half_open(5, data=data)
         assert await clients[1].is_closed()
         assert clients[0].reader.at_eof() or clients[0].reader.exception()
@@ -86,7 +87,7 @@ async def test_each_phase_has_a_bound_of_its_own(phase: str, data: bytes) -> Non
 
 async def test_a_flood_from_one_address_does_not_push_out_slow_clients_of_others() -> None:
     """Their heads are older, but they may be on a slow line."""
-    async with open_port(replace(ConnectionLimits(), head=replace(HEAD, most=32))) as port:
+    async with open_port(structs.replace(ConnectionLimits(), head=structs.replace(HEAD, most=32))) as port:
         slow = [await port.client(f"127.0.1.{number}", b"GET / HTTP/1.1\r\n") for number in range(1, 4)]
         await port.half_open(100, "127.0.0.9")
         for client in slow:
@@ -148,7 +149,7 @@ async def test_an_unfinished_tls_handshake_counts_as_half_open(certificate: tupl
 
 
 async def test_a_tls_handshake_has_the_time_of_the_head(certificate: tuple[Tls, ssl.SSLContext]) -> None:
-    limits = replace(ConnectionLimits(), head=replace(HEAD, seconds=0.2))
+    limits = structs.replace(ConnectionLimits(), head=structs.replace(HEAD, seconds=0.2))
     async with open_port(limits, None, *certificate) as port:
         with closing(_connect(port.number)) as silent:
             await soon(lambda: not _is_open(silent))

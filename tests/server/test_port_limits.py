@@ -1,13 +1,12 @@
 """The limits of a port, through real sockets: what a request may be, and how long it may take."""
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from guichet.bootstrap import application
-from guichet.metrics import REGISTRY
 from guichet.server.connection_limits import (
     BODY,
     HEAD,
@@ -22,6 +21,7 @@ from guichet.server.connection_limits import (
     ConnectionLimits,
     PhaseLimit,
 )
+from tests.server import metrics_reader
 from tests.server.port_fixture import REQUEST, RecordingApp, open_port, soon
 from tests.service_fixture import ServiceFixture
 
@@ -31,13 +31,13 @@ AT_ONCE = 0.2
 
 
 def counted(reason: str) -> float:
-    return REGISTRY.get_sample_value("guichet_closed_connections_total", {"reason": reason}) or 0.0
+    return metrics_reader.counted("guichet_closed_connections_total", reason=reason)
 
 
 def hurried(name: str, limit: PhaseLimit) -> ConnectionLimits:
     """Only this phase is short."""
-    phase: dict[str, Any] = {name: replace(limit, seconds=AT_ONCE)}
-    return replace(PATIENT, **phase)
+    phase: dict[str, Any] = {name: structs.replace(limit, seconds=AT_ONCE)}
+    return structs.replace(PATIENT, **phase)
 
 
 async def test_an_endless_header_is_refused_before_it_is_kept() -> None:
@@ -139,7 +139,7 @@ async def test_two_addresses_take_a_file_and_nothing_larger() -> None:
 async def test_an_upload_that_trickles_in_has_a_time_of_its_own() -> None:
     app = RecordingApp()
     app.gate.set()
-    async with open_port(replace(hurried("body", BODY), upload=PhaseLimit(AT_ONCE * 50, 2)), app) as port:
+    async with open_port(structs.replace(hurried("body", BODY), upload=PhaseLimit(AT_ONCE * 50, 2)), app) as port:
         request = b"POST /admin/merchants/7/documents HTTP/1.1\r\nContent-Length: 9\r\n\r\n"
         clients = [await port.client(data=request) for _ in range(3)]
         assert await clients[0].is_closed(), "more than may be in this phase"
@@ -208,7 +208,7 @@ async def test_an_idle_connection_is_closed() -> None:
 async def test_a_request_that_is_being_answered_has_no_limit_of_time() -> None:
     every: dict[str, Any] = {name: PhaseLimit(AT_ONCE / 10, 10) for name in ("head", "body", "idle")}
     app = RecordingApp()
-    async with open_port(replace(PATIENT, **every), app) as port:
+    async with open_port(structs.replace(PATIENT, **every), app) as port:
         client = await port.client(data=REQUEST)
         await asyncio.sleep(AT_ONCE * 3)
         app.gate.set()

@@ -1,13 +1,14 @@
 """What the table of endpoints says of each of them."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from msgspec import field
 from starlette.responses import Response
 
 from guichet.api.http import DEFAULT_PER_PAGE, MAX_PER_PAGE, ORDERS, Call
 from guichet.domain.errors import GuichetError
+from guichet.domain.records import Record
 from guichet.schemas.validation import Body
 
 Handler = Callable[[Call], Awaitable[Response]]
@@ -16,8 +17,7 @@ ObjectClass = type[Any]
 Example = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Record, frozen=True):
     """A path or query parameter. `schema` is its JSON Schema, `sample` its value in the examples."""
 
     name: str
@@ -27,8 +27,7 @@ class Parameter:
     sample: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Record, frozen=True):
     """One line of the contract's table of endpoints; `path` is relative to the API's base URL.
 
     `data` is the object answered; `shape` says whether one, an array or a page of them is. `requests` are whole example

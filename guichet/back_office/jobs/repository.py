@@ -1,116 +1,21 @@
-"""Jobs of the staff: asking for one, with what the audit log keeps of it, and their SQL. A worker writes only with the
-claim it began with (`attempts`)."""
+"""The SQL of the staff's jobs. A worker writes only with the claim it began with (`attempts`)."""
 
-import asyncio
-import hashlib
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
 from sqlalchemy import Select, bindparam, func, literal_column, null, select, update
 
-from guichet.audit_log import entries as audit_log
-from guichet.back_office.jobs.statement_comparison import CompareStatement
-from guichet.back_office.jobs.tasks import AnonymiseCustomer, LedgerMargin, Task, kind_of
-from guichet.clock import Instant, iso, later
-from guichet.context import AppContext
+from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import staff_jobs, users
 from guichet.db.upsert import upsert
-from guichet.domain.accounts import UserId
-from guichet.domain.audit_log import Act, Actor, FactName, Facts
 from guichet.domain.ids import MerchantId
-from guichet.domain.staff_jobs import MOST_PENDING, STAFF_JOB_LEASE, StaffJob, StaffJobKind
+from guichet.domain.staff_jobs import STAFF_JOB_LEASE, StaffJob, StaffJobKind
 
 
-class StaffJobError(Exception):
+class JobTakenOver(Exception):
     pass
-
-
-class TooManyJobs(StaffJobError):
-    pass
-
-
-class JobTakenOver(StaffJobError):
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class WantedJob:
-    """What a person asks for. `form_token`: random, another one in each form that is shown."""
-
-    task: Task
-    merchant_id: MerchantId | None
-    user_id: UserId
-    form_token: str
-
-
-async def ask(ctx: AppContext, wanted: WantedJob, actor: Actor) -> int:
-    """Records the job for the worker and returns its id; the same form sent again is the same job.
-
-    Raises TooManyJobs.
-    """
-    now, kind = ctx.clock.now(), kind_of(wanted.task)
-    # In a thread: encrypting a file of 5 MiB takes a while.
-    request_hash, parameters = await asyncio.to_thread(_sealed, ctx, wanted)
-    new = StaffJob(
-        id=0,
-        kind=kind,
-        merchant_id=wanted.merchant_id,
-        user_id=wanted.user_id,
-        request_hash=request_hash,
-        parameters=parameters,
-        status="pending",
-        attempts=0,
-        due_at=now,
-        created_at=now,
-        finished_at=None,
-        result=None,
-    )
-    async with ctx.db.transaction() as tx:
-        job_id = await add(tx, new)
-        if job_id is None:
-            return await of_request(tx, new.request_hash)
-        facts: Facts = {"kind": kind, **_facts(wanted.task)}
-        reason = wanted.task.reason if isinstance(wanted.task, AnonymiseCustomer) else ""
-        act = Act(actor, "staff_job.requested", "staff_job", str(job_id), wanted.merchant_id, reason, after=facts)
-        # Acts wait for one another here, so no two requests count the same jobs.
-        await audit_log.record(tx, act, now)
-        if await pending(tx) > MOST_PENDING:
-            raise TooManyJobs
-    ctx.wakeups.staff_jobs.set()
-    return job_id
-
-
-def _sealed(ctx: AppContext, wanted: WantedJob) -> tuple[str, str]:
-    """The hash of the request, and what is asked, encrypted.
-
-    The hash is of a random token that is stored nowhere, so that nobody finds the customer's number by trying all
-    numbers. A form whose content was changed before it was sent again is another request.
-    """
-    content = msgspec.json.encode(wanted.task)
-    whose = f"{wanted.form_token}\n{wanted.user_id}\n{wanted.merchant_id}\n"
-    return hashlib.sha256(whose.encode() + content).hexdigest(), ctx.vault.encrypt_bytes(content)
-
-
-def _facts(task: Task) -> Facts:
-    """Never who is anonymised."""
-    match task:
-        case AnonymiseCustomer():
-            return {}
-        case LedgerMargin():
-            return {"from": iso(task.since), "to": iso(task.until)}
-        case CompareStatement(account=account, file=file):
-            facts: dict[FactName, object] = {"account": account}
-            if task.since is not None:
-                facts["from"] = iso(task.since)
-            if task.until is not None:
-                facts["to"] = iso(task.until)
-            return {**facts, "size": file.size, "sha256": file.sha256} if file else facts
-        case _:
-            return {"account": task.account} if task.account else {}
 
 
 #: Jobs of one kind that a page lists.

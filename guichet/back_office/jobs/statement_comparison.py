@@ -5,17 +5,17 @@ import hashlib
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from guichet.clock import DAY, Instant, later
 from guichet.context import AppContext
 from guichet.domain.messages import Answer
 from guichet.domain.payments import SUBJECT_TYPES, SubjectType
 from guichet.domain.reconciliation import MATCHED, Finding
+from guichet.domain.records import Record
 from guichet.ledger.provider_statement import ProviderStatement, StatementFormat, read_statement
 from guichet.ledger.reconciliation_runs import KEPT
 from guichet.providers.account_review import NoHistory, UnreadableHistory, histories_of
@@ -58,8 +58,7 @@ class CompareStatement(Struct, frozen=True, tag="compare_statement"):
         return StatementFormat(provider, self.columns, self.words)
 
 
-@dataclass(frozen=True, slots=True)
-class NothingCompared:
+class NothingCompared(Record, frozen=True):
     """`account_gone`: it has left the providers' file since; `no_history`: its provider lists nothing;
     `unreadable_history`: `raw` is what the provider answered."""
 
@@ -68,8 +67,7 @@ class NothingCompared:
     raw: Answer = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedStatement:
+class ComparedStatement(Record, frozen=True):
     """`lines`: of the statement, without those that are ignored. `counts`: findings by outcome; `found`: the first
     KEPT that do not match. `problem`: why there is none of these."""
 

@@ -1,6 +1,5 @@
 """What each kind of job is asked with, the function of the command that does it, and its result."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -15,6 +14,7 @@ from guichet.db.engine import Database, require
 from guichet.domain.audit_log import Actor
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
+from guichet.domain.records import Record
 from guichet.domain.staff_jobs import StaffJob, StaffJobKind
 from guichet.ledger.margin import margins
 from guichet.providers.account_review import BalanceLine, balance_lines, findings_of, probe_accounts
@@ -52,8 +52,7 @@ AboutAccounts = ProviderCheck | ProviderDeepCheck | ProviderBalances
 Task = AnonymiseCustomer | LedgerMargin | CompareStatement | NameWaveMerchants | AboutAccounts
 
 
-@dataclass(frozen=True, slots=True)
-class MarginRow:
+class MarginRow(Record, frozen=True):
     """Amounts in hundredths."""
 
     operator: str
@@ -64,15 +63,13 @@ class MarginRow:
     margin: Hundredths
 
 
-@dataclass(frozen=True, slots=True)
-class Margins:
+class Margins(Record, frozen=True):
     since: Instant
     until: Instant
     rows: list[MarginRow]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedAccount:
+class CheckedAccount(Record, frozen=True):
     """`answer`: `ok` or what is wrong, of a check; `findings`: of a deep one."""
 
     name: str
@@ -82,16 +79,14 @@ class CheckedAccount:
     findings: list[Finding] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedAccounts:
+class CheckedAccounts(Record, frozen=True):
     """`routes`: for each operator the accounts, in order."""
 
     accounts: list[CheckedAccount]
     routes: dict[str, list[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadBalances:
+class ReadBalances(Record, frozen=True):
     rows: list[BalanceLine]
 
 

@@ -1,9 +1,9 @@
 """Payment modes for everybody, with how well their operators worked in the last hour, and those of one merchant; the
 form that opens or closes a mode, or sets its fee. A field that is left empty stays as it is."""
 
-from dataclasses import replace
 from typing import Final, Literal
 
+from msgspec import structs
 from starlette.responses import Response
 
 from guichet.availability import availabilities, recent_attempts
@@ -78,7 +78,7 @@ async def _change_by_form(request: StaffRequest, merchant_id: MerchantId | None,
 
 
 def _confirmation(request: StaffRequest, mode: PaymentMode, override: ModeOverride) -> ConfirmationView:
-    after = replace(
+    after = structs.replace(
         mode,
         active=mode.active if override.active is None else override.active,
         fee_percent=mode.fee_percent if override.fee_percent is None else override.fee_percent,

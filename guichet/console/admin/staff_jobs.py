@@ -2,16 +2,16 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from guichet.accounts import users
 from guichet.back_office.jobs import repository
-from guichet.back_office.jobs.repository import TooManyJobs, WantedJob, ask
+from guichet.back_office.jobs.requests import TooManyJobs, WantedJob, ask
 from guichet.back_office.jobs.tasks import Result, Task, read_result
 from guichet.console.forms import form_token, new_form_token
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
+from guichet.domain.records import Record
 from guichet.domain.staff_jobs import MOST_ATTEMPTS, MOST_PENDING, StaffJob, StaffJobKind
 from guichet.logs import log
 from guichet.merchants.vault import UnreadableSecret
@@ -19,8 +19,7 @@ from guichet.pages.fields import row_id
 from guichet.pages.views import View
 
 
-@dataclass(frozen=True, slots=True)
-class ListedJob:
+class ListedJob(Record, frozen=True):
     """`href`: of the page that shows it; `who`: the name of the person who asked."""
 
     job: StaffJob

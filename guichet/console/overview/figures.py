@@ -4,12 +4,12 @@ The geometry of a chart is in units of its SVG's view box.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from guichet.clock import HOUR, SECOND, Instant
+from guichet.domain.records import Record
 from guichet.history.figures import DAYS, Figure, hour_from
 from guichet.pages.days import midnight, today
 from guichet.pages.i18n import ENGLISH
@@ -23,8 +23,7 @@ _BAR_WIDTH: Final = 12
 _LEAST: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Days:
+class Days(Record, frozen=True):
     """The last DAYS days, today as the last one. `bounds`: the first hour of each, and of tomorrow, from 1970. An hour
     belongs to the day in which it begins: `exact` is False where a day begins within an hour of UTC."""
 

@@ -1,7 +1,6 @@
 """`/console/<merchant>/<env>`: what came in, what may be spent, what needs attention."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from typing import Final, Literal
@@ -27,6 +26,7 @@ from guichet.console.sections import MerchantPage
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.merchants import Merchant
 from guichet.domain.money import CURRENCIES, Currency
+from guichet.domain.records import Record
 from guichet.history.figures import DAYS, Figure, daily_figures
 from guichet.ledger import wallets
 from guichet.ledger.wallets import held
@@ -153,8 +153,7 @@ async def _money(request: MerchantRequest, currency: Currency) -> MoneyView:
     return MoneyView(request.amount(wallet.balance if wallet else 0, currency), request.amount(total, currency))
 
 
-@dataclass(frozen=True, slots=True)
-class _Report:
+class _Report(Record, frozen=True):
     """Figures of one currency as charts and tables. `by_day`: the sums of each of the DAYS days."""
 
     request: MerchantRequest

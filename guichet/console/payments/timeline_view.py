@@ -1,7 +1,6 @@
 """The entries of a payment's timeline as sentences."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from markupsafe import Markup
@@ -10,6 +9,7 @@ from guichet.console.page_request import MerchantRequest
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import DEFAULT_REASON, Payment
 from guichet.domain.posting_rules import HELD
+from guichet.domain.records import Record
 from guichet.history.timeline import TimelineEntry, TimelineFacts, TimelineKind
 from guichet.pages.views import View
 from guichet.printable import printable
@@ -50,8 +50,7 @@ def lines(request: MerchantRequest, payment: Payment, entries: Iterable[Timeline
     return [_line(writer, entry) for entry in entries if entry.kind != "money.moved" or may_see_balance]
 
 
-@dataclass(frozen=True, slots=True)
-class _Writer:
+class _Writer(Record, frozen=True):
     request: MerchantRequest
     payment: Payment
     operator: str

@@ -1,6 +1,5 @@
 """The SQL of the pages of lists (`pages.py`). Each function builds its statement once."""
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import Any, Final
@@ -30,6 +29,7 @@ from guichet.db.lists.time_buckets import DAYS, HOURS, Cover
 from guichet.db.tables import list_count_changes, list_counts, webhook_deliveries
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, DeliveryStatus, EventName
 from guichet.domain.payments import PaymentStatus
+from guichet.domain.records import Record
 
 #: The level of the one bucket that counts a whole list.
 WHOLE_LIST: Final = "all"
@@ -43,8 +43,7 @@ NEWER_PARTIAL_HOUR: Final = -3
 _AFTER: Final = ("after_at", "after_id")
 
 
-@dataclass(frozen=True, slots=True)
-class ListKind:
+class ListKind(Record, frozen=True):
     """Which rows of a table a list has, besides whose they are: all, those of a status, of an event (webhook
     deliveries), or of both.
 

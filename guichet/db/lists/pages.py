@@ -15,7 +15,6 @@ of the two.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from sqlalchemy import Table
@@ -29,6 +28,7 @@ from guichet.domain.events import DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import PaymentStatus
+from guichet.domain.records import Record
 
 #: Rows that are skipped one by one; to skip more, the bucket in which the page begins is looked up.
 MAX_SKIPPED: Final = 500
@@ -60,8 +60,7 @@ def follows(key: RowKey, after: RowKey, *, oldest_first: bool) -> bool:
     return key > after if oldest_first else key < after
 
 
-@dataclass(frozen=True, slots=True)
-class ListScope:
+class ListScope(Record, frozen=True):
     """One merchant's part of a list in one environment. `status` None: rows of every status; `event` is for webhook
     deliveries."""
 

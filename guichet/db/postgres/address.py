@@ -1,13 +1,13 @@
 """What an address of PostgreSQL says: the hosts, and whether only a primary will do. asyncpg reads it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import asyncpg
 from asyncpg import connect_utils
 
 from guichet.db.errors import DatabaseUnusable
+from guichet.domain.records import Record
 
 _OPTIONS: Final = (
     "host", "port", "user", "password", "passfile", "database", "ssl", "service", "servicefile", "direct_tls",
@@ -15,8 +15,7 @@ _OPTIONS: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Record, frozen=True):
     """`address`: a name, an IP address or the path of a socket."""
 
     address: str
@@ -27,8 +26,7 @@ class Host:
         return self.address if self.address.startswith("/") else f"{self.address.rpartition('@')[2]}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Record, frozen=True):
     """`target`: the kind of server that the driver must look for by itself."""
 
     hosts: Sequence[Host]

@@ -3,12 +3,12 @@
 import asyncio
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import asyncpg
 
 from guichet.db.postgres.address import Host
+from guichet.domain.records import Record
 
 #: A connection of the pool. asyncpg's generic proxy class would add nothing here.
 Connection = Any
@@ -18,8 +18,7 @@ Connection = Any
 _SILENCE: Final = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 10_000}
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(Record, frozen=True):
     """What a server says of itself. `cluster`: the same on a primary and its standbys at one address. `timeline`: grows
     with each promotion; None on a standby, 0 where the server does not tell."""
 

@@ -5,12 +5,12 @@ received is for roles with `pg_monitor`; without it those fields are None (docs/
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import text
 
 from guichet.db.engine import Database, Row
+from guichet.domain.records import Record
 
 #: Our own sessions, of every process on every machine: those of other roles show no `wait_event`.
 _WAITING: Final = text(
@@ -44,8 +44,7 @@ _NAME: Final = re.compile(r'"((?:[^"]|"")*)"|([^\s,"]+)')
 _SEGMENT: Final = re.compile(r"[0-9A-F]{8}([0-9A-F]{8})([0-9A-F]{8})")
 
 
-@dataclass(frozen=True, slots=True)
-class Standby:
+class Standby(Record, frozen=True):
     """A connected standby. None where the role has no `pg_monitor`. `lag_bytes`: WAL that it has not on its disk yet;
     `lag_seconds`: how long it took to apply the latest WAL, 0 when there is none to apply."""
 
@@ -56,8 +55,7 @@ class Standby:
     lag_seconds: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Record, frozen=True):
     """A replication slot. `lost`: the WAL that its standby needs is gone, so it must be copied again; `kept_bytes`: WAL
     that the server keeps for it, None if it never was used or is lost."""
 
@@ -67,8 +65,7 @@ class Slot:
     kept_bytes: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(Record, frozen=True):
     """The archive of WAL. `archived_at`: when the last file was stored, in Unix seconds; `failing`: the last attempt
     failed; `waiting_segments`: full segments that are not stored yet, None if it cannot be told."""
 
@@ -78,16 +75,14 @@ class Archive:
     waiting_segments: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingCommits:
+class WaitingCommits(Record, frozen=True):
     """Our commits that wait for a synchronous standby: how many, and for how many seconds the first of them."""
 
     count: int
     longest: float
 
 
-@dataclass(frozen=True, slots=True)
-class Replication:
+class Replication(Record, frozen=True):
     """`required`: how many of the standbys `named` must confirm a commit; `missing`: how many too few are there.
     `absent`: those that are named and not connected."""
 

@@ -14,7 +14,6 @@ Cost of a claim: one window; the second look adds two index probes for each part
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
@@ -42,6 +41,7 @@ from sqlalchemy import (
 from guichet.clock import SECOND, Instant, later
 from guichet.db.engine import Database, Row, require
 from guichet.db.sql_functions import in_materialized, json_texts
+from guichet.domain.records import Record
 
 #: Due rows that the first look reads.
 WINDOW: Final = 256
@@ -58,8 +58,7 @@ _MOST: Final = bindparam("most", type_=Integer)
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim(Generic[T_co]):
+class Claim(Record, Generic[T_co], frozen=True):
     """The claimed jobs, and when to look again: now if there may be more, else when the next row is due. None: no other
     row waits, apart from claimed ones and those of saturated partitions."""
 

@@ -1,11 +1,13 @@
 """The result of a check of `guichet doctor` or `guichet check-config`, and how long something has lasted."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import field
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant
 from guichet.domain.messages import Message
+from guichet.domain.records import Record
 from guichet.server.doctor.problems import Age
 
 _UNITS: Final = (
@@ -15,8 +17,7 @@ _UNITS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Record, frozen=True):
     """The result of one check. `name` is stable; `problems`: those of the configuration are texts; `rows`: the details,
     for `--json`; `note`: what was checked, for people."""
 
@@ -31,8 +32,7 @@ class Check:
         return self.name.lower().replace(" ", "_")
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorCheck(Check):
+class DoctorCheck(Check, frozen=True):
     """A check that the back office shows too, in the reader's language."""
 
     problems: Sequence[Message]

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from guichet.accounts import approvals, people, users
 from guichet.clock import DAY, SECOND, earlier
@@ -161,7 +162,7 @@ async def test_a_request_is_refused_or_expires_and_then_nothing_is_done(operatio
     # Whoever asks for the same before a worker looked ends it, too.
     live.service.clock.advance(24 * 3600)
     requester = require(await users.by_email(live.ctx.db, ZOE))
-    await approvals.ask(live.ctx, replace(SETTLED, subject=payment.reference), requester, "zoe")
+    await approvals.ask(live.ctx, structs.replace(SETTLED, subject=payment.reference), requester, "zoe")
     await housekeeping.step()
     assert await expired() == ["ada@example.com", "awa@example.com"]
 
@@ -270,7 +271,7 @@ async def test_a_command_run_under_the_approvers_name_is_their_own(sqlite_operat
     await operations.staff()
     zoe, ada = await operations.staff(ZOE), await operations.staff("ada@example.com")
     requester = require(await users.by_email(live.ctx.db, "awa@example.com"))
-    wanted = replace(SETTLED, subject=payment.reference)
+    wanted = structs.replace(SETTLED, subject=payment.reference)
     await approvals.ask(live.ctx, wanted, requester, "Zoe")
     page = await act(zoe, "/admin/approvals/1", act="approve", reason="oui")
     assert (page.status, await live.state(payment.reference)) == (409, "pending")

@@ -3,10 +3,10 @@
 import re
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from typing import Final
 
 import pytest
+from msgspec import structs
 
 from guichet.audit_log import entries
 from guichet.domain.audit_log import Act, Actor
@@ -104,7 +104,7 @@ async def test_an_entry_says_in_french_what_was_done_and_what_changed(sqlite_sta
     ada = Actor("Ada", "root")
     limits = Act(ada, "merchant.limits_changed", "merchant", "7", merchant.id)
     acts = (
-        replace(limits, before={"daily_limit": None}, after={"daily_limit": 200_000_00}),
+        structs.replace(limits, before={"daily_limit": None}, after={"daily_limit": 200_000_00}),
         Act(ada, "user.role_changed", "user", "3", merchant.id, before={"role": "finance"}, after={"role": "owner"}),
         Act(ada, "payment.settled", "payment", "p", before={"status": "pending"}, after={"provider_says": "not sent"}),
         Act(ada, "staff_job.requested", "staff_job", "1", after={"kind": "ledger_margin", "from": _INSTANT}),

@@ -1,6 +1,6 @@
 """Everything that a person needs to decide about one payment or refund."""
 
-from dataclasses import dataclass, field
+from msgspec import field
 
 from guichet.audit_log import approval_requests
 from guichet.back_office import manual_settlement
@@ -13,6 +13,7 @@ from guichet.domain.audit_log import ActRefused
 from guichet.domain.disputes import Dispute
 from guichet.domain.late_results import LateResult
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.records import Record
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import Incident
 from guichet.late_money import decisions as late_decisions
@@ -22,8 +23,7 @@ from guichet.payments import repository
 from guichet.refunds import repository as refund_repository
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Record, frozen=True):
     """`refund`: the one that is decided about, or None when it is the payment. `decisions`: what may be decided about
     the late money. `waiting`: the request about the subject, or about one of its disputes, that a second person has to
     decide first."""
