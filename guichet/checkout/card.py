@@ -1,7 +1,6 @@
 """The page of the test environment on which a tester chooses success or failure: of a card, and of an operator that
 redirects (docs/contract.md, "The test environment")."""
 
-from dataclasses import asdict
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -66,4 +65,4 @@ async def _payment_page(
     forms_to = "'self'"
     if view.return_href:
         forms_to += " https: http:" if urlsplit(view.return_href).scheme == "http" else " https:"
-    return page.render("checkout.html", asdict(view) | {"action": view.page_href}, status, forms_to=forms_to)
+    return page.render("checkout.html", view, status, forms_to=forms_to)
