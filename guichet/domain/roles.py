@@ -4,6 +4,7 @@ The table is the only place that grants anything. Pages ask it what to show, and
 (`accounts/rights.py`). docs/security.md repeats it for people, and a test compares the two cell by cell.
 """
 
+from functools import cache
 from typing import Final, Literal, get_args
 
 from guichet.domain.merchants import Environment
@@ -143,6 +144,7 @@ def merchant_grant(role: MerchantRole, right: MerchantRight) -> Grant:
     return _MERCHANT_TABLE[right][MERCHANT_ROLES.index(role)]
 
 
+@cache
 def may_as_merchant(role: MerchantRole, right: MerchantRight, env: Environment) -> bool:
     grant = merchant_grant(role, right)
     return grant in ("both", env)
