@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
@@ -118,12 +119,14 @@ def _figures(
     *,
     other: bool = False,
 ) -> Select[*tuple[Any, ...]]:
-    """Rows (place, name, sums) of the hours between two parameters. `other`: of the other currencies."""
+    """Rows (place, name, sums) from the hour of one parameter until before that of the other. `other`: of the other
+    currencies."""
     c, currency = table.c, bindparam("currency")
     rows = select(_number(place) if isinstance(place, int) else place, name, *_sums(table)).where(
         c.merchant_id == bindparam("merchant_id"),
         c.env == bindparam("environment"),
-        c.hour.between(bindparam(hours[0]), bindparam(hours[1])),
+        c.hour >= bindparam(hours[0]),
+        c.hour < bindparam(hours[1]),
         c.currency != currency if other else c.currency == currency,
     )
     if table is list_count_changes:
@@ -131,10 +134,12 @@ def _figures(
     return rows
 
 
-_MONTH: Final = ("first_0", f"last_{DAYS - 1}")
+#: The parameters that name the first hour of each day, and of the one after them.
+_BOUNDS: Final = [f"bound_{day}" for day in range(DAYS + 1)]
+_MONTH: Final = (_BOUNDS[0], _BOUNDS[-1])
 _rolled_up, _changes = payment_figures.c, list_count_changes.c
 _FIGURES: Final = union_all(
-    *(_figures(payment_figures, day, _text(""), (f"first_{day}", f"last_{day}")) for day in range(DAYS)),
+    *(_figures(payment_figures, day, _text(""), hours) for day, hours in enumerate(pairwise(_BOUNDS))),
     _figures(payment_figures, _OPERATOR, _rolled_up.operator, ("first_of_period", _MONTH[1])).group_by(
         _rolled_up.operator
     ),
@@ -150,9 +155,6 @@ async def month_figures(
 ) -> MonthFigures:
     """`bounds`: the first hour of each of DAYS days, counted from 1970, and the first one after the last day.
     `last_days`: how many of them the operators' figures are about."""
-    assert len(bounds) == DAYS + 1
-    hours = {f"first_{day}": bound for day, bound in enumerate(bounds[:-1])}
-    hours |= {f"last_{day}": bound - 1 for day, bound in enumerate(bounds[1:])}
     first_of_period = bounds[DAYS - last_days]
     days: list[list[Figures]] = [[] for _ in range(DAYS)]
     operators: defaultdict[str, list[Figures]] = defaultdict(list)
@@ -163,7 +165,7 @@ async def month_figures(
         environment=env,
         currency=currency,
         first_of_period=first_of_period,
-        **hours,
+        **dict(zip(_BOUNDS, bounds, strict=True)),
     ):
         figures = Figures(*sums)
         if place == _CURRENCY:

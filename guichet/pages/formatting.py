@@ -35,9 +35,13 @@ _AT: Final = {FRENCH: "à", ENGLISH: "at"}
 _SHOWN: Final = 2
 
 
-@lru_cache(maxsize=1024)  # Prices are round, and most days of a chart have the amount 0.
 def amount(hundredths: int, currency: Currency, language: str) -> str:
     """`5 000 F CFA` for a French reader, `5,000 F CFA` or `€12.50` for an English one (no-break spaces)."""
+    return _amount(hundredths, currency, language)
+
+
+@lru_cache(maxsize=1024)  # Prices are round, and most days of a chart have the amount 0.
+def _amount(hundredths: int, currency: Currency, language: str) -> str:
     if language != ENGLISH:
         return money.french(hundredths, currency)
     units, rest = divmod(abs(hundredths), 100)

@@ -49,11 +49,12 @@ class SharedPart:
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        once = _deflate(9)
+        once = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
         #: Ends with a whole byte, so that another block may follow.
         self._deflated = once.compress(content) + once.flush(zlib.Z_SYNC_FLUSH)
-        #: As if it had just compressed the part: what comes after may repeat its texts.
-        self._following = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS, zdict=content)
+        #: As if it had just compressed the part: what comes after may repeat its texts. It is copied for each content,
+        #: so it looks 16 KB back and not 32: no page of ours becomes longer, and half of the copy is spared.
+        self._following = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, -14, 7, zdict=content)
 
     def between(self, before: bytes, after: bytes, encoding: str | None) -> bytes:
         """The whole content, compressed if there is an encoding."""
@@ -63,7 +64,8 @@ class SharedPart:
         return compress(content, encoding) if encoding else content
 
     def _gzipped(self, before: bytes, after: bytes) -> bytes:
-        first, last = _deflate(_GZIP_LEVEL), self._following.copy()
+        # A small one: its tables are cleared first, which takes longer than the few hundred bytes before the part.
+        first, last = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, -12, 5), self._following.copy()
         checksum = zlib.crc32(after, zlib.crc32(self._content, zlib.crc32(before)))
         length = len(before) + len(self._content) + len(after)
         return b"".join(
@@ -75,7 +77,3 @@ class SharedPart:
                 struct.pack("<LL", checksum, length & 0xFFFFFFFF),
             )
         )
-
-
-def _deflate(level: int) -> "zlib._Compress":
-    return zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS)

@@ -213,7 +213,6 @@ BY_INDEX = {
     "telephone number of any merchant": "ix_payments_phone_number",
     "held": "ix_refunds_held",
     "figures of a month": "payment_figures",
-    "failed deliveries of a day": "ix_webhook_deliveries_event",
     "payments that wait for long": "ix_payments_status",
     "deliveries that are retried": "ix_webhook_deliveries_retries",
     "exhausted deliveries": "ix_webhook_deliveries_exhausted",

@@ -67,13 +67,9 @@ async def _of_webhooks(request: MerchantRequest, now: Instant) -> list[Concern]:
 
 async def _of_keys(request: MerchantRequest, now: Instant) -> list[Concern]:
     listed = []
-    for key in await api_keys.list_of(request.db, request.merchant.id):
-        ends = key.expires_at
-        if key.env != request.env or key.revoked_at is not None or ends is None:
-            continue
-        if not earlier(now, _KEY_NOTICE) <= ends <= later(now, _KEY_NOTICE):
-            continue
-        values = {"preview": key.preview, "date": request.date_time(ends)}
+    soon = earlier(now, _KEY_NOTICE), later(now, _KEY_NOTICE)
+    for preview, ends in await api_keys.expiring(request.db, *request.scope, *soon):
+        values = {"preview": preview, "date": request.date_time(ends)}
         expired = ends <= now
         text = request.text("overview.key_expired" if expired else "overview.key_expires", **values)
         listed.append(Concern(text, _page(request, "/developers"), serious=expired))

@@ -130,8 +130,12 @@ async def read_page(
 
 
 async def count_since(db: Database, table: Table, scope: ListScope, since: Instant) -> int:
-    """The exact number of rows of a list that were created at this instant or later."""
+    """The exact number of rows of a list that were created at this instant or later. Only the size of the list is read
+    where it is empty."""
     kind, covered = ListKind(table, scope.status, scope.event), cover(since, None)
+    [(whole,)] = await db.all(statements.list_total(kind), **scope.params)
+    if not whole:
+        return 0
     [(total,)] = await db.scan(statements.range_total(kind), **scope.params, **statements.cover_params(covered))
     return int(total)
 
