@@ -11,7 +11,7 @@ from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue, mode_faults, quote
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
-from guichet.domain.payments import PAYMENT_STATUSES, Payment, PaymentStatus
+from guichet.domain.payments import PAYMENT_STATUSES, ApiPayment, Payment, PaymentStatus
 from guichet.payments import create
 from guichet.payments import repository as payments
 from guichet.payments.create import CreatedPayment, request_warnings
@@ -54,7 +54,7 @@ async def list_payments(call: Call) -> Response:
     after = None if before is None else key_of(before)
     whose = (call.ctx.db, call.merchant_id, call.env)
     rows, total = await payments.page(
-        *whose, wanted, page.size, page.offset, after=after, oldest_first=page.oldest_first
+        *whose, ApiPayment, wanted, page.size, page.offset, after=after, oldest_first=page.oldest_first
     )
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
     shown = [payment_object(row, catalogue.by_operator(row.operator)) for row in rows]

@@ -4,7 +4,6 @@ redirects (docs/contract.md, "The test environment")."""
 from typing import Final
 from urllib.parse import urlsplit
 
-from msgspec import structs
 from starlette.responses import Response
 
 from guichet.checkout import state_pages
@@ -66,4 +65,4 @@ async def _payment_page(
     forms_to = "'self'"
     if view.return_href:
         forms_to += " https: http:" if urlsplit(view.return_href).scheme == "http" else " https:"
-    return page.render("checkout.html", structs.asdict(view) | {"action": view.page_href}, status, forms_to=forms_to)
+    return page.render("checkout.html", view, status, forms_to=forms_to)

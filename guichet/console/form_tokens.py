@@ -37,4 +37,4 @@ def _token(session_secret: str) -> bytes:
 
 
 def _xor(one: bytes, other: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+    return (int.from_bytes(one) ^ int.from_bytes(other)).to_bytes(_LENGTH)

@@ -318,7 +318,8 @@ class MerchantRequest(ConsoleRequest):
 
     def here(self, path: str, env: Environment | None = None, **query: str | None) -> str:
         """The address of a page about the same merchant, in the same environment unless another is named."""
-        return self.at(f"/{self.merchant.id}/{env or self.env}{path}", **query)
+        member = self.member
+        return self.href(f"{ROOT}/{member.merchant.id}/{env or member.env}{path}", **query)
 
     def chrome(self) -> dict[str, Any]:
         if self._member is None:

@@ -140,6 +140,40 @@ class Payment(Record, frozen=True):
     counted_day: int | None = None
 
 
+class PaymentSummary(Record, frozen=True):
+    """What a list of the console shows of a payment. Reading all columns of 25 payments takes as long as writing their
+    whole page."""
+
+    id: PaymentId
+    reference: str
+    external_id: str | None
+    status: PaymentStatus
+    amount: Hundredths
+    currency: Currency
+    description: str
+    operator: str
+    phone_number: str | None
+    firstname: str | None
+    lastname: str | None
+    created_at: Instant
+
+
+class ApiPayment(PaymentSummary, frozen=True):
+    """What the API's object of a payment shows (`schemas/payment.py`)."""
+
+    env: Environment
+    fee_amount: Hundredths
+    total_amount: Hundredths
+    email: str | None
+    metadata: str | None
+    link_id: LinkId | None
+    updated_at: Instant
+    provider_data: str | None
+    redirect_url: str | None
+    failure_reason: str | None
+    link_external_id: str | None
+
+
 def unstored_payment(**fields: Any) -> Payment:
     """A pending payment that no table holds, with these fields: for a request that precedes one, or for a trial."""
     blank: dict[str, Any] = dict.fromkeys(Payment.__struct_fields__)

@@ -89,6 +89,10 @@ _MERCHANT_TABLE: Final[dict[MerchantRight, tuple[Grant, Grant, Grant, Grant, Gra
     "activity.view":      (_B, _B, _N, _N, _N),
 }  # fmt: skip
 
+_MERCHANT_GRANTS: Final = {
+    right: dict(zip(MERCHANT_ROLES, grants, strict=True)) for right, grants in _MERCHANT_TABLE.items()
+}
+
 #: The rights of each staff role; nobody has more.
 _STAFF_TABLE: Final[dict[StaffRight, tuple[bool, bool, bool, bool]]] = {
     #                       admin support finance auditor
@@ -140,7 +144,7 @@ _OF_THE_MERCHANT: Final[frozenset[MerchantRight]] = frozenset({"team.view", "tea
 
 
 def merchant_grant(role: MerchantRole, right: MerchantRight) -> Grant:
-    return _MERCHANT_TABLE[right][MERCHANT_ROLES.index(role)]
+    return _MERCHANT_GRANTS[right][role]
 
 
 def may_as_merchant(role: MerchantRole, right: MerchantRight, env: Environment) -> bool:

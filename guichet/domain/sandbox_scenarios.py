@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from guichet.domain.ids import LinkId
-from guichet.domain.payments import Payment
+from guichet.domain.payments import ApiPayment, Payment
 from guichet.domain.records import Record
 
 TestScenario = Literal[
@@ -53,10 +53,10 @@ def scenario_in(provider_data: str | None) -> TestScenario | None:
     return next((each for each in TEST_SCENARIOS if each == named), None)
 
 
-def scenario_of(payment: Payment) -> TestScenario | None:
+def scenario_of(payment: Payment | ApiPayment) -> TestScenario | None:
     return scenario_in(payment.provider_data) if payment.env == "test" else None
 
 
-def sample_link(payment: Payment) -> SampleLink | None:
+def sample_link(payment: Payment | ApiPayment) -> SampleLink | None:
     """The link that the objects of this payment show though it was not paid through one; None for every other."""
     return SAMPLE_LINK if scenario_of(payment) == "payment_link" else None

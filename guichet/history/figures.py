@@ -1,17 +1,33 @@
-"""How many payments had which result, and of what amount: by day of creation, operator, currency and status.
+"""How many payments had which result, and of what amount: by day of creation and by operator, in one currency.
 
 The figures are kept by hour (`payment_figures`). Changes that the worker has not taken yet (`db/lists/rollup.py`) are
 read from `list_count_changes` in the same statement, so they are exact at any moment.
 
 Cost: the rows of the hours that are asked for (hours × operators × results, at most 720 × operators × 3), and the
-changes of this merchant that are not rolled up yet. It does not grow with the number of payments.
+changes of this merchant that are not rolled up yet. It does not grow with the number of payments. The database adds a
+day up: its rows, one by one, would cost more than all the rest of the overview.
 """
 
 from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any, Final
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Select, Table, bindparam, cast, func, select, union_all
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Integer,
+    Select,
+    String,
+    Table,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    select,
+    union_all,
+)
 
 from guichet.clock import HOUR
 from guichet.db.engine import Database
@@ -19,69 +35,159 @@ from guichet.db.tables import list_count_changes, payment_figures
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency
-from guichet.domain.payments import PaymentStatus
 from guichet.domain.records import Record
 
 #: The days of one reading.
 DAYS: Final = 30
 
 
-class Figure(Record, frozen=True):
-    """Payments of one day. `day`: its place among those asked for; `amount` in hundredths. `validation_time`: the
-    microseconds from creation to success, of payments whose status is `succeeded`; 0 for others."""
+class Figures(NamedTuple):
+    """Sums of payments that have a result. `paid`: those that succeeded, `refunded` among them; `amount` (hundredths)
+    of those that were paid, `refunded_amount` of those that were given back since. `validation_time`: the microseconds
+    from creation to success, of those that were paid and not given back."""
 
-    day: int
-    operator: str
-    currency: Currency
-    status: PaymentStatus
-    payment_count: int
-    amount: int
-    validation_time: int
+    paid: int = 0
+    failed: int = 0
+    refunded: int = 0
+    amount: int = 0
+    refunded_amount: int = 0
+    validation_time: int = 0
+
+    @property
+    def success_rate(self) -> float | None:
+        """None when there is no payment."""
+        final = self.paid + self.failed
+        return self.paid / final if final else None
+
+    @property
+    def average_time(self) -> int | None:
+        """Microseconds from creation to success. A clock that was set back must not show a negative time."""
+        validated = self.paid - self.refunded
+        return max(0, self.validation_time // validated) if validated else None
 
 
-_SUMS: Final = ("payment_count", "amount", "validation_time")
+class MonthFigures(Record, frozen=True):
+    """The figures of DAYS days in one currency. `by_day`: the oldest first. `by_operator`: of the last days that were
+    asked for, by the operators' codes. `other_currencies`: those that other payments of the DAYS days are in."""
+
+    by_day: list[Figures]
+    by_operator: dict[str, Figures]
+    other_currencies: set[Currency]
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(map(any, self.by_day))
 
 
-def _sums_of(table: Table, day: int | None, *sums: Any) -> Select[*tuple[Any, ...]]:
-    """Rows (hour, operator, currency, status, sums) of one day: any hour of it; or of all days, by hour."""
-    first, last = ("first_0", f"last_{DAYS - 1}") if day is None else (f"first_{day}", f"last_{day}")
-    hour = table.c.hour if day is None else func.min(table.c.hour)
-    by = (table.c.operator, table.c.currency, table.c.status)
-    added = (cast(func.sum(each), BigInteger).label(name) for name, each in zip(_SUMS, sums, strict=True))
-    return (
-        select(hour.label("hour"), *by, *added)
-        .where(
-            table.c.merchant_id == bindparam("merchant_id"),
-            table.c.env == bindparam("environment"),
-            table.c.hour.between(bindparam(first), bindparam(last)),
-        )
-        .group_by(*([hour] if day is None else []), *by)
+#: What a row is about if not a day: an operator, another currency.
+_OPERATOR: Final = -1
+_CURRENCY: Final = -2
+
+
+def _text(value: str) -> ColumnElement[str]:
+    """One of our own words, spelled out: sixty parameters are enough."""
+    return literal_column(f"'{value}'", String)
+
+
+def _number(value: int) -> ColumnElement[int]:
+    return literal_column(str(value), Integer)
+
+
+def _sums(table: Table) -> list[ColumnElement[int]]:
+    """The columns of `Figures`."""
+    c = table.c
+    count = c.payment_count if table is payment_figures else c.delta
+    failed, refunded = c.status == _text("failed"), c.status == _text("refunded")
+    sums = (
+        func.sum(count).filter(~failed),
+        func.sum(count).filter(failed),
+        func.sum(count).filter(refunded),
+        func.sum(c.amount).filter(~failed),
+        func.sum(c.amount).filter(refunded),
+        func.sum(c.validation_time),
     )
+    named = zip(Figures._fields, sums, strict=True)
+    return [cast(func.coalesce(each, _number(0)), BigInteger).label(name) for name, each in named]
 
 
-_changes: Final = list_count_changes.c
+def _figures(
+    table: Table,
+    place: int | ColumnElement[int],
+    name: ColumnElement[str],
+    hours: tuple[str, str],
+    *,
+    other: bool = False,
+) -> Select[*tuple[Any, ...]]:
+    """Rows (place, name, sums) from the hour of one parameter until before that of the other. `other`: of the other
+    currencies."""
+    c, currency = table.c, bindparam("currency", type_=table.c.currency.type)
+    rows = select(_number(place) if isinstance(place, int) else place, name, *_sums(table)).where(
+        c.merchant_id == bindparam("merchant_id"),
+        c.env == bindparam("environment"),
+        c.hour >= bindparam(hours[0]),
+        c.hour < bindparam(hours[1]),
+        c.currency != currency if other else c.currency == currency,
+    )
+    if table is list_count_changes:
+        rows = rows.where(c.list_name == _text("payments"), c.operator != _text(""))
+    return rows
+
+
+#: The parameters that name the first hour of each day, and of the one after them.
+_BOUNDS: Final = [f"bound_{day}" for day in range(DAYS + 1)]
+_MONTH: Final = (_BOUNDS[0], _BOUNDS[-1])
+_rolled_up, _changes = payment_figures.c, list_count_changes.c
 _FIGURES: Final = union_all(
-    *(_sums_of(payment_figures, day, *(payment_figures.c[name] for name in _SUMS)) for day in range(DAYS)),
-    _sums_of(list_count_changes, None, _changes.delta, _changes.amount, _changes.validation_time).where(
-        _changes.list_name == "payments", _changes.operator != ""
+    *(_figures(payment_figures, day, _text(""), hours) for day, hours in enumerate(pairwise(_BOUNDS))),
+    _figures(payment_figures, _OPERATOR, _rolled_up.operator, ("first_of_period", _MONTH[1])).group_by(
+        _rolled_up.operator
     ),
+    _figures(payment_figures, _CURRENCY, _rolled_up.currency, _MONTH, other=True).group_by(_rolled_up.currency),
+    # By the hour that they are about, which is above all days, and by operator.
+    _figures(list_count_changes, _changes.hour, _changes.operator, _MONTH).group_by(_changes.hour, _changes.operator),
+    _figures(list_count_changes, _CURRENCY, _changes.currency, _MONTH, other=True).group_by(_changes.currency),
 )
 
 
-async def daily_figures(db: Database, merchant_id: MerchantId, env: Environment, bounds: Sequence[int]) -> list[Figure]:
-    """The figures of DAYS days. `bounds`: the first hour of each day, counted from 1970, and the first one after the
-    last day. Payments that have no result yet are not among them."""
-    assert len(bounds) == DAYS + 1
-    hours = {f"first_{day}": bound for day, bound in enumerate(bounds[:-1])}
-    hours |= {f"last_{day}": bound - 1 for day, bound in enumerate(bounds[1:])}
-    sums: dict[tuple[int, str, Currency, PaymentStatus], tuple[int, int, int]] = {}
-    for hour, operator, currency, status, count, amount, validation_time in await db.scan(
-        _FIGURES, merchant_id=merchant_id, environment=env, **hours
+async def month_figures(
+    db: Database, merchant_id: MerchantId, env: Environment, bounds: Sequence[int], currency: Currency, last_days: int
+) -> MonthFigures:
+    """`bounds`: the first hour of each of DAYS days, counted from 1970, and the first one after the last day.
+    `last_days`: how many of them the operators' figures are about."""
+    first_of_period = bounds[DAYS - last_days]
+    days: list[list[Figures]] = [[] for _ in range(DAYS)]
+    operators: defaultdict[str, list[Figures]] = defaultdict(list)
+    currencies: Counter[Currency] = Counter()
+    for place, name, *sums in await db.scan(
+        _FIGURES,
+        merchant_id=merchant_id,
+        environment=env,
+        currency=currency,
+        first_of_period=first_of_period,
+        **dict(zip(_BOUNDS, bounds, strict=True)),
     ):
-        key = bisect_right(bounds, hour) - 1, operator, currency, status
-        before = sums.get(key, (0, 0, 0))
-        sums[key] = before[0] + count, before[1] + amount, before[2] + validation_time
-    return [Figure(*key, *total) for key, total in sorted(sums.items()) if any(total)]
+        figures = Figures(*sums)
+        if place == _CURRENCY:
+            currencies[name] += figures.paid + figures.failed
+        elif place == _OPERATOR:
+            operators[name].append(figures)
+        elif place < DAYS:
+            days[place].append(figures)
+        else:
+            days[bisect_right(bounds, place) - 1].append(figures)
+            if place >= first_of_period:
+                operators[name].append(figures)
+    by_operator = {operator: added_up(figures) for operator, figures in operators.items()}
+    return MonthFigures(
+        by_day=[added_up(figures) for figures in days],
+        by_operator={operator: figures for operator, figures in by_operator.items() if any(figures)},
+        other_currencies={each for each, count in currencies.items() if count},
+    )
+
+
+def added_up(figures: Sequence[Figures]) -> Figures:
+    """At least one."""
+    return figures[0] if len(figures) == 1 else Figures(*map(sum, zip(*figures, strict=True)))
 
 
 def hour_from(instant: int) -> int:

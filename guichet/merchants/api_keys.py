@@ -33,6 +33,15 @@ _INSERT_KEY: Final = (
 )
 _KEYS_OF: Final = select(api_keys).where(api_keys.c.merchant_id == bindparam("merchant_id")).order_by(api_keys.c.id)
 _OF_ENV: Final = (api_keys.c.merchant_id == bindparam("merchant_id"), api_keys.c.env == bindparam("environment"))
+_EXPIRING: Final = (
+    select(api_keys.c.preview, api_keys.c.expires_at)
+    .where(
+        *_OF_ENV,
+        api_keys.c.revoked_at.is_(None),
+        api_keys.c.expires_at.between(bindparam("since"), bindparam("until")),
+    )
+    .order_by(api_keys.c.id)
+)
 _NOT_REVOKED: Final = (
     select(api_keys)
     .where(*_OF_ENV, api_keys.c.revoked_at.is_(None))
@@ -110,6 +119,14 @@ async def add(
 
 async def list_of(db: Database, merchant_id: MerchantId) -> list[ApiKey]:
     return [ApiKey(*row) for row in await db.all(_KEYS_OF, merchant_id=merchant_id)]
+
+
+async def expiring(
+    db: Reader, merchant_id: MerchantId, env: Environment, since: Instant, until: Instant
+) -> list[tuple[str, Instant]]:
+    """The previews and the ends of the keys that expire between two instants, both included, and are not revoked.
+    Cost: all keys that the merchant ever had."""
+    return await db.all(_EXPIRING, merchant_id=merchant_id, environment=env, since=since, until=until)
 
 
 async def not_revoked(db: Reader, merchant_id: MerchantId, env: Environment, most: int) -> list[ApiKey]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -37,6 +37,11 @@ _SHOWN: Final = 2
 
 def amount(hundredths: int, currency: Currency, language: str) -> str:
     """`5 000 F CFA` for a French reader, `5,000 F CFA` or `€12.50` for an English one (no-break spaces)."""
+    return _amount(hundredths, currency, language)
+
+
+@lru_cache(maxsize=1024)  # Prices are round, and most days of a chart have the amount 0.
+def _amount(hundredths: int, currency: Currency, language: str) -> str:
     if language != ENGLISH:
         return money.french(hundredths, currency)
     units, rest = divmod(abs(hundredths), 100)
@@ -69,7 +74,13 @@ def stated_amount(stated: int | float | str | None, currency: str | None, langua
 
 def date_time(instant: Instant, language: str, time_zone: ZoneInfo) -> str:
     """`20 novembre 2026 à 11:15 (GMT+1)`: the time in `time_zone`, and what separates it from GMT then."""
-    local = clock.to_datetime(instant).astimezone(time_zone)
+    return _minute(instant // clock.MINUTE, language, time_zone)
+
+
+@lru_cache(maxsize=1024)
+def _minute(minute: int, language: str, time_zone: ZoneInfo) -> str:
+    """`minute`: from 1970. Payments stand beside others of the same minute, and are looked at again."""
+    local = clock.to_datetime(Instant(minute * clock.MINUTE)).astimezone(time_zone)
     at = _AT[language]  # No `strftime`: it takes as long as all the rest.
     return f"{long_date(local, language)} {at} {local.hour:02d}:{local.minute:02d} ({_gmt(local.utcoffset())})"
 

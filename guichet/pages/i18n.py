@@ -4,6 +4,7 @@ Every text is in a file of `locale/<language>/LC_MESSAGES/` of its kind of pages
 group of pages, named the same in both languages. They are read when the service starts, not compiled beforehand.
 """
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,7 @@ def catalogue(language: str, *folders: Path) -> dict[str, str]:
     return known
 
 
+@lru_cache(maxsize=64)
 def negotiate(accept_language: str) -> str:
     """Our language that an Accept-Language header prefers; French if it names none of ours."""
     best, best_quality = FRENCH, 0.0

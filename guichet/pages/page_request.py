@@ -1,6 +1,7 @@
 """One request for a page: its language, the addresses it links to, and the response with the headers of every page."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
@@ -14,7 +15,7 @@ from guichet.clock import Instant
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.pages import formatting, i18n
-from guichet.pages.render import LanguageSwitch, Renderer
+from guichet.pages.render import LanguageSwitch, PageFrame, Renderer
 from guichet.server.content_encoding import choose_encoding, compress
 
 #: A body of fewer bytes fits one packet anyway.
@@ -86,30 +87,28 @@ class PageRequest:
             name=self.renderer.text(other, "base.language"),
             href=f"?{urlencode(query)}",
         )
-        page = {
-            "language": self.language,
-            "switch": switch,
-            "style": self.renderer.style,
-            "script": self.base_path + self.renderer.script_path,
-        }
-        html = self.renderer.html(self.language, template, page=page, view=view)
+        page = PageFrame(self.language, switch, self.base_path + self.renderer.script_path)
+        before, after = self.renderer.html(page, template, view)
         policy = (
             f"default-src 'none'; style-src {self.renderer.style_source}; script-src 'self'; connect-src 'self'; "
             f"img-src 'self' data:; form-action {forms_to}; base-uri 'none'; frame-ancestors 'none'"
         )
         headers = {"Content-Security-Policy": policy, "Content-Language": self.language}
-        return self.respond(html.encode(), "text/html; charset=utf-8", status, headers)
+        encoding = self._encoding
+        content = self.renderer.style.between(before, after, encoding)
+        return _response(content, "text/html; charset=utf-8", status, headers, encoding)
 
     def respond(
         self, content: bytes, media_type: str, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> Response:
         """Any content, compressed as the browser accepts it."""
-        all_headers = {**HEADERS, **(headers or {})}
-        encoding = choose_encoding(self.http.headers.get("accept-encoding", ""))
-        if len(content) >= _WORTH_COMPRESSING and encoding:
-            content = compress(content, encoding)
-            all_headers["Content-Encoding"] = encoding
-        return Response(content, status, all_headers, media_type)
+        encoding = self._encoding if len(content) >= _WORTH_COMPRESSING else None
+        content = compress(content, encoding) if encoding else content
+        return _response(content, media_type, status, headers or {}, encoding)
+
+    @property
+    def _encoding(self) -> str | None:
+        return choose_encoding(self.http.headers.get("accept-encoding", ""))
 
     def asset(self) -> Response:
         """The script that the path names; browsers keep it for a year, since its name changes with its content. Raises
@@ -123,3 +122,19 @@ class PageRequest:
     def redirect(self, url: str) -> Response:
         """After a form: the browser asks for `url` with GET, and a reload repeats only that."""
         return RedirectResponse(url, 303, HEADERS)
+
+
+def _response(
+    content: bytes, media_type: str, status: int, headers: Mapping[str, str], encoding: str | None
+) -> Response:
+    encoded = {"Content-Encoding": encoding} if encoding else {}
+    response = Response(content, status, media_type=media_type)
+    response.raw_headers = [*_raw_headers(tuple({**headers, **encoded}.items())), *response.raw_headers]
+    return response
+
+
+@lru_cache(maxsize=64)
+def _raw_headers(added: tuple[tuple[str, str], ...]) -> list[tuple[bytes, bytes]]:
+    """The headers of every page with those of a response, as they are sent."""
+    headers = {**HEADERS, **dict(added)}
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]

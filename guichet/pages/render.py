@@ -3,25 +3,25 @@
 import base64
 import hashlib
 import re
-from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, nodes
-from jinja2.runtime import Context
-from jinja2.visitor import NodeTransformer
-from markupsafe import Markup, escape
+from jinja2 import FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from guichet.domain.records import Record
 from guichet.pages import i18n
+from guichet.pages.template_code import TemplateEnvironment
 from guichet.printable import printable
+from guichet.server.content_encoding import SharedPart
 
 #: What every page of the service shares; the folder of a kind of pages adds its own.
 _SHARED: Final = Path(__file__).parent
 #: Of the statuses that are not as they should be.
 _COLOURS: Final = {"failed": "bad", "expired": "bad", "pending": "warn"}
-_SPECIAL: Final = re.compile("[&<>'\"]")
+#: Where a template has the style sheet.
+_STYLE: Final = Markup("<style></style>")
 
 
 class Asset(Record, frozen=True):
@@ -58,6 +58,15 @@ class LanguageSwitch(Record, frozen=True):
     href: str
 
 
+class PageFrame(Record, frozen=True):
+    """What is around the content of every page. `script`: its address."""
+
+    language: str
+    switch: LanguageSwitch
+    script: str
+    style: Markup = _STYLE
+
+
 class Renderer:
     """The templates, texts, style sheet and script of one kind of pages. Built once. The style sheet is part of each
     page, allowed by its hash, so a page paints after one round trip.
@@ -71,7 +80,7 @@ class Renderer:
         sheets = (_SHARED / "static" / "design.css", folder / "static" / "pages.css")
         css = _minified("\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
         digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-        self.style: Final = Markup(f"<style>{css}</style>")  # noqa: S704 - our own file
+        self.style: Final = SharedPart(f"<style>{css}</style>".encode())
         self.style_source: Final = f"'sha256-{digest}'"
         self.script: Final = _asset(folder, "pages.js", "text/javascript; charset=utf-8")
         self.script_path: Final = f"{assets_path}/{self.script.name}"
@@ -94,11 +103,14 @@ class Renderer:
     def has(self, key: str) -> bool:
         return all(key in texts for texts in self._texts.values())
 
-    def html(self, language: str, template: str, **values: Any) -> str:
-        return self._environments[language].get_template(template).render(**values)
+    def html(self, page: PageFrame, template: str, view: Any) -> tuple[bytes, bytes]:
+        """The page before its style sheet and after it."""
+        html = self._environments[page.language].get_template(template).render(page=page, view=view)
+        before, _, after = html.partition(_STYLE)
+        return before.encode(), after.encode()
 
-    def _environment(self, language: str) -> Environment:
-        environment = _Environment(
+    def _environment(self, language: str) -> TemplateEnvironment:
+        environment = TemplateEnvironment(
             loader=FileSystemLoader(self._templates),
             autoescape=True,
             trim_blocks=True,
@@ -115,50 +127,3 @@ class Renderer:
         """A status as a coloured word; `kind`: how the keys of its texts begin."""
         colour = _COLOURS.get(status, "")
         return Markup('<span class="tag {}">{}</span>').format(colour, self.text(language, f"{kind}.{status}"))
-
-
-def _escaped(value: Any) -> str:
-    """As `markupsafe.escape`, but without a new object for each piece of a page."""
-    kind = type(value)
-    if kind is Markup or (kind is str and not _SPECIAL.search(value)):
-        return cast(str, value)
-    return str(value) if kind is int else escape(value)
-
-
-class _Template(Template):
-    @classmethod
-    def from_code(cls, *args: Any, **kwargs: Any) -> Template:
-        template = super().from_code(*args, **kwargs)
-        template.root_render_func.__globals__["escape"] = _escaped
-        return template
-
-
-class _Context(Context):
-    def call(self, function: Callable[..., Any], /, *args: Any, **values: Any) -> Any:
-        """Without looking whether the function wants to know the context: none of ours does."""
-        values.pop("_loop_vars", None)
-        values.pop("_block_vars", None)
-        return function(*args, **values)
-
-
-class _Environment(Environment):
-    """Of one language. What `_("key")` says without values is written into the template when it is compiled: a page has
-    two hundred such texts."""
-
-    template_class = _Template
-    context_class = _Context
-
-    def compile(self, source: Any, *args: Any, **kwargs: Any) -> Any:
-        text_of = cast(Callable[[str], Markup], self.globals["_"])
-        return super().compile(_Texts(text_of).visit(self.parse(source, *args[:2])), *args, **kwargs)
-
-
-class _Texts(NodeTransformer):
-    def __init__(self, text_of: Callable[[str], Markup]) -> None:
-        self._text_of = text_of
-
-    def visit_Call(self, node: nodes.Call) -> nodes.Node:  # noqa: N802 - as Jinja names the node
-        match node:
-            case nodes.Call(node=nodes.Name(name="_"), args=[nodes.Const(value=key)], kwargs=[]):
-                return nodes.Const(self._text_of(key))
-        return self.generic_visit(node)

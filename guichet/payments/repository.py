@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import bindparam, func, literal_column, select, update
 
-from guichet.clock import Instant
+from guichet.clock import Instant, later
 from guichet.db.engine import Database, GroupedWrite, Reader, Transaction, Writer
-from guichet.db.lists.pages import ListScope, RowKey, follows, key_of, read_page
+from guichet.db.lists.pages import ListScope, RowKey, count_before, follows, key_of, read_page
 from guichet.db.tables import payments, provider_callbacks
 from guichet.db.upsert import upsert
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
-from guichet.domain.payments import Payment, PaymentStatus
+from guichet.domain.payments import Payment, PaymentStatus, PaymentSummary
 from guichet.ledger import wallets
 
 _NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
@@ -38,6 +38,9 @@ _CREATE: Final[Mapping[Environment, GroupedWrite]] = {
 }
 
 
+#: What is read of the payments of a list.
+Shown = TypeVar("Shown", bound=PaymentSummary)
+
 #: No payment has this id or a greater one.
 _NEWEST: Final = PaymentId(2**63 - 1)
 _MINE: Final = (payments.c.merchant_id == bindparam("merchant_id"), payments.c.env == bindparam("env"))
@@ -55,6 +58,15 @@ _OF_LINK: Final = (
     )
     .order_by(payments.c.id.desc())
     .limit(bindparam("most"))
+)
+_WAITS: Final = (
+    select(payments.c.id)
+    .where(
+        *_MINE,
+        payments.c.status == literal_column("'pending'"),
+        payments.c.created_at <= bindparam("until"),
+    )
+    .limit(literal_column("1"))
 )
 _BY_CALLBACK: Final = select(payments).where(
     payments.c.provider_account == bindparam("provider_account"),
@@ -219,26 +231,39 @@ async def page(
     db: Database,
     merchant_id: MerchantId,
     env: Environment,
+    shown: type[Shown],
     payment_filter: PaymentFilter,
     limit: int,
     offset: int,
     *,
     after: RowKey | None = None,
     oldest_first: bool = False,
-) -> tuple[list[Payment], int]:
+) -> tuple[list[Shown], int]:
     """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/lists/pages.py`.
 
-    `after`: the key of the payment just before the page.
+    `shown`: the columns that are read. `after`: the key of the payment just before the page.
     """
+    columns = shown.__struct_fields__
     if payment_filter.external_id is not None:
         payment = await by_external_id(db, merchant_id, env, payment_filter.external_id)
         admitted = [payment] if payment is not None and payment_filter.admits(payment) else []
         rest = [row for row in admitted if after is None or follows(key_of(row), after, oldest_first=oldest_first)]
-        return rest[offset : offset + limit], len(admitted)
+        listed = rest[offset : offset + limit]
+        return [shown(*(getattr(row, name) for name in columns)) for row in listed], len(admitted)
     scope = ListScope(merchant_id, env, payment_filter.status)
-    bounds = (payment_filter.since, payment_filter.until)
-    rows, total = await read_page(db, payments, scope, limit, offset, *bounds, after=after, oldest_first=oldest_first)
-    return [Payment(*row) for row in rows], total
+    since, until = payment_filter.since, payment_filter.until
+    rows, total = await read_page(
+        db, payments, scope, limit, offset, since, until, after=after, oldest_first=oldest_first, columns=columns
+    )
+    return [shown(*row) for row in rows], total
+
+
+async def count_waiting(db: Database, merchant_id: MerchantId, env: Environment, until: Instant) -> int:
+    """How many payments wait for their result that were created until this instant, which is not long ago. Cost: one
+    look at an index when there is none, as most often; otherwise `db/lists/pages.py`."""
+    if await db.one(_WAITS, merchant_id=merchant_id, env=env, until=until) is None:
+        return 0
+    return await count_before(db, payments, ListScope(merchant_id, env, "pending"), later(until, 1))
 
 
 def from_row(row: Any) -> Payment | None:

@@ -14,7 +14,14 @@ from guichet.clock import iso
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.failures import FAILURE_CODES, FailureCode, failure_of
 from guichet.domain.money import Hundredths, round_to_currency
-from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, PAYMENT_STATUSES, Payment, PaymentStatus
+from guichet.domain.payments import (
+    DEFAULT_COUNTRY,
+    DEFAULT_DESCRIPTION,
+    PAYMENT_STATUSES,
+    ApiPayment,
+    Payment,
+    PaymentStatus,
+)
 from guichet.domain.sandbox_scenarios import TEST_SCENARIOS, TestScenario, sample_link
 from guichet.schemas import stated_fields, validation
 from guichet.schemas.json_codec import number
@@ -241,7 +248,9 @@ class PaymentObject(TypedDict):
     application (Wave, Orange selon le pays) : envoyez-y votre client. Une carte a `payment_url` à la place."""
 
 
-def payment_object(payment: Payment, mode: PaymentMode | None, payment_url: str | None = None) -> PaymentObject:
+def payment_object(
+    payment: Payment | ApiPayment, mode: PaymentMode | None, payment_url: str | None = None
+) -> PaymentObject:
     """`mode` is None when the catalogue no longer has it; `payment_url` only goes into the answer that creates a card
     payment. `redirect_url` is there while the customer has to go to the provider's page (D31)."""
     created_at = iso(payment.created_at)
@@ -275,12 +284,12 @@ def payment_object(payment: Payment, mode: PaymentMode | None, payment_url: str 
     return shown
 
 
-def _failure(payment: Payment) -> PaymentFailureObject:
+def _failure(payment: Payment | ApiPayment) -> PaymentFailureObject:
     failure = failure_of(payment.failure_reason)
     return {"code": failure.code, "message": failure.message}
 
 
-def _payment_link(payment: Payment) -> PaymentSourceLinkObject | None:
+def _payment_link(payment: Payment | ApiPayment) -> PaymentSourceLinkObject | None:
     if payment.link_id is not None:
         return {"id": payment.link_id, "external_id": payment.link_external_id}
     if payment.env == "test" and payment.provider_data is not None and (sample := sample_link(payment)):

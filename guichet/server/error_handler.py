@@ -6,6 +6,7 @@ which stands in front of the handlers, and the hosted pages, which say the same 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
@@ -84,14 +85,15 @@ class Application:
         expected: tuple[type[Exception], ...],
     ) -> None:
         self._router = Router(routes, redirect_slashes=False)
-        #: The routes before the first mount: by their paths, and those with parameters.
+        #: The routes before the first mount: by their paths, and those with parameters by the first part of their
+        #: paths, so that a page is not compared with all routes of the API.
         self._by_path: dict[str, Route] = {}
-        self._by_pattern: list[tuple[re.Pattern[str], Route]] = []
+        self._by_pattern: defaultdict[str, list[tuple[re.Pattern[str], Route]]] = defaultdict(list)
         for route in routes:
-            if not isinstance(route, Route):
+            if not isinstance(route, Route) or "{" in _first_part(route.path):
                 break
             if route.param_convertors:
-                self._by_pattern.append((route.path_regex, route))
+                self._by_pattern[_first_part(route.path)].append((route.path_regex, route))
             else:
                 self._by_path.setdefault(route.path, route)
         self._handler = handler
@@ -123,7 +125,7 @@ class Application:
         route = self._by_path.get(path)
         scope["path_params"] = {}
         if route is None:
-            for pattern, each in self._by_pattern:
+            for pattern, each in self._by_pattern.get(_first_part(path), ()):
                 if (match := pattern.match(path)) and (not each.methods or method in each.methods):
                     route, convertors = each, each.param_convertors
                     scope["path_params"] = {
@@ -135,6 +137,11 @@ class Application:
         scope["route"] = route
         app: ASGIApp = route.app
         return app
+
+
+def _first_part(path: str) -> str:
+    """`v1` of `/v1/payments`."""
+    return path[1:].partition("/")[0]
 
 
 def application(

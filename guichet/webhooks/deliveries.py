@@ -19,7 +19,7 @@ from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, liter
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
-from guichet.db.lists.pages import ListScope, RowKey, follows, key_of, read_page
+from guichet.db.lists.pages import ListScope, RowKey, count_since, follows, key_of, read_page
 from guichet.db.queues.fair_queue import FairClaims, FairQueue
 from guichet.db.queues.work_queue import PENDING, is_still_pending
 from guichet.db.sql_functions import json_numbers
@@ -256,8 +256,7 @@ async def page(
 
 async def failed_since(db: Database, merchant_id: MerchantId, env: Environment, since: Instant) -> int:
     """How many deliveries of events since then have failed for good. Cost: `db/lists/pages.py`."""
-    scope = ListScope(merchant_id, env, "failed")
-    return (await read_page(db, webhook_deliveries, scope, 1, 0, since))[1]
+    return await count_since(db, webhook_deliveries, ListScope(merchant_id, env, "failed"), since)
 
 
 async def retried(db: Reader, merchant_id: MerchantId, env: Environment) -> int:

@@ -16,8 +16,9 @@ from guichet.context import AppContext
 from guichet.db.sqlite.database import SqliteDatabase
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
+from guichet.domain.payments import PaymentSummary
 from guichet.history import staff_search
-from guichet.history.figures import daily_figures
+from guichet.history.figures import month_figures
 from guichet.history.search import search
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.wallet_statement import newest_movements
@@ -34,7 +35,7 @@ EVER = Instant(0)
 
 
 async def _figures(ctx: AppContext) -> None:
-    await daily_figures(ctx.db, *MINE, Days.until(ctx.clock.now(), ctx.settings.time_zone).bounds)
+    await month_figures(ctx.db, *MINE, Days.until(ctx.clock.now(), ctx.settings.time_zone).bounds, "XOF", 7)
 
 
 async def _movements(ctx: AppContext) -> None:
@@ -45,13 +46,13 @@ async def _movements(ctx: AppContext) -> None:
 async def _month(ctx: AppContext) -> None:
     since = earlier(ctx.clock.now(), 200 * DAY + HOUR // 3)
     wanted = PaymentFilter(since=since, until=later(since, 30 * DAY))
-    await page(ctx.db, *MINE, wanted, 26, 0)
+    await page(ctx.db, *MINE, PaymentSummary, wanted, 26, 0)
 
 
 READS: dict[str, Callable[[AppContext], Awaitable[Any]]] = {
     "overview": _figures,
-    "payments": lambda ctx: page(ctx.db, *MINE, PaymentFilter(), 26, 0),
-    "payments of a status": lambda ctx: page(ctx.db, *MINE, PaymentFilter(status="failed"), 26, 0),
+    "payments": lambda ctx: page(ctx.db, *MINE, PaymentSummary, PaymentFilter(), 26, 0),
+    "payments of a status": lambda ctx: page(ctx.db, *MINE, PaymentSummary, PaymentFilter(status="failed"), 26, 0),
     "payments of a month": _month,
     "number of a tenth of all": lambda ctx: search(ctx.db, *MINE, FREQUENT_NUMBER, {FREQUENT_NUMBER}),
     "name of a tenth of all": lambda ctx: search(ctx.db, *MINE, FREQUENT_NAME, set()),

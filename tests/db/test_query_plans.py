@@ -24,9 +24,10 @@ from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.messages import encode, verbatim
 from guichet.domain.payment_links import PaymentLink
+from guichet.domain.payments import ApiPayment
 from guichet.domain.reconciliation import Line
 from guichet.history import staff_search
-from guichet.history.figures import DAYS, daily_figures
+from guichet.history.figures import DAYS, month_figures
 from guichet.history.payment_history import read_history
 from guichet.history.search import search
 from guichet.incidents import repository as incidents
@@ -73,7 +74,7 @@ STATED = Line(1, "refund", (REFERENCE, "theirs"), None, None, "succeeded", NOW)
 
 
 def _listed(**wanted: Any) -> Any:
-    return lambda db: payments.page(db, *MINE, PaymentFilter(**wanted), 25, 0)
+    return lambda db: payments.page(db, *MINE, ApiPayment, PaymentFilter(**wanted), 25, 0)
 
 
 async def _frozen_wallets(db: Database) -> None:
@@ -155,9 +156,9 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "list payments of a time": _listed(since=1, until=3_000),
     "list payments of an external_id": _listed(external_id="e1"),
     "walk payments of a status": lambda db: payments.page(
-        db, *MINE, PaymentFilter(status="failed", until=NOW), 25, 0, after=KEY, oldest_first=True
+        db, *MINE, ApiPayment, PaymentFilter(status="failed", until=NOW), 25, 0, after=KEY, oldest_first=True
     ),
-    "walk payments": lambda db: payments.page(db, *MINE, PaymentFilter(), 25, 0, after=KEY),
+    "walk payments": lambda db: payments.page(db, *MINE, ApiPayment, PaymentFilter(), 25, 0, after=KEY),
     "list refunds": lambda db: refunds.page(db, *MINE, 25, 0),
     "walk refunds": lambda db: refunds.page(db, *MINE, 25, 0, after=KEY),
     "walk links": lambda db: links.page(db, MerchantId(1), "live", 25, 0, after=LinkId(1_000)),
@@ -192,8 +193,9 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "endpoint": lambda db: merchants.endpoint(db, *MINE),
     "balance": lambda db: wallets.wallet(db, *MINE, "XOF"),
     "held": lambda db: held(db, *MINE, "XOF"),
-    "figures of a month": lambda db: daily_figures(db, *MINE, range(0, 24 * DAYS + 1, 24)),
-    "failed deliveries of a day": lambda db: deliveries.failed_since(db, *MINE, NOW),
+    "figures of a month": lambda db: month_figures(db, *MINE, range(0, 24 * DAYS + 1, 24), "XOF", 7),
+    "failed deliveries of a day": lambda db: deliveries.failed_since(db, *MINE, Instant(0)),
+    "payments that wait for long": lambda db: payments.count_waiting(db, *MINE, NOW),
     "deliveries that are retried": lambda db: deliveries.retried(db, *MINE),
 }
 
@@ -211,6 +213,7 @@ BY_INDEX = {
     "telephone number of any merchant": "ix_payments_phone_number",
     "held": "ix_refunds_held",
     "figures of a month": "payment_figures",
+    "payments that wait for long": "ix_payments_status",
     "deliveries that are retried": "ix_webhook_deliveries_retries",
     "exhausted deliveries": "ix_webhook_deliveries_exhausted",
     "reopened wallets": "ix_wallets_release_pending",

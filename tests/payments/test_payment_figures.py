@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections import Counter
+from collections import defaultdict
+from itertools import product
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from guichet.db.lists.rollup import roll_up_list_counts
 from guichet.db.tables import list_count_changes, merchants, payments
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
-from guichet.history.figures import DAYS, daily_figures, hour_from
+from guichet.domain.money import CURRENCIES
+from guichet.history.figures import DAYS, Figures, hour_from, month_figures
 from guichet.settings import Settings
 from tests.db.rows import MERCHANT, PAYMENT
 
@@ -80,29 +82,42 @@ async def _change(db: Database, chance: random.Random, number: int) -> None:
 
 
 async def _check(db: Database) -> int:
-    """How many figures agree."""
+    """How many figures agree: of each currency, for the operators of the last day, of a week and of all days."""
     seen = 0
     for merchant_id, env in SCOPES:
-        expected: Counter[Any] = Counter()
-        for at, *key, status, amount, updated_at in await db.all(_BY_HAND, merchant=merchant_id, environment=env):
-            day = next((day for day in range(DAYS) if BOUNDS[day] * HOUR <= at < BOUNDS[day + 1] * HOUR), None)
-            if day is not None:
-                expected[day, *key, status, "count"] += 1
-                expected[day, *key, status, "amount"] += amount
-                expected[day, *key, status, "time"] += updated_at - at if status == "succeeded" else 0
-        figures = await daily_figures(db, MerchantId(merchant_id), env, BOUNDS)
-        found: Counter[Any] = Counter()
-        for each in figures:
-            key = (each.day, each.operator, each.currency, each.status)
-            sums = {"count": each.payment_count, "amount": each.amount, "time": each.validation_time}
-            found.update({(*key, name): value for name, value in sums.items()})
-        assert found == expected
-        seen += len(figures)
+        sums, currencies = await _by_hand(db, merchant_id, env)
+        for currency, last_days in product(CURRENCIES, (1, 7, DAYS)):
+            figures = await month_figures(db, MerchantId(merchant_id), env, BOUNDS, currency, last_days)
+            assert figures.by_day == [Figures(*sums[currency, day]) for day in range(DAYS)]
+            operators = ((operator, sums[currency, operator, last_days]) for operator in OPERATORS)
+            assert figures.by_operator == {operator: Figures(*each) for operator, each in operators if any(each)}
+            assert figures.other_currencies == currencies - {currency}
+            assert figures.is_empty == (currency not in currencies)
+            seen += sum(map(any, figures.by_day))
     return seen
 
 
+async def _by_hand(db: Database, merchant_id: int, env: Environment) -> tuple[dict[Any, list[int]], set[str]]:
+    """The sums by currency and day, and by currency, operator and number of days; the currencies that are used."""
+    sums: defaultdict[Any, list[int]] = defaultdict(lambda: [0] * len(Figures._fields))
+    currencies = set()
+    for at, operator, currency, status, amount, updated_at in await db.all(
+        _ROWS, merchant=merchant_id, environment=env
+    ):
+        day = next((day for day in range(DAYS) if BOUNDS[day] * HOUR <= at < BOUNDS[day + 1] * HOUR), None)
+        if day is None:
+            continue
+        currencies.add(currency)
+        paid, refunded = status != "failed", status == "refunded"
+        time = updated_at - at if status == "succeeded" else 0
+        row = (int(paid), int(not paid), int(refunded), amount * paid, amount * refunded, time)
+        for key in ((day,), *((operator, last) for last in (1, 7, DAYS) if day >= DAYS - last)):
+            sums[currency, *key] = [one + other for one, other in zip(sums[currency, *key], row, strict=True)]
+    return sums, currencies
+
+
 _columns = (payments.c[name] for name in ("created_at", "operator", "currency", "status", "amount", "updated_at"))
-_BY_HAND = select(*_columns).where(
+_ROWS = select(*_columns).where(
     payments.c.status != "pending",
     payments.c.merchant_id == bindparam("merchant"),
     payments.c.env == bindparam("environment"),

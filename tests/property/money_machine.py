@@ -25,7 +25,7 @@ from guichet.db.tables import wallet_entries as entries
 from guichet.domain.errors import Conflict, PaymentFailed
 from guichet.domain.merchants import ENVS, Caller, Environment
 from guichet.domain.money import Currency, Hundredths
-from guichet.domain.payments import Payment
+from guichet.domain.payments import ApiPayment, Payment
 from guichet.domain.posting_rules import WalletStatus
 from guichet.ledger import wallets
 from guichet.merchants import repository as merchants
@@ -184,14 +184,14 @@ class MoneyMachineSetup(RuleBasedStateMachine):
         wallet = self.run(wallets.wallet(self.db, self.callers["live"].merchant.id, "live", currency))
         return wallet.balance if wallet else 0
 
-    def _taken_by_no_provider(self, rows: list[Payment]) -> set[str]:
+    def _taken_by_no_provider(self, rows: list[ApiPayment]) -> set[str]:
         """No provider took it, and each answered so at once: that is explicit too."""
         taken = {ref for each in self.providers.values() for ref in each.debits}
         return {row.reference for row in rows if row.failure_reason == "operator_unavailable"} - taken
 
-    async def _rows(self, env: Environment) -> list[Payment]:
+    async def _rows(self, env: Environment) -> list[ApiPayment]:
         caller = self.callers[env]
-        return (await payments.page(self.db, caller.merchant.id, env, payments.PaymentFilter(), 100, 0))[0]
+        return (await payments.page(self.db, caller.merchant.id, env, ApiPayment, payments.PaymentFilter(), 100, 0))[0]
 
     async def _suspended(self, currency: Currency) -> int:
         waiting = select(func.coalesce(func.sum(entries.c.amount), 0)).where(

@@ -12,14 +12,11 @@ from markupsafe import Markup
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.console.overview.figures import count_text
 from guichet.console.page_request import MerchantRequest
-from guichet.domain.money import Currency
-from guichet.domain.posting_rules import ACTIVE, WalletStatus
-from guichet.ledger import wallets
+from guichet.domain.posting_rules import ACTIVE, Wallet
 from guichet.merchants import api_keys
 from guichet.merchants import limits as merchant_limits
 from guichet.pages.views import View
 from guichet.payments import repository as payments
-from guichet.payments.repository import PaymentFilter
 from guichet.webhooks import deliveries
 
 #: A customer confirms within minutes; what is pending after that waits for the operator.
@@ -37,12 +34,13 @@ class Concern(View, frozen=True):
     serious: bool = False
 
 
-async def concerns(request: MerchantRequest, currency: Currency, now: Instant) -> list[Concern]:
-    """The most serious first. Cost: bounded by what waits, not by how many payments there are."""
+async def concerns(request: MerchantRequest, wallet: Wallet | None, now: Instant) -> list[Concern]:
+    """The most serious first. `wallet`: None if there is none, and for somebody who may not see it. Cost: bounded by
+    what waits, not by how many payments there are."""
     listed = []
-    if request.may("balance.view"):
-        status = await wallets.wallet_status(request.db, *request.scope, currency)
-        listed += _of_wallet(request, status)
+    if wallet is not None and wallet.status != ACTIVE:
+        text = request.text("overview.wallet_not_active")
+        listed.append(Concern(text, _page(request, "/balance"), serious=True))
     if request.may("webhooks.view"):
         listed += await _of_webhooks(request, now)
     if request.may("keys.view"):
@@ -50,12 +48,6 @@ async def concerns(request: MerchantRequest, currency: Currency, now: Instant) -
     if request.may("payments.view"):
         listed += await _of_payments(request, now)
     return sorted(listed, key=lambda concern: not concern.serious)
-
-
-def _of_wallet(request: MerchantRequest, status: WalletStatus) -> list[Concern]:
-    if status == ACTIVE:
-        return []
-    return [Concern(request.text("overview.wallet_not_active"), _page(request, "/balance"), serious=True)]
 
 
 async def _of_webhooks(request: MerchantRequest, now: Instant) -> list[Concern]:
@@ -75,13 +67,9 @@ async def _of_webhooks(request: MerchantRequest, now: Instant) -> list[Concern]:
 
 async def _of_keys(request: MerchantRequest, now: Instant) -> list[Concern]:
     listed = []
-    for key in await api_keys.list_of(request.db, request.merchant.id):
-        ends = key.expires_at
-        if key.env != request.env or key.revoked_at is not None or ends is None:
-            continue
-        if not earlier(now, _KEY_NOTICE) <= ends <= later(now, _KEY_NOTICE):
-            continue
-        values = {"preview": key.preview, "date": request.date_time(ends)}
+    soon = earlier(now, _KEY_NOTICE), later(now, _KEY_NOTICE)
+    for preview, ends in await api_keys.expiring(request.db, *request.scope, *soon):
+        values = {"preview": preview, "date": request.date_time(ends)}
         expired = ends <= now
         text = request.text("overview.key_expired" if expired else "overview.key_expires", **values)
         listed.append(Concern(text, _page(request, "/developers"), serious=expired))
@@ -89,8 +77,7 @@ async def _of_keys(request: MerchantRequest, now: Instant) -> list[Concern]:
 
 
 async def _of_payments(request: MerchantRequest, now: Instant) -> list[Concern]:
-    filters = PaymentFilter(status="pending", until=earlier(now, _LONG))
-    _, total = await payments.page(request.db, *request.scope, filters, 1, 0)
+    total = await payments.count_waiting(request.db, *request.scope, earlier(now, _LONG))
     if not total:
         return []
     text = request.text("overview.pending_long", count=count_text(total, request.language))

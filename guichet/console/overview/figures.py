@@ -1,16 +1,17 @@
-"""The figures of a merchant's last days: added up, written as people read them, and drawn as charts.
+"""The figures of a merchant's last days: written as people read them, and drawn as charts.
 
 The geometry of a chart is in units of its SVG's view box.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from guichet.clock import HOUR, SECOND, Instant
 from guichet.domain.records import Record
-from guichet.history.figures import DAYS, Figure, hour_from
+from guichet.history.figures import DAYS, hour_from
 from guichet.pages.days import midnight, today
 from guichet.pages.i18n import ENGLISH
 from guichet.pages.views import View
@@ -27,65 +28,20 @@ class Days(Record, frozen=True):
     """The last DAYS days, today as the last one. `bounds`: the first hour of each, and of tomorrow, from 1970. An hour
     belongs to the day in which it begins: `exact` is False where a day begins within an hour of UTC."""
 
-    dates: list[date]
-    bounds: list[int]
+    dates: Sequence[date]
+    bounds: Sequence[int]
     exact: bool
 
     @classmethod
     def until(cls, now: Instant, time_zone: ZoneInfo) -> "Days":
-        last = today(now, time_zone)
-        dates = [last + timedelta(days=day) for day in range(1 - DAYS, 2)]
-        starts = [midnight(day, time_zone) for day in dates]
-        return cls(dates[:-1], [hour_from(start) for start in starts], all(start % HOUR == 0 for start in starts))
+        return _days(today(now, time_zone), time_zone)
 
 
-class Summary(NamedTuple):
-    """`paid`: payments that succeeded, `refunded` among them; `amount` (hundredths) of those that were paid,
-    `refunded_amount` of those that were given back since. `validated`: the payments that `validation_time`
-    (microseconds) belongs to."""
-
-    paid: int
-    failed: int
-    refunded: int
-    validated: int
-    amount: int
-    refunded_amount: int
-    validation_time: int
-
-    @property
-    def success_rate(self) -> float | None:
-        """Of the payments that have a result; None when there is none."""
-        final = self.paid + self.failed
-        return self.paid / final if final else None
-
-    @property
-    def average_time(self) -> int | None:
-        """Microseconds from creation to success. A clock that was set back must not show a negative time."""
-        return max(0, self.validation_time // self.validated) if self.validated else None
-
-
-def summarise(figures: Iterable[Figure]) -> Summary:
-    counts = {"succeeded": 0, "failed": 0, "refunded": 0}
-    amounts = dict(counts)
-    validation_time = 0
-    for figure in figures:
-        counts[figure.status] += figure.payment_count
-        amounts[figure.status] += figure.amount
-        validation_time += figure.validation_time
-    return Summary(
-        paid=counts["succeeded"] + counts["refunded"],
-        failed=counts["failed"],
-        refunded=counts["refunded"],
-        validated=counts["succeeded"],
-        amount=amounts["succeeded"] + amounts["refunded"],
-        refunded_amount=amounts["refunded"],
-        validation_time=validation_time,
-    )
-
-
-def added_up(summaries: Sequence[Summary]) -> Summary:
-    """At least one."""
-    return Summary(*map(sum, zip(*summaries, strict=True)))
+@lru_cache(maxsize=64)
+def _days(last: date, time_zone: ZoneInfo) -> Days:
+    dates = [last + timedelta(days=day) for day in range(1 - DAYS, 2)]
+    starts = [midnight(day, time_zone) for day in dates]
+    return Days(dates[:-1], [hour_from(start) for start in starts], all(start % HOUR == 0 for start in starts))
 
 
 def count_text(count: int, language: str) -> str:

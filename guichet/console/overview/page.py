@@ -1,6 +1,6 @@
 """`/console/<merchant>/<env>`: what came in, what may be spent, what needs attention."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import date
 from functools import lru_cache
 from typing import Final, Literal
@@ -9,25 +9,15 @@ from babel.dates import format_date
 from starlette.responses import Response
 
 from guichet.console.overview.attention import Concern, concerns, own_limits
-from guichet.console.overview.figures import (
-    Bar,
-    Days,
-    Summary,
-    added_up,
-    columns,
-    count_text,
-    lines,
-    rate_text,
-    summarise,
-    time_text,
-)
+from guichet.console.overview.figures import Bar, Days, columns, count_text, lines, rate_text, time_text
 from guichet.console.page_request import MerchantRequest
 from guichet.console.sections import MerchantPage
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.merchants import Merchant
 from guichet.domain.money import CURRENCIES, Currency
+from guichet.domain.posting_rules import Wallet
 from guichet.domain.records import Record
-from guichet.history.figures import DAYS, Figure, daily_figures
+from guichet.history.figures import DAYS, Figures, MonthFigures, added_up, month_figures
 from guichet.ledger import wallets
 from guichet.ledger.wallets import held
 from guichet.pages.fields import Fields, Lenient
@@ -109,13 +99,10 @@ class Query(Fields):
 async def show(request: MerchantRequest) -> Response:
     ctx, query, now = request.ctx, Query.read(request.query), request.now()
     days = Days.until(now, request.time_zone)
-    all_figures = await daily_figures(ctx.db, *request.scope, days.bounds)
-    used = {figure.currency for figure in all_figures} | {request.merchant.currency}
-    currency = query.currency if query.currency in used and query.currency else request.merchant.currency
     period = int(query.days or _USUAL)
-    figures = [figure for figure in all_figures if figure.currency == currency]
-    report = _Report.of(request, await ctx.catalogues.of(request.merchant.id), currency, figures)
-    operators = report.by_operator(period)
+    currency, figures = await _figures(request, query.currency, days, period)
+    used = figures.other_currencies | {currency, request.merchant.currency}
+    report = _Report(request, await ctx.catalogues.of(request.merchant.id), currency, figures)
     choices: list[tuple[str, str, bool]] = [
         (request.text(f"overview.days_{length}"), _here(request, length, currency), length == period)
         for length in _PERIODS
@@ -123,6 +110,8 @@ async def show(request: MerchantRequest) -> Response:
     currencies: list[tuple[str, str, bool]] = [
         (other, _here(request, period, other), other == currency) for other in CURRENCIES if other in used
     ]
+    sees_money = request.may("balance.view")
+    wallet = await wallets.wallet(request.db, *request.scope, currency) if sees_money else None
     view = OverviewView(
         merchant=request.merchant,
         periods=[report.period(length) for length in _PERIODS],
@@ -130,15 +119,27 @@ async def show(request: MerchantRequest) -> Response:
         choices=choices,
         currencies=currencies if len(used) > 1 else [],
         daily=report.daily(days),
-        operators=report.groups(operators, report.operator_name),
-        countries=report.groups(operators, report.country_name),
-        empty=not figures,
+        operators=report.groups(report.operator_name),
+        countries=report.groups(report.country_name),
+        empty=figures.is_empty,
         exact=days.exact,
-        money=await _money(request, currency) if request.may("balance.view") else None,
-        concerns=await concerns(request, currency, now),
+        money=await _money(request, wallet, currency) if sees_money else None,
+        concerns=await concerns(request, wallet, now),
         limits=await own_limits(request, now),
     )
     return request.page("overview/page.html", view)
+
+
+async def _figures(
+    request: MerchantRequest, chosen: Currency | None, days: Days, period: int
+) -> tuple[Currency, MonthFigures]:
+    """In the currency that was chosen, if there is a payment in it; otherwise in the merchant's."""
+    own = request.merchant.currency
+    for currency in (chosen or own, own):
+        figures = await month_figures(request.db, *request.scope, days.bounds, currency, period)
+        if currency == own or not figures.is_empty:
+            break
+    return currency, figures
 
 
 def _here(request: MerchantRequest, period: int, currency: Currency) -> str:
@@ -147,65 +148,48 @@ def _here(request: MerchantRequest, period: int, currency: Currency) -> str:
     return request.here("", days=str(period) if period != _USUAL else None, currency=other)
 
 
-async def _money(request: MerchantRequest, currency: Currency) -> MoneyView:
-    wallet = await wallets.wallet(request.db, *request.scope, currency)
+async def _money(request: MerchantRequest, wallet: Wallet | None, currency: Currency) -> MoneyView:
     total = (await held(request.db, *request.scope, currency)).total
     return MoneyView(request.amount(wallet.balance if wallet else 0, currency), request.amount(total, currency))
 
 
 class _Report(Record, frozen=True):
-    """Figures of one currency as charts and tables. `by_day`: the sums of each of the DAYS days."""
+    """Figures as charts and tables."""
 
     request: MerchantRequest
     catalogue: Catalogue
     currency: Currency
-    figures: list[Figure]
-    by_day: list[Summary]
-
-    @classmethod
-    def of(cls, request: MerchantRequest, catalogue: Catalogue, currency: Currency, figures: list[Figure]) -> "_Report":
-        of_day: list[list[Figure]] = [[] for _ in range(DAYS)]
-        for figure in figures:
-            of_day[figure.day].append(figure)
-        return cls(request, catalogue, currency, figures, [summarise(members) for members in of_day])
+    figures: MonthFigures
 
     def period(self, last_days: int) -> PeriodView:
-        summary = added_up(self.by_day[-last_days:])
-        line = self._line(str(self.request.text(f"overview.days_{last_days}")), summary)
-        refunded = self._amount(summary.refunded_amount) if summary.refunded else None
+        figures = added_up(self.figures.by_day[-last_days:])
+        line = self._line(str(self.request.text(f"overview.days_{last_days}")), figures)
+        refunded = self._amount(figures.refunded_amount) if figures.refunded else None
         return PeriodView(line, refunded)
 
     def daily(self, days: Days) -> DailyView:
         """The newest day is the last bar, and the first row of the table. Days without a payment have no row."""
         language = self.request.language
         rows, titles = [], []
-        for day, summary in zip(days.dates, self.by_day, strict=True):
-            name, amount = _day_name(day, language), self._amount(summary.amount)
-            titles.append((f"{name} : {amount}", summary.amount))
-            if summary.paid + summary.failed:
-                row = DayLine(name, amount, count_text(summary.paid, language), count_text(summary.failed, language))
+        for day, figures in zip(days.dates, self.figures.by_day, strict=True):
+            name, amount = _day_name(day, language), self._amount(figures.amount)
+            titles.append((f"{name} : {amount}", figures.amount))
+            if figures.paid + figures.failed:
+                row = DayLine(name, amount, count_text(figures.paid, language), count_text(figures.failed, language))
                 rows.append(row)
-        most = self._amount(max(summary.amount for summary in self.by_day))
+        most = self._amount(max(figures.amount for figures in self.figures.by_day))
         ends = _day_name(days.dates[0], language), _day_name(days.dates[-1], language)
         return DailyView(columns(titles), rows[::-1], most, ends)
 
-    def by_operator(self, last_days: int) -> dict[str, Summary]:
-        """Sums of the last days, by the code of the operator."""
-        of_operator: dict[str, list[Figure]] = {}
-        for figure in self.figures:
-            if figure.day >= DAYS - last_days:
-                of_operator.setdefault(figure.operator, []).append(figure)
-        return {operator: summarise(figures) for operator, figures in of_operator.items()}
-
-    def groups(self, operators: Mapping[str, Summary], name_of: Callable[[str], str]) -> GroupsView:
+    def groups(self, name_of: Callable[[str], str]) -> GroupsView:
         """The operators that `name_of` gives one name are one group, the largest amount first."""
-        named: dict[str, list[Summary]] = {}
-        for operator, summary in operators.items():
-            named.setdefault(name_of(operator), []).append(summary)
-        groups = [(name, added_up(summaries)) for name, summaries in named.items()]
+        named: dict[str, list[Figures]] = {}
+        for operator, figures in self.figures.by_operator.items():
+            named.setdefault(name_of(operator), []).append(figures)
+        groups = [(name, added_up(members)) for name, members in named.items()]
         groups.sort(key=lambda group: (-group[1].amount, group[0]))
-        bars = lines([(name, summary.amount) for name, summary in groups])
-        rows = [self._line(name, summary) for name, summary in groups]
+        bars = lines([(name, figures.amount) for name, figures in groups])
+        rows = [self._line(name, figures) for name, figures in groups]
         return GroupsView(list(zip(bars, rows, strict=True)), rows)
 
     def operator_name(self, operator: str) -> str:
@@ -224,15 +208,15 @@ class _Report(Record, frozen=True):
     def _amount(self, hundredths: int) -> str:
         return self.request.amount(hundredths, self.currency)
 
-    def _line(self, name: str, summary: Summary) -> Line:
+    def _line(self, name: str, figures: Figures) -> Line:
         language = self.request.language
         return Line(
             name=name,
-            amount=self._amount(summary.amount),
-            paid=count_text(summary.paid, language),
-            failed=count_text(summary.failed, language),
-            rate=rate_text(summary.success_rate, language),
-            time=time_text(summary.average_time),
+            amount=self._amount(figures.amount),
+            paid=count_text(figures.paid, language),
+            failed=count_text(figures.failed, language),
+            rate=rate_text(figures.success_rate, language),
+            time=time_text(figures.average_time),
         )
 
 

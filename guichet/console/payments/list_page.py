@@ -12,7 +12,7 @@ from guichet.console.payments.payment_view import PaymentRow, payment_row
 from guichet.console.sections import MerchantPage
 from guichet.db.lists.pages import key_of
 from guichet.domain.catalogue import Catalogue
-from guichet.domain.payments import PAYMENT_STATUSES, Payment, PaymentStatus
+from guichet.domain.payments import PAYMENT_STATUSES, PaymentStatus, PaymentSummary
 from guichet.domain.phone_numbers import written_forms
 from guichet.history.search import MOST_FOUND, SHORTEST_NAME, search
 from guichet.pages.days import Day, end_of_day, midnight
@@ -107,7 +107,7 @@ async def show(request: MerchantRequest) -> Response:
     )
 
 
-async def _read(request: MerchantRequest, query: Query) -> tuple[ListPage[Payment], int]:
+async def _read(request: MerchantRequest, query: Query) -> tuple[ListPage[PaymentSummary], int]:
     """The page that the query names, and how many payments its filters admit."""
     zone, cursor = request.time_zone, query.cursor
     filters = PaymentFilter(
@@ -116,7 +116,14 @@ async def _read(request: MerchantRequest, query: Query) -> tuple[ListPage[Paymen
         until=earlier(end_of_day(query.last, zone), 1) if query.last else None,
     )
     rows, total = await repository.page(
-        request.db, *request.scope, filters, PAGE_SIZE + 1, 0, after=cursor.key, oldest_first=cursor.is_newer
+        request.db,
+        *request.scope,
+        PaymentSummary,
+        filters,
+        PAGE_SIZE + 1,
+        0,
+        after=cursor.key,
+        oldest_first=cursor.is_newer,
     )
     return ListPage.cut(rows[::-1] if cursor.is_newer else rows, PAGE_SIZE, cursor), total
 

@@ -7,7 +7,7 @@ from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.errors import NotFound
 from guichet.domain.money import round_to_currency
-from guichet.domain.payments import Payment
+from guichet.domain.payments import Payment, PaymentSummary
 from guichet.pages.formatting import full_phone
 from guichet.pages.views import View
 from guichet.payments import repository
@@ -48,9 +48,10 @@ async def find_payment(request: MerchantRequest) -> Payment:
     return payment
 
 
-def payment_row(request: MerchantRequest, payment: Payment, catalogue: Catalogue) -> PaymentRow:
+def payment_row(request: MerchantRequest, payment: Payment | PaymentSummary, catalogue: Catalogue) -> PaymentRow:
     mode = catalogue.by_operator(payment.operator)
-    name = " ".join(part for part in (payment.firstname, payment.lastname) if part)
+    first, last = payment.firstname or "", payment.lastname or ""
+    name = f"{first} {last}" if first and last else first or last
     return PaymentRow(
         href=request.here(f"/payments/{payment.reference}"),
         status=payment.status,

@@ -73,16 +73,20 @@ class ListKind(Record, frozen=True):
 @cache
 def list_total(kind: ListKind) -> Executable:
     """The number of rows of a list."""
-    counted = select(_rows_in(list_counts.c.row_count, kind)).where(*_of_list(list_counts, kind))
-    changes = select(_rows_in(list_count_changes.c.delta, kind)).where(*_of_list(list_count_changes, kind))
-    both = union_all(counted.where(list_counts.c.level == WHOLE_LIST), changes).subquery()
-    return select(_sum(both.c.row_count))
+    return _whole_list(kind)
 
 
 @cache
 def range_total(kind: ListKind) -> Executable:
     """The number of rows of a range."""
     return select(_sum(union_all(*_parts(kind)).subquery().c.row_count))
+
+
+@cache
+def older_total(kind: ListKind) -> Executable:
+    """The number of rows of a list that are older than a range, which ends with the list."""
+    newer = union_all(*_parts(kind)).subquery()
+    return select(_whole_list(kind).scalar_subquery() - select(_sum(newer.c.row_count)).scalar_subquery())
 
 
 @cache
@@ -113,11 +117,14 @@ def cover_params(covered: Cover) -> dict[str, int]:
 
 
 @cache
-def page_rows(kind: ListKind, params: frozenset[str], oldest_first: bool, *, skips: bool) -> Executable:
-    """Rows of a list. `params` names the conditions among `since`, `before` and `after_at` (with `after_id`: the row
-    that comes just before the first one). Skipping rows reads only the index that orders them; where none is skipped,
-    rows come in its order, and nothing sorts them."""
+def page_rows(
+    kind: ListKind, params: frozenset[str], oldest_first: bool, *, skips: bool, columns: tuple[str, ...] | None = None
+) -> Executable:
+    """Rows of a list: all their columns, or those named. `params` names the conditions among `since`, `before` and
+    `after_at` (with `after_id`: the row that comes just before the first one). Skipping rows reads only the index that
+    orders them; where none is skipped, rows come in its order, and nothing sorts them."""
     table = kind.table
+    read = select(table) if columns is None else select(*(table.c[name] for name in columns))
     key, bounds = (table.c.created_at, table.c.id), [bindparam(name, type_=BigInteger) for name in _AFTER]
     conditions = {
         "since": table.c.created_at >= bindparam("since"),
@@ -127,12 +134,19 @@ def page_rows(kind: ListKind, params: frozenset[str], oldest_first: bool, *, ski
     chosen = [conditions[name] for name in conditions if name in params]
     if not (skips or kind.by_combination):
         mine = [*_rows_of(kind), *chosen]
-        return select(table).where(*mine).order_by(*_order(table, oldest_first)).limit(bindparam("most"))
+        return read.where(*mine).order_by(*_order(table, oldest_first)).limit(bindparam("most"))
     rows: Any = _merged(kind, chosen, oldest_first) if kind.by_combination else table
     mine = [] if kind.by_combination else [*_rows_of(kind), *chosen]
     ids = select(rows.c.id).where(*mine).order_by(*_order(rows, oldest_first))
     page = ids.limit(bindparam("most")).offset(bindparam("skipped")).subquery()
-    return select(table).join(page, page.c.id == table.c.id).order_by(*_order(table, oldest_first))
+    return read.join(page, page.c.id == table.c.id).order_by(*_order(table, oldest_first))
+
+
+def _whole_list(kind: ListKind) -> Select[tuple[int]]:
+    counted = select(_rows_in(list_counts.c.row_count, kind)).where(*_of_list(list_counts, kind))
+    changes = select(_rows_in(list_count_changes.c.delta, kind)).where(*_of_list(list_count_changes, kind))
+    both = union_all(counted.where(list_counts.c.level == WHOLE_LIST), changes).subquery()
+    return select(_sum(both.c.row_count))
 
 
 def _sum(column: ColumnElement[int]) -> ColumnElement[int]:

@@ -104,11 +104,12 @@ async def read_page(
     after: RowKey | None = None,
     oldest_first: bool = False,
     max_skipped: int = MAX_SKIPPED,
+    columns: tuple[str, ...] | None = None,
 ) -> tuple[list[Row], int]:
     """One page of a list, and the total; `since` and `until` are inclusive instants of creation.
 
     `after`: the page begins at the row that follows this key, which need not be in the list any more; `offset` is 0
-    then. `max_skipped`: how many rows may be skipped one by one.
+    then. `max_skipped`: how many rows may be skipped one by one. `columns`: those that are read, None for all.
     """
     before = None if until is None else later(until, 1)
     kind = ListKind(table, scope.status, scope.event)
@@ -119,12 +120,31 @@ async def read_page(
     if after is not None:
         bounds |= {"after_at": after.created_at, "after_id": after.id}
     params = {name: bound for name, bound in bounds.items() if bound is not None}
-    statement = statements.page_rows(kind, frozenset(params), oldest_first, skips=position.skip > 0)
+    statement = statements.page_rows(kind, frozenset(params), oldest_first, skips=position.skip > 0, columns=columns)
     needed = {"needed": limit + position.skip} if kind.by_combination else {}
     # Few rows are read through an index: on SQLite that is not worth a thread.
     read = db.all if position.skip <= max_skipped else db.scan
     rows = await read(statement, **scope.params, **params, **needed, most=limit, skipped=position.skip)
     return rows, position.total
+
+
+async def count_since(db: Database, table: Table, scope: ListScope, since: Instant) -> int:
+    """The exact number of rows of a list that were created at this instant or later. Only the size of the list is read
+    where it is empty."""
+    kind, covered = ListKind(table, scope.status, scope.event), cover(since, None)
+    [(whole,)] = await db.all(statements.list_total(kind), **scope.params)
+    if not whole:
+        return 0
+    [(total,)] = await db.scan(statements.range_total(kind), **scope.params, **statements.cover_params(covered))
+    return int(total)
+
+
+async def count_before(db: Database, table: Table, scope: ListScope, before: Instant) -> int:
+    """The exact number of rows of a list that were created before this instant, which is not long ago: the buckets
+    since then are subtracted from the count of the whole list."""
+    kind, covered = ListKind(table, scope.status, scope.event), cover(before, None)
+    [(total,)] = await db.all(statements.older_total(kind), **scope.params, **statements.cover_params(covered))
+    return int(total)
 
 
 async def _locate(

@@ -1,0 +1,97 @@
+"""How templates become code. A page has a few hundred pieces, so what is done for each of them is what it costs."""
+
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, Final, cast
+
+import markupsafe
+from jinja2 import Environment, Template, nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.runtime import Context
+from jinja2.visitor import NodeTransformer
+from markupsafe import Markup, escape
+
+#: What `escape` does to a text, without an object of its own for the result. It has no public name.
+_escape_text: Final[Callable[[str], str]] = getattr(markupsafe, "_escape_inner", escape)
+
+
+def _escaped(value: Any) -> Any:
+    """As `markupsafe.escape`, but without a new object for each piece of a page."""
+    kind = type(value)
+    if kind is str:
+        return _escape_text(value)
+    if kind is Markup:
+        return value
+    return str(value) if kind is int else escape(value)
+
+
+class _Template(Template):
+    @classmethod
+    def from_code(cls, environment: Environment, code: CodeType, known: Any, uptodate: Any = None) -> Template:
+        """`known`: the names that all templates know, a plain dictionary: each page looks through them four times."""
+        template = super().from_code(environment, code, dict(known), uptodate)
+        template.root_render_func.__globals__["escape"] = _escaped
+        return template
+
+
+class _Context(Context):
+    def call(self, function: Callable[..., Any], /, *args: Any, **values: Any) -> Any:
+        """Without looking whether the function wants to know the context: none of ours does."""
+        values.pop("_loop_vars", None)
+        values.pop("_block_vars", None)
+        return function(*args, **values)
+
+
+class _Code(CodeGenerator):
+    """A template and each of its blocks collect their pieces in a list, as macros do. Jinja hands over each piece by
+    itself, from the block to the template around it and from there to the caller."""
+
+    def enter_frame(self, frame: Frame) -> None:
+        super().enter_frame(frame)
+        if frame.rootlevel or frame.block_frame:
+            self.buffer(frame)
+
+    def leave_frame(self, frame: Frame, with_python_scope: bool = False) -> None:
+        if frame.rootlevel or frame.block_frame:
+            self.writeline(f"yield concat({frame.buffer})")
+        super().leave_frame(frame, with_python_scope)
+
+    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802 - as Jinja names the node
+        """`view.name` is an attribute; an item of a dictionary is `view["name"]`."""
+        self.visit(node.node, frame)
+        self.write(f".{node.attr}")
+
+
+class TemplateEnvironment(Environment):
+    """Of one language. What `_("key")` says without values is written into the template when it is compiled: a page has
+    two hundred such texts."""
+
+    template_class = _Template
+    context_class = _Context
+    code_generator_class = _Code
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._loaded: dict[Any, Template] = {}
+
+    def get_template(self, name: Any, *args: Any) -> Template:
+        """Templates are never loaded anew, so that a lock and an order of use are of no use."""
+        template = self._loaded.get(name)
+        if template is None:
+            template = self._loaded[name] = super().get_template(name, *args)
+        return template
+
+    def compile(self, source: Any, *args: Any, **kwargs: Any) -> Any:
+        text_of = cast(Callable[[str], Markup], self.globals["_"])
+        return super().compile(_Texts(text_of).visit(self.parse(source, *args[:2])), *args, **kwargs)
+
+
+class _Texts(NodeTransformer):
+    def __init__(self, text_of: Callable[[str], Markup]) -> None:
+        self._text_of = text_of
+
+    def visit_Call(self, node: nodes.Call) -> nodes.Node:  # noqa: N802 - as Jinja names the node
+        match node:
+            case nodes.Call(node=nodes.Name(name="_"), args=[nodes.Const(value=key)], kwargs=[]):
+                return nodes.Const(self._text_of(key))
+        return self.generic_visit(node)
