@@ -26,7 +26,8 @@ every number.
     signing_secret   wave: refuse every request that is not signed with it, GET too
     request_keys     pawapay: {key id: public key in PEM}; refuse deposits, refunds and payouts without their signature
     credentials      mtn, mtn_new_platform: {API user or subscription key: [products]}; refuse every other use
-    float_empty      true: our balance is empty, payouts are refused
+    float_empty      true: our balance is empty, payouts are refused (Stripe keeps refunds until it is filled)
+    float_ambiguous  true: by a code that may mean the payee too (feexpay, mtn, stripe; wave in any case)
 
 **Not promised**, so that a client cannot rely on it: the order of FeexPay's history, Sonatel's list and Wave's
 searches, and where Sonatel's list stands in its response.

@@ -47,6 +47,8 @@ class Dashboard:
     credentials: Mapping[str, Sequence[str]] | None = None
     #: Whether the client's balance is empty: nothing can be paid out of it.
     float_empty: bool = False
+    #: Whether that is then said, where the provider can, by a code that may mean the payee too.
+    float_ambiguous: bool = False
     #: pawaPay: the operators (by its words) that do not work as usual: DELAYED, or CLOSED to every new deposit.
     availability: Mapping[str, str] = field(default_factory=dict)
 

@@ -187,6 +187,9 @@ class Refund(Record, frozen=True):
     asked_at: Instant | None = None
     not_found_count: int = 0
     not_found_duration: int = 0
+    #: The code by which the request before the current one was refused though our balance covered it
+    #: (`refunds/ambiguous_refusals.py`), or KEPT_FOR_FLOAT.
+    ambiguous_code: str | None = None
 
     @property
     def last_empty_account(self) -> str | None:
@@ -197,6 +200,10 @@ class Refund(Record, frozen=True):
         """The reference under which the provider knows the current request: a random-looking UUID of version 4, as some
         providers demand, and another one for each request, because a provider remembers a failed one."""
         return request_reference(self.reference, self.request_number)
+
+
+#: In place of a code: the provider keeps the refund until our balance covers it.
+KEPT_FOR_FLOAT: Final = "kept"
 
 
 def request_reference(reference: str, number: int) -> str:

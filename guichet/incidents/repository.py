@@ -265,6 +265,7 @@ class IncidentDetail(Code):
     RETURN_FAILED = "incident_detail.return_failed", "answer"
     PAYEE_UNCONFIRMED = "incident_detail.payee_unconfirmed", "total"
     FLOAT_EMPTY = "incident_detail.float_empty", "account", "total"
+    FLOAT_UNREADABLE = "incident_detail.float_unreadable", "account", "total"
     BANK_ASKS = "incident_detail.bank_asks", "bank_reason"
     BANK_TOOK = "incident_detail.bank_took", "total", "bank_reason"
     DISPUTE_LOST = "incident_detail.dispute_lost", "total"

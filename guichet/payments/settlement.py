@@ -256,7 +256,9 @@ async def _close_incidents(tx: Transaction, changes: Iterable[Change]) -> None:
         subject, now = change.refund or change.payment, change.settlement.now
         if change.settlement.act is not None:
             await incidents.close_all(tx, subject.merchant_id, subject.reference, now)
-        waited_for_float = isinstance(subject, Refund) and subject.request_number > 0
+        waited_for_float = isinstance(subject, Refund) and (
+            subject.request_number > 0 or subject.ambiguous_code is not None
+        )
         longest = PAYEE_RETRY_SECONDS if isinstance(subject, Refund) else INCIDENT_AGE_SECONDS
         if waited_for_float or now - subject.created_at >= longest * SECOND:
             await incidents.close_settled(tx, subject.merchant_id, subject.reference, now)

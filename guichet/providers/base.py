@@ -78,13 +78,15 @@ class Accepted:
     """The provider took the request and the result is not final yet.
 
     `redirect_url` is the provider's page on which the customer confirms. `provider_data` is stored and comes back with
-    the next calls. `next_poll_at` is when to ask first; None means after the usual interval.
+    the next calls. `next_poll_at` is when to ask first; None means after the usual interval. `float_empty`: the
+    provider keeps a refund until our balance with it covers it, and then pays it by itself.
     """
 
     provider_reference: str | None = None
     redirect_url: str | None = None
     provider_data: Mapping[str, str] = field(default_factory=dict)
     next_poll_at: Instant | None = None
+    float_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,14 @@ class Refused:
 
     reason: RefusalReason = "refused"
     raw: Answer = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AmbiguousRefusal(Refused):
+    """Of a refund only: refused by a code that means either the payee or our own balance with the provider. Nothing was
+    moved, and under this reference nothing ever will be. Our balance tells which (`refunds/ambiguous_refusals.py`)."""
+
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +145,12 @@ class NotProcessed:
 @dataclass(frozen=True, slots=True)
 class FloatEmpty:
     """Our own balance with the provider does not cover the refund: nothing was moved, and under this reference nothing
-    ever will be. It is no refusal of the customer's account: the refund is sent again later, as a new request."""
+    ever will be. It is no refusal of the customer's account: the refund is sent again later, as a new request.
+
+    `is_certain`: False when the provider did not say so plainly and our balance could not be read."""
 
     raw: Answer = ""
+    is_certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)

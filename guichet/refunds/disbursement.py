@@ -3,7 +3,7 @@
 The row is marked as sent before the request is sent. After a crash in between, the provider is polled; the disbursement
 is not sent a second time. Only when the provider says that our own balance with it (the float) was too small, and that
 it moved nothing, is a new request made under a new reference: through another account that can pay, or later, the
-oldest refund first.
+oldest refund first. Where it says that perhaps, our balance is read (`ambiguous_refusals.py`).
 
 A payout to a number needs the number that paid (`domain/phone_numbers.py`). Where nobody knows it, only the provider's
 own refund of the debit can be used; without one, the refund waits until a person confirms the number.
@@ -18,7 +18,7 @@ from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.queues.work_queue import Claim
 from guichet.domain.messages import Amount, verbatim
-from guichet.domain.payments import Payment, Refund
+from guichet.domain.payments import KEPT_FOR_FLOAT, Payment, Refund
 from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS, payee_number
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
@@ -56,6 +56,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.refunds import repository as refund_repository
+from guichet.refunds.ambiguous_refusals import SECOND_TRY_AFTER, SecondTry, judge
 from guichet.refunds.settlement import settle_refund
 
 #: Microseconds between two tries to pay the oldest refund that waits for our balance with a provider.
@@ -162,7 +163,7 @@ async def _send_through(
         if sent is None:
             break
         call = provider.refund(await request_of(ctx, provider, sent, payment))
-        result = await call_provider(provider, call, account, "refund")
+        result = await judge(ctx, sent, payment, await call_provider(provider, call, account, "refund"))
         if not isinstance(result, FloatEmpty):
             applied = await _apply(ctx, sent, payment, result)
             if waited:  # There is money again, for those behind it too.
@@ -214,15 +215,21 @@ async def _float_is_empty(ctx: AppContext, refund: Refund, result: FloatEmpty) -
     """The refund as it waits now, for a new request."""
     now, account = ctx.clock.now(), require(refund.provider_account)
     log.error("refund.float_empty", reference=refund.reference, provider_account=account, raw=result.raw)
-    detail = IncidentDetail.FLOAT_EMPTY(account=account, total=Amount(refund.amount, refund.currency))
-    await incidents.report_about(ctx.db, refund, incidents.FLOAT_EMPTY, detail, now)
-    return await refund_repository.mark_float_empty(ctx.db, refund.id, account, later(now, FLOAT_RETRY))
+    code = IncidentDetail.FLOAT_EMPTY if result.is_certain else IncidentDetail.FLOAT_UNREADABLE
+    await _report_float(ctx, refund, code)
+    retry_at = later(now, FLOAT_RETRY)
+    return await refund_repository.start_next_request(ctx.db, refund, retry_at, empty_account=account)
+
+
+async def _report_float(ctx: AppContext, refund: Refund, code: IncidentDetail) -> None:
+    detail = code(account=require(refund.provider_account), total=Amount(refund.amount, refund.currency))
+    await incidents.report_about(ctx.db, refund, incidents.FLOAT_EMPTY, detail, ctx.clock.now())
 
 
 async def _apply(
-    ctx: AppContext, refund: Refund, payment: Payment, result: RefundInitiationResult | RefundStatusResult
+    ctx: AppContext, refund: Refund, payment: Payment, result: RefundInitiationResult | RefundStatusResult | SecondTry
 ) -> Refund:
-    checked_result = await checked(ctx, refund, result)
+    checked_result = await checked(ctx, refund, await judge(ctx, refund, payment, result))
     if isinstance(checked_result, Succeeded | Refused):
         return await settle_refund(ctx, refund, payment, checked_result)
     await report_if_stuck(ctx, refund)
@@ -233,7 +240,7 @@ async def _apply(
 async def _record_no_end(
     ctx: AppContext,
     refund: Refund,
-    result: Accepted | Unknown | NotFound | NotProcessed | FloatEmpty | AlreadyRefunded | Mismatch,
+    result: Accepted | Unknown | NotFound | NotProcessed | FloatEmpty | AlreadyRefunded | Mismatch | SecondTry,
 ) -> None:
     now = ctx.clock.now()
     next_poll_at = next_poll(refund, now)
@@ -245,12 +252,24 @@ async def _record_no_end(
             await _float_is_empty(ctx, refund, result)
             account = require(refund.provider_account)
             await refund_repository.wait_for_float(ctx.db, refund.id, [account], later(now, FLOAT_RETRY))
+        case SecondTry(code=code):
+            again_at = later(now, SECOND_TRY_AFTER)
+            await refund_repository.start_next_request(ctx.db, refund, again_at, ambiguous_code=code)
         case AlreadyRefunded():
             await incidents.report_about(ctx.db, refund, incidents.ALREADY_REFUNDED, verbatim(result.raw), now)
             await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
-        case Accepted(provider_reference=reference, provider_data=data) if reference or data:
+        case Accepted(provider_reference=reference, provider_data=data, float_empty=kept) if reference or data:
+            if kept:
+                await _report_float(ctx, refund, IncidentDetail.FLOAT_EMPTY)
             stored_data = encode_provider_data({**decode_provider_data(refund.provider_data), **data})
-            await refund_repository.record_acceptance(ctx.db, refund.id, reference, stored_data, next_poll_at)
+            await refund_repository.record_acceptance(
+                ctx.db,
+                refund.id,
+                reference,
+                stored_data,
+                next_poll_at,
+                ambiguous_code=KEPT_FOR_FLOAT if kept else None,
+            )
         case NotFound():
             log.info("refund.not_found", reference=refund.reference, raw=result.raw)
             counted = count_not_found(ctx, refund)

@@ -44,7 +44,7 @@ def _by_country(request: Request, providers: dict[str, dict[str, Any]]) -> list[
 async def active_conf(ctx: SimulatorContext, request: Request) -> Response:
     providers = {}
     for name, provider in PROVIDERS.items():
-        terms = {"minAmount": "1", "maxAmount": money.plain(MAX_AMOUNT), "decimalsInAmount": "NONE"}
+        terms = {"minTransactionLimit": "1", "maxTransactionLimit": money.plain(MAX_AMOUNT), "decimalsInAmount": "NONE"}
         terms |= {"status": "OPERATIONAL", "authType": provider.auth}
         terms |= {"callbackUrl": ctx.dashboard("pawapay").callback_url or ""}
         currency = {"currency": provider.currency, "operationTypes": dict.fromkeys(_OPERATIONS, terms)}

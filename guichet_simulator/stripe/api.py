@@ -47,6 +47,7 @@ class StripeApi(SimulatedProvider):
         ResponseKind.NOT_CONFIGURED: error(403, "invalid_request_error", "This account cannot make live charges."),
         ResponseKind.REFUSED: invalid_request("Invalid integer.", code="parameter_invalid_integer"),
         ("credit", ResponseKind.REFUSED): invalid_request("Charge is disputed.", code="charge_disputed"),
+        ("credit", ResponseKind.AMBIGUOUS): invalid_request("Insufficient balance.", code="balance_insufficient"),
         ResponseKind.SERVER_ERROR: error(500, "api_error", "An unknown error occurred."),
     }
 
@@ -54,6 +55,10 @@ class StripeApi(SimulatedProvider):
         """The key is a bearer token, or the user name of HTTP Basic."""
         if not acceptable(_key(request)):
             raise Refused(self.error(ResponseKind.UNAUTHORIZED))
+
+    def float_refusal(self, call: str) -> ResponseKind | None:
+        """Refunds are kept until the balance covers them, unless the dashboard wants an error."""
+        return super().float_refusal(call) if self.ctx.dashboard(self.name).float_ambiguous else None
 
     def is_live(self, request: Request) -> bool:
         """Whether the request's key is one of the live mode, which shares nothing with the test mode."""
@@ -132,10 +137,11 @@ class StripeApi(SimulatedProvider):
 
     async def balance(self, request: Request) -> Response:
         totals: dict[str, int] = {}
-        live = self.is_live(request)
+        live, empty = self.is_live(request), self.ctx.dashboard(self.name).float_empty
         where = "provider = 'stripe' AND state = 'succeeded' AND json_extract(detail, '$.live') = ?"
         for tx in self.ctx.store.select(where, live):
             totals[tx.currency] = totals.get(tx.currency, 0) + (tx.amount if tx.kind == "debit" else -tx.amount)
+        totals = {currency: 0 if empty else total for currency, total in totals.items()}
         available = [{"amount": smallest_unit(total, name), "currency": name.lower()} for name, total in totals.items()]
         return json_response({"object": "balance", "available": available, "pending": [], "livemode": live})
 

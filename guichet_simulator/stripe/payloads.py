@@ -100,7 +100,9 @@ def refund_object(tx: Transaction, claim: Claim | None = None) -> dict[str, Any]
         "payment_intent": tx.detail["payment_intent"],
         "status": status,
     }
-    return payload | ({"failure_reason": "insufficient_funds"} if status == "failed" else {})
+    why_pending = "insufficient_funds" if tx.detail.get("kept") else "processing"
+    why = {"failed": {"failure_reason": "insufficient_funds"}, "pending": {"pending_reason": why_pending}}
+    return payload | why.get(status, {})
 
 
 def dispute_object(tx: Transaction, *, expanded: bool = False) -> dict[str, Any]:

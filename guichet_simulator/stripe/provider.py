@@ -19,7 +19,7 @@ from guichet_simulator.http_helpers import (
     smallest_unit,
 )
 from guichet_simulator.models import EXPIRED, PENDING, SUCCEEDED, CallbackRequest, QueuedCallback, Transaction
-from guichet_simulator.scenarios import Scenario
+from guichet_simulator.scenarios import BY_NAME, Scenario
 from guichet_simulator.signatures import hmac_signature_header
 from guichet_simulator.stripe.api import StripeApi
 from guichet_simulator.stripe.payloads import (
@@ -118,7 +118,9 @@ class Stripe(StripeApi):
         if stored := self.stored_response(key, fingerprint):
             return stored
         debit, amount = self._refundable(request, form)
-        scenario = self.ctx.choose_scenario(self.name, "credit", debit.detail["digits"])
+        scenario, kept = self.ctx.choose_scenario(self.name, "credit", debit.detail["digits"]), self._keeps_refunds()
+        if kept:
+            scenario = BY_NAME["never_final"]
 
         def create() -> Response:
             tx = self.ctx.create_transaction(
@@ -131,7 +133,11 @@ class Stripe(StripeApi):
                 parent=debit.ref,
                 amount=amount,
                 currency=debit.currency,
-                detail={"payment_intent": debit.detail["payment_intent"], "live": debit.detail["live"]},
+                detail={
+                    "payment_intent": debit.detail["payment_intent"],
+                    "live": debit.detail["live"],
+                    **({"kept": True} if kept else {}),
+                },
             )
             self.ctx.queue_callback(tx, "created")
             return self.store_response(key, fingerprint, refund_object(tx))
@@ -153,8 +159,16 @@ class Stripe(StripeApi):
             raise Refused(invalid_request("Invalid refund.", param="amount"))
         return debit, amount
 
+    def _keeps_refunds(self) -> bool:
+        dashboard = self.ctx.dashboard(self.name)
+        return dashboard.float_empty and not dashboard.float_ambiguous
+
     async def read_refund(self, request: Request) -> Response:
+        """One that was kept is made as soon as the balance is filled."""
         tx = self.find_own(request, "credit", "refund")
+        if tx.detail.get("kept") and not self._keeps_refunds():
+            self.ctx.decide(tx, SUCCEEDED)
+            tx = self.ctx.store.get(tx.id)
         return await self.respond_to_status(tx, lambda: json_response(refund_object(tx)))
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:

@@ -211,6 +211,7 @@ refunds: Final = table(
     Column("asked_at", BigInteger),
     Column("not_found_count", Integer, nullable=False, server_default="0"),
     Column("not_found_duration", BigInteger, nullable=False, server_default="0"),
+    Column("ambiguous_code", String(64)),
     UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
     one_of("env", ENVS, "refunds"),

@@ -207,3 +207,7 @@ class HttpProvider(ProviderBase):
         self.float_alert_below: Mapping[str, Hundredths] = account.float_alert_below
         self._http = ProviderClient(http_client, account.base_url)
         self._clock = clock
+
+    def payout_wallet(self, operator: str) -> str:
+        """See `Balances`: the only wallet of an account that has one."""
+        return ""

@@ -45,6 +45,8 @@ from guichet.providers.stripe.responses import (
 )
 
 _SESSIONS: Final = "/v1/checkout/sessions"
+#: The version whose answers are read here: without one, an account gets that of the day on which it was opened.
+_API_VERSION: Final = "2026-10-28.endive"
 #: Stripe keeps an Idempotency-Key for a day at least; we stop relying on it before that.
 _KEY_LIFETIME: Final = 20 * HOUR
 _MAX_PRODUCT_NAME: Final = 250
@@ -61,8 +63,7 @@ class Stripe(HttpProvider):
         super().__init__(account, http_client, clock)
         settings = account.settings
         self._headers = {"Authorization": f"Bearer {settings['secret_key']}"}
-        if version := settings.get("api_version"):
-            self._headers["Stripe-Version"] = version
+        self._headers["Stripe-Version"] = settings.get("api_version") or _API_VERSION
         self._is_live = not is_test_key(settings["secret_key"])
         self._webhook_secret = settings.get("webhook_secret")
         self._return_url = settings.get("return_url")
@@ -92,6 +93,8 @@ class Stripe(HttpProvider):
             f"{price}[unit_amount]": str(amount),
             f"{price}[product_data][name]": charge.payment.description.strip()[:_MAX_PRODUCT_NAME] or "Paiement",
             "payment_method_types[0]": "card",
+            # Else Stripe may show, and charge, the price in the currency of the customer's country.
+            "adaptive_pricing[enabled]": "false",
             "success_url": page,
             "cancel_url": page,
             "client_reference_id": charge.payment.reference,
@@ -146,7 +149,8 @@ class Stripe(HttpProvider):
             return read_refund(await self._get(f"/v1/refunds/{reversal.provider_reference}"))
         if reversal.ask_only or self._key_expired(reversal.sent_at or Instant(0)):
             return Unknown(ProviderAnswer.RESPONSE_LOST())
-        return as_refund_status(await self.refund(reversal))
+        # Under the same key Stripe gives the answer to the first request again, or has it made now.
+        return as_refund_status(await self.refund(reversal), is_first=True)
 
     async def probe(self) -> Answer:
         return probe_result(await self._get("/v1/balance"))

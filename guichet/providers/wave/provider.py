@@ -12,6 +12,7 @@ import msgspec
 from guichet.clock import Clock, Instant
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
+from guichet.domain.payments import UNSEEN_END
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
@@ -51,6 +52,7 @@ from guichet.providers.wave.responses import (
     read_payout_refusal,
     read_refusal,
     read_session,
+    read_session_refund_refusal,
     wave_balance,
 )
 
@@ -163,7 +165,7 @@ class Wave(HttpProvider):
         if isinstance(result, ProviderResponse) and result.ok:
             # The response is empty: Wave refunds a session as a whole.
             return Succeeded(reversal.amount, reversal.currency)
-        return read_refusal(result)
+        return read_session_refund_refusal(result)
 
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         """A refund has no status to ask: repeating it, or a payout under its key, tells what became of it."""
@@ -171,7 +173,13 @@ class Wave(HttpProvider):
             return read_payout(await self._client.get(f"/v1/payout/{reversal.provider_reference}"))
         if reversal.ask_only:
             return Unknown(ProviderAnswer.ASKED_BY_REPEATING())
-        return as_refund_status(await self.refund(reversal))
+        return as_refund_status(await self.refund(reversal), is_first=self._first_has_ended(reversal))
+
+    def _first_has_ended(self, reversal: Reversal) -> bool:
+        """Whether the first request cannot be on its way any more. A session that it refunded is not refused then: Wave
+        answers every repeat as the first request."""
+        sent_at = reversal.sent_at or self._clock.now()
+        return reversal.collected_here and self._clock.now() - sent_at > UNSEEN_END
 
     async def _pay_out(self, reversal: Reversal) -> RefundInitiationResult:
         payment = msgspec.structs.replace(reversal.charge.payment, phone_number=reversal.payee_number)

@@ -479,6 +479,7 @@ def _payments() -> None:
         sa.Column("asked_at", sa.BigInteger()),
         sa.Column("not_found_count", sa.Integer(), nullable=False, server_default="0"),
         sa.Column("not_found_duration", sa.BigInteger(), nullable=False, server_default="0"),
+        sa.Column("ambiguous_code", sa.String(64)),
         sa.PrimaryKeyConstraint("id", name="pk_refunds"),
         sa.UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
         sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
