@@ -268,6 +268,8 @@ class Settlement:
     overrides: bool = False
     #: A provider was asked to move the money, so it may still do so after a failure.
     was_sent: bool = False
+    #: The provider itself states the failure.
+    refused_by_provider: bool = False
     payer_number: str | None = None
     refund: Refund | None = None
 

@@ -17,7 +17,7 @@ accounts in each environment and currency:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
 from guichet.clock import Instant
@@ -54,14 +54,25 @@ DISBURSED: Final = REFUND_SUCCEEDED
 RELEASED: Final = REFUND_FAILED
 PAID_LATE: Final = "payment.paid_late"
 LATE_CREDITED: Final = "payment.late_credited"
+LATE_TAKEN_BACK: Final = "payment.late_taken_back"
 LATE_RETURNED: Final = "payment.late_returned"
+LATE_RETURNED_AGAIN: Final = "payment.late_returned_again"
 REFUND_PAID_LATE: Final = "refund.paid_late"
 RECEIVABLE_PAID: Final = "refund.receivable_paid"
 REFUND_FAILED_LATE: Final = "refund.failed_late"
 REFUND_LATE_CREDITED: Final = "refund.late_credited"
 PAYMENT_CHARGED: Final = "payment.provider_fee"
 REFUND_CHARGED: Final = "refund.provider_fee"
-PAYMENT_CAUSES: Final = (COLLECTED, UNSUSPENDED, PAID_LATE, LATE_CREDITED, LATE_RETURNED, PAYMENT_CHARGED)
+PAYMENT_CAUSES: Final = (
+    COLLECTED,
+    UNSUSPENDED,
+    PAID_LATE,
+    LATE_CREDITED,
+    LATE_TAKEN_BACK,
+    LATE_RETURNED,
+    LATE_RETURNED_AGAIN,
+    PAYMENT_CHARGED,
+)
 REFUND_CAUSES: Final = (
     HELD,
     DISBURSED,
@@ -159,9 +170,29 @@ def into_late_suspense(account: str, total: Hundredths) -> list[Posting]:
     return [Posting("total", account, LATE_SUSPENSE, total)]
 
 
+def numbered(postings: Sequence[Posting], time: int) -> list[Posting]:
+    """The postings of a cause that happens again for one subject: the database allows each leg once. `time`: how often
+    it happened before."""
+    return [replace(each, leg=f"{each.leg}/{time}") if time else each for each in postings]
+
+
+def late_taken_back(amount: Hundredths, fee: Hundredths, currency: Currency, *, time: int) -> list[Posting]:
+    """Late money that had been credited waits to go back to the payer: the wallet gives `amount`, the service the
+    fee."""
+    credited = collection(LATE_SUSPENSE, amount, fee, currency)
+    back = [replace(each, source=each.destination, destination=each.source) for each in credited]
+    return numbered(back, time)
+
+
 def late_returned(account: str, total: Hundredths) -> list[Posting]:
     """Late money went back to the payer."""
     return [Posting("total", LATE_SUSPENSE, account, total)]
+
+
+def returned_again(operator: str, total: Hundredths, request_id: int) -> Posting:
+    """Late money went back once more, by another request, after people had decided without the provider's answer about
+    this one."""
+    return Posting(f"total/{request_id}", MANUAL_SETTLEMENT, operator, total)
 
 
 def receivable_paid(account: str, amount: Hundredths) -> list[Posting]:

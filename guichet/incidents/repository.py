@@ -24,6 +24,7 @@ IncidentKind = Literal[
     "payee_unconfirmed",
     "paid_after_failure",
     "failed_after_success",
+    "returned_twice",
     "disputed",
     "missing_aggregated_merchant",
     "misconfigured_route",
@@ -40,6 +41,8 @@ ALREADY_REFUNDED: Final = "already_refunded"
 PAID_AFTER_FAILURE: Final = "paid_after_failure"
 #: A refund whose success had been told came back to us; a person decides.
 FAILED_AFTER_SUCCESS: Final = "failed_after_success"
+#: Late money went back to the payer twice, or after the merchant had been credited.
+RETURNED_TWICE: Final = "returned_twice"
 #: A customer contests a card payment with the bank.
 DISPUTED: Final = "disputed"
 #: A refund waits until a person confirms the number that paid.
@@ -260,6 +263,8 @@ class IncidentDetail(Code):
     OTHER_AMOUNT = "incident_detail.other_amount", "asked", "stated"
     CONTRADICTED = "incident_detail.contradicted", "total"
     RETURN_STUCK = "incident_detail.return_stuck"
+    RETURNED_TWICE = "incident_detail.returned_twice", "total", "request"
+    RETURNED_ALL_THE_SAME = "incident_detail.returned_all_the_same"
     RETURN_FLOAT_EMPTY = "incident_detail.return_float_empty"
     RETURN_REFUSED = "incident_detail.return_refused"
     RETURN_FAILED = "incident_detail.return_failed", "answer"

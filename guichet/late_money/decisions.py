@@ -1,6 +1,8 @@
 """What a person decides about late money (`guichet late-money resolve`).
 
 Each decision is one transaction: the row's next stage, the postings, the end of the incident, the audit log's entry.
+Before it, the provider is asked about every request whose end nobody knows: its final answer is applied first, and the
+person decides about what is true then.
 """
 
 from typing import Final, Literal
@@ -15,7 +17,7 @@ from guichet.db.references import new_reference
 from guichet.db.tables import payments
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, Actor, ActRefused
-from guichet.domain.late_results import LateResult, LateStage
+from guichet.domain.late_results import SECOND_RETURN_AFTER, LateResult, LateStage
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, SubjectType
 from guichet.domain.phone_numbers import payer_number
@@ -23,13 +25,17 @@ from guichet.domain.posting_rules import Movement, Posting
 from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
 from guichet.late_money import repository as store
+from guichet.late_money import return_repository, returns
 from guichet.ledger import postings
 from guichet.ledger.wallets import require_wallet
 from guichet.payments import repository
+from guichet.payments.outcomes import Mismatch
+from guichet.providers.base import Accepted
 from guichet.refunds import repository as refund_repository
 
-#: `wallet`: to the merchant, and our fees. `payer`: back by the account that took it. `returned`: the payer has it
-#: back, by that account or otherwise. `not-returned`: the provider will never execute a return that it does not end.
+#: `wallet`: to the merchant, and our fees. `payer`: back by the account that took it; what was credited is taken from
+#: the wallet and our fees again. `returned`: the payer has it back, by that account or otherwise. `not-returned`: no
+#: longer wait for a return that the provider does not end; it stays under question.
 #: `paid-from-wallet`, `paid-elsewhere`: how the merchant pays what it owes us.
 Decision = Literal["wallet", "payer", "returned", "not-returned", "paid-from-wallet", "paid-elsewhere"]
 
@@ -37,6 +43,7 @@ Decision = Literal["wallet", "payer", "returned", "not-returned", "paid-from-wal
 _FITTING: Final[dict[tuple[SubjectType, LateStage], tuple[Decision, ...]]] = {
     ("payment", "found"): ("wallet", "payer", "returned"),
     ("payment", "returning"): ("returned", "not-returned"),
+    ("payment", "credited"): ("payer",),
     ("refund", "found"): ("wallet",),
     ("refund", "receivable"): ("paid-from-wallet", "paid-elsewhere"),
 }
@@ -88,6 +95,7 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
     """
     _, payment = await store.subject_of(ctx.db, late)
     check(late, decision)
+    await _ask_about_returns(ctx, late, payment, decision)
     now = ctx.clock.now()
     act = Act(
         actor=actor,
@@ -102,7 +110,7 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
     async with ctx.db.transaction() as tx:
         if decision == "payer":
             _refuse_unknown_payee(ctx, payment)
-            moved = await store.start_return(tx, late, new_reference(now), now)
+            moved = await _start_return(tx, late, payment, now)
         else:
             moved = await _post(tx, late, payment, decision, now)
         if moved is None:
@@ -110,6 +118,24 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
         await audit_log.record(tx, act, now)
     ctx.wakeups.late_results.set()
     return moved
+
+
+async def _ask_about_returns(ctx: AppContext, late: LateResult, payment: Payment, decision: Decision) -> None:
+    """Asks about every request whose end nobody knows. Raises ActRefused when an answer ends the matter, when the
+    provider still works on what the person gives up, or when money would leave again too soon after a request that may
+    still be executed."""
+    pending = [each for each in await return_repository.of(ctx.db, late) if each.status == "pending" and each.sent_at]
+    answers = [await returns.ask(ctx, each, payment, ask_only=True) for each in pending]
+    now_known = await store.by_id(ctx.db, late.id)
+    if now_known is None or now_known.stage != late.stage:
+        stage = now_known.stage if now_known else late.stage
+        raise ActRefused(Refusal.RETURN_ANSWERED(reference=late.reference, stage=stage))
+    if decision == "not-returned" and any(isinstance(each, Accepted | Mismatch) for each in answers):
+        raise ActRefused(Refusal.RETURN_UNDER_WAY(reference=late.reference))
+    if decision in ("payer", "wallet"):
+        unknown = [each for each in await return_repository.of(ctx.db, late) if each.status == "pending"]
+        if any(ctx.clock.now() - (each.sent_at or each.requested_at) < SECOND_RETURN_AFTER for each in unknown):
+            raise ActRefused(Refusal.RETURN_UNKNOWN(reference=late.reference))
 
 
 async def find(db: Reader, reference: str) -> LateResult:
@@ -145,6 +171,30 @@ def _refuse_unknown_payee(ctx: AppContext, payment: Payment) -> None:
         raise ActRefused(Refusal.PAYER_UNKNOWN())
 
 
+async def _start_return(tx: Transaction, late: LateResult, payment: Payment, now: Instant) -> LateResult | None:
+    """Records a request that the worker sends. What had been credited is taken back in the same transaction."""
+    moved = await store.start_return(tx, late, new_reference(now), now)
+    if moved is None or late.stage != "credited":
+        return moved
+    await require_wallet(tx, payment, payment.amount, now)
+    money = payment.amount, payment.fee_amount, payment.currency
+    entries = posting_rules.late_taken_back(*money, time=await _times_taken_back(tx, payment))
+    wallet = payment.merchant_id, payment.env, payment.currency
+    await postings.post(tx, [Movement(*wallet, posting_rules.LATE_TAKEN_BACK, late.subject_id, entries, now)])
+    return moved
+
+
+async def _times_taken_back(tx: Transaction, payment: Payment) -> int:
+    """How often the credit of this late payment was taken back before."""
+    moved = await postings.about(tx, payment.merchant_id, "payment", payment.id)
+    return sum(
+        entry.source == posting_rules.WALLET
+        for movement in moved
+        if movement.cause == posting_rules.LATE_TAKEN_BACK
+        for entry in movement.entries
+    )
+
+
 async def _post(
     tx: Transaction, late: LateResult, payment: Payment, decision: Decision, now: Instant
 ) -> LateResult | None:
@@ -152,14 +202,31 @@ async def _post(
     if decision in ("wallet", "paid-from-wallet"):
         covers = payment.amount if decision == "paid-from-wallet" else Hundredths(0)
         await require_wallet(tx, payment, covers, now)
+    if late.stage == "returning":
+        await _end_awaited(tx, late, decision)
     moved = await store.advance(tx, late, _NEXT_STAGES[decision], amount=late.amount, now=now)
     if moved is None or decision == "not-returned":
         return moved
     wallet = payment.merchant_id, payment.env, payment.currency
     cause, entries = _postings(late, payment, decision)
+    if cause == posting_rules.LATE_CREDITED:
+        entries = posting_rules.numbered(entries, await _times_taken_back(tx, payment))
     await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
     await incidents.close_all(tx, late.merchant_id, late.reference, now)
     return moved
+
+
+async def _end_awaited(tx: Transaction, late: LateResult, decision: Decision) -> None:
+    """A person says what became of the request that is awaited. Given up, it stays under question, unless it was never
+    sent. Raises ActRefused when the worker ended or sent it meanwhile."""
+    awaited = [each for each in await return_repository.of(tx, late) if each.reference == late.return_reference]
+    for each in awaited:
+        if decision == "returned":
+            done = await return_repository.end(tx, each.id, "succeeded")
+        else:
+            done = each.sent_at is not None or await return_repository.cancel_unsent(tx, each.id)
+        if not done:
+            raise ActRefused(Refusal.JUST_DECIDED())
 
 
 def _postings(late: LateResult, payment: Payment, decision: Decision) -> tuple[str, list[Posting]]:

@@ -102,6 +102,7 @@ MOVEMENT_NAMES: Final = {
     ledger.HELD: ("refund", "Remboursement"),
     ledger.RELEASED: ("refund cancelled", "Remboursement annulé"),
     ledger.LATE_CREDITED: ("collection, paid late", "Encaissement tardif"),
+    ledger.LATE_TAKEN_BACK: ("collection, paid late, given back", "Encaissement tardif rendu"),
     ledger.RECEIVABLE_PAID: ("refund, paid late", "Remboursement tardif"),
     ledger.REFUND_LATE_CREDITED: ("refund that came back", "Remboursement revenu"),
     ledger.DISPUTE_CHARGED: ("disputed payment", "Paiement contesté"),

@@ -101,6 +101,7 @@ async def settlement_of(
         act=act,
         overrides=overrides,
         was_sent=_was_sent(ctx, refund or payment),
+        refused_by_provider=isinstance(outcome, Refused) and outcome.stated,
         payer_number=outcome.payer_number if isinstance(outcome, Succeeded) else None,
     )
 
@@ -267,7 +268,7 @@ async def _close_incidents(tx: Transaction, changes: Iterable[Change]) -> None:
 async def _follow_up_failures(tx: Transaction, changes: Iterable[Change]) -> None:
     """A provider may still move the money of what failed: it is asked again later (`late_money/results.py`)."""
     failed = [
-        (change.refund or change.payment, change.settlement.now)
+        (change.refund or change.payment, change.settlement.now, change.settlement.refused_by_provider)
         for change in changes
         if change.transition.target == "failed" and change.settlement.was_sent
     ]

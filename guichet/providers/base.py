@@ -105,10 +105,15 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The provider says that it did not move the money and never will. `raw` is for the log only."""
+    """The provider says that it did not move the money and never will.
+
+    `stated`: False when it does not say so itself: it did not know our reference often enough, or a person decided. It
+    is then asked about for much longer (`domain/late_results.py`).
+    """
 
     reason: RefusalReason = "refused"
     raw: Answer = ""
+    stated: bool = True
 
 
 @dataclass(frozen=True, slots=True)

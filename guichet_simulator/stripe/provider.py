@@ -45,6 +45,7 @@ class Stripe(StripeApi):
             self.route(f"{sessions}/{{id}}", self.read),
             self.route(f"{sessions}/{{id}}/expire", self.expire, "POST"),
             self.route("/v1/refunds", self.refund, "POST"),
+            self.route("/v1/refunds", self.list_refunds),
             self.route("/v1/refunds/{id}", self.read_refund),
             self.route("/v1/disputes", self.list_disputes),
             self.route("/v1/payment_intents/{id}", self.payment_intent),
@@ -170,6 +171,13 @@ class Stripe(StripeApi):
             self.ctx.decide(tx, SUCCEEDED)
             tx = self.ctx.store.get(tx.id)
         return await self.respond_to_status(tx, lambda: json_response(refund_object(tx)))
+
+    async def list_refunds(self, request: Request) -> Response:
+        """Those of one payment intent, newest first."""
+        debit = self.find_by_intent(request, request.query_params.get("payment_intent", ""))
+        where = "provider = 'stripe' AND kind = 'credit' AND parent = ?"
+        rows = [refund_object(tx) for tx in self.ctx.store.select(where, debit.ref)]
+        return json_response({"object": "list", "url": "/v1/refunds", "has_more": False, "data": rows})
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
         dashboard, now = self.ctx.dashboard(self.name), self.ctx.clock.now()

@@ -176,6 +176,7 @@ LATE_RESULT: Final[dict[str, Any]] = {
     "status": "pending",
     "stage": "asking",
     "told_at": 1,
+    "refused_by_provider": True,
     "asked_count": 0,
     "next_poll_at": 1,
 }

@@ -15,7 +15,7 @@ from guichet.db.tables.back_office_tables import approval_requests, staff_jobs
 from guichet.db.tables.columns import metadata
 from guichet.db.tables.dispute_tables import disputes
 from guichet.db.tables.export_tables import export_chunks, exports
-from guichet.db.tables.late_result_tables import late_results
+from guichet.db.tables.late_result_tables import late_results, late_returns
 from guichet.db.tables.ledger_tables import (
     ledger_audits,
     ledger_hash_chain,
@@ -62,6 +62,7 @@ __all__ = [
     "exports",
     "incidents",
     "late_results",
+    "late_returns",
     "ledger_audits",
     "ledger_hash_chain",
     "list_count_changes",

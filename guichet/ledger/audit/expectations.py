@@ -12,7 +12,9 @@ from guichet.domain.posting_rules import (
     HELD,
     LATE_CREDITED,
     LATE_RETURNED,
+    LATE_RETURNED_AGAIN,
     LATE_SUSPENSE,
+    LATE_TAKEN_BACK,
     MANUAL_SETTLEMENT,
     PAID_LATE,
     RECEIVABLE,
@@ -81,11 +83,23 @@ def _late_payment(payment: Subject, stage: LateStage | None, legs: list[Leg]) ->
         return {}
     operator, moved = ledger.operator_account(payment.operator), total(payment)
     expected = {PAID_LATE: ledger.into_late_suspense(operator, moved)}
-    if stage == "credited":
-        money = payment.amount, payment.fee_amount, payment.currency
-        expected[LATE_CREDITED] = ledger.collection(LATE_SUSPENSE, *money)
-    elif stage == "returned":
+    money = payment.amount, payment.fee_amount, payment.currency
+    taken_back = sum(leg.cause == LATE_TAKEN_BACK and leg.source == WALLET for leg in legs)
+    expected[LATE_TAKEN_BACK] = [
+        each for time in range(taken_back) for each in ledger.late_taken_back(*money, time=time)
+    ]
+    expected[LATE_CREDITED] = [
+        each
+        for time in range(taken_back + (stage == "credited"))
+        for each in ledger.numbered(ledger.collection(LATE_SUSPENSE, *money), time)
+    ]
+    if stage == "returned":
         expected[LATE_RETURNED] = ledger.late_returned(_account(payment, LATE_RETURNED, legs), moved)
+    expected[LATE_RETURNED_AGAIN] = [
+        ledger.Posting(each.leg, MANUAL_SETTLEMENT, operator, moved)
+        for each in legs
+        if each.cause == LATE_RETURNED_AGAIN
+    ]
     return expected
 
 

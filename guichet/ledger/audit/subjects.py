@@ -18,6 +18,7 @@ from guichet.domain.posting_rules import (
     DISPUTE_OPENED,
     DISPUTE_WON,
     LATE_RETURNED,
+    LATE_RETURNED_AGAIN,
     MANUAL_SETTLEMENT,
     PAID_LATE,
     PAYMENT_CAUSES,
@@ -53,6 +54,7 @@ _OPERATOR_MOVES: Final = {
     DISBURSED: 1,
     PAID_LATE: -1,
     LATE_RETURNED: 1,
+    LATE_RETURNED_AGAIN: 1,
     REFUND_PAID_LATE: 1,
     REFUND_FAILED_LATE: -1,
 }

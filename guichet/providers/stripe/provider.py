@@ -18,6 +18,7 @@ from guichet.providers.base import (
     CallbackReference,
     Charge,
     InitiationResult,
+    NotFound,
     NotProcessed,
     RefundInitiationResult,
     RefundStatusResult,
@@ -32,7 +33,7 @@ from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, return_url, text_or_none
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_refund_status, as_status, probe_result
+from guichet.providers.shared.results import as_refund_status, as_status, as_unknown, probe_result
 from guichet.providers.stripe import account as stripe_checks
 from guichet.providers.stripe import account as stripe_disputes
 from guichet.providers.stripe.responses import (
@@ -128,9 +129,7 @@ class Stripe(HttpProvider):
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         """Reads the session first, because a refund names the payment intent inside it."""
         session = await self._get(f"{_SESSIONS}/{reversal.charge.payment.provider_reference}")
-        intent = None
-        if isinstance(session, ProviderResponse):
-            intent = text_or_none((session.object() or {}).get("payment_intent"))
+        intent = _intent(session)
         if intent is None:
             return NotProcessed("operator_unavailable", ProviderAnswer.PAYMENT_NOT_FOUND(answer=session.raw))
         form = {
@@ -148,9 +147,24 @@ class Stripe(HttpProvider):
         if reversal.provider_reference is not None:
             return read_refund(await self._get(f"/v1/refunds/{reversal.provider_reference}"))
         if reversal.ask_only or self._key_expired(reversal.sent_at or Instant(0)):
-            return Unknown(ProviderAnswer.RESPONSE_LOST())
+            return await self._search_refund(reversal)
         # Under the same key Stripe gives the answer to the first request again, or has it made now.
         return as_refund_status(await self.refund(reversal), is_first=True)
+
+    async def _search_refund(self, reversal: Reversal) -> RefundStatusResult:
+        """Looks for the refund among those of the payment, when the response with its id was lost."""
+        session = await self._get(f"{_SESSIONS}/{reversal.charge.payment.provider_reference}")
+        intent = _intent(session)
+        if intent is None:
+            return Unknown(ProviderAnswer.PAYMENT_NOT_FOUND(answer=session.raw))
+        listed = await self._list("/v1/refunds", {"payment_intent": intent, "limit": "100"})
+        rows = listed.ok_object().get("data") if isinstance(listed, ProviderResponse) else None
+        if not isinstance(listed, ProviderResponse) or not isinstance(rows, list):
+            return as_unknown(listed)
+        refund_id = next((text_or_none(row.get("id")) for row in rows if _is_about(row, reversal.reference)), None)
+        if refund_id is None:
+            return NotFound(listed.raw)
+        return read_refund(await self._get(f"/v1/refunds/{refund_id}"))
 
     async def probe(self) -> Answer:
         return probe_result(await self._get("/v1/balance"))
@@ -197,3 +211,15 @@ class Stripe(HttpProvider):
     async def _post(self, path: str, form: Mapping[str, str], *, idempotency_key: str) -> CallResult:
         headers = {**self._headers, "Idempotency-Key": idempotency_key}
         return await self._http.send("POST", path, form=form, headers=headers)
+
+
+def _intent(session: CallResult) -> str | None:
+    """The payment intent inside a session, which a refund names."""
+    return (
+        text_or_none((session.object() or {}).get("payment_intent")) if isinstance(session, ProviderResponse) else None
+    )
+
+
+def _is_about(row: object, reference: str) -> bool:
+    metadata = row.get("metadata") if isinstance(row, dict) else None
+    return isinstance(metadata, dict) and metadata.get("reference") == reference

@@ -45,7 +45,7 @@ from guichet.providers.shared.results import (
 )
 from guichet.providers.wave import checks as wave_checks
 from guichet.providers.wave.client import WaveClient, WaveMerchants
-from guichet.providers.wave.history import wave_history
+from guichet.providers.wave.history import wave_history, wave_session_refund
 from guichet.providers.wave.responses import (
     read_new_session,
     read_payout,
@@ -163,14 +163,17 @@ class Wave(HttpProvider):
             return NotProcessed("operator_unavailable", ProviderAnswer.SESSION_UNKNOWN())
         result = await self._client.post(f"{_SESSIONS}/{session_id}/refund", None)
         if isinstance(result, ProviderResponse) and result.ok:
-            # The response is empty: Wave refunds a session as a whole.
-            return Succeeded(reversal.amount, reversal.currency)
+            # The response is empty: Wave refunds a session as a whole, once, whatever our reference is.
+            return Succeeded(reversal.amount, reversal.currency, session_id)
         return read_session_refund_refusal(result)
 
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
-        """A refund has no status to ask: repeating it, or a payout under its key, tells what became of it."""
+        """A refund has no status to ask: repeating it, or a payout under its key, tells what became of it. What must
+        not be repeated is looked for in the list of transactions."""
         if not reversal.collected_here and reversal.provider_reference is not None:
             return read_payout(await self._client.get(f"/v1/payout/{reversal.provider_reference}"))
+        if reversal.ask_only and reversal.collected_here:
+            return await self._search_refund(reversal)
         if reversal.ask_only:
             return Unknown(ProviderAnswer.ASKED_BY_REPEATING())
         return as_refund_status(await self.refund(reversal), is_first=self._first_has_ended(reversal))
@@ -180,6 +183,17 @@ class Wave(HttpProvider):
         answers every repeat as the first request."""
         sent_at = reversal.sent_at or self._clock.now()
         return reversal.collected_here and self._clock.now() - sent_at > UNSEEN_END
+
+    async def _search_refund(self, reversal: Reversal) -> RefundStatusResult:
+        session_id, now = reversal.charge.payment.provider_reference, self._clock.now()
+        if session_id is None:
+            return Unknown(ProviderAnswer.SESSION_UNKNOWN())
+        found = await wave_session_refund(self._ask_transactions, session_id, reversal.sent_at or now, now)
+        if isinstance(found, Unknown):
+            return found
+        if found is None:
+            return NotFound(ProviderAnswer.NO_SESSION_REFUND())
+        return Succeeded(found.amount, found.currency, session_id)
 
     async def _pay_out(self, reversal: Reversal) -> RefundInitiationResult:
         payment = msgspec.structs.replace(reversal.charge.payment, phone_number=reversal.payee_number)

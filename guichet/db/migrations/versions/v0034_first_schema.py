@@ -545,21 +545,19 @@ def _payments() -> None:
         sa.Column("status", sa.String(8), nullable=False),
         sa.Column("stage", sa.String(16), nullable=False),
         sa.Column("told_at", sa.BigInteger(), nullable=False),
+        sa.Column("refused_by_provider", sa.Boolean(), nullable=False),
         sa.Column("asked_count", sa.Integer(), nullable=False),
         sa.Column("amount", sa.BigInteger()),
         sa.Column("found_at", sa.BigInteger()),
         sa.Column("next_poll_at", sa.BigInteger()),
         sa.Column("return_reference", _UUID),
-        sa.Column("return_sent_at", sa.BigInteger()),
-        sa.Column("provider_reference", sa.Text()),
-        sa.Column("provider_data", sa.Text()),
         sa.PrimaryKeyConstraint("id", name="pk_late_results"),
         sa.UniqueConstraint("merchant_id", "subject_type", "subject_id", name="uq_late_results_subject"),
         _one_of("late_results", "env", "test", "live"),
         _one_of("late_results", "subject_type", "payment", "refund"),
         _one_of("late_results", "status", "pending", "open", "closed"),
         _one_of("late_results", "stage", "asking", "found", "receivable", "returning", "credited", "returned", "paid"),
-        sa.CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_late_results_next_poll_at"),
+        sa.CheckConstraint("(stage = 'asking') = (next_poll_at IS NOT NULL)", name="ck_late_results_next_poll_at"),
         sa.CheckConstraint("(stage = 'asking') = (amount IS NULL)", name="ck_late_results_amount"),
     )
     _index(
@@ -579,6 +577,48 @@ def _payments() -> None:
         where="status = 'pending'",
     )
     _index("ix_late_results_open", "late_results", "id", where="status = 'open'")
+    _table(
+        "late_returns",
+        _id(),
+        _merchant("late_returns"),
+        _env(),
+        sa.Column(
+            "late_result_id",
+            sa.BigInteger(),
+            sa.ForeignKey("late_results.id", name="fk_late_returns_late_result_id"),
+            nullable=False,
+        ),
+        sa.Column("reference", _UUID, nullable=False),
+        sa.Column("provider_account", sa.String(64), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("requested_at", sa.BigInteger(), nullable=False),
+        sa.Column("sent_at", sa.BigInteger()),
+        sa.Column("next_poll_at", sa.BigInteger()),
+        sa.Column("provider_reference", sa.Text()),
+        sa.Column("provider_data", sa.Text()),
+        sa.PrimaryKeyConstraint("id", name="pk_late_returns"),
+        sa.UniqueConstraint("reference", name="uq_late_returns_reference"),
+        _one_of("late_returns", "env", "test", "live"),
+        _one_of("late_returns", "status", "pending", "succeeded", "failed"),
+        sa.CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_late_returns_next_poll_at"),
+    )
+    _index(
+        "ix_late_returns_next_poll_at",
+        "late_returns",
+        "next_poll_at",
+        "id",
+        "provider_account",
+        where="status = 'pending'",
+    )
+    _index(
+        "ix_late_returns_partition_key",
+        "late_returns",
+        "provider_account",
+        "next_poll_at",
+        "id",
+        where="status = 'pending'",
+    )
+    _index("ix_late_returns_late_result_id", "late_returns", "late_result_id")
     _table(
         "provider_callbacks",
         _id(),
