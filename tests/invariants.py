@@ -135,6 +135,8 @@ def _operators_agree(
         about_refund = each.subject_type == "refund"
         payment = paid[returned[RefundId(each.subject_id)].payment_id if about_refund else PaymentId(each.subject_id)]
         towards_us = {"found": 1, "returning": 1, "credited": 1, "receivable": -1, "paid": -1}.get(each.stage, 0)
+        if about_refund and each.return_reference is not None:  # A failed refund that is made good, from the wallet.
+            towards_us = -1 if each.stage == "returned" else 0
         moved = round_to_currency(payment.total_amount, payment.currency)
         owed[each.merchant_id, each.env, each.currency][f"operator:{payment.operator}"] -= towards_us * moved
     for row in paid.values():

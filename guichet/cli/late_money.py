@@ -73,7 +73,8 @@ def resolve(
             metavar="|".join(get_args(Decision)),
             help="`wallet`: to the merchant, fees to us. `payer`: back by the same route. `returned`: the payer has it "
             "back. `not-returned`: the provider will not pay it back. For a refund that was paid after its hold was "
-            "released: `paid-from-wallet`, or `paid-elsewhere`.",
+            "released: `paid-from-wallet`, or `paid-elsewhere`. For a refund that failed through a fault of ours: "
+            "`payer`, from the wallet and our fees.",
         ),
     ],
     evidence: Evidence,

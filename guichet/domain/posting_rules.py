@@ -61,6 +61,9 @@ REFUND_PAID_LATE: Final = "refund.paid_late"
 RECEIVABLE_PAID: Final = "refund.receivable_paid"
 REFUND_FAILED_LATE: Final = "refund.failed_late"
 REFUND_LATE_CREDITED: Final = "refund.late_credited"
+REFUND_MADE_GOOD: Final = "refund.made_good"
+REFUND_RETURNED: Final = "refund.late_returned"
+REFUND_RETURNED_AGAIN: Final = "refund.late_returned_again"
 PAYMENT_CHARGED: Final = "payment.provider_fee"
 REFUND_CHARGED: Final = "refund.provider_fee"
 PAYMENT_CAUSES: Final = (
@@ -81,8 +84,16 @@ REFUND_CAUSES: Final = (
     RECEIVABLE_PAID,
     REFUND_FAILED_LATE,
     REFUND_LATE_CREDITED,
+    REFUND_MADE_GOOD,
+    REFUND_RETURNED,
+    REFUND_RETURNED_AGAIN,
     REFUND_CHARGED,
 )
+#: By subject: into `suspense:late` from the wallet and our fees, and the way back; to the payer, and that once more.
+TAKEN_BACK_CAUSES: Final = {"payment": LATE_TAKEN_BACK, "refund": REFUND_MADE_GOOD}
+CREDITED_CAUSES: Final = {"payment": LATE_CREDITED, "refund": REFUND_LATE_CREDITED}
+RETURNED_CAUSES: Final = {"payment": LATE_RETURNED, "refund": REFUND_RETURNED}
+RETURNED_AGAIN_CAUSES: Final = {"payment": LATE_RETURNED_AGAIN, "refund": REFUND_RETURNED_AGAIN}
 DISPUTE_OPENED: Final = events.DISPUTE_OPENED
 DISPUTE_WON: Final = events.DISPUTE_WON
 DISPUTE_CHARGED: Final = "dispute.charged"
@@ -177,8 +188,8 @@ def numbered(postings: Sequence[Posting], time: int) -> list[Posting]:
 
 
 def late_taken_back(amount: Hundredths, fee: Hundredths, currency: Currency, *, time: int) -> list[Posting]:
-    """Late money that had been credited waits to go back to the payer: the wallet gives `amount`, the service the
-    fee."""
+    """Late money that had been credited, or a refund that is made good, waits to go to the payer: the wallet gives
+    `amount`, the service the fee. `time`: how often it happened before."""
     credited = collection(LATE_SUSPENSE, amount, fee, currency)
     back = [replace(each, source=each.destination, destination=each.source) for each in credited]
     return numbered(back, time)

@@ -90,7 +90,10 @@ class Ours:
 
     @property
     def moved(self) -> bool:
-        """Whether the provider moved the money, as far as we know: what it did late is the contrary of the status."""
+        """Whether the provider moved the money, as far as we know: what it did late is the contrary of the status, but
+        for a failed refund that people have paid after all."""
+        if self.kind == REFUND and self.status == "failed":
+            return self.late_stage in ("receivable", "paid", "returned")
         was_told = self.status in ("succeeded", "refunded")
         contradicted = self.late_stage not in (None, "asking")
         return was_told != contradicted

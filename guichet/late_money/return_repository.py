@@ -12,6 +12,7 @@ from guichet.db.tables import late_returns
 from guichet.db.upsert import upsert
 from guichet.domain.ids import LateReturnId
 from guichet.domain.late_results import LateResult, LateReturn, ReturnStatus
+from guichet.domain.payments import Refund
 
 _NEW_COLUMNS: Final = [column.name for column in late_returns.c if column.name != "id"]
 _INSERT: Final = upsert(late_returns).values({name: bindparam(name) for name in _NEW_COLUMNS})
@@ -70,6 +71,25 @@ async def insert_new(tx: Writer, late: LateResult, reference: str, now: Instant)
         "status": "pending",
         "requested_at": now,
         "next_poll_at": now,
+    }
+    await tx.write(_INSERT, **row)
+
+
+async def insert_sent(tx: Writer, late: LateResult, refund: Refund, now: Instant) -> None:
+    """The last request of a failed refund, whose end nobody knows: it is only asked about."""
+    empty: dict[str, Any] = dict.fromkeys(_NEW_COLUMNS)
+    row = empty | {
+        "merchant_id": late.merchant_id,
+        "env": late.env,
+        "late_result_id": late.id,
+        "reference": refund.request_reference,
+        "provider_account": late.provider_account,
+        "status": "pending",
+        "requested_at": refund.created_at,
+        "sent_at": refund.sent_at or refund.created_at,
+        "next_poll_at": now,
+        "provider_reference": refund.provider_reference,
+        "provider_data": refund.provider_data,
     }
     await tx.write(_INSERT, **row)
 

@@ -1,10 +1,13 @@
-"""Late money on its way back to the payer: a person sent it, through the account that took it.
+"""Late money on its way back to the payer: a person sent it, through the account that took it. A refund that is made
+good (`made_good.py`) goes the same way, through the account that it was sent to.
 
 A request is marked as sent before it leaves, so that a crash in between leads to a question and never to a second
 request. A refusal leaves the money in `suspense:late`: the person decides again. A request whose end nobody knows is
 asked about until it is known, also after a person gave it up: then nothing is sent again for it.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from guichet.clock import DAY, HOUR, SECOND, Instant, later
@@ -14,7 +17,7 @@ from guichet.domain import posting_rules
 from guichet.domain.late_results import LateResult, LateReturn, ReturnStatus
 from guichet.domain.messages import Amount, Message, shortened
 from guichet.domain.money import Hundredths, round_to_currency
-from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment
+from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, Refund
 from guichet.domain.phone_numbers import payer_number
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.incidents import repository as incidents
@@ -32,6 +35,7 @@ from guichet.payments.provider_calls import (
     decode_provider_data,
     encode_provider_data,
     is_another_account,
+    request_of,
 )
 from guichet.providers.base import (
     Accepted,
@@ -58,25 +62,33 @@ Result = RefundInitiationResult | RefundStatusResult
 async def work(ctx: AppContext, request: LateReturn) -> None:
     """One step of a request: sends it if it was not sent yet, otherwise asks what became of it."""
     late = require(await store.by_id(ctx.db, request.late_result_id))
-    _, payment = await store.subject_of(ctx.db, late)
+    subject, payment = await store.subject_of(ctx.db, late)
     provider = ctx.registry.provider(request.provider_account)
     if request.sent_at is not None:
-        await ask(ctx, request, payment, ask_only=not _is_awaited(late, request))
-    elif is_another_account(provider, payment):
-        await _apply(ctx, request, payment, ANOTHER_ACCOUNT)
-    elif (sent := await _mark_sent(ctx, provider, request, payment)) is not None:
-        call = provider.refund(_reversal(ctx, sent, payment))
-        await _apply(ctx, sent, payment, await call_provider(provider, call, request.provider_account, "refund"))
+        await ask(ctx, request, subject, payment, ask_only=not _is_awaited(late, request))
+    elif is_another_account(provider, _taken_by(request, subject, payment)):
+        await _apply(ctx, request, subject, payment, ANOTHER_ACCOUNT)
+    elif (sent := await _mark_sent(ctx, provider, request, subject, payment)) is not None:
+        call = provider.refund(await _reversal(ctx, provider, sent, subject, payment))
+        answer = await call_provider(provider, call, request.provider_account, "refund")
+        await _apply(ctx, sent, subject, payment, answer)
 
 
-async def ask(ctx: AppContext, request: LateReturn, payment: Payment, *, ask_only: bool) -> Result | Mismatch:
+async def ask(
+    ctx: AppContext, request: LateReturn, subject: Payment | Refund, payment: Payment, *, ask_only: bool
+) -> Result | Mismatch:
     """Asks what became of a request that was sent, and applies a final answer. `ask_only`: see `Reversal`."""
     provider = ctx.registry.provider(request.provider_account)
-    if is_another_account(provider, payment):
-        return await _apply(ctx, request, payment, ANOTHER_ACCOUNT)
-    call = provider.refund_status(_reversal(ctx, request, payment, ask_only=ask_only))
+    if is_another_account(provider, _taken_by(request, subject, payment)):
+        return await _apply(ctx, request, subject, payment, ANOTHER_ACCOUNT)
+    call = provider.refund_status(await _reversal(ctx, provider, request, subject, payment, ask_only=ask_only))
     answer = await call_provider(provider, call, request.provider_account, "refund_status")
-    return await _apply(ctx, request, payment, answer)
+    return await _apply(ctx, request, subject, payment, answer)
+
+
+def _taken_by(request: LateReturn, subject: Payment | Refund, payment: Payment) -> Payment | Refund:
+    """What says which account the request's name stood for: the payment that it took, or the refund that it paid."""
+    return payment if request.provider_account == payment.provider_account else subject
 
 
 def _is_awaited(late: LateResult, request: LateReturn) -> bool:
@@ -84,50 +96,66 @@ def _is_awaited(late: LateResult, request: LateReturn) -> bool:
     return late.stage == "returning" and late.return_reference == request.reference
 
 
-async def _mark_sent(ctx: AppContext, provider: Provider, request: LateReturn, payment: Payment) -> LateReturn | None:
-    data = encode_provider_data(dict(provider.prepare_refund(_reversal(ctx, request, payment))))
+async def _mark_sent(
+    ctx: AppContext, provider: Provider, request: LateReturn, subject: Payment | Refund, payment: Payment
+) -> LateReturn | None:
+    reversal = await _reversal(ctx, provider, request, subject, payment)
+    data = encode_provider_data(dict(provider.prepare_refund(reversal)))
     now = ctx.clock.now()
     return await return_repository.mark_sent(ctx.db, request, data, now, later(now, LEASE_DURATION))
 
 
-def _reversal(ctx: AppContext, request: LateReturn, payment: Payment, *, ask_only: bool = False) -> Reversal:
-    charge = charge_for(ctx, payment)
-    return Reversal(
+async def _reversal(
+    ctx: AppContext,
+    provider: Provider,
+    request: LateReturn,
+    subject: Payment | Refund,
+    payment: Payment,
+    *,
+    ask_only: bool = False,
+) -> Reversal:
+    if isinstance(subject, Refund):
+        reversal = await request_of(ctx, provider, subject, payment)
+    else:
+        charge = charge_for(ctx, payment)
+        number = payer_number(payment)
+        reversal = Reversal("", charge, charge.amount, charge.payment.currency, payee_number=number)
+    return replace(
+        reversal,
         reference=request.reference,
-        charge=charge,
-        amount=charge.amount,
-        currency=charge.payment.currency,
-        payee_number=payer_number(payment),
         provider_reference=request.provider_reference,
         provider_data=decode_provider_data(request.provider_data),
         sent_at=request.sent_at,
+        never_arrived=False,
         ask_only=ask_only,
     )
 
 
-async def _apply(ctx: AppContext, request: LateReturn, payment: Payment, result: Result) -> Result | Mismatch:
-    answer = await checked(ctx, payment, result)
+async def _apply(
+    ctx: AppContext, request: LateReturn, subject: Payment | Refund, payment: Payment, result: Result
+) -> Result | Mismatch:
+    answer = await checked(ctx, subject, result)
     match answer:
         case Succeeded(provider_reference=movement):
-            await _returned(ctx, request, payment, "succeeded", movement)
+            await _returned(ctx, request, subject, payment, "succeeded", movement)
         case AlreadyRefunded():  # The payer has the money, but not by this request.
-            await _returned(ctx, request, payment, "failed")
+            await _returned(ctx, request, subject, payment, "failed")
         case Refused() | NotProcessed() | FloatEmpty():
-            await _refused(ctx, request, payment, answer)
+            await _refused(ctx, request, subject, answer)
         case Accepted(provider_reference=reference, provider_data=data) if reference or data:
             stored = encode_provider_data({**decode_provider_data(request.provider_data), **data})
             await return_repository.schedule(ctx.db, request.id, reference, stored, _next_poll(ctx, request))
         case _:
-            await _report_if_stuck(ctx, request, payment)
+            await _report_if_stuck(ctx, request, subject)
             known = request.provider_reference, request.provider_data
             await return_repository.schedule(ctx.db, request.id, *known, _next_poll(ctx, request))
     return answer
 
 
-async def _report_if_stuck(ctx: AppContext, request: LateReturn, payment: Payment) -> None:
+async def _report_if_stuck(ctx: AppContext, request: LateReturn, subject: Payment | Refund) -> None:
     now = ctx.clock.now()
     if now - (request.sent_at or request.requested_at) >= _LONG_AFTER:
-        await incidents.report_about(ctx.db, payment, incidents.STUCK, IncidentDetail.RETURN_STUCK(), now)
+        await incidents.report_about(ctx.db, subject, incidents.STUCK, IncidentDetail.RETURN_STUCK(), now)
 
 
 def _next_poll(ctx: AppContext, request: LateReturn) -> Instant:
@@ -137,7 +165,12 @@ def _next_poll(ctx: AppContext, request: LateReturn) -> Instant:
 
 
 async def _returned(
-    ctx: AppContext, request: LateReturn, payment: Payment, status: ReturnStatus, movement: str | None = None
+    ctx: AppContext,
+    request: LateReturn,
+    subject: Payment | Refund,
+    payment: Payment,
+    status: ReturnStatus,
+    movement: str | None = None,
 ) -> None:
     """The payer has the money back. `status`: how the request itself ended. `movement`: the provider's reference of
     what it moved."""
@@ -150,7 +183,7 @@ async def _returned(
             moved = await store.advance(tx, late, "returned", amount=late.amount, now=now)
             if moved is not None:
                 entries = posting_rules.late_returned(posting_rules.operator_account(payment.operator), _total(payment))
-                await _post(tx, payment, posting_rules.LATE_RETURNED, entries, now)
+                await _post(tx, late, payment, posting_rules.RETURNED_CAUSES, entries, now)
                 await incidents.close_all(tx, late.merchant_id, late.reference, now)
                 for other in await return_repository.of(tx, late):
                     await return_repository.cancel_unsent(tx, other.id)
@@ -159,14 +192,12 @@ async def _returned(
         if status == "failed":
             if late.stage == "credited":
                 detail = IncidentDetail.RETURNED_ALL_THE_SAME()
-                await incidents.report_about(tx, payment, incidents.ALREADY_REFUNDED, detail, now)
-        elif await _is_second(tx, late, request, payment, movement):
-            await _returned_twice(tx, request, payment, now)
+                await incidents.report_about(tx, subject, incidents.ALREADY_REFUNDED, detail, now)
+        elif await _is_second(tx, late, request, movement):
+            await _returned_twice(tx, late, request, subject, payment, now)
 
 
-async def _is_second(
-    tx: Transaction, late: LateResult, request: LateReturn, payment: Payment, movement: str | None
-) -> bool:
+async def _is_second(tx: Transaction, late: LateResult, request: LateReturn, movement: str | None) -> bool:
     """Whether the money that this request gave back is posted already: to the merchant, or as given back in another
     way. Where the provider only said that it was given back, this request may be what gave it back; and some providers
     give a debit back once, whatever the request."""
@@ -175,28 +206,36 @@ async def _is_second(
     before = [each for each in await return_repository.of(tx, late) if each.id != request.id]
     if succeeded := [each for each in before if each.status == "succeeded"]:
         return movement is None or all(each.provider_reference != movement for each in succeeded)
-    moved = await postings.about(tx, payment.merchant_id, "payment", payment.id)
-    legs = [leg for each in moved if each.cause == posting_rules.LATE_RETURNED for leg in each.entries]
+    moved = await postings.about(tx, late.merchant_id, late.subject_type, late.subject_id)
+    cause = posting_rules.RETURNED_CAUSES[late.subject_type]
+    legs = [leg for each in moved if each.cause == cause for leg in each.entries]
     return any(leg.destination == posting_rules.MANUAL_SETTLEMENT for leg in legs)
 
 
-async def _returned_twice(tx: Transaction, request: LateReturn, payment: Payment, now: Instant) -> None:
+async def _returned_twice(
+    tx: Transaction,
+    late: LateResult,
+    request: LateReturn,
+    subject: Payment | Refund,
+    payment: Payment,
+    now: Instant,
+) -> None:
     total = _total(payment)
-    log.error("late_result.returned_twice", reference=payment.reference, request=request.reference)
+    log.error("late_result.returned_twice", reference=subject.reference, request=request.reference)
     operator = posting_rules.operator_account(payment.operator)
     entries = [posting_rules.returned_again(operator, total, request.id)]
-    await _post(tx, payment, posting_rules.LATE_RETURNED_AGAIN, entries, now)
+    await _post(tx, late, payment, posting_rules.RETURNED_AGAIN_CAUSES, entries, now)
     detail = IncidentDetail.RETURNED_TWICE(total=Amount(total, payment.currency), request=request.reference)
-    await incidents.report_about(tx, payment, incidents.RETURNED_TWICE, detail, now)
+    await incidents.report_about(tx, subject, incidents.RETURNED_TWICE, detail, now)
 
 
 async def _refused(
-    ctx: AppContext, request: LateReturn, payment: Payment, result: Refused | NotProcessed | FloatEmpty
+    ctx: AppContext, request: LateReturn, subject: Payment | Refund, result: Refused | NotProcessed | FloatEmpty
 ) -> None:
     """Nothing went back under this reference. If no person gave it up before, the money waits again, and the person who
     sent it reads why in the incident."""
     now = ctx.clock.now()
-    log.error("late_result.return_refused", reference=payment.reference, request=request.reference, raw=result.raw)
+    log.error("late_result.return_refused", reference=subject.reference, request=request.reference, raw=result.raw)
     async with ctx.db.transaction() as tx:
         if not await return_repository.end(tx, request.id, "failed"):
             return
@@ -204,7 +243,7 @@ async def _refused(
         if not _is_awaited(late, request):
             return
         if await store.advance(tx, late, "found", amount=late.amount, now=now) is not None:
-            await incidents.report_about(tx, payment, incidents.PAID_AFTER_FAILURE, _why_not_returned(result), now)
+            await incidents.report_about(tx, subject, incidents.PAID_AFTER_FAILURE, _why_not_returned(result), now)
 
 
 def _why_not_returned(result: Refused | NotProcessed | FloatEmpty) -> Message:
@@ -221,6 +260,15 @@ def _total(payment: Payment) -> Hundredths:
     return round_to_currency(payment.total_amount, payment.currency)
 
 
-async def _post(tx: Transaction, payment: Payment, cause: str, entries: list[Posting], now: Instant) -> None:
+async def _post(
+    tx: Transaction,
+    late: LateResult,
+    payment: Payment,
+    causes: Mapping[str, str],
+    entries: list[Posting],
+    now: Instant,
+) -> None:
+    """`causes`: by what the late result is about."""
     wallet = payment.merchant_id, payment.env, payment.currency
-    await postings.post(tx, [Movement(*wallet, cause, payment.id, entries, now)])
+    cause = causes[late.subject_type]
+    await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])

@@ -105,6 +105,7 @@ MOVEMENT_NAMES: Final = {
     ledger.LATE_TAKEN_BACK: ("collection, paid late, given back", "Encaissement tardif rendu"),
     ledger.RECEIVABLE_PAID: ("refund, paid late", "Remboursement tardif"),
     ledger.REFUND_LATE_CREDITED: ("refund that came back", "Remboursement revenu"),
+    ledger.REFUND_MADE_GOOD: ("refund, after a failure of ours", "Remboursement, après une défaillance de notre part"),
     ledger.DISPUTE_CHARGED: ("disputed payment", "Paiement contesté"),
 }
 

@@ -31,17 +31,18 @@ _POLL_NOW: Final = (
 async def schedule(tx: Transaction, ended: Iterable[tuple[Payment | Refund, Instant, bool]]) -> None:
     """Follows up payments and refunds in the transaction that ends them at these instants: first an hour later. Each
     with whether the provider itself states that it failed."""
-    await tx.execute_many(_INSERT, [_row(subject, at, refused=refused) for subject, at, refused in ended])
+    await tx.execute_many(_INSERT, [row(subject, at, refused=refused) for subject, at, refused in ended])
 
 
 async def poll_now(db: Writer, subject: Payment | Refund, now: Instant) -> None:
     """The worker polls a payment or refund that ended, unless something was found already. What is no longer followed
     up is asked about once, and the provider's answer says whether it goes on."""
     ended_at = subject.updated_at if isinstance(subject, Payment) else (subject.processed_at or now)
-    await db.write(_POLL_NOW, **_row(subject, ended_at, refused=True) | {"next_poll_at": now})
+    await db.write(_POLL_NOW, **row(subject, ended_at, refused=True) | {"next_poll_at": now})
 
 
-def _row(subject: Payment | Refund, ended_at: Instant, *, refused: bool) -> dict[str, Any]:
+def row(subject: Payment | Refund, ended_at: Instant, *, refused: bool) -> dict[str, Any]:
+    """The columns of a new row, without its id."""
     empty: dict[str, Any] = dict.fromkeys(_NEW_COLUMNS)
     return empty | {
         "merchant_id": subject.merchant_id,

@@ -16,8 +16,8 @@ from tests.payments.conftest import LivePayments, live_payments
 from tests.payments.test_empty_float import open_kinds, row
 from tests.payments.test_refunds import paid, refund_of
 
-LOW = AmbiguousRefusal("insufficient_funds", "LOW_BALANCE_OR_PAYEE_LIMIT", "LOW_BALANCE")
-OTHER = AmbiguousRefusal("operator_unavailable", "INTERNAL_PROCESSING_ERROR", "INTERNAL_PROCESSING_ERROR")
+LOW = AmbiguousRefusal("insufficient_funds", "LOW_BALANCE_OR_PAYEE_LIMIT", code="LOW_BALANCE")
+OTHER = AmbiguousRefusal("operator_unavailable", "INTERNAL_PROCESSING_ERROR", code="INTERNAL_PROCESSING_ERROR")
 #: What our balance must hold for a refund of 5 088: a provider takes its fee on top.
 NEEDED = 5088_00 * 105 // 100
 TEN_MINUTES = 600

@@ -27,6 +27,8 @@ from guichet.domain.posting_rules import (
     REFUND_CHARGED,
     REFUND_FAILED_LATE,
     REFUND_PAID_LATE,
+    REFUND_RETURNED,
+    REFUND_RETURNED_AGAIN,
     SUSPENSE,
 )
 from guichet.ledger.audit import expectations, provider_fees
@@ -57,6 +59,8 @@ _OPERATOR_MOVES: Final = {
     LATE_RETURNED_AGAIN: 1,
     REFUND_PAID_LATE: 1,
     REFUND_FAILED_LATE: -1,
+    REFUND_RETURNED: 1,
+    REFUND_RETURNED_AGAIN: 1,
 }
 
 
@@ -156,7 +160,7 @@ def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: 
     if refund.status == "succeeded" and facts.payment_status != "refunded":
         return AuditFault.PAYMENT_STATUS(status=facts.payment_status)
     expected = expectations.refund(refund, facts, legs)
-    if expected.keys() & {DISBURSED, REFUND_PAID_LATE}:
+    if expected.keys() & {DISBURSED, REFUND_PAID_LATE, REFUND_RETURNED}:
         expected |= provider_fees.expected(refund, REFUND_CHARGED, legs)
     if fault := _difference(refund, expected, legs):
         return fault

@@ -97,7 +97,7 @@ def mark_ambiguous(result: T, code: str, ambiguous: Collection[str]) -> T | Ambi
     """The result of a refund; AmbiguousRefusal when it was refused by a `code` that may mean our own balance too.
     `ambiguous`: the codes of which the provider's page says so."""
     if isinstance(result, Refused) and code in ambiguous:
-        return AmbiguousRefusal(result.reason, result.raw, code)
+        return AmbiguousRefusal(result.reason, result.raw, code=code)
     return result
 
 

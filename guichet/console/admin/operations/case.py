@@ -16,7 +16,6 @@ from guichet.domain.payments import Payment, Refund
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import Incident
 from guichet.late_money import decisions as late_decisions
-from guichet.late_money import repository as late_result_repository
 from guichet.late_money.decisions import Decision
 from guichet.payments import repository
 from guichet.refunds import repository as refund_repository
@@ -67,7 +66,7 @@ async def case_of(ctx: AppContext, text: str) -> Case | None:
 
 async def _case(ctx: AppContext, payment: Payment, refund: Refund | None, disputes: list[Dispute]) -> Case:
     subject = refund or payment
-    late = await late_result_repository.about(ctx.db, subject)
+    late = await late_decisions.about(ctx.db, subject)
     decisions = late_decisions.fitting(late) if late else ()
     waiting = [
         await approval_requests.about(ctx.db, each, ctx.clock.now())
@@ -77,7 +76,7 @@ async def _case(ctx: AppContext, payment: Payment, refund: Refund | None, disput
         payment=payment,
         refund=refund,
         incidents=[each for each in await incidents.still_open(ctx.db) if each.reference == subject.reference],
-        late=late if late and late.stage != "asking" else None,
+        late=late,
         decisions=decisions,
         paid_again=await late_decisions.paid_again(ctx.db, payment) if "wallet" in decisions else [],
         disputes=disputes,
