@@ -9,7 +9,7 @@ The providers declare which of their codes are ambiguous; nothing else about it 
 
 import asyncio
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from guichet.clock import MINUTE
 from guichet.context import AppContext
@@ -20,8 +20,6 @@ from guichet.logs import log
 from guichet.payments.provider_calls import requested_amount
 from guichet.providers.base import AmbiguousRefusal, FloatEmpty, Provider, Refused, Unknown
 from guichet.providers.capabilities import Balances
-
-T = TypeVar("T")
 
 #: Microseconds until the one more request.
 SECOND_TRY_AFTER: Final = 10 * MINUTE
@@ -39,10 +37,10 @@ class SecondTry:
     code: str
 
 
-async def judge(ctx: AppContext, refund: Refund, payment: Payment, result: T) -> T | FloatEmpty | Refused | SecondTry:
-    """What a result of the refund means; anything but an ambiguous refusal is returned as it is."""
-    if not isinstance(result, AmbiguousRefusal):
-        return result
+async def judge(
+    ctx: AppContext, refund: Refund, payment: Payment, result: AmbiguousRefusal
+) -> FloatEmpty | Refused | SecondTry:
+    """What the refusal of this refund means."""
     account = require(refund.provider_account)
     balance = await _balance(ctx.registry.provider(account), payment.operator, refund.currency)
     facts = {"reference": refund.reference, "provider_account": account, "code": result.code, "balance": balance}

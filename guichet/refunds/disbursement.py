@@ -46,6 +46,7 @@ from guichet.payments.provider_calls import (
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
+    AmbiguousRefusal,
     FloatEmpty,
     NotFound,
     NotProcessed,
@@ -66,6 +67,8 @@ FLOAT_RETRY: Final = MINUTE
 FLOAT_RETRY_BEHIND: Final = 10 * MINUTE
 #: Refunds that are tried at once when there is money again; each that is paid leads to as many more.
 _NEXT_IN_LINE: Final = 10
+
+RefundResult = RefundInitiationResult | RefundStatusResult | SecondTry
 
 
 async def poll_refund(ctx: AppContext, refund: Refund) -> Refund:
@@ -163,7 +166,9 @@ async def _send_through(
         if sent is None:
             break
         call = provider.refund(await request_of(ctx, provider, sent, payment))
-        result = await judge(ctx, sent, payment, await call_provider(provider, call, account, "refund"))
+        result: RefundResult = await call_provider(provider, call, account, "refund")
+        if isinstance(result, AmbiguousRefusal):
+            result = await judge(ctx, sent, payment, result)
         if not isinstance(result, FloatEmpty):
             applied = await _apply(ctx, sent, payment, result)
             if waited:  # There is money again, for those behind it too.
@@ -226,10 +231,10 @@ async def _report_float(ctx: AppContext, refund: Refund, code: IncidentDetail) -
     await incidents.report_about(ctx.db, refund, incidents.FLOAT_EMPTY, detail, ctx.clock.now())
 
 
-async def _apply(
-    ctx: AppContext, refund: Refund, payment: Payment, result: RefundInitiationResult | RefundStatusResult | SecondTry
-) -> Refund:
-    checked_result = await checked(ctx, refund, await judge(ctx, refund, payment, result))
+async def _apply(ctx: AppContext, refund: Refund, payment: Payment, result: RefundResult) -> Refund:
+    if isinstance(result, AmbiguousRefusal):
+        result = await judge(ctx, refund, payment, result)
+    checked_result = await checked(ctx, refund, result)
     if isinstance(checked_result, Succeeded | Refused):
         return await settle_refund(ctx, refund, payment, checked_result)
     await report_if_stuck(ctx, refund)
