@@ -19,7 +19,9 @@ from guichet_simulator.models import FAILED, PENDING, SUCCEEDED, Call, FinalStat
 from guichet_simulator.scenarios import BY_NAME, SCENARIOS
 
 _CALLS: Final = get_args(Call)
-_DISPUTE_STATUSES: Final = ("needs_response", "under_review", "won", "lost", "warning_needs_response", "warning_closed")
+_DISPUTE_STATUSES: Final = (
+    "needs_response", "under_review", "won", "lost", "prevented", "warning_needs_response", "warning_closed",
+)  # fmt: skip
 _DISPUTE_FIELDS: Final = ("status", "reason", "amount")
 _CLAIMS: Final = ("succeeded", "failed", "expired", "attempt_failed", "processing")
 #: Tables that refer to others come first, so that no reset leaves a callback without its transaction.

@@ -14,7 +14,7 @@ from guichet.db.upsert import upsert
 from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.messages import Code, Message, decode, encode
-from guichet.domain.payments import Payment, Refund, SubjectType
+from guichet.domain.payments import IncidentSubject, Payment, Refund
 
 IncidentKind = Literal[
     "mismatch",
@@ -58,14 +58,14 @@ _MOST: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """`reference` is that of a payment or of a refund, as `subject_type` says. `occurrences`: how often it was
-    reported."""
+    """`reference` is that of a payment, refund or dispute, as `subject_type` says; about an account one that is made
+    up. `occurrences`: how often it was reported."""
 
     id: IncidentId
     merchant_id: MerchantId
     env: Environment
     kind: IncidentKind
-    subject_type: SubjectType
+    subject_type: IncidentSubject
     reference: str
     provider_account: str | None
     detail: Message
@@ -179,7 +179,7 @@ async def report(
     merchant_id: MerchantId,
     env: Environment,
     kind: IncidentKind,
-    subject_type: SubjectType,
+    subject_type: IncidentSubject,
     reference: str,
     provider_account: str | None,
     detail: Message,
@@ -272,6 +272,8 @@ class IncidentDetail(Code):
     FLOAT_EMPTY = "incident_detail.float_empty", "account", "total"
     BANK_ASKS = "incident_detail.bank_asks", "bank_reason"
     BANK_TOOK = "incident_detail.bank_took", "total", "bank_reason"
+    BANK_TOOK_UNMATCHED = "incident_detail.bank_took_unmatched", "total", "account", "dispute", "bank_reason"
+    BANK_PREVENTED = "incident_detail.bank_prevented", "total", "bank_reason"
     DISPUTE_LOST = "incident_detail.dispute_lost", "total"
     MERCHANT_UNKNOWN = "incident_detail.merchant_unknown", "account", "name"
     NOT_SERVED = "incident_detail.not_served", "operator"

@@ -43,6 +43,11 @@ _SET_NAME: Final = (
     .values(name=bindparam("new_name"))
     .returning(*merchants.c)
 )
+#: In the words of its partial index.
+_HOUSE: Final = select(merchants.c.id).where(text("is_house"))
+_MAKE_HOUSE: Final = (
+    update(merchants).where(merchants.c.id == bindparam("merchant")).values(is_house=True).returning(merchants.c.id)
+)
 _LOCK: Final = _BY_ID.with_for_update()
 _PAGE: Final = (
     select(merchants).where(merchants.c.id < bindparam("before")).order_by(merchants.c.id.desc()).limit(PAGE + 1)
@@ -125,6 +130,17 @@ async def create(
         await tx.write(_INSERT_ENDPOINT, merchant_id=merchant.id, env=env, secret=encrypted_secrets[env], now=now)
         await tx.write(_INSERT_WALLET, merchant_id=merchant.id, env=env, currency=currency, now=now)
     return merchant
+
+
+async def house(tx: Transaction, encrypted_secrets: dict[Environment, str], now: Instant) -> MerchantId:
+    """The merchant that stands for the service itself; made when something first belongs to it. Of two processes that
+    make it, one fails: `uq_merchants_house`."""
+    row = await tx.one(_HOUSE)
+    if row is not None:
+        return MerchantId(row[0])
+    made = await create(tx, "Guichet", "active", "XOF", encrypted_secrets, now)
+    await tx.write(_MAKE_HOUSE, merchant=made.id)
+    return made.id
 
 
 async def get(db: Reader, merchant_id: MerchantId) -> Merchant | None:

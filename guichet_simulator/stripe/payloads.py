@@ -128,7 +128,7 @@ def event_payload(tx: Transaction, queued: QueuedCallback, created: int) -> dict
     """The event to send for a claim; None when Stripe sends none. Repeats have the same identifier."""
     names = _SESSION_EVENTS if tx.kind == "debit" else _REFUND_EVENTS
     if queued.claim == "disputed":
-        closed = tx.detail["dispute"]["status"] in ("won", "lost")
+        closed = tx.detail["dispute"]["status"] in ("won", "lost", "prevented")
         names = {"disputed": "charge.dispute.closed" if closed else "charge.dispute.created"}
     if queued.claim not in names:
         return None

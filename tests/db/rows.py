@@ -193,6 +193,7 @@ DISPUTE: Final[dict[str, Any]] = {
     "amount": 505,
     "reason": "fraudulent",
     "opened_at": 1,
+    "taken": True,
 }
 USER: Final[dict[str, Any]] = {
     "email": "awa@example.com",
