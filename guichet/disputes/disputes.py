@@ -20,7 +20,6 @@ from guichet.domain.catalogue import Catalogue
 from guichet.domain.disputes import Bearer, Dispute, DisputeStatus
 from guichet.domain.events import DISPUTE_LOST, DISPUTE_OPENED, DISPUTE_WON, EventName
 from guichet.domain.ids import DisputeId, MerchantId
-from guichet.domain.merchants import ENVS, new_webhook_secret
 from guichet.domain.messages import Amount, Message
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import Payment
@@ -103,10 +102,9 @@ async def _record_unmatched(ctx: AppContext, account: str, facts: DisputeFacts, 
         log.error("dispute.unknown_payment", provider_account=account, dispute=facts.provider_reference)
         return
     now = ctx.clock.now()
-    secrets = {env: ctx.vault.encrypt(new_webhook_secret()) for env in ENVS}
     async with ctx.db.transaction() as tx:
         if known is None:
-            house = await merchants.house(tx, secrets, now)
+            house = await merchants.house(tx, ctx.vault, now)
             known = await dispute_repository.insert_new(tx, _new(account, facts, None, house, now))
             if known is None:
                 return

@@ -26,6 +26,8 @@ IncidentKind = Literal[
     "failed_after_success",
     "returned_twice",
     "disputed",
+    "refunded_elsewhere",
+    "statement_differs",
     "missing_aggregated_merchant",
     "misconfigured_route",
 ]
@@ -45,6 +47,10 @@ FAILED_AFTER_SUCCESS: Final = "failed_after_success"
 RETURNED_TWICE: Final = "returned_twice"
 #: A customer contests a card payment with the bank.
 DISPUTED: Final = "disputed"
+#: A provider lists a refund of a payment that Guichet did not make.
+REFUNDED_ELSEWHERE: Final = "refunded_elsewhere"
+#: What a provider account lists of a day differs from our ledger; closed when a comparison finds them equal.
+STATEMENT_DIFFERS: Final = "statement_differs"
 #: A refund waits until a person confirms the number that paid.
 PAYEE_UNCONFIRMED: Final = "payee_unconfirmed"
 #: The provider has no id of this merchant yet, and the account must name it: `guichet providers setup wave-merchants`.
@@ -275,6 +281,8 @@ class IncidentDetail(Code):
     BANK_TOOK_UNMATCHED = "incident_detail.bank_took_unmatched", "total", "account", "dispute", "bank_reason"
     BANK_PREVENTED = "incident_detail.bank_prevented", "total", "bank_reason"
     DISPUTE_LOST = "incident_detail.dispute_lost", "total"
+    REFUNDED_ELSEWHERE = "incident_detail.refunded_elsewhere", "total"
+    STATEMENT_DIFFERS = "incident_detail.statement_differs", "account", "day", "differences"
     MERCHANT_UNKNOWN = "incident_detail.merchant_unknown", "account", "name"
     NOT_SERVED = "incident_detail.not_served", "operator"
     MISCONFIGURED = "incident_detail.misconfigured", "operator", "answer"

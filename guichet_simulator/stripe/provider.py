@@ -50,6 +50,8 @@ class Stripe(StripeApi):
             self.route("/v1/disputes", self.list_disputes),
             self.route("/v1/payment_intents/{id}", self.payment_intent),
             self.route("/v1/balance", self.balance),
+            self.route("/v1/balance_transactions", self.balance_transactions),
+            self.route("/v1/charges/{id}", self.charge),
             self.route("/v1/account", self.account),
             self.route("/v1/webhook_endpoints", self.webhook_endpoints),
             Route("/c/pay/{id}", self.hosted_page),
@@ -132,7 +134,11 @@ class Stripe(StripeApi):
                 parent=debit.ref,
                 amount=amount,
                 currency=debit.currency,
-                detail={"payment_intent": debit.detail["payment_intent"], "live": debit.detail["live"]},
+                detail={
+                    "payment_intent": debit.detail["payment_intent"],
+                    "live": debit.detail["live"],
+                    "ours": "metadata[reference]" in form,
+                },
             )
             self.ctx.queue_callback(tx, "created")
             return self.store_response(key, fingerprint, refund_object(tx))
