@@ -111,7 +111,12 @@ class _Control:
         if payer := body.get("payer"):
             self._store.set_payer(tx, str(payer))
         state: FinalState = SUCCEEDED if body["decision"] == "approve" else FAILED
-        if not self._ctx.decide(tx, state, None if state == SUCCEEDED else body.get("reason", "rejected_by_payer")):
+        reason = None if state == SUCCEEDED else body.get("reason", "rejected_by_payer")
+        if body.get("silent") is True:
+            decided = self._store.settle(tx, state, reason, self._ctx.clock.now())
+        else:
+            decided = self._ctx.decide(tx, state, reason)
+        if not decided:
             return _invalid(f"already {tx.state}", 409)
         return json_response(_describe(self._store.get(tx.id)))
 
