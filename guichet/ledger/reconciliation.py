@@ -74,6 +74,8 @@ _REFUNDS: Final[Select[Any]] = select(
     refunds.c.request_number,
     payments.c.reference.label("payment_reference"),
     payments.c.provider_reference.label("payment_provider_reference"),
+    # Of the request by which a failed refund was made good.
+    late_results.c.return_reference,
 ).select_from(
     refunds.join(
         payments, and_(payments.c.id == refunds.c.payment_id, payments.c.merchant_id == refunds.c.merchant_id)
@@ -207,8 +209,8 @@ async def _given_back(db: Database, line: Line, names: str) -> Ours | None:
 
 def _ours(kind: SubjectType, row: Row) -> Ours:
     (number, merchant_id, reference, provider_reference, provider_account, status, amount, currency, at, *rest) = row
-    operator, late_stage, request_number, *of_payment = rest
-    more = [each for each in of_payment if each]
+    operator, late_stage, request_number, *others = rest
+    more = [each for each in others if each]
     if request_number:
         more.append(request_reference(reference, request_number))
     return Ours(
