@@ -42,9 +42,10 @@ searches, and where Sonatel's list stands in its response.
     GET    /simulator/control/transactions  ?family=&reference=&kind=   what the providers show, newest first, and
              `books`, what really moved, by provider and client reference: {"family", "reference", "debits", "debited",
              "credits", "credited", "currency"}; amounts are texts in main units. `books` proves "no double debit".
-    POST   /simulator/control/transactions/{id}/decide    {"decision": "approve" | "refuse", "reason"?, "payer"?}
+    POST   /simulator/control/transactions/{id}/decide    {"decision": "approve" | "refuse", "reason"?, "payer"?,
+             "silent"?}   `silent`: no callback tells of it
     POST   /simulator/control/transactions/{id}/dispute   {"status", "reason"?, "amount"?}   the bank contests a card
-             payment (needs_response, warning_needs_response), or decides (won, lost)
+             payment (needs_response, warning_needs_response), or decides (won, lost, prevented)
     POST   /simulator/control/transactions/{id}/undo      what was final turns into its opposite, with a callback
     GET    /simulator/control/callbacks     ?reference=   callbacks queued and sent, with the status that answered
     POST   /simulator/control/callbacks     {"transaction", "claim", "forged"?}   send one now, true or not

@@ -36,7 +36,9 @@ async def check_books(db: Database, *, events_queued: bool = False) -> None:
     _each_success_is_credited_once(paid, moves)
     _each_refund_is_booked_once(paid, returned, moves)
     late = [LateResult(*row) for row in await db.scan(select(late_results))]
-    taken_back = [Dispute(*row) for row in await db.scan(select(disputes).where(disputes.c.status != "won"))]
+    taken_back = [
+        Dispute(*row) for row in await db.scan(select(disputes).where(disputes.c.status != "won", disputes.c.taken))
+    ]
     _operators_agree(paid, returned, accounts, late, taken_back, _provider_fees(moves))
     await _suspense_is_what_waits(db, accounts)
     sent = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
@@ -129,7 +131,8 @@ def _operators_agree(
     moved after the end was told, less what a bank took back and its own fees."""
     owed: dict[Wallet, Counter[str]] = defaultdict(Counter)
     for dispute in taken_back:
-        operator = f"operator:{paid[dispute.payment_id].operator}"
+        matched = dispute.payment_id is not None
+        operator = f"operator:{paid[dispute.payment_id].operator if matched else dispute.provider_account}"
         owed[dispute.merchant_id, dispute.env, dispute.currency][operator] += dispute.amount
     for each in late:
         about_refund = each.subject_type == "refund"

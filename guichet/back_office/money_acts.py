@@ -124,10 +124,10 @@ async def _dispute(db: Database, wanted: WantedAct) -> tuple[Dispute, Bearer]:
     dispute = await dispute_repository.find(db, _reference(wanted))
     if dispute is None:
         raise ActRefused(Refusal.NO_DISPUTE(subject=wanted.subject))
-    disputes.check(dispute)
     bearer = next((each for each in BEARERS if each == wanted.arguments.get("from")), None)
     if bearer is None:
         raise ActRefused(Refusal.BEAR_ONE(bearers=", ".join(BEARERS)))
+    disputes.check(dispute, bearer)
     return dispute, bearer
 
 

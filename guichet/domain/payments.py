@@ -34,6 +34,9 @@ REFUND_STATUSES: Final[tuple[RefundStatus, ...]] = get_args(RefundStatus)
 #: What a reference belongs to.
 SubjectType = Literal["payment", "refund"]
 SUBJECT_TYPES: Final[tuple[SubjectType, ...]] = get_args(SubjectType)
+#: What an incident is about: also a dispute that matches no payment, and what a provider account lists.
+IncidentSubject = Literal["payment", "refund", "dispute", "account"]
+INCIDENT_SUBJECTS: Final[tuple[IncidentSubject, ...]] = get_args(IncidentSubject)
 
 DEFAULT_DESCRIPTION: Final = "Paiement API"
 DEFAULT_REASON: Final = "Remboursement demandé par le marchand"

@@ -23,6 +23,7 @@ class ComparisonNote(Code):
     """`status`: of the payment or refund here, or of the line there."""
 
     UNKNOWN_HERE = "comparison_note.unknown_here"
+    REFUNDED_ELSEWHERE = "comparison_note.refunded_elsewhere"
     CURRENCIES = "comparison_note.currencies", "theirs", "ours"
     STATUS_HERE = "comparison_note.status_here", "status"
     NOT_THERE = "comparison_note.not_there"

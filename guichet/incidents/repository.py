@@ -14,7 +14,7 @@ from guichet.db.upsert import upsert
 from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.messages import Code, Message, decode, encode
-from guichet.domain.payments import Payment, Refund, SubjectType
+from guichet.domain.payments import IncidentSubject, Payment, Refund
 
 IncidentKind = Literal[
     "mismatch",
@@ -26,6 +26,8 @@ IncidentKind = Literal[
     "failed_after_success",
     "returned_twice",
     "disputed",
+    "refunded_elsewhere",
+    "statement_differs",
     "missing_aggregated_merchant",
     "misconfigured_route",
 ]
@@ -45,6 +47,10 @@ FAILED_AFTER_SUCCESS: Final = "failed_after_success"
 RETURNED_TWICE: Final = "returned_twice"
 #: A customer contests a card payment with the bank.
 DISPUTED: Final = "disputed"
+#: A provider lists a refund of a payment that Guichet did not make.
+REFUNDED_ELSEWHERE: Final = "refunded_elsewhere"
+#: What a provider account lists of a day differs from our ledger; closed when a comparison finds them equal.
+STATEMENT_DIFFERS: Final = "statement_differs"
 #: A refund waits until a person confirms the number that paid.
 PAYEE_UNCONFIRMED: Final = "payee_unconfirmed"
 #: The provider has no id of this merchant yet, and the account must name it: `guichet providers setup wave-merchants`.
@@ -58,14 +64,14 @@ _MOST: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """`reference` is that of a payment or of a refund, as `subject_type` says. `occurrences`: how often it was
-    reported."""
+    """`reference` is that of a payment, refund or dispute, as `subject_type` says; about an account one that is made
+    up. `occurrences`: how often it was reported."""
 
     id: IncidentId
     merchant_id: MerchantId
     env: Environment
     kind: IncidentKind
-    subject_type: SubjectType
+    subject_type: IncidentSubject
     reference: str
     provider_account: str | None
     detail: Message
@@ -179,7 +185,7 @@ async def report(
     merchant_id: MerchantId,
     env: Environment,
     kind: IncidentKind,
-    subject_type: SubjectType,
+    subject_type: IncidentSubject,
     reference: str,
     provider_account: str | None,
     detail: Message,
@@ -273,7 +279,11 @@ class IncidentDetail(Code):
     FLOAT_UNREADABLE = "incident_detail.float_unreadable", "account", "total"
     BANK_ASKS = "incident_detail.bank_asks", "bank_reason"
     BANK_TOOK = "incident_detail.bank_took", "total", "bank_reason"
+    BANK_TOOK_UNMATCHED = "incident_detail.bank_took_unmatched", "total", "account", "dispute", "bank_reason"
+    BANK_PREVENTED = "incident_detail.bank_prevented", "total", "bank_reason"
     DISPUTE_LOST = "incident_detail.dispute_lost", "total"
+    REFUNDED_ELSEWHERE = "incident_detail.refunded_elsewhere", "total"
+    STATEMENT_DIFFERS = "incident_detail.statement_differs", "account", "day", "differences"
     MERCHANT_UNKNOWN = "incident_detail.merchant_unknown", "account", "name"
     NOT_SERVED = "incident_detail.not_served", "operator"
     MISCONFIGURED = "incident_detail.misconfigured", "operator", "answer"

@@ -13,14 +13,14 @@ from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.providers.base import Charge, NotProcessed, OtpRequestResult, Refused, Unknown
 
-DisputedStatus = Literal["open", "won", "lost", "inquiry"]
+DisputedStatus = Literal["open", "won", "lost", "inquiry", "prevented"]
 
 
 @dataclass(frozen=True, slots=True)
 class DisputeFacts:
     """A dispute as the provider states it. `payment_reference` is ours; `amount` in hundredths, what it took back.
 
-    An `inquiry` took nothing back (yet).
+    An `inquiry` took nothing back (yet). Of a `prevented` one the provider does not say whether it did.
     """
 
     provider_reference: str

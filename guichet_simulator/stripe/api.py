@@ -21,7 +21,15 @@ from guichet_simulator.http_helpers import (
 )
 from guichet_simulator.models import EXPIRED, Kind, Transaction
 from guichet_simulator.scenarios import ResponseKind
-from guichet_simulator.stripe.payloads import dispute_object, error, intent_object, invalid_request, missing
+from guichet_simulator.stripe.payloads import (
+    balance_movements,
+    charge_object,
+    dispute_object,
+    error,
+    intent_object,
+    invalid_request,
+    missing,
+)
 
 _MAX_KEY: Final = 255
 
@@ -134,6 +142,24 @@ class StripeApi(SimulatedProvider):
         return json_response(
             {"object": "list", "url": "/v1/disputes", "has_more": len(rows) > limit, "data": rows[:limit]}
         )
+
+    async def charge(self, request: Request) -> Response:
+        intent = "pi_" + request.path_params["id"].removeprefix("ch_")
+        return json_response(charge_object(self.find_by_intent(request, intent)))
+
+    async def balance_transactions(self, request: Request) -> Response:
+        """Every movement, newest first, page by page."""
+        self.ctx.apply_due_decisions()
+        query, live = request.query_params, self.is_live(request)
+        held = self.ctx.store.select("provider = 'stripe' AND json_extract(detail, '$.live') = ?", live)
+        first, last = int(query.get("created[gte]", "0")), int(query.get("created[lte]", str(2**62)))
+        moved = [row for tx in held for row in balance_movements(tx) if first <= row["created"] <= last]
+        rows = sorted(moved, key=lambda row: row["created"], reverse=True)
+        limit, after = int(query.get("limit", "10")), query.get("starting_after")
+        rows = rows[[row["id"] for row in rows].index(after) + 1 :] if after else rows
+        page = {"object": "list", "url": "/v1/balance_transactions", "has_more": len(rows) > limit}
+        forced = self.ctx.forced_scenario(self.name, "status")
+        return await self.respond("status", forced, lambda: json_response({**page, "data": rows[:limit]}))
 
     async def balance(self, request: Request) -> Response:
         totals: dict[str, int] = {}

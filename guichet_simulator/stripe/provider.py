@@ -50,6 +50,8 @@ class Stripe(StripeApi):
             self.route("/v1/disputes", self.list_disputes),
             self.route("/v1/payment_intents/{id}", self.payment_intent),
             self.route("/v1/balance", self.balance),
+            self.route("/v1/balance_transactions", self.balance_transactions),
+            self.route("/v1/charges/{id}", self.charge),
             self.route("/v1/account", self.account),
             self.route("/v1/webhook_endpoints", self.webhook_endpoints),
             Route("/c/pay/{id}", self.hosted_page),
@@ -137,6 +139,7 @@ class Stripe(StripeApi):
                 detail={
                     "payment_intent": debit.detail["payment_intent"],
                     "live": debit.detail["live"],
+                    "ours": "metadata[reference]" in form,
                     **({"kept": True} if kept else {}),
                 },
             )

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from guichet.back_office import manual_settlement
 from guichet.db.engine import require
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.late_results import LateResult
@@ -13,6 +14,7 @@ from guichet.late_money import decisions as late_decisions
 from guichet.late_money import repository as store
 from guichet.ledger.audit import audit
 from guichet.payments import repository
+from guichet.refunds import repository as refund_repository
 from guichet.settings import Settings
 from tests.providers.provider_cases import PROVIDER_CASES, ProviderCase
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
@@ -111,3 +113,64 @@ async def test_a_return_whose_answer_was_lost_is_never_sent_twice(
         late = require(await store.about(run.service.ctx.db, payment))
         assert late.stage == "returned", "every one of them can be asked about a return"
         assert (await audit(run.service.ctx.db, run.service.ctx.clock, lambda text: None)).fault is None
+
+
+POLLED = [name for name, case in PROVIDER_CASES.items() if case.polls]
+
+
+@pytest.mark.parametrize("provider_name", POLLED)
+async def test_a_success_on_the_third_day_is_found_without_a_callback(
+    sqlite_settings: Settings, provider_name: str
+) -> None:
+    """Two people failed a payment that the provider has never ended; then it takes the money, and says nothing."""
+    case = PROVIDER_CASES[provider_name]
+    async with open_simulated_providers(sqlite_settings, case.setup) as run:
+        ctx = run.service.ctx
+        await run.force(provider_name, "never_final")
+        body = {"amount": 10_000, "operator": case.operator, "phone_number": f"{case.dial}771230000", **case.order}
+        answer = await run.nudged(run.merchant.live.post("/payments", body))
+        await run.turn(10)
+        payment = require(await repository.find(ctx.db, answer.data["reference"]))
+        decision = manual_settlement.Decision(succeeded=False, evidence="the support says so", actor=AWA)
+        run.clock.advance(10)
+        await run.nudged(manual_settlement.settle_by_hand(ctx, payment, decision))
+        for seconds in (HOUR, DAY, DAY, DAY / 2):
+            await run.turn(seconds)
+        [debit] = await run.held(kind="debit")
+        await run.control("POST", f"/transactions/{debit['id']}/decide", json={"decision": "approve", "silent": True})
+        assert await incidents.still_open(ctx.db) == []
+        await run.turn(DAY)
+        assert [each.kind for each in await incidents.still_open(ctx.db)] == ["paid_after_failure"]
+        assert (await shown(run, payment.reference))["status"] == "failed"
+        assert (await audit(ctx.db, ctx.clock, lambda text: None)).fault is None
+
+
+@pytest.mark.parametrize("provider_name", REFUNDING)
+async def test_a_refund_that_was_failed_by_hand_can_be_asked_about(
+    sqlite_settings: Settings, provider_name: str
+) -> None:
+    """Also where a refund has no state to ask for: nothing is sent again for the question."""
+    case = PROVIDER_CASES[provider_name]
+    async with open_simulated_providers(sqlite_settings, case.setup) as run:
+        ctx = run.service.ctx
+        await run.force(provider_name, "succeeds")
+        body = {"amount": 10_000, "operator": case.operator, "phone_number": f"{case.dial}771230000", **case.order}
+        answer = await run.nudged(run.merchant.live.post("/payments", body))
+        for _ in range(3):
+            await run.turn(5)
+        reference = answer.data["reference"]
+        await run.force(provider_name, "lost_request", "credit", times=None)
+        answer = await run.merchant.live.post(f"/payments/{reference}/refund")
+        assert answer.status == 201, answer.raw
+        await run.nudged(run.service.worker.run_until_idle())
+        refund = require(await refund_repository.find(ctx.db, answer.data["reference"]))
+        run.clock.advance(10)
+        decision = manual_settlement.Decision(succeeded=False, evidence="the support says so", actor=AWA)
+        await run.nudged(manual_settlement.settle_by_hand(ctx, refund, decision))
+        await run.control("DELETE", "/next")
+        for seconds in (HOUR, DAY, DAY):
+            await run.turn(seconds)
+        late = require(await store.about(ctx.db, refund))
+        assert (late.stage, late.refused_by_provider) == ("asking", False)
+        assert await run.held(kind="credit") == [], "a question is no request"
+        assert (await audit(ctx.db, ctx.clock, lambda text: None)).fault is None

@@ -60,6 +60,8 @@ def refund(refund: Subject, facts: RefundFacts, legs: list[Leg]) -> Expected:
 def dispute(dispute: Subject, facts: DisputeFacts) -> Expected:
     """What the bank took back, and then returned or somebody bore."""
     operator = ledger.operator_account(dispute.operator)
+    if not facts.taken:
+        return {}
     expected = {DISPUTE_OPENED: ledger.dispute_opened(operator, facts.disputed)}
     if facts.status == "won":
         expected[DISPUTE_WON] = ledger.dispute_won(operator, facts.disputed)

@@ -10,6 +10,7 @@ from typing import Final
 from guichet.clock import HOUR, Clock, Instant
 from guichet.domain.messages import Answer
 from guichet.domain.money import DECIMALS, Currency
+from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
     CARDS,
@@ -36,6 +37,7 @@ from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import as_refund_status, as_status, as_unknown, probe_result
 from guichet.providers.stripe import account as stripe_checks
 from guichet.providers.stripe import account as stripe_disputes
+from guichet.providers.stripe.history import stripe_history
 from guichet.providers.stripe.responses import (
     read_refund,
     read_refund_refusal,
@@ -51,6 +53,8 @@ _API_VERSION: Final = "2026-10-28.endive"
 #: Stripe keeps an Idempotency-Key for a day at least; we stop relying on it before that.
 _KEY_LIFETIME: Final = 20 * HOUR
 _MAX_PRODUCT_NAME: Final = 250
+#: Bytes. A page of movements, each with its charge, is longer than other responses.
+_MAX_HISTORY: Final = 2 * 1024 * 1024
 #: In the smallest unit of the currency.
 _MAX_AMOUNT: Final = 99_999_999
 
@@ -173,6 +177,12 @@ class Stripe(HttpProvider):
         """Only those of the mode that the key belongs to: another one's money does not exist here."""
         found = await stripe_disputes.list_disputes(self._list, since)
         return found if isinstance(found, Unknown) else [each for each in found if each.is_live == self._is_live]
+
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        return await stripe_history(self._list_history, since, until)
+
+    async def _list_history(self, path: str, query: Mapping[str, str]) -> CallResult:
+        return await self._http.send("GET", path, query=dict(query), headers=self._headers, max_bytes=_MAX_HISTORY)
 
     async def balances(self) -> list[FloatBalance] | Unknown:
         return read_balances(await self._get("/v1/balance"), stripe_balances)

@@ -263,6 +263,27 @@ async def test_who_bears_a_lost_dispute_is_decided_by_two(operations: Operations
     assert (actor, after["approved_by"], after["borne_by"]) == ("awa@example.com", ZOE, "merchant")
 
 
+async def test_a_dispute_about_no_payment_of_ours_is_decided_by_two(sqlite_operations: Operations) -> None:
+    operations, live = sqlite_operations, sqlite_operations.live
+    facts = DisputeFacts("du_9", None, "open", Hundredths(42_00), "EUR", "general", live.ctx.clock.now(), None, True)
+    await disputes.record(live.ctx, "first", facts)
+    await disputes.record(live.ctx, "first", replace(facts, status="lost"))
+    (dispute,) = await dispute_repository.undecided(live.ctx.db)
+    awa, zoe = await operations.staff(), await operations.staff(ZOE)
+    case = f"/admin/incidents/{dispute.reference}"
+    assert case in (await awa.get("/admin/incidents")).text
+    page = await awa.get(case)
+    assert "du_9" in page.text
+    assert 'value="service"' in page.text
+    assert 'value="merchant"' not in page.text, "whose would it be?"
+    asked = {"act": "dispute", "dispute": dispute.reference, "from": "service", "reason": "une facture"}
+    assert (await act(awa, case, **asked)).path == "/admin/approvals/1"
+    await act(zoe, "/admin/approvals/1", act="approve", reason="oui")
+    assert await dispute_repository.undecided(live.ctx.db) == []
+    assert await open_kinds(live) == []
+    assert (await awa.get(case)).status == 404
+
+
 async def test_a_command_run_under_the_approvers_name_is_their_own(sqlite_operations: Operations) -> None:
     """Whatever account the command named."""
     operations, live = sqlite_operations, sqlite_operations.live

@@ -44,10 +44,12 @@ def _merchants() -> None:
         sa.Column("rate_limit", sa.Integer()),
         sa.Column("payment_limit", sa.BigInteger()),
         sa.Column("daily_limit", sa.BigInteger()),
+        sa.Column("is_house", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.PrimaryKeyConstraint("id", name="pk_merchants"),
         _one_of("merchants", "status", "active", "pending", "suspended"),
     )
     _index("ix_merchants_pending", "merchants", "id", where="status = 'pending'")
+    _index("uq_merchants_house", "merchants", "is_house", where="is_house", unique=True)
     _table(
         "api_keys",
         _id(),
@@ -507,28 +509,28 @@ def _payments() -> None:
         _merchant("disputes"),
         _env(),
         sa.Column("currency", sa.String(3), nullable=False),
-        sa.Column(
-            "payment_id", sa.BigInteger(), sa.ForeignKey("payments.id", name="fk_disputes_payment_id"), nullable=False
-        ),
-        sa.Column("payment_reference", _UUID, nullable=False),
+        sa.Column("payment_id", sa.BigInteger(), sa.ForeignKey("payments.id", name="fk_disputes_payment_id")),
+        sa.Column("payment_reference", _UUID),
         sa.Column("reference", _UUID, nullable=False),
         sa.Column("provider_account", sa.String(64), nullable=False),
         sa.Column("provider_reference", sa.String(255), nullable=False),
-        sa.Column("status", sa.String(8), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("opened_at", sa.BigInteger(), nullable=False),
         sa.Column("evidence_due_at", sa.BigInteger()),
         sa.Column("closed_at", sa.BigInteger()),
         sa.Column("borne_by", sa.String(8)),
+        sa.Column("taken", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_disputes"),
         sa.UniqueConstraint("provider_account", "provider_reference", name="uq_disputes_provider_reference"),
         sa.UniqueConstraint("reference", name="uq_disputes_reference"),
         _one_of("disputes", "env", "test", "live"),
-        _one_of("disputes", "status", "open", "won", "lost"),
-        _one_of("disputes", "borne_by", "merchant", "service"),
+        _one_of("disputes", "status", "open", "won", "lost", "prevented"),
+        _one_of("disputes", "borne_by", "merchant", "service", "nobody"),
         sa.CheckConstraint("amount > 0", name="ck_disputes_amount"),
         sa.CheckConstraint("(status = 'open') = (closed_at IS NULL)", name="ck_disputes_closed_at"),
+        sa.CheckConstraint("(payment_id IS NULL) = (payment_reference IS NULL)", name="ck_disputes_payment"),
         sa.CheckConstraint("borne_by IS NULL OR status = 'lost'", name="ck_disputes_lost"),
     )
     _index("ix_disputes_payment_id", "disputes", "payment_id")
@@ -1017,7 +1019,7 @@ def _staff() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_incidents"),
         sa.UniqueConstraint("merchant_id", "kind", "reference", name="uq_incidents_reference"),
         _one_of("incidents", "env", "test", "live"),
-        _one_of("incidents", "subject_type", "payment", "refund"),
+        _one_of("incidents", "subject_type", "payment", "refund", "dispute", "account"),
     )
     _index("ix_incidents_open", "incidents", "id", where="closed_at IS NULL")
     _index("ix_incidents_open_account", "incidents", "provider_account", "kind", where="closed_at IS NULL")
