@@ -160,8 +160,8 @@ async def test_a_repeated_refund_gets_the_first_answer_again_so_an_ambiguous_one
 
 
 async def test_the_version_is_pinned_and_the_price_stays_in_our_currency() -> None:
-    for settings, version in (({}, "2026-10-28.endive"), ({"api_version": "2027-01-01.x"}, "2027-01-01.x")):
-        async with provider_under_test("stripe", (200, session()), **settings) as stripe:
+    for setting, version in (("", "2026-10-28.endive"), ("2027-01-01.x", "2027-01-01.x")):
+        async with provider_under_test("stripe", (200, session()), api_version=setting) as stripe:
             await stripe.provider.initiate(charge("VISA"))
         assert stripe.received[0].headers["stripe-version"] == version
         assert form(stripe)["adaptive_pricing[enabled]"] == "false"

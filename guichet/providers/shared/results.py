@@ -104,8 +104,9 @@ def mark_ambiguous(result: T, code: str, ambiguous: Collection[str]) -> T | Ambi
 def as_refund_status(result: RefundInitiationResult, *, is_first: bool = False) -> RefundStatusResult:
     """`as_status` for a refund. The same goes for a float that is, or may be, empty now: the first request may have
     been paid. `is_first`: an ambiguous refusal is the answer to the first request too."""
-    about_float = FloatEmpty if is_first else FloatEmpty | AmbiguousRefusal
-    return Unknown(result.raw) if isinstance(result, NotProcessed | about_float) else result
+    if isinstance(result, AmbiguousRefusal) and is_first:
+        return result
+    return Unknown(result.raw) if isinstance(result, NotProcessed | FloatEmpty | AmbiguousRefusal) else result
 
 
 def as_repeated(result: InitiationResult) -> StatusResult:
