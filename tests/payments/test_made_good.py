@@ -166,7 +166,7 @@ async def test_a_refund_of_another_account_is_made_good_there(live: LivePayments
     await make_good(live, refund)
     await live.service.run_worker()
     payout = live.second.reversals[-1]
-    assert (payout.collected_here, payout.payee_number, payout.amount) == (False, "22997000001", 5088_00)
+    assert (payout.collected_here, payout.payee_number, payout.amount) == (False, "22997001234", 5088_00)
     assert await accounts(live) == {}
 
 
