@@ -9,7 +9,7 @@ from guichet.back_office.manual_settlement import Decision
 from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.db.references import parse_reference
-from guichet.disputes import disputes
+from guichet.disputes import decisions as dispute_decisions
 from guichet.disputes import repository as dispute_repository
 from guichet.domain.approvals import MoneyAct, WantedAct
 from guichet.domain.audit_log import Actor, ActRefused
@@ -79,7 +79,7 @@ async def _resolve_late_money(ctx: AppContext, wanted: WantedAct, actor: Actor) 
 
 async def _resolve_dispute(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
     dispute, bearer = await _dispute(ctx.db, wanted)
-    await disputes.resolve(ctx, dispute, bearer, actor, wanted.reason)
+    await dispute_decisions.resolve(ctx, dispute, bearer, actor, wanted.reason)
 
 
 async def _reopen_wallet(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
@@ -127,7 +127,7 @@ async def _dispute(db: Database, wanted: WantedAct) -> tuple[Dispute, Bearer]:
     bearer = next((each for each in BEARERS if each == wanted.arguments.get("from")), None)
     if bearer is None:
         raise ActRefused(Refusal.BEAR_ONE(bearers=", ".join(BEARERS)))
-    disputes.check(dispute, bearer)
+    dispute_decisions.check(dispute, bearer)
     return dispute, bearer
 
 

@@ -1,4 +1,4 @@
-"""Disputes: what a bank took back, what it returned, and who bears what it kept (docs/decisions.md, "Disputes").
+"""Disputes: what a bank took back, what it returned, what it kept (docs/decisions.md, "Disputes").
 
 They are read from the provider regularly, and when a callback says that something happened to one; what the callback
 says is ignored. The payment's status stays; the merchant is told by `dispute.*` events.
@@ -6,29 +6,21 @@ says is ignored. The payment's status stays; the merchant is told by `dispute.*`
 
 from typing import Final, cast
 
-from msgspec import structs
-
-from guichet.audit_log import entries as audit_log
 from guichet.clock import DAY, Instant, earlier
 from guichet.context import AppContext
 from guichet.db.engine import Transaction
 from guichet.db.references import new_reference, parse_reference
 from guichet.disputes import repository as dispute_repository
-from guichet.domain import posting_rules
-from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
+from guichet.disputes.movements import operator_of, post_returned, post_taken
 from guichet.domain.catalogue import Catalogue
-from guichet.domain.disputes import Bearer, Dispute, DisputeStatus
+from guichet.domain.disputes import Dispute, DisputeStatus
 from guichet.domain.events import DISPUTE_LOST, DISPUTE_OPENED, DISPUTE_WON, EventName
 from guichet.domain.ids import DisputeId, MerchantId
 from guichet.domain.messages import Amount, Message
-from guichet.domain.money import Currency, Hundredths
+from guichet.domain.money import Currency
 from guichet.domain.payments import Payment
-from guichet.domain.posting_rules import Movement, Posting
-from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
-from guichet.ledger import postings
-from guichet.ledger.wallets import require_wallet
 from guichet.logs import log
 from guichet.merchants import repository as merchants
 from guichet.payments import repository
@@ -110,7 +102,7 @@ async def _record_unmatched(ctx: AppContext, account: str, facts: DisputeFacts, 
                 return
             log.error("dispute.unknown_payment", provider_account=account, dispute=facts.provider_reference)
             if known.taken:
-                await _post_taken(tx, known, _operator(known, None), now)
+                await post_taken(tx, known, operator_of(known, None), now)
             about = {"account": account, "dispute": facts.provider_reference, "bank_reason": known.reason}
             detail = IncidentDetail.BANK_TOOK_UNMATCHED(total=Amount(known.amount, known.currency), **about)
             await _report_unmatched(tx, known, detail, now)
@@ -142,7 +134,7 @@ async def _open(
     total = Amount(opened.amount, opened.currency)
     detail = IncidentDetail.BANK_PREVENTED(total=total, bank_reason=opened.reason)
     if opened.taken:
-        await _post_taken(tx, opened, _operator(opened, payment), now)
+        await post_taken(tx, opened, operator_of(opened, payment), now)
         await outbox.emit(tx, [Event(DISPUTE_OPENED, payment, catalogue, now, dispute=opened)])
         detail = IncidentDetail.BANK_TOOK(total=total, bank_reason=opened.reason)
     await incidents.report_about(tx, payment, incidents.DISPUTED, detail, now)
@@ -164,7 +156,7 @@ async def _close(
         return
     total = Amount(closed.amount, closed.currency)
     if status == "won":
-        await _returned(tx, closed, payment, now)
+        await post_returned(tx, closed, payment, now)
     else:
         detail = IncidentDetail.DISPUTE_LOST(total=total)
         if status == "prevented":
@@ -178,29 +170,12 @@ async def _close(
         await outbox.emit(tx, [Event(name, payment, catalogue, now, dispute=closed)])
 
 
-async def _returned(tx: Transaction, dispute: Dispute, payment: Payment | None, now: Instant) -> None:
-    """The provider returned what it had taken back."""
-    entries = posting_rules.dispute_won(posting_rules.operator_account(_operator(dispute, payment)), dispute.amount)
-    await _post(tx, dispute, posting_rules.DISPUTE_WON, entries, now)
-    await _close_incidents(tx, dispute, payment, now)
-
-
-async def _close_incidents(tx: Transaction, dispute: Dispute, payment: Payment | None, now: Instant) -> None:
-    about = dispute.reference if payment is None else payment.reference
-    await incidents.close_all(tx, dispute.merchant_id, about, now)
-
-
-def _operator(dispute: Dispute, payment: Payment | None) -> str:
-    """Whose account is debited; that of the provider where no payment says which operator it was."""
-    return dispute.provider_account if payment is None else payment.operator
-
-
 def _new(account: str, facts: DisputeFacts, payment: Payment | None, merchant_id: MerchantId, now: Instant) -> Dispute:
     prevented = facts.status == "prevented"
     return Dispute(
         id=DisputeId(0),
         merchant_id=merchant_id,
-        env="live",
+        env="live" if payment is None else payment.env,
         currency=cast("Currency", facts.currency),
         payment_id=payment and payment.id,
         payment_reference=payment and payment.reference,
@@ -216,68 +191,3 @@ def _new(account: str, facts: DisputeFacts, payment: Payment | None, merchant_id
         borne_by=None,
         taken=not prevented,
     )
-
-
-def check(dispute: Dispute, bearer: Bearer) -> None:
-    """Raises ActRefused for a dispute about which nothing is to be decided, or not this."""
-    if not dispute.bearers:
-        raise ActRefused(Refusal.NOT_LOST(reference=dispute.reference))
-    if bearer not in dispute.bearers:
-        raise ActRefused(Refusal.BEAR_ONE(bearers=", ".join(dispute.bearers)))
-
-
-async def resolve(ctx: AppContext, dispute: Dispute, bearer: Bearer, actor: Actor, evidence: str) -> Dispute:
-    """A person says who bears a lost or prevented dispute, or that nothing was taken by a prevented one. The merchant
-    bears at most its own part of the payment, and never more than its wallet holds. Raises ActRefused."""
-    check(dispute, bearer)
-    payment = None if dispute.payment_id is None else await repository.by_id(ctx.db, dispute.payment_id)
-    catalogue = None if payment is None else await ctx.catalogues.of(payment.merchant_id)
-    now = ctx.clock.now()
-    part_of_payment = min(dispute.amount, payment.amount) if payment is not None and bearer == "merchant" else 0
-    merchant_part = Hundredths(part_of_payment)
-    facts: Facts = {"borne_by": bearer, "amount": dispute.amount, "merchant_part": merchant_part}
-    act = Act(actor, "dispute.resolved", "dispute", dispute.reference, dispute.merchant_id, evidence, after=facts)
-    async with ctx.db.transaction() as tx:
-        if bearer == "nobody":
-            decided = await dispute_repository.clear(tx, dispute.id)
-        else:
-            decided = await dispute_repository.charge(tx, dispute.id, bearer)
-        if decided is None:
-            raise ActRefused(Refusal.NOT_LOST(reference=dispute.reference))
-        if bearer == "nobody":
-            if dispute.taken:
-                await _returned(tx, decided, payment, now)
-        else:
-            if payment is not None and merchant_part:
-                await require_wallet(tx, payment, merchant_part, now)
-            if not dispute.taken:
-                await _post_taken(tx, decided, _operator(decided, payment), now)
-            entries = posting_rules.dispute_charged(merchant_part, Hundredths(dispute.amount - merchant_part))
-            await _post(tx, decided, posting_rules.DISPUTE_CHARGED, entries, now)
-        if payment is not None and catalogue is not None:
-            told = _told(dispute, decided)
-            await outbox.emit(tx, [Event(name, payment, catalogue, now, dispute=each) for name, each in told])
-        await _close_incidents(tx, dispute, payment, now)
-        await audit_log.record(tx, act, now)
-    ctx.wakeups.deliveries.set()
-    return decided
-
-
-def _told(dispute: Dispute, decided: Dispute) -> list[tuple[EventName, Dispute]]:
-    """What the merchant learns of the decision about a prevented dispute: nothing, if nothing was ever taken. Of a lost
-    one it was told before."""
-    if dispute.status != "prevented" or (decided.status == "won" and not dispute.taken):
-        return []
-    end: EventName = DISPUTE_WON if decided.status == "won" else DISPUTE_LOST
-    opened = structs.replace(decided, status="open", closed_at=None)
-    return [(end, decided)] if dispute.taken else [(DISPUTE_OPENED, opened), (end, decided)]
-
-
-async def _post_taken(tx: Transaction, dispute: Dispute, operator: str, now: Instant) -> None:
-    entries = posting_rules.dispute_opened(posting_rules.operator_account(operator), dispute.amount)
-    await _post(tx, dispute, posting_rules.DISPUTE_OPENED, entries, now)
-
-
-async def _post(tx: Transaction, dispute: Dispute, cause: str, entries: list[Posting], now: Instant) -> None:
-    wallet = dispute.merchant_id, dispute.env, dispute.currency
-    await postings.post(tx, [Movement(*wallet, cause, dispute.id, entries, now)])

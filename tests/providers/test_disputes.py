@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from guichet.db.tables import postings, webhook_deliveries
-from guichet.disputes import disputes
+from guichet.disputes import decisions as dispute_decisions
 from guichet.disputes import repository as dispute_repository
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.incidents import repository as incidents
@@ -110,14 +110,14 @@ async def test_a_lost_dispute_is_borne_by_whom_a_person_says(
     ctx = stripe.service.ctx
     (lost,) = await dispute_repository.undecided(ctx.db)
     assert (lost.status, lost.payment_reference) == ("lost", reference)
-    await disputes.resolve(ctx, lost, bearer, AWA, "no contract")
+    await dispute_decisions.resolve(ctx, lost, bearer, AWA, "no contract")
     assert (await stripe.merchant.live.get("/balance?currency=XOF")).data["balance"] == wallet
     assert "suspense:disputes" not in await sums(stripe)
     ((_, margin),) = (await margins(ctx.db, None, None)).items()
     assert margin.fees == (await sums(stripe)).get("fees", 0)
     assert await open_kinds(stripe) == []
     with pytest.raises(ActRefused, match="already"):
-        await disputes.resolve(ctx, lost, bearer, AWA, "again")
+        await dispute_decisions.resolve(ctx, lost, bearer, AWA, "again")
     assert (await events(stripe))[-1][0] == "dispute.lost"
 
 
@@ -132,9 +132,9 @@ async def test_a_wallet_that_does_not_cover_a_lost_dispute_stays_as_it_is(stripe
     ctx = stripe.service.ctx
     (lost,) = await dispute_repository.undecided(ctx.db)
     with pytest.raises(ActRefused, match="does not cover"):
-        await disputes.resolve(ctx, lost, "merchant", AWA, "contract")
+        await dispute_decisions.resolve(ctx, lost, "merchant", AWA, "contract")
     assert (await dispute_repository.undecided(ctx.db)) == [lost]
-    await disputes.resolve(ctx, lost, "service", AWA, "it was refunded before")
+    await dispute_decisions.resolve(ctx, lost, "service", AWA, "it was refunded before")
     await sums(stripe)
 
 
@@ -232,8 +232,8 @@ async def test_a_dispute_that_matches_no_payment_is_an_incident_with_its_amount(
     ctx = stripe.service.ctx
     (lost,) = await dispute_repository.undecided(ctx.db)
     with pytest.raises(ActRefused, match="service"):
-        await disputes.resolve(ctx, lost, "merchant", AWA, "whose?")
-    await disputes.resolve(ctx, lost, "service", AWA, "an invoice of ours")
+        await dispute_decisions.resolve(ctx, lost, "merchant", AWA, "whose?")
+    await dispute_decisions.resolve(ctx, lost, "service", AWA, "an invoice of ours")
     after = await sums(stripe)
     assert "suspense:disputes" not in after
     assert after["fees"] == before["fees"] - 42_00
@@ -269,7 +269,7 @@ async def test_a_prevented_dispute_is_decided_by_a_person(
     assert [name for name, _ in await events(stripe)] == ["payment.succeeded"]
     ctx = stripe.service.ctx
     (prevented,) = await dispute_repository.undecided(ctx.db)
-    await disputes.resolve(ctx, prevented, bearer, AWA, "balance transactions")
+    await dispute_decisions.resolve(ctx, prevented, bearer, AWA, "balance transactions")
     after = await sums(stripe)
     assert "suspense:disputes" not in after
     assert (after == before) == (bearer == "nobody")
@@ -279,7 +279,7 @@ async def test_a_prevented_dispute_is_decided_by_a_person(
     await stripe.turn(15 * 60)
     assert await open_kinds(stripe) == []
     with pytest.raises(ActRefused, match="already"):
-        await disputes.resolve(ctx, prevented, bearer, AWA, "again")
+        await dispute_decisions.resolve(ctx, prevented, bearer, AWA, "again")
 
 
 async def test_a_dispute_that_was_open_may_be_prevented(stripe: SimulatedProviders) -> None:
@@ -289,6 +289,6 @@ async def test_a_dispute_that_was_open_may_be_prevented(stripe: SimulatedProvide
     await says(stripe, transaction, "prevented")
     ctx = stripe.service.ctx
     (prevented,) = await dispute_repository.undecided(ctx.db)
-    await disputes.resolve(ctx, prevented, "nobody", AWA, "balance transactions")
+    await dispute_decisions.resolve(ctx, prevented, "nobody", AWA, "balance transactions")
     assert await sums(stripe) == before
     assert [name for name, _ in await events(stripe)] == ["payment.succeeded", "dispute.opened", "dispute.won"]
