@@ -53,7 +53,8 @@ async def case_of(ctx: AppContext, text: str) -> Case | None:
     if reference is None:
         return None
     disputes = await dispute_repository.undecided(ctx.db)
-    named = next((each.payment_reference for each in disputes if each.reference == reference), reference)
+    contested = next((each.payment_reference for each in disputes if each.reference == reference), None)
+    named = contested or reference
     payment = await repository.find(ctx.db, named)
     refund = None
     if payment is None:
