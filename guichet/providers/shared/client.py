@@ -47,6 +47,8 @@ class ProviderAccount:
     provider: str
     base_url: str
     settings: Mapping[str, str]
+    #: The host of `base_url` where it reads like one of a test environment and is none.
+    live_host: str = ""
     #: See `Balances.float_alert_below`.
     float_alert_below: Mapping[str, Hundredths] = field(default_factory=dict)
 
