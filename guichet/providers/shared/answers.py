@@ -37,6 +37,7 @@ class ProviderAnswer(Code):
     SESSION_WITHOUT_ID = "provider_answer.session_without_id"
     SESSION_UNKNOWN = "provider_answer.session_unknown"
     NO_SESSION = "provider_answer.no_session"
+    NO_PAYOUT = "provider_answer.no_payout"
     OTHER_SESSIONS = "provider_answer.other_sessions"
     PAYMENT_NOT_FOUND = "provider_answer.payment_not_found", "answer"
     ASKED_BY_REPEATING = "provider_answer.asked_by_repeating"
