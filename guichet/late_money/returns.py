@@ -4,6 +4,7 @@ The row is marked as sent before the request leaves, so that a crash in between 
 second request. A refusal leaves the money in `suspense:late`: the person decides again.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from guichet.clock import HOUR, SECOND, Instant, later
@@ -19,15 +20,17 @@ from guichet.incidents.repository import IncidentDetail
 from guichet.late_money import repository as store
 from guichet.ledger import postings
 from guichet.logs import log
+from guichet.payments.account_identity import AccountMatch
 from guichet.payments.outcomes import checked
 from guichet.payments.provider_calls import (
     ANOTHER_ACCOUNT,
     LEASE_DURATION,
+    account_match,
     call_provider,
     charge_for,
     decode_provider_data,
     encode_provider_data,
-    is_another_account,
+    explicit,
 )
 from guichet.providers.base import (
     Accepted,
@@ -52,11 +55,13 @@ async def work(ctx: AppContext, late: LateResult) -> None:
     _, payment = await store.subject_of(ctx.db, late)
     account = late.provider_account
     provider = ctx.registry.provider(account)
-    if is_another_account(provider, payment):
+    match = await account_match(ctx, provider, payment)
+    if match is AccountMatch.OTHER or (match is AccountMatch.UNSURE and late.return_sent_at is None):
         await _apply(ctx, late, payment, ANOTHER_ACCOUNT)
     elif late.return_sent_at is not None:
-        asked = provider.refund_status(_reversal(ctx, late, payment))
-        await _apply(ctx, late, payment, await call_provider(provider, asked, account, "refund_status"))
+        reversal = replace(_reversal(ctx, late, payment), ask_only=match is AccountMatch.UNSURE)
+        result = await call_provider(provider, provider.refund_status(reversal), account, "refund_status")
+        await _apply(ctx, late, payment, explicit(result, match))
     elif (sent := await _mark_sent(ctx, provider, late, payment)) is not None:
         call = provider.refund(_reversal(ctx, sent, payment))
         await _apply(ctx, sent, payment, await call_provider(provider, call, account, "refund"))

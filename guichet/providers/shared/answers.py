@@ -10,6 +10,7 @@ class ProviderAnswer(Code):
     NOT_CONNECTED = "provider_answer.not_connected"
     ACCOUNT_GONE = "provider_answer.account_gone", "account"
     ANOTHER_ACCOUNT = "provider_answer.another_account"
+    UNSURE_ACCOUNT = "provider_answer.unsure_account"
     NO_ANSWER = "provider_answer.no_answer", "seconds"
     UNAUTHENTICATED = "provider_answer.unauthenticated", "answer"
     NEVER_ARRIVED = "provider_answer.never_arrived", "answer"

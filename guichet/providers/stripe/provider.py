@@ -32,7 +32,7 @@ from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, return_url, text_or_none
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_refund_status, as_status, probe_result
+from guichet.providers.shared.results import as_refund_status, as_status, as_unknown, probe_result
 from guichet.providers.stripe import account as stripe_checks
 from guichet.providers.stripe import account as stripe_disputes
 from guichet.providers.stripe.responses import (
@@ -48,6 +48,7 @@ _SESSIONS: Final = "/v1/checkout/sessions"
 #: Stripe keeps an Idempotency-Key for a day at least; we stop relying on it before that.
 _KEY_LIFETIME: Final = 20 * HOUR
 _MAX_PRODUCT_NAME: Final = 250
+_FORBIDDEN: Final = 403
 #: In the smallest unit of the currency.
 _MAX_AMOUNT: Final = 99_999_999
 
@@ -150,6 +151,14 @@ class Stripe(HttpProvider):
 
     async def probe(self) -> Answer:
         return probe_result(await self._get("/v1/balance"))
+
+    async def account_identity(self) -> str | Unknown | None:
+        """`acct_…`. A restricted key may not be allowed to read it, and 403 says so."""
+        result = await self._get("/v1/account")
+        if isinstance(result, ProviderResponse) and result.status == _FORBIDDEN:
+            return None
+        account_id = text_or_none(result.ok_object().get("id")) if isinstance(result, ProviderResponse) else None
+        return account_id or as_unknown(result)
 
     async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:
         """Only those of the mode that the key belongs to: another one's money does not exist here."""

@@ -75,7 +75,8 @@ async def show_list(request: StaffRequest) -> Response:
 
 class CaseForm(Fields):
     """One act each, with its reason: an incident is closed (`incident`), the payment or refund is settled (`outcome`,
-    `override`), the payee of a refund is confirmed (`phone`), late money (`to`) or a dispute (`from`) is decided."""
+    `override`), the payee of a refund (`phone`) or the account is confirmed, late money (`to`) or a dispute (`from`) is
+    decided."""
 
     act: str = ""
     reason: Reason = None
@@ -139,6 +140,8 @@ def _act(case: Case, form: CaseForm, reason: str) -> WantedAct | None:
             return WantedAct("refund.settle" if case.refund else "payment.settle", reference, arguments, reason)
         case "payee":
             return WantedAct("refund.confirm_payee", reference, {"phone": form.phone[:20]}, reason)
+        case "account":
+            return WantedAct("account.confirm", reference, {}, reason)
         case "late" if form.to in case.decisions:
             return WantedAct("late_money.resolve", reference, {"to": form.to}, reason)
         case "dispute" if form.bearer is not None:
