@@ -26,7 +26,9 @@ every number.
     signing_secret   wave: refuse every request that is not signed with it, GET too
     request_keys     pawapay: {key id: public key in PEM}; refuse deposits, refunds and payouts without their signature
     credentials      mtn, mtn_new_platform: {API user or subscription key: [products]}; refuse every other use
-    float_empty      true: our balance is empty, payouts are refused
+    float_empty      true: our balance is empty, payouts are refused (Stripe keeps refunds until it is filled)
+    float_ambiguous  true: by a code that may mean the payee too (feexpay, mtn, stripe; wave in any case)
+    company          our key leads to another account now, of this name: what the one before made is unknown to it
 
 **Not promised**, so that a client cannot rely on it: the order of FeexPay's history, Sonatel's list and Wave's
 searches, and where Sonatel's list stands in its response.
@@ -41,9 +43,10 @@ searches, and where Sonatel's list stands in its response.
     GET    /simulator/control/transactions  ?family=&reference=&kind=   what the providers show, newest first, and
              `books`, what really moved, by provider and client reference: {"family", "reference", "debits", "debited",
              "credits", "credited", "currency"}; amounts are texts in main units. `books` proves "no double debit".
-    POST   /simulator/control/transactions/{id}/decide    {"decision": "approve" | "refuse", "reason"?, "payer"?}
+    POST   /simulator/control/transactions/{id}/decide    {"decision": "approve" | "refuse", "reason"?, "payer"?,
+             "silent"?}   `silent`: no callback tells of it
     POST   /simulator/control/transactions/{id}/dispute   {"status", "reason"?, "amount"?}   the bank contests a card
-             payment (needs_response, warning_needs_response), or decides (won, lost)
+             payment (needs_response, warning_needs_response), or decides (won, lost, prevented)
     POST   /simulator/control/transactions/{id}/undo      what was final turns into its opposite, with a callback
     GET    /simulator/control/callbacks     ?reference=   callbacks queued and sent, with the status that answered
     POST   /simulator/control/callbacks     {"transaction", "claim", "forged"?}   send one now, true or not

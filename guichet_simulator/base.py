@@ -36,6 +36,9 @@ _TECHNICAL: Final = frozenset(
 #: The kinds whose response is complete and correct.
 _WHOLE: Final = frozenset({ResponseKind.NORMAL, ResponseKind.FINAL, ResponseKind.SLOW})
 
+#: The kinds that are an ordinary refusal where the provider has no such response.
+_ELSE_REFUSED: Final = frozenset({ResponseKind.BUSINESS_500, ResponseKind.AMBIGUOUS})
+
 ErrorKey = ResponseKind | tuple[str, ResponseKind]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -95,7 +98,7 @@ class SimulatedProvider(ABC):
 
     def error(self, kind: ResponseKind, call: str = "debit", echo: Mapping[str, object] | None = None) -> Response:
         """The response to a call that fails in this way; `echo` is added to a JSON body."""
-        if kind is ResponseKind.BUSINESS_500 and kind not in self.errors:
+        if kind in _ELSE_REFUSED and kind not in self.errors and (call, kind) not in self.errors:
             kind = ResponseKind.REFUSED
         found = self.errors.get((call, kind)) or self.errors.get(kind) or self.errors[ResponseKind.SERVER_ERROR]
         return found.response(echo)
@@ -108,8 +111,8 @@ class SimulatedProvider(ABC):
         echo: Mapping[str, object] | None = None,
     ) -> Response:
         """Respond to a call as the scenario says. `normal` does the work and returns the ordinary response."""
-        if self.float_is_empty(call):
-            return self.error(ResponseKind.FLOAT_EMPTY, call, echo)
+        if empty := self.float_refusal(call):
+            return self.error(empty, call, echo)
         if scenario is None or (call in ("status", "token") and scenario.response not in _TECHNICAL):
             return normal()
         whole = normal() if scenario.stored else Response(status_code=200)
@@ -128,10 +131,15 @@ class SimulatedProvider(ABC):
         make = broken.get(scenario.response)
         return make() if make else self.error(scenario.response, call, echo)
 
-    def float_is_empty(self, call: str) -> bool:
-        """Whether this call must be refused because the client's balance is empty."""
-        known = (call, ResponseKind.FLOAT_EMPTY) in self.errors
-        return known and self.ctx.dashboard(self.name).float_empty
+    def float_refusal(self, call: str) -> ResponseKind | None:
+        """How this call must be refused because the client's balance is empty; None when it is not, or when the call
+        takes nothing from it."""
+        dashboard = self.ctx.dashboard(self.name)
+        if not dashboard.float_empty:
+            return None
+        plain, ambiguous = ResponseKind.FLOAT_EMPTY, ResponseKind.AMBIGUOUS
+        kinds = (ambiguous, plain) if dashboard.float_ambiguous else (plain, ambiguous)
+        return next((kind for kind in kinds if (call, kind) in self.errors), None)
 
     async def respond_to_status(self, tx: Transaction, normal: Callable[[], Response]) -> Response:
         """Respond to a status call about a transaction."""

@@ -19,7 +19,9 @@ from guichet_simulator.models import FAILED, PENDING, SUCCEEDED, Call, FinalStat
 from guichet_simulator.scenarios import BY_NAME, SCENARIOS
 
 _CALLS: Final = get_args(Call)
-_DISPUTE_STATUSES: Final = ("needs_response", "under_review", "won", "lost", "warning_needs_response", "warning_closed")
+_DISPUTE_STATUSES: Final = (
+    "needs_response", "under_review", "won", "lost", "prevented", "warning_needs_response", "warning_closed",
+)  # fmt: skip
 _DISPUTE_FIELDS: Final = ("status", "reason", "amount")
 _CLAIMS: Final = ("succeeded", "failed", "expired", "attempt_failed", "processing")
 #: Tables that refer to others come first, so that no reset leaves a callback without its transaction.
@@ -109,7 +111,12 @@ class _Control:
         if payer := body.get("payer"):
             self._store.set_payer(tx, str(payer))
         state: FinalState = SUCCEEDED if body["decision"] == "approve" else FAILED
-        if not self._ctx.decide(tx, state, None if state == SUCCEEDED else body.get("reason", "rejected_by_payer")):
+        reason = None if state == SUCCEEDED else body.get("reason", "rejected_by_payer")
+        if body.get("silent") is True:
+            decided = self._store.settle(tx, state, reason, self._ctx.clock.now())
+        else:
+            decided = self._ctx.decide(tx, state, reason)
+        if not decided:
             return _invalid(f"already {tx.state}", 409)
         return json_response(_describe(self._store.get(tx.id)))
 

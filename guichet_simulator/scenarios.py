@@ -44,6 +44,8 @@ class ResponseKind(StrEnum):
     SLOW = auto()
     #: Our own balance does not cover the payout: whatever the scenario, while the dashboard says so.
     FLOAT_EMPTY = auto()
+    #: A refund is refused by a code that means the payee or our own balance; elsewhere REFUSED.
+    AMBIGUOUS = auto()
     UNAUTHORIZED = auto()
     RATE_LIMITED = auto()
     UNAVAILABLE = auto()
@@ -162,6 +164,10 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     _not_stored("30", "not_configured", "refused: the account is not open for it", ResponseKind.NOT_CONFIGURED),
     Scenario("31", "duplicate", "stored, answers like a repeat, then succeeds", response=ResponseKind.DUPLICATE),
     Scenario("32", "pending_long", "accepted, final after a minute", after=60.0),
+    _not_stored(
+        "33", "ambiguous_refusal", "refused; a refund by a code that may mean our own balance",
+        ResponseKind.AMBIGUOUS, "payer_not_found",
+    ),
 )  # fmt: skip
 
 BY_NAME: Final = {scenario.name: scenario for scenario in (*SCENARIOS, WAITS, PROMPT)}

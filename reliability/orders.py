@@ -25,7 +25,7 @@ DEBIT_SCENARIOS: Final[Mapping[str, int]] = {
 CREDIT_SHARE: Final = 60
 STATUS_SHARE: Final = 40
 #: Without those in which each repeat of a refund meets the same fault again, so that it never ends.
-_CREDIT_SCENARIOS: Final = ("01", "03", "06", "07", "10", "11", "13", "16", "17", "23", "25", "29")
+_CREDIT_SCENARIOS: Final = ("01", "03", "06", "07", "10", "11", "13", "16", "17", "23", "25", "29", "33")
 _STATUS_SCENARIOS: Final = ("10", "13", "16", "17", "26", "27", "28")
 _SUCCEEDS: Final = "01"
 #: A first request answered like a repeat: Coris words that like a refusal, so nobody can tell that it was taken.

@@ -24,6 +24,7 @@ from guichet.domain.posting_rules import ACTIVE, FROZEN, WalletStatus
 from guichet.incidents import repository as incidents
 from guichet.late_money import decisions as late_decisions
 from guichet.late_money import repository as late_results
+from guichet.late_money import return_repository
 from guichet.late_money import returns as late_returns
 from guichet.late_money.decisions import Decision
 from guichet.ledger import wallets
@@ -132,8 +133,9 @@ class Staff:
 
             async def act(late: LateResult = late, decision: Decision = decision) -> None:
                 resolved = await late_decisions.resolve(ctx, late, decision, _ACTOR, _EVIDENCE)
-                if resolved.stage == "returning":
-                    await late_returns.work(ctx, resolved)
+                for each in await return_repository.of(ctx.db, resolved):
+                    if each.reference == resolved.return_reference:
+                        await late_returns.work(ctx, each)
 
             await self._unless_refused(f"late money: {decision}", act())
 

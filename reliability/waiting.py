@@ -43,6 +43,8 @@ def why_refund_waits(
     for kind in ("payee_unconfirmed", "float_empty"):
         if kind in kinds and not moved:
             return f"refund: {kind}, an incident is open, nothing was paid"
+    if refund.ambiguous_code is not None and not moved:
+        return "refund: refused by a code that may mean our balance, tried once more after ten minutes"
     provider = ours.provider(refund)
     if refund.provider_account is None and not known:
         return "refund: no account can pay it back"

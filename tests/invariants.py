@@ -36,7 +36,9 @@ async def check_books(db: Database, *, events_queued: bool = False) -> None:
     _each_success_is_credited_once(paid, moves)
     _each_refund_is_booked_once(paid, returned, moves)
     late = [LateResult(*row) for row in await db.scan(select(late_results))]
-    taken_back = [Dispute(*row) for row in await db.scan(select(disputes).where(disputes.c.status != "won"))]
+    taken_back = [
+        Dispute(*row) for row in await db.scan(select(disputes).where(disputes.c.status != "won", disputes.c.taken))
+    ]
     _operators_agree(paid, returned, accounts, late, taken_back, _provider_fees(moves))
     await _suspense_is_what_waits(db, accounts)
     sent = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
@@ -129,12 +131,15 @@ def _operators_agree(
     moved after the end was told, less what a bank took back and its own fees."""
     owed: dict[Wallet, Counter[str]] = defaultdict(Counter)
     for dispute in taken_back:
-        operator = f"operator:{paid[dispute.payment_id].operator}"
-        owed[dispute.merchant_id, dispute.env, dispute.currency][operator] += dispute.amount
+        # One that matches no payment stands at the account that it was found at.
+        taken_from = dispute.provider_account if dispute.payment_id is None else paid[dispute.payment_id].operator
+        owed[dispute.merchant_id, dispute.env, dispute.currency][f"operator:{taken_from}"] += dispute.amount
     for each in late:
         about_refund = each.subject_type == "refund"
         payment = paid[returned[RefundId(each.subject_id)].payment_id if about_refund else PaymentId(each.subject_id)]
         towards_us = {"found": 1, "returning": 1, "credited": 1, "receivable": -1, "paid": -1}.get(each.stage, 0)
+        if about_refund and each.return_reference is not None:  # A failed refund that is made good, from the wallet.
+            towards_us = -1 if each.stage == "returned" else 0
         moved = round_to_currency(payment.total_amount, payment.currency)
         owed[each.merchant_id, each.env, each.currency][f"operator:{payment.operator}"] -= towards_us * moved
     for row in paid.values():
@@ -189,7 +194,11 @@ def _each_transition_is_told_once(
         if refund.status != "pending":
             expected.add((refund.payment_id, f"refund.{refund.status}"))
     for dispute in fought:
-        expected |= {(dispute.payment_id, f"dispute.{told}") for told in {"opened", dispute.status} - {"open"}}
+        if dispute.payment_id is None or not dispute.taken:
+            continue  # It is nobody's, or a person decides first.
+        expected |= {
+            (dispute.payment_id, f"dispute.{told}") for told in {"opened", dispute.status} - {"open", "prevented"}
+        }
     # A failure at initiation was stated in the answer and has no event (D20); the others have one.
     failures = {(payment_id, event) for payment_id, event in events_queued if event == "payment.failed"}
     assert {payment_id for payment_id, _ in failures} <= {row.id for row in paid.values() if row.status == "failed"}

@@ -156,7 +156,9 @@ def _outcome(subject: Payment | Refund, decision: Decision, result: RefundStatus
     if decision.succeeded:
         reference = result.provider_reference if isinstance(result, Succeeded) else None
         return Succeeded(requested_amount(subject), subject.currency, reference)
-    return result if isinstance(result, Refused) else Refused("refused", ProviderAnswer.SETTLED_BY_PERSON())
+    return (
+        result if isinstance(result, Refused) else Refused("refused", ProviderAnswer.SETTLED_BY_PERSON(), stated=False)
+    )
 
 
 def _act(subject: Payment | Refund, action: str, decision: Decision, answer: Answer) -> Act:

@@ -30,7 +30,7 @@ _COLUMNS: Final = {
 
 @app.command("list", epilog="Example: `guichet dispute list`")
 def list_undecided(as_json: Json = False) -> None:
-    """Show open disputes, and lost ones that nobody bears yet."""
+    """Show open disputes, and lost or prevented ones that nobody bears yet."""
 
     found = run(lambda opened: dispute_repository.undecided(opened.ctx.db))
     rows = [described(each, _COLUMNS, payment=each.payment_reference, amount=plain(each.amount)) for each in found]
@@ -44,15 +44,19 @@ def resolve(
     reference: Reference,
     bearer: Annotated[
         str,
-        typer.Option("--from", metavar="|".join(get_args(Bearer)), help="Who bears it: the merchant's wallet, or we."),
+        typer.Option(
+            "--from",
+            metavar="|".join(get_args(Bearer)),
+            help="Who bears it: the merchant's wallet, or we; nobody: a prevented one took nothing.",
+        ),
     ],
     evidence: Evidence,
     by: By,
     as_json: Json = False,
 ) -> None:
-    """Say who bears a lost dispute. A merchant bears at most its part of the payment, never our fees. Another person
-    approves it in the console.
+    """Say who bears a lost or prevented dispute. A merchant bears at most its part of the payment, never our fees.
+    Another person approves it in the console.
     """
     if bearer not in get_args(Bearer):
-        raise typer.BadParameter("--from merchant or --from service is expected.")
+        raise typer.BadParameter(f"--from: one of {', '.join(get_args(Bearer))} is expected.")
     ask_for_approval(WantedAct("dispute.resolve", reference, {"from": bearer}, evidence), by, as_json=as_json)

@@ -11,11 +11,12 @@ from guichet.cli.runner import run
 from guichet.clock import iso
 from guichet.db.engine import Database
 from guichet.domain.approvals import WantedAct
-from guichet.domain.late_results import LateResult
+from guichet.domain.late_results import LateResult, LateReturn
 from guichet.domain.money import plain
 from guichet.domain.payments import Payment
 from guichet.late_money import decisions as late_decisions
 from guichet.late_money import repository as store
+from guichet.late_money import return_repository
 from guichet.late_money.decisions import Decision
 
 app = typer.Typer(no_args_is_help=True, help="Money that moved after a failure (or a refund's success) was told.")
@@ -43,17 +44,28 @@ def list_open(as_json: Json = False) -> None:
 
 @app.command(epilog=f"Example: `guichet late-money show {EXAMPLE_REFERENCE}`")
 def show(reference: Reference, as_json: Json = False) -> None:
-    """Show one late result, and the payments by which the same customer may have paid again."""
-    late, paid_again = run(lambda opened: _find(opened.ctx.db, reference))
+    """Show one late result, the requests that were to give it back, and the payments by which the same customer may
+    have paid again."""
+    late, requests, paid_again = run(lambda opened: _find(opened.ctx.db, reference))
+    returns = [
+        {
+            "reference": each.reference,
+            "status": each.status,
+            "sent_at": None if each.sent_at is None else iso(each.sent_at),
+        }
+        for each in requests
+    ]
     again = [
         {"reference": each.reference, "amount": plain(each.total_amount), "created_at": iso(each.created_at)}
         for each in paid_again
     ]
     if as_json:
-        print_json({**_described(late), "paid_again": again})
+        print_json({**_described(late), "returns": returns, "paid_again": again})
         return
     for name, value in _described(late).items():
         console.print(f"{name}: {value}")
+    if returns:
+        print_table(("Return", "Status", "Sent"), [tuple(each.values()) for each in returns])
     if not again:
         console.print("No other payment of this number succeeded within three days before or after.")
         return
@@ -73,7 +85,8 @@ def resolve(
             metavar="|".join(get_args(Decision)),
             help="`wallet`: to the merchant, fees to us. `payer`: back by the same route. `returned`: the payer has it "
             "back. `not-returned`: the provider will not pay it back. For a refund that was paid after its hold was "
-            "released: `paid-from-wallet`, or `paid-elsewhere`.",
+            "released: `paid-from-wallet`, or `paid-elsewhere`. For a refund that failed through a fault of ours: "
+            "`payer`, from the wallet and our fees.",
         ),
     ],
     evidence: Evidence,
@@ -88,10 +101,10 @@ def resolve(
     ask_for_approval(WantedAct("late_money.resolve", reference, {"to": decision}, evidence), by, as_json=as_json)
 
 
-async def _find(db: Database, reference: str) -> tuple[LateResult, list[Payment]]:
+async def _find(db: Database, reference: str) -> tuple[LateResult, list[LateReturn], list[Payment]]:
     late = await late_decisions.find(db, reference)
     _, payment = await store.subject_of(db, late)
-    return late, await late_decisions.paid_again(db, payment)
+    return late, await return_repository.of(db, late), await late_decisions.paid_again(db, payment)
 
 
 def _described(late: LateResult) -> dict[str, object]:

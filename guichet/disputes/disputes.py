@@ -1,33 +1,28 @@
-"""Disputes: what a bank took back, what it returned, and who bears what it kept (docs/decisions.md, "Disputes").
+"""Disputes: what a bank took back, what it returned, what it kept (docs/decisions.md, "Disputes").
 
 They are read from the provider regularly, and when a callback says that something happened to one; what the callback
 says is ignored. The payment's status stays; the merchant is told by `dispute.*` events.
 """
 
-from typing import Final
+from typing import Final, cast
 
-from guichet.audit_log import entries as audit_log
 from guichet.clock import DAY, Instant, earlier
 from guichet.context import AppContext
 from guichet.db.engine import Transaction
 from guichet.db.references import new_reference, parse_reference
 from guichet.disputes import repository as dispute_repository
-from guichet.domain import posting_rules
-from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
+from guichet.disputes.movements import operator_of, post_returned, post_taken
 from guichet.domain.catalogue import Catalogue
-from guichet.domain.disputes import Bearer, Dispute
+from guichet.domain.disputes import Dispute, DisputeStatus
 from guichet.domain.events import DISPUTE_LOST, DISPUTE_OPENED, DISPUTE_WON, EventName
-from guichet.domain.ids import DisputeId
-from guichet.domain.messages import Amount
-from guichet.domain.money import Hundredths
+from guichet.domain.ids import DisputeId, MerchantId
+from guichet.domain.messages import Amount, Message
+from guichet.domain.money import Currency
 from guichet.domain.payments import Payment
-from guichet.domain.posting_rules import Movement, Posting
-from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
-from guichet.ledger import postings
-from guichet.ledger.wallets import require_wallet
 from guichet.logs import log
+from guichet.merchants import repository as merchants
 from guichet.payments import repository
 from guichet.payments.provider_calls import call_provider
 from guichet.providers.base import Provider, Unknown
@@ -63,11 +58,11 @@ async def _read_disputes(ctx: AppContext, account: str, provider: HasDisputes) -
 async def record(ctx: AppContext, account: str, facts: DisputeFacts) -> None:
     """Brings our row to what the provider states; each step is applied once, whoever reads it first."""
     known = await dispute_repository.by_provider_reference(ctx.db, account, facts.provider_reference)
-    if known is not None and known.status == facts.status:
+    if known is not None and (known.status == facts.status or known.status != "open"):
         return
     payment = await _payment(ctx, account, facts)
-    if payment is None or payment.currency != facts.currency:
-        log.error("dispute.unknown_payment", provider_account=account, dispute=facts.provider_reference)
+    if payment is None:
+        await _record_unmatched(ctx, account, facts, known)
         return
     now = ctx.clock.now()
     if facts.status == "inquiry":
@@ -85,92 +80,114 @@ async def record(ctx: AppContext, account: str, facts: DisputeFacts) -> None:
 
 
 async def _payment(ctx: AppContext, account: str, facts: DisputeFacts) -> Payment | None:
+    """The payment that the dispute is about. None when there is none, or one in another currency, of which the disputed
+    amount cannot be a part."""
     reference = parse_reference(facts.payment_reference or "")
-    return await repository.by_callback_reference(ctx.db, account, reference) if reference else None
+    payment = await repository.by_callback_reference(ctx.db, account, reference) if reference else None
+    return payment if payment is not None and payment.currency == facts.currency else None
+
+
+async def _record_unmatched(ctx: AppContext, account: str, facts: DisputeFacts, known: Dispute | None) -> None:
+    """A dispute about no payment of ours is the service's own until a person finds out whose it is: the amount waits in
+    its `suspense:disputes`. No merchant is told."""
+    if facts.status == "inquiry":
+        log.error("dispute.unknown_payment", provider_account=account, dispute=facts.provider_reference)
+        return
+    now = ctx.clock.now()
+    async with ctx.db.transaction() as tx:
+        if known is None:
+            house = await merchants.house(tx, ctx.vault, now)
+            known = await dispute_repository.insert_new(tx, _new(account, facts, None, house, now))
+            if known is None:
+                return
+            log.error("dispute.unknown_payment", provider_account=account, dispute=facts.provider_reference)
+            if known.taken:
+                await post_taken(tx, known, operator_of(known, None), now)
+            about = {"account": account, "dispute": facts.provider_reference, "bank_reason": known.reason}
+            detail = IncidentDetail.BANK_TOOK_UNMATCHED(total=Amount(known.amount, known.currency), **about)
+            await _report_unmatched(tx, known, detail, now)
+        if known.status == "open" and facts.status != "open":
+            await _close(tx, known, facts, None, None, now)
+
+
+async def _report_unmatched(tx: Transaction, dispute: Dispute, detail: Message, now: Instant) -> None:
+    await incidents.report(
+        tx,
+        merchant_id=dispute.merchant_id,
+        env=dispute.env,
+        kind=incidents.DISPUTED,
+        subject_type="dispute",
+        reference=dispute.reference,
+        provider_account=dispute.provider_account,
+        detail=detail,
+        now=now,
+    )
 
 
 async def _open(
     tx: Transaction, account: str, facts: DisputeFacts, payment: Payment, catalogue: Catalogue, now: Instant
 ) -> Dispute | None:
-    """None when another process recorded it first."""
-    opened = await dispute_repository.insert_new(tx, _new(account, facts, payment, now))
-    if opened is not None:
-        entries = posting_rules.dispute_opened(posting_rules.operator_account(payment.operator), opened.amount)
-        await _post(tx, opened, posting_rules.DISPUTE_OPENED, entries, now)
+    """None when another process recorded it first. Of a prevented one nothing is posted or told: a person decides."""
+    opened = await dispute_repository.insert_new(tx, _new(account, facts, payment, payment.merchant_id, now))
+    if opened is None:
+        return None
+    total = Amount(opened.amount, opened.currency)
+    detail = IncidentDetail.BANK_PREVENTED(total=total, bank_reason=opened.reason)
+    if opened.taken:
+        await post_taken(tx, opened, operator_of(opened, payment), now)
         await outbox.emit(tx, [Event(DISPUTE_OPENED, payment, catalogue, now, dispute=opened)])
-        total = Amount(opened.amount, opened.currency)
         detail = IncidentDetail.BANK_TOOK(total=total, bank_reason=opened.reason)
-        await incidents.report_about(tx, payment, incidents.DISPUTED, detail, now)
+    await incidents.report_about(tx, payment, incidents.DISPUTED, detail, now)
     return opened
 
 
 async def _close(
-    tx: Transaction, dispute: Dispute, facts: DisputeFacts, payment: Payment, catalogue: Catalogue, now: Instant
+    tx: Transaction,
+    dispute: Dispute,
+    facts: DisputeFacts,
+    payment: Payment | None,
+    catalogue: Catalogue | None,
+    now: Instant,
 ) -> None:
-    won = facts.status == "won"
-    closed = await dispute_repository.close(tx, dispute.id, "won" if won else "lost", now)
+    """The bank decided about an open dispute, or prevented it. `payment`: None of one that matches none."""
+    status: DisputeStatus = "won" if facts.status == "won" else "prevented" if facts.status == "prevented" else "lost"
+    closed = await dispute_repository.close(tx, dispute.id, status, now)
     if closed is None:
         return
-    if won:
-        entries = posting_rules.dispute_won(posting_rules.operator_account(payment.operator), closed.amount)
-        await _post(tx, closed, posting_rules.DISPUTE_WON, entries, now)
-        await incidents.close_all(tx, payment.merchant_id, payment.reference, now)
+    total = Amount(closed.amount, closed.currency)
+    if status == "won":
+        await post_returned(tx, closed, payment, now)
     else:
-        detail = IncidentDetail.DISPUTE_LOST(total=Amount(closed.amount, closed.currency))
-        await incidents.report_about(tx, payment, incidents.DISPUTED, detail, now)
-    name: EventName = DISPUTE_WON if won else DISPUTE_LOST
-    await outbox.emit(tx, [Event(name, payment, catalogue, now, dispute=closed)])
+        detail = IncidentDetail.DISPUTE_LOST(total=total)
+        if status == "prevented":
+            detail = IncidentDetail.BANK_PREVENTED(total=total, bank_reason=closed.reason)
+        if payment is None:
+            await _report_unmatched(tx, closed, detail, now)
+        else:
+            await incidents.report_about(tx, payment, incidents.DISPUTED, detail, now)
+    if payment is not None and catalogue is not None and status != "prevented":
+        name: EventName = DISPUTE_WON if status == "won" else DISPUTE_LOST
+        await outbox.emit(tx, [Event(name, payment, catalogue, now, dispute=closed)])
 
 
-def _new(account: str, facts: DisputeFacts, payment: Payment, now: Instant) -> Dispute:
+def _new(account: str, facts: DisputeFacts, payment: Payment | None, merchant_id: MerchantId, now: Instant) -> Dispute:
+    prevented = facts.status == "prevented"
     return Dispute(
         id=DisputeId(0),
-        merchant_id=payment.merchant_id,
-        env=payment.env,
-        currency=payment.currency,
-        payment_id=payment.id,
-        payment_reference=payment.reference,
+        merchant_id=merchant_id,
+        env="live" if payment is None else payment.env,
+        currency=cast("Currency", facts.currency),
+        payment_id=None if payment is None else payment.id,
+        payment_reference=None if payment is None else payment.reference,
         reference=new_reference(now),
         provider_account=account,
         provider_reference=facts.provider_reference,
-        status="open",
+        status="prevented" if prevented else "open",
         amount=facts.amount,
         reason=facts.reason[:64],
         opened_at=facts.opened_at,
         evidence_due_at=facts.evidence_due_at,
-        closed_at=None,
+        closed_at=now if prevented else None,
         borne_by=None,
+        taken=not prevented,
     )
-
-
-def check(dispute: Dispute) -> None:
-    """Raises ActRefused for a dispute about which nothing is to be decided."""
-    if dispute.status != "lost" or dispute.borne_by is not None:
-        raise ActRefused(Refusal.NOT_LOST(reference=dispute.reference))
-
-
-async def resolve(ctx: AppContext, dispute: Dispute, bearer: Bearer, actor: Actor, evidence: str) -> Dispute:
-    """A person says who bears a lost dispute. The merchant bears at most its own part of the payment, and never more
-    than its wallet holds. Raises ActRefused."""
-    payment = await repository.by_id(ctx.db, dispute.payment_id)
-    assert payment is not None
-    now = ctx.clock.now()
-    merchant_part = Hundredths(min(dispute.amount, payment.amount) if bearer == "merchant" else 0)
-    facts: Facts = {"borne_by": bearer, "amount": dispute.amount, "merchant_part": merchant_part}
-    act = Act(actor, "dispute.resolved", "dispute", dispute.reference, dispute.merchant_id, evidence, after=facts)
-    async with ctx.db.transaction() as tx:
-        charged = await dispute_repository.charge(tx, dispute.id, bearer)
-        if charged is None:
-            raise ActRefused(Refusal.NOT_LOST(reference=dispute.reference))
-        if merchant_part:
-            await require_wallet(tx, payment, merchant_part, now)
-        entries = posting_rules.dispute_charged(merchant_part, Hundredths(dispute.amount - merchant_part))
-        await _post(tx, charged, posting_rules.DISPUTE_CHARGED, entries, now)
-        await incidents.close_all(tx, payment.merchant_id, payment.reference, now)
-        await audit_log.record(tx, act, now)
-    return charged
-
-
-async def _post(tx: Transaction, dispute: Dispute, cause: str, entries: list[Posting], now: Instant) -> None:
-    wallet = dispute.merchant_id, dispute.env, dispute.currency
-    await postings.post(tx, [Movement(*wallet, cause, dispute.id, entries, now)])

@@ -25,10 +25,21 @@ _CLOSE: Final = (
     .values(status=bindparam("new_status"), closed_at=bindparam("now"))
     .returning(*disputes.c)
 )
+_UNDECIDED_ONE: Final = (
+    disputes.c.id == bindparam("dispute_id"),
+    or_(disputes.c.status == "lost", disputes.c.status == "prevented"),
+    disputes.c.borne_by.is_(None),
+)
 _CHARGE: Final = (
     update(disputes)
-    .where(disputes.c.id == bindparam("dispute_id"), disputes.c.status == "lost", disputes.c.borne_by.is_(None))
-    .values(borne_by=bindparam("bearer"))
+    .where(*_UNDECIDED_ONE)
+    .values(status="lost", borne_by=bindparam("bearer"), taken=True)
+    .returning(*disputes.c)
+)
+_CLEAR: Final = (
+    update(disputes)
+    .where(*_UNDECIDED_ONE, disputes.c.status == "prevented")
+    .values(status="won")
     .returning(*disputes.c)
 )
 _BY_PROVIDER: Final = select(disputes).where(
@@ -45,7 +56,7 @@ _OF_PAYMENT: Final = (
 )
 _UNDECIDED: Final = (
     select(disputes)
-    .where(or_(disputes.c.status == "open", disputes.c.status == "lost"), disputes.c.borne_by.is_(None))
+    .where(disputes.c.status != "won", disputes.c.borne_by.is_(None))
     .order_by(disputes.c.id)
     .limit(_MOST)
 )
@@ -64,8 +75,14 @@ async def close(tx: Transaction, dispute_id: DisputeId, status: DisputeStatus, n
 
 
 async def charge(tx: Transaction, dispute_id: DisputeId, bearer: Bearer) -> Dispute | None:
-    """A person decided who bears a lost dispute. None when it is not lost, or somebody decided before."""
+    """A person decided who bears a lost or prevented dispute. None when it is neither, or somebody decided before."""
     row = await tx.write(_CHARGE, dispute_id=dispute_id, bearer=bearer)
+    return Dispute(*row) if row else None
+
+
+async def clear(tx: Transaction, dispute_id: DisputeId) -> Dispute | None:
+    """A person says that nothing was taken by a prevented dispute. None when somebody decided before."""
+    row = await tx.write(_CLEAR, dispute_id=dispute_id)
     return Dispute(*row) if row else None
 
 
@@ -85,5 +102,6 @@ async def of_payment(db: Reader, payment_id: PaymentId) -> list[Dispute]:
 
 
 async def undecided(db: Database) -> list[Dispute]:
-    """Open disputes and lost ones that nobody bears yet, oldest first, at most 500. Reads the table: it is short."""
+    """Open disputes, and lost or prevented ones that nobody bears yet, oldest first, at most 500. Reads the table: it
+    is short."""
     return [Dispute(*row) for row in await db.scan(_UNDECIDED)]

@@ -1,7 +1,8 @@
 """Disputes: the holder of a card contests a payment with the bank (docs/providers/stripe.md, "Disputes").
 
 The provider takes the amount back at once, and returns it if the bank decides for the merchant. The payment's status
-stays. A lost dispute waits for a person, who says who bears it.
+stays. A lost dispute waits for a person, who says who bears it. So does a prevented one, of which nobody says whether
+the holder of the card was paid back. A dispute may be about no payment of ours: then it belongs to the service itself.
 """
 
 from typing import Final, Literal, get_args
@@ -12,10 +13,13 @@ from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.records import Record
 
-DisputeStatus = Literal["open", "won", "lost"]
+#: Those that merchants are told.
+ToldStatus = Literal["open", "won", "lost"]
+TOLD_STATUSES: Final[tuple[ToldStatus, ...]] = get_args(ToldStatus)
+DisputeStatus = Literal["open", "won", "lost", "prevented"]
 DISPUTE_STATUSES: Final[tuple[DisputeStatus, ...]] = get_args(DisputeStatus)
-#: Who bears a lost dispute.
-Bearer = Literal["merchant", "service"]
+#: Who bears a lost dispute. `nobody`: nothing was taken in the end; only of a prevented one.
+Bearer = Literal["merchant", "service", "nobody"]
 BEARERS: Final[tuple[Bearer, ...]] = get_args(Bearer)
 
 
@@ -26,8 +30,9 @@ class Dispute(Record, frozen=True):
     merchant_id: MerchantId
     env: Environment
     currency: Currency
-    payment_id: PaymentId
-    payment_reference: str
+    #: Both None when it matches no payment of ours.
+    payment_id: PaymentId | None
+    payment_reference: str | None
     reference: str
     provider_account: str
     provider_reference: str
@@ -39,3 +44,13 @@ class Dispute(Record, frozen=True):
     evidence_due_at: Instant | None
     closed_at: Instant | None
     borne_by: Bearer | None
+    #: The amount is posted as taken back.
+    taken: bool = True
+
+    @property
+    def bearers(self) -> tuple[Bearer, ...]:
+        """What a person may decide now."""
+        if self.borne_by is not None or self.status not in ("lost", "prevented"):
+            return ()
+        possible: tuple[Bearer, ...] = ("service",) if self.payment_id is None else ("merchant", "service")
+        return (*possible, "nobody") if self.status == "prevented" else possible

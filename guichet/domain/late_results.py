@@ -2,17 +2,20 @@
 
 The told status and its webhooks stay. A row follows each failure, and each callback that says otherwise:
 
-    asking       the provider is asked once more after an hour and after a day
+    asking       the provider is asked again (`next_poll_at`)
     found        the money came to us all the same, and waits in `suspense:late` for a person
     receivable   a refund reached the customer after its hold was released: the merchant owes us the amount
     returning    a person sent the money back to the payer; the provider has not confirmed it yet
-    credited, returned, paid   a person ended it
+    credited, returned, paid   a person ended it; what was credited can still be returned to the payer
+
+Each request that sends money back to the payer is a row of its own, a `LateReturn`. Its reference stays under question
+until the provider's final answer, whatever a person decided meanwhile: what nobody saw fail may still be paid.
 """
 
 from typing import Final, Literal, get_args
 
-from guichet.clock import DAY, HOUR, Instant
-from guichet.domain.ids import LateResultId, MerchantId
+from guichet.clock import DAY, HOUR, Instant, later
+from guichet.domain.ids import LateResultId, LateReturnId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import SubjectType
@@ -32,12 +35,24 @@ STATUS_OF_STAGE: Final[dict[LateStage, LateStatus]] = {
     "returned": "closed",
     "paid": "closed",
 }
+#: `pending`: no final answer of the provider yet. `succeeded`: it gave the money back. `failed`: it never will under
+#: this reference.
+ReturnStatus = Literal["pending", "succeeded", "failed"]
+RETURN_STATUSES: Final[tuple[ReturnStatus, ...]] = get_args(ReturnStatus)
 
-#: Microseconds after the failure at which the provider is asked again.
+#: Microseconds after a failure at which the provider is asked again about what it refused itself.
 POLL_DELAYS: Final = (HOUR, DAY)
-#: How long a question without an answer is repeated, and how often.
-GIVE_UP_AFTER: Final = 3 * DAY
+#: A question without an answer is repeated so soon, for so long.
 REPEAT_AFTER: Final = HOUR
+GIVE_UP_AFTER: Final = 3 * DAY
+#: How long a failure is asked about that the provider never stated: its transaction may still be paid. Some providers
+#: reconcile for weeks.
+ASKED_FOR: Final = 90 * DAY
+#: Questions about late results to one provider account that a process asks: so many at once, and so many a second.
+QUESTIONS_AT_ONCE: Final = 120
+QUESTIONS_PER_SECOND: Final = 1.0
+#: How long after a return was sent another one may be, or the merchant be credited, while nobody knows its end.
+SECOND_RETURN_AFTER: Final = DAY
 
 
 class LateResult(Record, frozen=True):
@@ -55,13 +70,51 @@ class LateResult(Record, frozen=True):
     status: LateStatus
     stage: LateStage
     told_at: Instant
+    #: The end that was told is the provider's own explicit answer.
+    refused_by_provider: bool
+    #: How often the provider answered.
     asked_count: int
     amount: Hundredths | None
     found_at: Instant | None
-    #: When the worker acts next; None unless `pending`.
+    #: When the provider is asked next; None unless `asking`.
     next_poll_at: Instant | None
-    #: The request that gives the money back to the payer: our reference for it, and what the provider returned.
+    #: The reference of the latest request that gives the money back to the payer.
     return_reference: str | None
-    return_sent_at: Instant | None
+
+
+class LateReturn(Record, frozen=True):
+    """A row of `late_returns`, in the order of its columns: one request that gives late money back to the payer."""
+
+    id: LateReturnId
+    merchant_id: MerchantId
+    env: Environment
+    late_result_id: LateResultId
+    #: Ours, under which the provider knows the request.
+    reference: str
+    provider_account: str
+    status: ReturnStatus
+    requested_at: Instant
+    #: Set before the request is sent; from then on it is only asked about.
+    sent_at: Instant | None
+    next_poll_at: Instant | None
     provider_reference: str | None
     provider_data: str | None
+
+
+def next_question(late: LateResult, now: Instant, *, answered: bool) -> Instant | None:
+    """When the provider is asked again after an answer that was not final, or after none; None: no more.
+
+    What the provider refused itself is asked about after an hour and after a day. Anything else is, from then on, asked
+    about daily until its final answer comes.
+    """
+    age = now - late.told_at
+    if late.refused_by_provider:
+        if not answered:
+            return None if age > GIVE_UP_AFTER else later(now, REPEAT_AFTER)
+        delay = next((each for each in POLL_DELAYS if each > age), None)
+        return None if delay is None else later(late.told_at, delay)
+    delay = HOUR if age < HOUR else (age // DAY + 1) * DAY
+    if delay > ASKED_FOR:
+        return None
+    at = later(late.told_at, delay)
+    return at if answered or age > GIVE_UP_AFTER else min(at, later(now, REPEAT_AFTER))

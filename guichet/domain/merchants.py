@@ -34,7 +34,7 @@ class MerchantLimits(Record, frozen=True):
 class Merchant(Record, frozen=True):
     """`currency` is the default currency of the account's payment links (D19); `created_at` is an Instant. `time_zone`:
     of the dates that its customers see, None for the installation's.
-    The last three are its `limits`."""
+    `rate_limit` and the two after it are its `limits`."""
 
     id: MerchantId
     name: str
@@ -45,6 +45,8 @@ class Merchant(Record, frozen=True):
     rate_limit: int | None = None
     payment_limit: Hundredths | None = None
     daily_limit: Hundredths | None = None
+    #: The service itself: its books have what belongs to no merchant. There is one at most, and it has no keys.
+    is_house: bool = False
 
     @property
     def limits(self) -> MerchantLimits:

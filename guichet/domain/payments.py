@@ -33,6 +33,9 @@ REFUND_STATUSES: Final[tuple[RefundStatus, ...]] = get_args(RefundStatus)
 #: What a reference belongs to.
 SubjectType = Literal["payment", "refund"]
 SUBJECT_TYPES: Final[tuple[SubjectType, ...]] = get_args(SubjectType)
+#: What an incident is about: also a dispute that matches no payment, and what a provider account lists.
+IncidentSubject = Literal["payment", "refund", "dispute", "account"]
+INCIDENT_SUBJECTS: Final[tuple[IncidentSubject, ...]] = get_args(IncidentSubject)
 
 DEFAULT_DESCRIPTION: Final = "Paiement API"
 DEFAULT_REASON: Final = "Remboursement demandé par le marchand"
@@ -219,6 +222,9 @@ class Refund(Record, frozen=True):
     asked_at: Instant | None = None
     not_found_count: int = 0
     not_found_duration: int = 0
+    #: The code by which the request before the current one was refused though our balance covered it
+    #: (`refunds/ambiguous_refusals.py`), or KEPT_FOR_FLOAT.
+    ambiguous_code: str | None = None
 
     @property
     def last_empty_account(self) -> str | None:
@@ -229,6 +235,10 @@ class Refund(Record, frozen=True):
         """The reference under which the provider knows the current request: a random-looking UUID of version 4, as some
         providers demand, and another one for each request, because a provider remembers a failed one."""
         return request_reference(self.reference, self.request_number)
+
+
+#: In place of a code: the provider keeps the refund until our balance covers it.
+KEPT_FOR_FLOAT: Final = "kept"
 
 
 def request_reference(reference: str, number: int) -> str:
@@ -292,6 +302,8 @@ class Settlement(Record, frozen=True):
     overrides: bool = False
     #: A provider was asked to move the money, so it may still do so after a failure.
     was_sent: bool = False
+    #: The provider itself states the failure.
+    refused_by_provider: bool = False
     payer_number: str | None = None
     refund: Refund | None = None
 

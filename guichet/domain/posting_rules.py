@@ -19,6 +19,8 @@ accounts in each environment and currency:
 from collections.abc import Sequence
 from typing import Final, Literal, get_args
 
+from msgspec import structs
+
 from guichet.clock import Instant
 from guichet.domain import events, money
 from guichet.domain.events import PAYMENT_SUCCEEDED, REFUND_FAILED, REFUND_SUCCEEDED
@@ -54,14 +56,28 @@ DISBURSED: Final = REFUND_SUCCEEDED
 RELEASED: Final = REFUND_FAILED
 PAID_LATE: Final = "payment.paid_late"
 LATE_CREDITED: Final = "payment.late_credited"
+LATE_TAKEN_BACK: Final = "payment.late_taken_back"
 LATE_RETURNED: Final = "payment.late_returned"
+LATE_RETURNED_AGAIN: Final = "payment.late_returned_again"
 REFUND_PAID_LATE: Final = "refund.paid_late"
 RECEIVABLE_PAID: Final = "refund.receivable_paid"
 REFUND_FAILED_LATE: Final = "refund.failed_late"
 REFUND_LATE_CREDITED: Final = "refund.late_credited"
+REFUND_MADE_GOOD: Final = "refund.made_good"
+REFUND_RETURNED: Final = "refund.late_returned"
+REFUND_RETURNED_AGAIN: Final = "refund.late_returned_again"
 PAYMENT_CHARGED: Final = "payment.provider_fee"
 REFUND_CHARGED: Final = "refund.provider_fee"
-PAYMENT_CAUSES: Final = (COLLECTED, UNSUSPENDED, PAID_LATE, LATE_CREDITED, LATE_RETURNED, PAYMENT_CHARGED)
+PAYMENT_CAUSES: Final = (
+    COLLECTED,
+    UNSUSPENDED,
+    PAID_LATE,
+    LATE_CREDITED,
+    LATE_TAKEN_BACK,
+    LATE_RETURNED,
+    LATE_RETURNED_AGAIN,
+    PAYMENT_CHARGED,
+)
 REFUND_CAUSES: Final = (
     HELD,
     DISBURSED,
@@ -70,8 +86,16 @@ REFUND_CAUSES: Final = (
     RECEIVABLE_PAID,
     REFUND_FAILED_LATE,
     REFUND_LATE_CREDITED,
+    REFUND_MADE_GOOD,
+    REFUND_RETURNED,
+    REFUND_RETURNED_AGAIN,
     REFUND_CHARGED,
 )
+#: By subject: into `suspense:late` from the wallet and our fees, and the way back; to the payer, and that once more.
+TAKEN_BACK_CAUSES: Final = {"payment": LATE_TAKEN_BACK, "refund": REFUND_MADE_GOOD}
+CREDITED_CAUSES: Final = {"payment": LATE_CREDITED, "refund": REFUND_LATE_CREDITED}
+RETURNED_CAUSES: Final = {"payment": LATE_RETURNED, "refund": REFUND_RETURNED}
+RETURNED_AGAIN_CAUSES: Final = {"payment": LATE_RETURNED_AGAIN, "refund": REFUND_RETURNED_AGAIN}
 DISPUTE_OPENED: Final = events.DISPUTE_OPENED
 DISPUTE_WON: Final = events.DISPUTE_WON
 DISPUTE_CHARGED: Final = "dispute.charged"
@@ -156,9 +180,29 @@ def into_late_suspense(account: str, total: Hundredths) -> list[Posting]:
     return [Posting("total", account, LATE_SUSPENSE, total)]
 
 
+def numbered(postings: Sequence[Posting], time: int) -> list[Posting]:
+    """The postings of a cause that happens again for one subject: the database allows each leg once. `time`: how often
+    it happened before."""
+    return [structs.replace(each, leg=f"{each.leg}/{time}") if time else each for each in postings]
+
+
+def late_taken_back(amount: Hundredths, fee: Hundredths, currency: Currency, *, time: int) -> list[Posting]:
+    """Late money that had been credited, or a refund that is made good, waits to go to the payer: the wallet gives
+    `amount`, the service the fee. `time`: how often it happened before."""
+    credited = collection(LATE_SUSPENSE, amount, fee, currency)
+    back = [structs.replace(each, source=each.destination, destination=each.source) for each in credited]
+    return numbered(back, time)
+
+
 def late_returned(account: str, total: Hundredths) -> list[Posting]:
     """Late money went back to the payer."""
     return [Posting("total", LATE_SUSPENSE, account, total)]
+
+
+def returned_again(operator: str, total: Hundredths, request_id: int) -> Posting:
+    """Late money went back once more, by another request, after people had decided without the provider's answer about
+    this one."""
+    return Posting(f"total/{request_id}", MANUAL_SETTLEMENT, operator, total)
 
 
 def receivable_paid(account: str, amount: Hundredths) -> list[Posting]:

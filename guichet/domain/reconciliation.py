@@ -23,6 +23,7 @@ class ComparisonNote(Code):
     """`status`: of the payment or refund here, or of the line there."""
 
     UNKNOWN_HERE = "comparison_note.unknown_here"
+    REFUNDED_ELSEWHERE = "comparison_note.refunded_elsewhere"
     CURRENCIES = "comparison_note.currencies", "theirs", "ours"
     STATUS_HERE = "comparison_note.status_here", "status"
     NOT_THERE = "comparison_note.not_there"
@@ -89,7 +90,10 @@ class Ours(Record, frozen=True):
 
     @property
     def moved(self) -> bool:
-        """Whether the provider moved the money, as far as we know: what it did late is the contrary of the status."""
+        """Whether the provider moved the money, as far as we know: what it did late is the contrary of the status, but
+        for a failed refund that people have paid after all."""
+        if self.kind == REFUND and self.status == "failed":
+            return self.late_stage in ("receivable", "paid", "returned")
         was_told = self.status in ("succeeded", "refunded")
         contradicted = self.late_stage not in (None, "asking")
         return was_told != contradicted
@@ -137,7 +141,8 @@ class StatementIndex:
         elif not moved:
             if expected or found:
                 note = ComparisonNote.STATUS_THERE(status=found[-1].status) if found else ComparisonNote.NOT_THERE()
-                yield Finding(MISSING_THERE, None, ours, note)
+                # Dated by the line: a refund may come back days after its success.
+                yield Finding(MISSING_THERE, found[-1] if found else None, ours, note)
         else:
             yield _compared(moved[0], ours)
             yield from (Finding(MISSING_HERE, line, ours, ComparisonNote.SECOND_TIME()) for line in moved[1:])

@@ -22,6 +22,10 @@ class TokenBuckets:
         #: By key: when its bucket will be full. That one number says how many tokens there are at any time.
         self._full_at: dict[object, int] = {}
 
+    def is_empty(self, key: object, now: int) -> bool:
+        """Whether `take` would find no token of `key`."""
+        return self._full_at.get(key, now) > now + self._within
+
     def take(self, key: object, now: int) -> bool:
         """Takes a token of `key`; False when there is none. `now`: monotonic microseconds."""
         full_at = self._full_at.get(key, now)

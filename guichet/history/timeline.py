@@ -294,6 +294,9 @@ def _moved(subject: TimelineSubject, movements: Iterable[Movement]) -> Iterator[
 
 
 def _dispute(dispute: Dispute, movements: Iterable[Movement]) -> Iterator[TimelineEntry]:
+    """Nothing of a prevented one while nobody says that the amount was taken: the merchant was told nothing."""
+    if not dispute.taken:
+        return
     named: TimelineFacts = {"reference": dispute.reference}
     opened: TimelineFacts = {
         "amount": dispute.amount,
@@ -305,7 +308,7 @@ def _dispute(dispute: Dispute, movements: Iterable[Movement]) -> Iterator[Timeli
     if dispute.closed_at is not None and dispute.status == "lost":
         lost: TimelineFacts = {**named, "borne_by": dispute.borne_by}
         yield TimelineEntry(dispute.closed_at, "dispute.lost", "dispute", lost)
-    elif dispute.closed_at is not None:
+    elif dispute.closed_at is not None and dispute.status == "won":
         yield TimelineEntry(dispute.closed_at, "dispute.won", "dispute", named)
     yield from _moved("dispute", movements)
 

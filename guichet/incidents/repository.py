@@ -13,7 +13,7 @@ from guichet.db.upsert import upsert
 from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.messages import Code, Message, decode, encode
-from guichet.domain.payments import Payment, Refund, SubjectType
+from guichet.domain.payments import IncidentSubject, Payment, Refund
 from guichet.domain.records import Record
 
 IncidentKind = Literal[
@@ -24,9 +24,13 @@ IncidentKind = Literal[
     "payee_unconfirmed",
     "paid_after_failure",
     "failed_after_success",
+    "returned_twice",
     "disputed",
+    "refunded_elsewhere",
+    "statement_differs",
     "missing_aggregated_merchant",
     "misconfigured_route",
+    "account_changed",
 ]
 #: A provider reported another amount or currency than ours; nothing was credited.
 MISMATCH: Final = "mismatch"
@@ -40,28 +44,36 @@ ALREADY_REFUNDED: Final = "already_refunded"
 PAID_AFTER_FAILURE: Final = "paid_after_failure"
 #: A refund whose success had been told came back to us; a person decides.
 FAILED_AFTER_SUCCESS: Final = "failed_after_success"
+#: Late money went back to the payer twice, or after the merchant had been credited.
+RETURNED_TWICE: Final = "returned_twice"
 #: A customer contests a card payment with the bank.
 DISPUTED: Final = "disputed"
+#: A provider lists a refund of a payment that Guichet did not make.
+REFUNDED_ELSEWHERE: Final = "refunded_elsewhere"
+#: What a provider account lists of a day differs from our ledger; closed when a comparison finds them equal.
+STATEMENT_DIFFERS: Final = "statement_differs"
 #: A refund waits until a person confirms the number that paid.
 PAYEE_UNCONFIRMED: Final = "payee_unconfirmed"
 #: The provider has no id of this merchant yet, and the account must name it: `guichet providers setup wave-merchants`.
 MISSING_AGGREGATED_MERCHANT: Final = "missing_aggregated_merchant"
 #: Payments fail because no account serves their operator, or the provider does not let ours in.
 MISCONFIGURED_ROUTE: Final = "misconfigured_route"
+#: A key may belong to another account than the one that payments were sent to: two people confirm that it does not.
+ACCOUNT_CHANGED: Final = "account_changed"
 KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 
 _MOST: Final = 500
 
 
 class Incident(Record, frozen=True):
-    """`reference` is that of a payment or of a refund, as `subject_type` says. `occurrences`: how often it was
-    reported."""
+    """`reference` is that of a payment, refund or dispute, as `subject_type` says; about an account one that is made
+    up. `occurrences`: how often it was reported."""
 
     id: IncidentId
     merchant_id: MerchantId
     env: Environment
     kind: IncidentKind
-    subject_type: SubjectType
+    subject_type: IncidentSubject
     reference: str
     provider_account: str | None
     detail: Message
@@ -112,6 +124,15 @@ _OPEN_OF_ACCOUNT: Final = (
         incidents.c.closed_at.is_(None),
     )
     .limit(1)
+)
+_CLOSE_OF_ACCOUNT: Final = (
+    update(incidents)
+    .where(
+        incidents.c.provider_account == bindparam("account"),
+        incidents.c.kind == bindparam("wanted_kind"),
+        incidents.c.closed_at.is_(None),
+    )
+    .values(closed_at=bindparam("now"))
 )
 _LOCK_ACCOUNT: Final = select(lock_until_commit(bindparam("locked_account")))
 _CLOSE: Final = (
@@ -175,7 +196,7 @@ async def report(
     merchant_id: MerchantId,
     env: Environment,
     kind: IncidentKind,
-    subject_type: SubjectType,
+    subject_type: IncidentSubject,
     reference: str,
     provider_account: str | None,
     detail: Message,
@@ -227,6 +248,11 @@ async def close_of_merchant(
     await writer.write(_CLOSE_OF_MERCHANT, merchant=merchant_id, wanted_kind=kind, account=account, now=now)
 
 
+async def close_of_account(writer: Writer, kind: IncidentKind, account: str, now: Instant) -> None:
+    """Closes the open incident of this kind about the account."""
+    await writer.write(_CLOSE_OF_ACCOUNT, wanted_kind=kind, account=account, now=now)
+
+
 async def still_open(db: Database) -> list[Incident]:
     """The open incidents, live before test, oldest first, at most 500."""
     return [_incident(row) for row in await db.scan(_LIST)]
@@ -259,14 +285,22 @@ class IncidentDetail(Code):
     OTHER_AMOUNT = "incident_detail.other_amount", "asked", "stated"
     CONTRADICTED = "incident_detail.contradicted", "total"
     RETURN_STUCK = "incident_detail.return_stuck"
+    RETURNED_TWICE = "incident_detail.returned_twice", "total", "request"
+    RETURNED_ALL_THE_SAME = "incident_detail.returned_all_the_same"
     RETURN_FLOAT_EMPTY = "incident_detail.return_float_empty"
     RETURN_REFUSED = "incident_detail.return_refused"
     RETURN_FAILED = "incident_detail.return_failed", "answer"
     PAYEE_UNCONFIRMED = "incident_detail.payee_unconfirmed", "total"
     FLOAT_EMPTY = "incident_detail.float_empty", "account", "total"
+    FLOAT_UNREADABLE = "incident_detail.float_unreadable", "account", "total"
     BANK_ASKS = "incident_detail.bank_asks", "bank_reason"
     BANK_TOOK = "incident_detail.bank_took", "total", "bank_reason"
+    BANK_TOOK_UNMATCHED = "incident_detail.bank_took_unmatched", "total", "account", "dispute", "bank_reason"
+    BANK_PREVENTED = "incident_detail.bank_prevented", "total", "bank_reason"
     DISPUTE_LOST = "incident_detail.dispute_lost", "total"
+    REFUNDED_ELSEWHERE = "incident_detail.refunded_elsewhere", "total"
+    STATEMENT_DIFFERS = "incident_detail.statement_differs", "account", "day", "differences"
     MERCHANT_UNKNOWN = "incident_detail.merchant_unknown", "account", "name"
     NOT_SERVED = "incident_detail.not_served", "operator"
     MISCONFIGURED = "incident_detail.misconfigured", "operator", "answer"
+    ACCOUNT_CHANGED = "incident_detail.account_changed", "account"

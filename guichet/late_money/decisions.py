@@ -1,6 +1,8 @@
 """What a person decides about late money (`guichet late-money resolve`).
 
 Each decision is one transaction: the row's next stage, the postings, the end of the incident, the audit log's entry.
+Before it, the provider is asked about every request whose end nobody knows: its final answer is applied first, and the
+person decides about what is true then.
 """
 
 from typing import Final, Literal
@@ -15,21 +17,25 @@ from guichet.db.references import new_reference
 from guichet.db.tables import payments
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, Actor, ActRefused
-from guichet.domain.late_results import LateResult, LateStage
-from guichet.domain.money import Hundredths
-from guichet.domain.payments import Payment, SubjectType
-from guichet.domain.phone_numbers import payer_number
+from guichet.domain.late_results import SECOND_RETURN_AFTER, LateResult, LateStage
+from guichet.domain.money import Hundredths, round_to_currency
+from guichet.domain.payments import Payment, Refund, SubjectType
+from guichet.domain.phone_numbers import payee_number, payer_number
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
+from guichet.late_money import made_good, return_repository, returns
 from guichet.late_money import repository as store
 from guichet.ledger import postings
 from guichet.ledger.wallets import require_wallet
 from guichet.payments import repository
+from guichet.payments.outcomes import Mismatch
+from guichet.providers.base import Accepted
 from guichet.refunds import repository as refund_repository
 
-#: `wallet`: to the merchant, and our fees. `payer`: back by the account that took it. `returned`: the payer has it
-#: back, by that account or otherwise. `not-returned`: the provider will never execute a return that it does not end.
+#: `wallet`: to the merchant, and our fees. `payer`: back by the account that took it; what was credited, and what makes
+#: a failed refund good, is taken from the wallet and our fees. `returned`: the payer has it back, by that account or
+#: otherwise. `not-returned`: no longer wait for a return that the provider does not end; it stays under question.
 #: `paid-from-wallet`, `paid-elsewhere`: how the merchant pays what it owes us.
 Decision = Literal["wallet", "payer", "returned", "not-returned", "paid-from-wallet", "paid-elsewhere"]
 
@@ -37,8 +43,16 @@ Decision = Literal["wallet", "payer", "returned", "not-returned", "paid-from-wal
 _FITTING: Final[dict[tuple[SubjectType, LateStage], tuple[Decision, ...]]] = {
     ("payment", "found"): ("wallet", "payer", "returned"),
     ("payment", "returning"): ("returned", "not-returned"),
+    ("payment", "credited"): ("payer",),
     ("refund", "found"): ("wallet",),
     ("refund", "receivable"): ("paid-from-wallet", "paid-elsewhere"),
+}
+#: The same for a failed refund that is, or can be, made good.
+_FITTING_MADE_GOOD: Final[dict[LateStage, tuple[Decision, ...]]] = {
+    "asking": ("payer",),
+    "found": ("wallet", "payer", "returned"),
+    "returning": ("returned", "not-returned"),
+    "credited": ("payer",),
 }
 _NEXT_STAGES: Final[dict[Decision, LateStage]] = {
     "wallet": "credited",
@@ -86,9 +100,14 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
 
     `payer`: the money is sent by the worker (`returns.py`); a refusal of the provider opens the question again.
     """
-    _, payment = await store.subject_of(ctx.db, late)
+    subject, payment = await store.subject_of(ctx.db, late)
     check(late, decision)
-    now = ctx.clock.now()
+    is_final = True
+    if isinstance(subject, Refund) and late.stage == "asking":
+        is_final = await made_good.ask(ctx, late, subject, payment)
+    else:
+        await _ask_about_returns(ctx, late, decision)
+    now, total = ctx.clock.now(), round_to_currency(payment.total_amount, payment.currency)
     act = Act(
         actor=actor,
         action="late_money.resolved",
@@ -97,12 +116,12 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
         merchant_id=late.merchant_id,
         reason=evidence,
         before={"stage": late.stage},
-        after={"decision": decision, "amount": late.amount},
+        after={"decision": decision, "amount": late.amount or total},
     )
     async with ctx.db.transaction() as tx:
         if decision == "payer":
-            _refuse_unknown_payee(ctx, payment)
-            moved = await store.start_return(tx, late, new_reference(now), now)
+            _refuse_unknown_payee(ctx, subject, payment)
+            moved = await _start_return(tx, late, subject, payment, now, is_final=is_final)
         else:
             moved = await _post(tx, late, payment, decision, now)
         if moved is None:
@@ -112,17 +131,48 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
     return moved
 
 
+async def _ask_about_returns(ctx: AppContext, late: LateResult, decision: Decision) -> None:
+    """Asks about every request whose end nobody knows. Raises ActRefused when an answer ends the matter, when the
+    provider still works on what the person gives up, or when money would leave again too soon after a request that may
+    still be executed."""
+    pending = [each for each in await return_repository.of(ctx.db, late) if each.status == "pending" and each.sent_at]
+    if not pending:
+        return
+    subject, payment = await store.subject_of(ctx.db, late)
+    answers = [await returns.ask(ctx, each, subject, payment, ask_only=True) for each in pending]
+    now_known = await store.by_id(ctx.db, late.id)
+    if now_known is None or now_known.stage != late.stage:
+        stage = now_known.stage if now_known else late.stage
+        raise ActRefused(Refusal.RETURN_ANSWERED(reference=late.reference, stage=stage))
+    if decision == "not-returned" and any(isinstance(each, Accepted | Mismatch) for each in answers):
+        raise ActRefused(Refusal.RETURN_UNDER_WAY(reference=late.reference))
+    if decision in ("payer", "wallet"):
+        unknown = [each for each in await return_repository.of(ctx.db, late) if each.status == "pending"]
+        if any(ctx.clock.now() - (each.sent_at or each.requested_at) < SECOND_RETURN_AFTER for each in unknown):
+            raise ActRefused(Refusal.RETURN_UNKNOWN(reference=late.reference))
+
+
 async def find(db: Reader, reference: str) -> LateResult:
     """The late result about a payment or refund. Raises ActRefused when there is none that a person may look into."""
     subject = await repository.find(db, reference) or await refund_repository.find(db, reference)
-    late = subject and await store.about(db, subject)
-    if not late or late.stage == "asking":
+    late = subject and await about(db, subject)
+    if not late:
         raise ActRefused(Refusal.NO_LATE_MONEY(reference=reference))
     return late
 
 
+async def about(db: Reader, subject: Payment | Refund) -> LateResult | None:
+    """The late result that a person may look into: what was found, or a failed refund that can be made good."""
+    late = await store.about(db, subject)
+    if late is not None and late.stage != "asking":
+        return late
+    return await made_good.late_result(db, subject) if isinstance(subject, Refund) else None
+
+
 def fitting(late: LateResult) -> tuple[Decision, ...]:
     """What may be decided about it now."""
+    if late.subject_type == "refund" and (late.stage == "asking" or late.return_reference is not None):
+        return _FITTING_MADE_GOOD.get(late.stage, ())
     return _FITTING.get((late.subject_type, late.stage), ())
 
 
@@ -136,13 +186,46 @@ def check(late: LateResult, decision: Decision) -> None:
         raise ActRefused(Refusal.OTHER_CHOICES(reference=late.reference, stage=late.stage, decisions=choices))
 
 
-def _refuse_unknown_payee(ctx: AppContext, payment: Payment) -> None:
+def _refuse_unknown_payee(ctx: AppContext, subject: Payment | Refund, payment: Payment) -> None:
     """Where only a payout to a number gives money back, the number that paid must be known."""
-    provider = ctx.registry.provider(payment.provider_account or "")
-    if not provider.can_refund(payment.operator, collected_here=True):
-        raise ActRefused(Refusal.CANNOT_GIVE_BACK(account=payment.provider_account or ""))
-    if provider.pays_out(payment.operator, collected_here=True) and payer_number(payment) is None:
+    account = subject.provider_account or ""
+    provider, collected_here = ctx.registry.provider(account), account == payment.provider_account
+    payee = payee_number(subject, payment) if isinstance(subject, Refund) else payer_number(payment)
+    if not provider.can_refund(payment.operator, collected_here=collected_here):
+        raise ActRefused(Refusal.CANNOT_GIVE_BACK(account=account))
+    if provider.pays_out(payment.operator, collected_here=collected_here) and payee is None:
         raise ActRefused(Refusal.PAYER_UNKNOWN())
+
+
+async def _start_return(
+    tx: Transaction, late: LateResult, subject: Payment | Refund, payment: Payment, now: Instant, *, is_final: bool
+) -> LateResult | None:
+    """Records a request that the worker sends. What had been credited, or what makes a refund good, is taken from the
+    wallet in the same transaction. `is_final`: see `made_good.ask`."""
+    found: LateResult | None = late
+    if isinstance(subject, Refund) and late.stage == "asking":
+        found = await made_good.record(tx, subject, payment, now, is_final=is_final)
+    moved = found and await store.start_return(tx, found, new_reference(now), now)
+    if moved is None or late.stage not in ("credited", "asking"):
+        return moved
+    await require_wallet(tx, payment, payment.amount, now)
+    money = payment.amount, payment.fee_amount, payment.currency
+    entries = posting_rules.late_taken_back(*money, time=await _times_taken_back(tx, late))
+    cause = posting_rules.TAKEN_BACK_CAUSES[late.subject_type]
+    wallet = payment.merchant_id, payment.env, payment.currency
+    await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
+    return moved
+
+
+async def _times_taken_back(tx: Transaction, late: LateResult) -> int:
+    """How often this late money was taken from the wallet before."""
+    moved = await postings.about(tx, late.merchant_id, late.subject_type, late.subject_id)
+    return sum(
+        entry.source == posting_rules.WALLET
+        for movement in moved
+        if movement.cause == posting_rules.TAKEN_BACK_CAUSES[late.subject_type]
+        for entry in movement.entries
+    )
 
 
 async def _post(
@@ -152,25 +235,43 @@ async def _post(
     if decision in ("wallet", "paid-from-wallet"):
         covers = payment.amount if decision == "paid-from-wallet" else Hundredths(0)
         await require_wallet(tx, payment, covers, now)
+    if late.stage == "returning":
+        await _end_awaited(tx, late, decision)
     moved = await store.advance(tx, late, _NEXT_STAGES[decision], amount=late.amount, now=now)
     if moved is None or decision == "not-returned":
         return moved
     wallet = payment.merchant_id, payment.env, payment.currency
     cause, entries = _postings(late, payment, decision)
+    if decision == "wallet":
+        entries = posting_rules.numbered(entries, await _times_taken_back(tx, late))
     await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
     await incidents.close_all(tx, late.merchant_id, late.reference, now)
     return moved
 
 
+async def _end_awaited(tx: Transaction, late: LateResult, decision: Decision) -> None:
+    """A person says what became of the request that is awaited. Given up, it stays under question, unless it was never
+    sent. Raises ActRefused when the worker ended or sent it meanwhile."""
+    awaited = [each for each in await return_repository.of(tx, late) if each.reference == late.return_reference]
+    for each in awaited:
+        if decision == "returned":
+            done = await return_repository.end(tx, each.id, "succeeded")
+        else:
+            done = each.sent_at is not None or await return_repository.cancel_unsent(tx, each.id)
+        if not done:
+            raise ActRefused(Refusal.JUST_DECIDED())
+
+
 def _postings(late: LateResult, payment: Payment, decision: Decision) -> tuple[str, list[Posting]]:
     if decision == "wallet":
-        cause = posting_rules.LATE_CREDITED if late.subject_type == "payment" else posting_rules.REFUND_LATE_CREDITED
         money = payment.amount, payment.fee_amount, payment.currency
+        cause = posting_rules.CREDITED_CAUSES[late.subject_type]
         return cause, posting_rules.collection(posting_rules.LATE_SUSPENSE, *money)
     if decision == "returned":
         by_provider = late.stage == "returning"
         operator = posting_rules.operator_account(payment.operator)
         account = operator if by_provider else posting_rules.MANUAL_SETTLEMENT
-        return posting_rules.LATE_RETURNED, posting_rules.late_returned(account, require(late.amount))
+        cause = posting_rules.RETURNED_CAUSES[late.subject_type]
+        return cause, posting_rules.late_returned(account, require(late.amount))
     account = posting_rules.WALLET if decision == "paid-from-wallet" else posting_rules.MANUAL_SETTLEMENT
     return posting_rules.RECEIVABLE_PAID, posting_rules.receivable_paid(account, payment.amount)

@@ -17,6 +17,7 @@ from guichet.domain.ids import LateResultId, PaymentId, RefundId
 from guichet.domain.late_results import STATUS_OF_STAGE, LateResult, LateStage
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, Refund
+from guichet.late_money import return_repository
 from guichet.payments import repository
 from guichet.refunds import repository as refund_repository
 
@@ -38,37 +39,17 @@ _ADVANCE: Final = (
 _POLL_LATER: Final = (
     update(late_results)
     .where(*_AT_STAGE)
-    .values(asked_count=bindparam("asked"), next_poll_at=bindparam("next_due"))
+    .values(
+        refused_by_provider=bindparam("refused"), asked_count=bindparam("asked"), next_poll_at=bindparam("next_due")
+    )
     .returning(late_results.c.id)
 )
 _STOP_POLLING: Final = delete(late_results).where(*_AT_STAGE).returning(late_results.c.id)
 _START_RETURN: Final = (
     update(late_results)
     .where(*_AT_STAGE)
-    .values(
-        stage="returning",
-        status="pending",
-        return_reference=bindparam("new_reference"),
-        return_sent_at=None,
-        provider_reference=None,
-        provider_data=None,
-        next_poll_at=bindparam("next_due"),
-    )
+    .values(stage="returning", status="pending", return_reference=bindparam("new_reference"), next_poll_at=None)
     .returning(*late_results.c)
-)
-_MARK_SENT: Final = (
-    update(late_results)
-    .where(*_AT_STAGE, late_results.c.return_sent_at.is_(None))
-    .values(return_sent_at=bindparam("now"), provider_data=bindparam("new_data"), next_poll_at=bindparam("next_due"))
-    .returning(*late_results.c)
-)
-_RECORD_ACCEPTANCE: Final = (
-    update(late_results)
-    .where(*_AT_STAGE)
-    .values(
-        provider_reference=bindparam("new_ref"), provider_data=bindparam("new_data"), next_poll_at=bindparam("next_due")
-    )
-    .returning(late_results.c.id)
 )
 _OPEN: Final = select(late_results).where(late_results.c.status == "open").order_by(late_results.c.id).limit(_MOST)
 _ABOUT: Final = select(late_results).where(
@@ -109,8 +90,16 @@ async def advance(
     return LateResult(*row) if row else None
 
 
-async def poll_later(db: Database, late: LateResult, asked_count: int, next_poll_at: Instant) -> None:
-    await db.write(_POLL_LATER, late_id=late.id, from_stage=late.stage, asked=asked_count, next_due=next_poll_at)
+async def poll_later(db: Database, late: LateResult, next_poll_at: Instant) -> None:
+    """Stores when the provider is asked next, and what its answers said so far."""
+    await db.write(
+        _POLL_LATER,
+        late_id=late.id,
+        from_stage=late.stage,
+        refused=late.refused_by_provider,
+        asked=late.asked_count,
+        next_due=next_poll_at,
+    )
 
 
 async def stop_polling(db: Database, late: LateResult) -> None:
@@ -119,32 +108,12 @@ async def stop_polling(db: Database, late: LateResult) -> None:
 
 
 async def start_return(tx: Writer, late: LateResult, reference: str, now: Instant) -> LateResult | None:
-    """Money that was found is to go back to the payer, under `reference`. None when it is no longer `found`."""
-    row = await tx.write(_START_RETURN, late_id=late.id, from_stage="found", new_reference=reference, next_due=now)
-    return LateResult(*row) if row else None
-
-
-async def mark_return_sent(
-    db: Database, late: LateResult, provider_data: str | None, now: Instant, next_poll_at: Instant
-) -> LateResult | None:
-    """Marks the return as sent, before the request is sent. None when it is marked already, or ended."""
-    row = await db.write(
-        _MARK_SENT, late_id=late.id, from_stage="returning", now=now, new_data=provider_data, next_due=next_poll_at
-    )
-    return LateResult(*row) if row else None
-
-
-async def record_acceptance(
-    db: Database, late: LateResult, provider_reference: str | None, provider_data: str | None, next_poll_at: Instant
-) -> None:
-    await db.write(
-        _RECORD_ACCEPTANCE,
-        late_id=late.id,
-        from_stage="returning",
-        new_ref=provider_reference,
-        new_data=provider_data,
-        next_due=next_poll_at,
-    )
+    """Late money is to go back to the payer, under `reference`. None when its stage is another one now."""
+    row = await tx.write(_START_RETURN, late_id=late.id, from_stage=late.stage, new_reference=reference)
+    if row is None:
+        return None
+    await return_repository.insert_new(tx, late, reference, now)
+    return LateResult(*row)
 
 
 async def still_open(db: Database) -> list[LateResult]:

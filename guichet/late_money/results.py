@@ -1,8 +1,9 @@
 """Late results: what a provider says after the end of a payment or refund was told (docs/decisions.md, "Late money";
 docs/operations/runbook.md).
 
-A failure is asked about once more after an hour and after a day, and whenever a callback comes. Told statuses and their
-webhooks stay: the contract has no way back. The money is posted where a person finds it, with an incident:
+A failure that the provider stated is asked about once more after an hour and after a day; any other one daily, until
+its final answer; and both whenever a callback comes. Told statuses and their webhooks stay: the contract has no way
+back. The money is posted where a person finds it, with an incident:
 
     a failed payment that was paid        operator → suspense:late, for a person to decide
     a failed refund that was paid         receivable → operator: the merchant has its money and the customer too
@@ -11,25 +12,36 @@ webhooks stay: the contract has no way back. The money is posted where a person 
 
 from collections.abc import Collection
 
-from guichet.clock import Instant, later
+from msgspec import structs
+
+from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.queues.work_queue import Claim
 from guichet.domain import posting_rules
-from guichet.domain.late_results import GIVE_UP_AFTER, POLL_DELAYS, REPEAT_AFTER, LateResult, LateStage
+from guichet.domain.late_results import (
+    QUESTIONS_AT_ONCE,
+    QUESTIONS_PER_SECOND,
+    LateResult,
+    LateReturn,
+    LateStage,
+    next_question,
+)
 from guichet.domain.messages import Amount
 from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Movement, Posting
+from guichet.domain.token_buckets import TokenBuckets
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
 from guichet.late_money import repository as store
+from guichet.late_money import return_repository
 from guichet.late_money import returns as late_returns
 from guichet.ledger import postings
 from guichet.logs import log
 from guichet.payments import follow_up
 from guichet.payments.outcomes import checked
 from guichet.payments.provider_calls import payment_status, refund_status
-from guichet.providers.base import RefundStatusResult, Refused, Succeeded, Unknown
+from guichet.providers.base import Accepted, FloatEmpty, RefundStatusResult, Refused, Succeeded, Unknown
 
 
 async def poll_ended(ctx: AppContext, subject: Payment | Refund) -> None:
@@ -60,20 +72,22 @@ async def poll_late_result(ctx: AppContext, late: LateResult) -> None:
     if contradicted:
         await _found(ctx, late, subject, payment)
     else:
-        await _poll_again(ctx, late, answered=not isinstance(result, Unknown))
+        await _poll_again(ctx, late, result)
 
 
-async def _poll_again(ctx: AppContext, late: LateResult, *, answered: bool) -> None:
-    now = ctx.clock.now()
-    asked = late.asked_count + answered
-    if answered and asked < len(POLL_DELAYS):
-        await store.poll_later(ctx.db, late, asked, max(now, later(late.told_at, POLL_DELAYS[asked])))
-    elif answered or now - late.told_at > GIVE_UP_AFTER:
-        if not answered:
-            log.warning("late_result.not_answered", reference=late.reference, provider_account=late.provider_account)
-        await store.stop_polling(ctx.db, late)
-    else:
-        await store.poll_later(ctx.db, late, asked, later(now, REPEAT_AFTER))
+async def _poll_again(ctx: AppContext, late: LateResult, result: RefundStatusResult) -> None:
+    """A refusal is now the provider's own; "still pending" says that it has refused nothing (any more)."""
+    if isinstance(result, Refused | FloatEmpty | Accepted):
+        late = structs.replace(late, refused_by_provider=not isinstance(result, Accepted))
+    now, answered = ctx.clock.now(), not isinstance(result, Unknown)
+    late = structs.replace(late, asked_count=late.asked_count + answered)
+    again = next_question(late, now, answered=answered)
+    if again is not None:
+        await store.poll_later(ctx.db, late, again)
+        return
+    if not (answered and late.refused_by_provider):
+        log.warning("late_result.not_answered", reference=late.reference, provider_account=late.provider_account)
+    await store.stop_polling(ctx.db, late)
 
 
 async def _found(ctx: AppContext, late: LateResult, subject: Payment | Refund, payment: Payment) -> None:
@@ -109,19 +123,42 @@ def _consequence(
 
 
 class LateResultJobs:
-    """The worker's queue of late results: questions, and money on its way back to the payer."""
+    """The worker's queues of late results: questions, and money on its way back to the payer.
+
+    Questions have a budget for each provider account, so that a day on which thousands were failed by hand does not
+    keep the account busy for three months. What goes beyond it is asked later.
+    """
 
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
+        self._budget = TokenBuckets(burst=QUESTIONS_AT_ONCE, per_second=QUESTIONS_PER_SECOND)
+        #: The accounts whose budget was spent when it was last looked at.
+        self._spent: set[str] = set()
 
-    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[LateResult]:
-        return await store.claim_due(self._ctx.db, now, until, most, saturated)
+    async def claim(
+        self, now: Instant, until: Instant, most: int, saturated: Collection[str]
+    ) -> Claim[LateResult | LateReturn]:
+        """Requests first: they are few, and money is on its way."""
+        requests = await return_repository.claim_due(self._ctx.db, now, until, most, saturated)
+        if len(requests.jobs) == most:
+            return Claim(requests.jobs, requests.next_due)
+        left = most - len(requests.jobs)
+        self._spent = {each for each in self._spent if self._budget.is_empty(each, self._ctx.clock.monotonic())}
+        questions = await store.claim_due(self._ctx.db, now, until, left, {*saturated, *self._spent})
+        next_due = questions.next_due
+        if self._spent and not questions.jobs and next_due is not None:
+            next_due = max(next_due, later(now, SECOND))
+        dues = [each for each in (requests.next_due, next_due) if each is not None]
+        return Claim([*requests.jobs, *questions.jobs], min(dues, default=None))
 
-    def partition(self, job: LateResult) -> str:
+    def partition(self, job: LateResult | LateReturn) -> str:
         return job.provider_account
 
-    async def work(self, job: LateResult) -> None:
-        if job.stage == "returning":
+    async def work(self, job: LateResult | LateReturn) -> None:
+        if isinstance(job, LateReturn):
             await late_returns.work(self._ctx, job)
-        else:
+        elif self._budget.take(job.provider_account, self._ctx.clock.monotonic()):
             await poll_late_result(self._ctx, job)
+        else:
+            self._spent.add(job.provider_account)
+            await store.poll_later(self._ctx.db, job, later(self._ctx.clock.now(), MINUTE))

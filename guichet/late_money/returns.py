@@ -1,33 +1,43 @@
-"""Late money on its way back to the payer: a person sent it, through the account that took it.
+"""Late money on its way back to the payer: a person sent it, through the account that took it. A refund that is made
+good (`made_good.py`) goes the same way, through the account that it was sent to.
 
-The row is marked as sent before the request leaves, so that a crash in between leads to a question and never to a
-second request. A refusal leaves the money in `suspense:late`: the person decides again.
+A request is marked as sent before it leaves, so that a crash in between leads to a question and never to a second
+request. A refusal leaves the money in `suspense:late`: the person decides again. A request whose end nobody knows is
+asked about until it is known, also after a person gave it up: then nothing is sent again for it.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
-from guichet.clock import HOUR, SECOND, Instant, later
+from guichet.clock import DAY, HOUR, SECOND, Instant, later
 from guichet.context import AppContext
+from guichet.db.engine import Transaction, require
 from guichet.domain import posting_rules
-from guichet.domain.late_results import LateResult
-from guichet.domain.messages import Message, shortened
-from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment
+from guichet.domain.late_results import LateResult, LateReturn, ReturnStatus
+from guichet.domain.messages import Amount, Message, shortened
+from guichet.domain.money import Hundredths, round_to_currency
+from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, Refund
 from guichet.domain.phone_numbers import payer_number
-from guichet.domain.posting_rules import Movement
+from guichet.domain.posting_rules import Movement, Posting
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
 from guichet.late_money import repository as store
+from guichet.late_money import return_repository
 from guichet.ledger import postings
 from guichet.logs import log
-from guichet.payments.outcomes import checked
+from guichet.payments.account_identity import AccountMatch
+from guichet.payments.outcomes import Mismatch, checked
 from guichet.payments.provider_calls import (
     ANOTHER_ACCOUNT,
     LEASE_DURATION,
+    account_match,
     call_provider,
     charge_for,
     decode_provider_data,
     encode_provider_data,
-    is_another_account,
+    explicit,
+    request_of,
 )
 from guichet.providers.base import (
     Accepted,
@@ -42,89 +52,202 @@ from guichet.providers.base import (
     Succeeded,
 )
 
-#: A return is asked about when as much time has passed as since its request, within these bounds.
+#: A return is asked about when as much time has passed as since its request, within these bounds; daily after three
+#: days.
 _SHORTEST: Final = 5 * SECOND
 _LONGEST: Final = HOUR
+_LONG_AFTER: Final = INCIDENT_AGE_SECONDS * SECOND
+
+Result = RefundInitiationResult | RefundStatusResult
 
 
-async def work(ctx: AppContext, late: LateResult) -> None:
-    """One step of a return: sends it if it was not sent yet, otherwise asks what became of it."""
-    _, payment = await store.subject_of(ctx.db, late)
-    account = late.provider_account
-    provider = ctx.registry.provider(account)
-    if is_another_account(provider, payment):
-        await _apply(ctx, late, payment, ANOTHER_ACCOUNT)
-    elif late.return_sent_at is not None:
-        asked = provider.refund_status(_reversal(ctx, late, payment))
-        await _apply(ctx, late, payment, await call_provider(provider, asked, account, "refund_status"))
-    elif (sent := await _mark_sent(ctx, provider, late, payment)) is not None:
-        call = provider.refund(_reversal(ctx, sent, payment))
-        await _apply(ctx, sent, payment, await call_provider(provider, call, account, "refund"))
+async def work(ctx: AppContext, request: LateReturn) -> None:
+    """One step of a request: sends it if it was not sent yet, otherwise asks what became of it."""
+    late = require(await store.by_id(ctx.db, request.late_result_id))
+    subject, payment = await store.subject_of(ctx.db, late)
+    provider = ctx.registry.provider(request.provider_account)
+    if request.sent_at is not None:
+        await ask(ctx, request, subject, payment, ask_only=not _is_awaited(late, request))
+    elif await account_match(ctx, provider, _taken_by(request, subject, payment)) is not AccountMatch.SAME:
+        await _apply(ctx, request, subject, payment, ANOTHER_ACCOUNT)
+    elif (sent := await _mark_sent(ctx, provider, request, subject, payment)) is not None:
+        call = provider.refund(await _reversal(ctx, provider, sent, subject, payment))
+        answer = await call_provider(provider, call, request.provider_account, "refund")
+        await _apply(ctx, sent, subject, payment, answer)
 
 
-async def _mark_sent(ctx: AppContext, provider: Provider, late: LateResult, payment: Payment) -> LateResult | None:
-    data = encode_provider_data(dict(provider.prepare_refund(_reversal(ctx, late, payment))))
+async def ask(
+    ctx: AppContext, request: LateReturn, subject: Payment | Refund, payment: Payment, *, ask_only: bool
+) -> Result | Mismatch:
+    """Asks what became of a request that was sent, and applies a final answer. `ask_only`: see `Reversal`."""
+    provider = ctx.registry.provider(request.provider_account)
+    match = await account_match(ctx, provider, _taken_by(request, subject, payment))
+    if match is AccountMatch.OTHER:
+        return await _apply(ctx, request, subject, payment, ANOTHER_ACCOUNT)
+    ask_only = ask_only or match is AccountMatch.UNSURE
+    call = provider.refund_status(await _reversal(ctx, provider, request, subject, payment, ask_only=ask_only))
+    answer = await call_provider(provider, call, request.provider_account, "refund_status")
+    return await _apply(ctx, request, subject, payment, explicit(answer, match))
+
+
+def _taken_by(request: LateReturn, subject: Payment | Refund, payment: Payment) -> Payment | Refund:
+    """What says which account the request's name stood for: the payment that it took, or the refund that it paid."""
+    return payment if request.provider_account == payment.provider_account else subject
+
+
+def _is_awaited(late: LateResult, request: LateReturn) -> bool:
+    """Whether nobody gave the request up: the money is on its way under its reference."""
+    return late.stage == "returning" and late.return_reference == request.reference
+
+
+async def _mark_sent(
+    ctx: AppContext, provider: Provider, request: LateReturn, subject: Payment | Refund, payment: Payment
+) -> LateReturn | None:
+    reversal = await _reversal(ctx, provider, request, subject, payment)
+    data = encode_provider_data(dict(provider.prepare_refund(reversal)))
     now = ctx.clock.now()
-    return await store.mark_return_sent(ctx.db, late, data, now, later(now, LEASE_DURATION))
+    return await return_repository.mark_sent(ctx.db, request, data, now, later(now, LEASE_DURATION))
 
 
-def _reversal(ctx: AppContext, late: LateResult, payment: Payment) -> Reversal:
-    charge = charge_for(ctx, payment)
-    return Reversal(
-        reference=late.return_reference or "",
-        charge=charge,
-        amount=charge.amount,
-        currency=charge.payment.currency,
-        payee_number=payer_number(payment),
-        provider_reference=late.provider_reference,
-        provider_data=decode_provider_data(late.provider_data),
-        sent_at=late.return_sent_at,
+async def _reversal(
+    ctx: AppContext,
+    provider: Provider,
+    request: LateReturn,
+    subject: Payment | Refund,
+    payment: Payment,
+    *,
+    ask_only: bool = False,
+) -> Reversal:
+    if isinstance(subject, Refund):
+        reversal = await request_of(ctx, provider, subject, payment)
+    else:
+        charge = charge_for(ctx, payment)
+        number = payer_number(payment)
+        reversal = Reversal("", charge, charge.amount, charge.payment.currency, payee_number=number)
+    return replace(
+        reversal,
+        reference=request.reference,
+        provider_reference=request.provider_reference,
+        provider_data=decode_provider_data(request.provider_data),
+        sent_at=request.sent_at,
+        never_arrived=False,
+        ask_only=ask_only,
     )
 
 
 async def _apply(
-    ctx: AppContext, late: LateResult, payment: Payment, result: RefundInitiationResult | RefundStatusResult
-) -> None:
-    match await checked(ctx, payment, result):
-        case AlreadyRefunded() | Succeeded():
-            await _returned(ctx, late, payment)
-        case (Refused() | NotProcessed() | FloatEmpty()) as refusal:
-            await _refused(ctx, late, payment, refusal)
+    ctx: AppContext, request: LateReturn, subject: Payment | Refund, payment: Payment, result: Result
+) -> Result | Mismatch:
+    answer = await checked(ctx, subject, result)
+    match answer:
+        case Succeeded(provider_reference=movement):
+            await _returned(ctx, request, subject, payment, "succeeded", movement)
+        case AlreadyRefunded():  # The payer has the money, but not by this request.
+            await _returned(ctx, request, subject, payment, "failed")
+        case Refused() | NotProcessed() | FloatEmpty():
+            await _refused(ctx, request, subject, answer)
         case Accepted(provider_reference=reference, provider_data=data) if reference or data:
-            stored = encode_provider_data({**decode_provider_data(late.provider_data), **data})
-            await store.record_acceptance(ctx.db, late, reference, stored, _next_poll(ctx, late))
+            stored = encode_provider_data({**decode_provider_data(request.provider_data), **data})
+            await return_repository.schedule(ctx.db, request.id, reference, stored, _next_poll(ctx, request))
         case _:
-            await _report_if_stuck(ctx, late, payment)
-            await store.record_acceptance(
-                ctx.db, late, late.provider_reference, late.provider_data, _next_poll(ctx, late)
-            )
+            await _report_if_stuck(ctx, request, subject)
+            known = request.provider_reference, request.provider_data
+            await return_repository.schedule(ctx.db, request.id, *known, _next_poll(ctx, request))
+    return answer
 
 
-async def _report_if_stuck(ctx: AppContext, late: LateResult, payment: Payment) -> None:
+async def _report_if_stuck(ctx: AppContext, request: LateReturn, subject: Payment | Refund) -> None:
     now = ctx.clock.now()
-    if now - (late.return_sent_at or now) >= INCIDENT_AGE_SECONDS * SECOND:
-        detail = IncidentDetail.RETURN_STUCK()
-        await incidents.report_about(ctx.db, payment, incidents.STUCK, detail, now)
+    if now - (request.sent_at or request.requested_at) >= _LONG_AFTER:
+        await incidents.report_about(ctx.db, subject, incidents.STUCK, IncidentDetail.RETURN_STUCK(), now)
 
 
-def _next_poll(ctx: AppContext, late: LateResult) -> Instant:
+def _next_poll(ctx: AppContext, request: LateReturn) -> Instant:
     now = ctx.clock.now()
-    since_request = now - (late.return_sent_at or now)
-    return later(now, min(_LONGEST, max(_SHORTEST, since_request)))
+    age = now - (request.sent_at or now)
+    return later(now, DAY if age > _LONG_AFTER else min(_LONGEST, max(_SHORTEST, age)))
 
 
-async def _returned(ctx: AppContext, late: LateResult, payment: Payment) -> None:
-    """Posts the return; whoever moves the row first does it."""
+async def _returned(
+    ctx: AppContext,
+    request: LateReturn,
+    subject: Payment | Refund,
+    payment: Payment,
+    status: ReturnStatus,
+    movement: str | None = None,
+) -> None:
+    """The payer has the money back. `status`: how the request itself ended. `movement`: the provider's reference of
+    what it moved."""
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
-        if await store.advance(tx, late, "returned", amount=late.amount, now=now) is None:
+        if not await return_repository.end(tx, request.id, status, movement):
             return
-        wallet = payment.merchant_id, payment.env, payment.currency
-        entries = posting_rules.late_returned(
-            posting_rules.operator_account(payment.operator), late.amount or payment.total_amount
-        )
-        await postings.post(tx, [Movement(*wallet, posting_rules.LATE_RETURNED, late.subject_id, entries, now)])
-        await incidents.close_all(tx, late.merchant_id, late.reference, now)
+        late = require(await store.by_id(tx, request.late_result_id))
+        if late.stage in ("found", "returning"):
+            moved = await store.advance(tx, late, "returned", amount=late.amount, now=now)
+            if moved is not None:
+                entries = posting_rules.late_returned(posting_rules.operator_account(payment.operator), _total(payment))
+                await _post(tx, late, payment, posting_rules.RETURNED_CAUSES, entries, now)
+                await incidents.close_all(tx, late.merchant_id, late.reference, now)
+                for other in await return_repository.of(tx, late):
+                    await return_repository.cancel_unsent(tx, other.id)
+                return
+            late = require(await store.by_id(tx, request.late_result_id))
+        if status == "failed":
+            if late.stage == "credited":
+                detail = IncidentDetail.RETURNED_ALL_THE_SAME()
+                await incidents.report_about(tx, subject, incidents.ALREADY_REFUNDED, detail, now)
+        elif await _is_second(tx, late, request, movement):
+            await _returned_twice(tx, late, request, subject, payment, now)
+
+
+async def _is_second(tx: Transaction, late: LateResult, request: LateReturn, movement: str | None) -> bool:
+    """Whether the money that this request gave back is posted already: to the merchant, or as given back in another
+    way. Where the provider only said that it was given back, this request may be what gave it back; and some providers
+    give a debit back once, whatever the request."""
+    if late.stage != "returned":
+        return True
+    before = [each for each in await return_repository.of(tx, late) if each.id != request.id]
+    if succeeded := [each for each in before if each.status == "succeeded"]:
+        return movement is None or all(each.provider_reference != movement for each in succeeded)
+    moved = await postings.about(tx, late.merchant_id, late.subject_type, late.subject_id)
+    cause = posting_rules.RETURNED_CAUSES[late.subject_type]
+    legs = [leg for each in moved if each.cause == cause for leg in each.entries]
+    return any(leg.destination == posting_rules.MANUAL_SETTLEMENT for leg in legs)
+
+
+async def _returned_twice(
+    tx: Transaction,
+    late: LateResult,
+    request: LateReturn,
+    subject: Payment | Refund,
+    payment: Payment,
+    now: Instant,
+) -> None:
+    total = _total(payment)
+    log.error("late_result.returned_twice", reference=subject.reference, request=request.reference)
+    operator = posting_rules.operator_account(payment.operator)
+    entries = [posting_rules.returned_again(operator, total, request.id)]
+    await _post(tx, late, payment, posting_rules.RETURNED_AGAIN_CAUSES, entries, now)
+    detail = IncidentDetail.RETURNED_TWICE(total=Amount(total, payment.currency), request=request.reference)
+    await incidents.report_about(tx, subject, incidents.RETURNED_TWICE, detail, now)
+
+
+async def _refused(
+    ctx: AppContext, request: LateReturn, subject: Payment | Refund, result: Refused | NotProcessed | FloatEmpty
+) -> None:
+    """Nothing went back under this reference. If no person gave it up before, the money waits again, and the person who
+    sent it reads why in the incident."""
+    now = ctx.clock.now()
+    log.error("late_result.return_refused", reference=subject.reference, request=request.reference, raw=result.raw)
+    async with ctx.db.transaction() as tx:
+        if not await return_repository.end(tx, request.id, "failed"):
+            return
+        late = require(await store.by_id(tx, request.late_result_id))
+        if not _is_awaited(late, request):
+            return
+        if await store.advance(tx, late, "found", amount=late.amount, now=now) is not None:
+            await incidents.report_about(tx, subject, incidents.PAID_AFTER_FAILURE, _why_not_returned(result), now)
 
 
 def _why_not_returned(result: Refused | NotProcessed | FloatEmpty) -> Message:
@@ -137,13 +260,19 @@ def _why_not_returned(result: Refused | NotProcessed | FloatEmpty) -> Message:
     )
 
 
-async def _refused(
-    ctx: AppContext, late: LateResult, payment: Payment, result: Refused | NotProcessed | FloatEmpty
+def _total(payment: Payment) -> Hundredths:
+    return round_to_currency(payment.total_amount, payment.currency)
+
+
+async def _post(
+    tx: Transaction,
+    late: LateResult,
+    payment: Payment,
+    causes: Mapping[str, str],
+    entries: list[Posting],
+    now: Instant,
 ) -> None:
-    """The money stays where it is, and the person who sent it reads why in the incident."""
-    now = ctx.clock.now()
-    log.error("late_result.return_refused", reference=late.reference, raw=result.raw)
-    async with ctx.db.transaction() as tx:
-        if await store.advance(tx, late, "found", amount=late.amount, now=now) is None:
-            return
-        await incidents.report_about(tx, payment, incidents.PAID_AFTER_FAILURE, _why_not_returned(result), now)
+    """`causes`: by what the late result is about."""
+    wallet = payment.merchant_id, payment.env, payment.currency
+    cause = causes[late.subject_type]
+    await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])

@@ -31,6 +31,8 @@ _IN_STEP: Final = (
     postings.c.created_at <= bindparam("until"),
 )
 _SUMS: Final = select(*_BY, func.sum(postings.c.amount), func.count()).where(*_IN_STEP).group_by(*_BY)
+#: Of a dispute that matches no payment, the account that it was found at.
+_operator: Final = func.coalesce(payments.c.operator, disputes.c.provider_account)
 #: What moved our fees without an operator's account: late money, what people settled, lost disputes. The operator is
 #: that of the payment; its account stands in the row for the one on the other side of the fees.
 _FEES_OF_PAYMENTS: Final = (
@@ -38,14 +40,14 @@ _FEES_OF_PAYMENTS: Final = (
         postings.c.currency,
         postings.c.cause,
         postings.c.leg,
-        case((postings.c.source == FEES, FEES), else_=_OPERATOR + payments.c.operator),
-        case((postings.c.source == FEES, _OPERATOR + payments.c.operator), else_=postings.c.destination),
+        case((postings.c.source == FEES, FEES), else_=_OPERATOR + _operator),
+        case((postings.c.source == FEES, _OPERATOR + _operator), else_=postings.c.destination),
         func.sum(postings.c.amount),
         func.count(),
     )
     .outerjoin(refunds, and_(OF_REFUNDS, refunds.c.id == postings.c.subject_id))
     .outerjoin(disputes, and_(OF_DISPUTES, disputes.c.id == postings.c.subject_id))
-    .join(
+    .outerjoin(
         payments,
         payments.c.id
         == func.coalesce(refunds.c.payment_id, disputes.c.payment_id, case((OF_PAYMENTS, postings.c.subject_id))),
@@ -66,7 +68,7 @@ _FEES_OF_PAYMENTS: Final = (
         postings.c.leg,
         postings.c.source,
         postings.c.destination,
-        payments.c.operator,
+        _operator,
     )
 )
 

@@ -102,8 +102,10 @@ MOVEMENT_NAMES: Final = {
     ledger.HELD: ("refund", "Remboursement"),
     ledger.RELEASED: ("refund cancelled", "Remboursement annulé"),
     ledger.LATE_CREDITED: ("collection, paid late", "Encaissement tardif"),
+    ledger.LATE_TAKEN_BACK: ("collection, paid late, given back", "Encaissement tardif rendu"),
     ledger.RECEIVABLE_PAID: ("refund, paid late", "Remboursement tardif"),
     ledger.REFUND_LATE_CREDITED: ("refund that came back", "Remboursement revenu"),
+    ledger.REFUND_MADE_GOOD: ("refund, after a failure of ours", "Remboursement, après une défaillance de notre part"),
     ledger.DISPUTE_CHARGED: ("disputed payment", "Paiement contesté"),
 }
 

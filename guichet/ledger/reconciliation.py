@@ -10,16 +10,18 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
+from msgspec import structs
 from sqlalchemy import ColumnElement, Executable, Select, and_, bindparam, literal_column, select
 
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database, Row
 from guichet.db.lists.ids_by_date import IdsByDate
 from guichet.db.sql_functions import json_texts
-from guichet.db.tables import late_results, payments, refunds
+from guichet.db.tables import late_results, late_returns, payments, refunds
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import SubjectType, request_reference
 from guichet.domain.reconciliation import (
+    MATCHED,
     MISSING_HERE,
     PAYMENT,
     REFUND,
@@ -72,6 +74,8 @@ _REFUNDS: Final[Select[Any]] = select(
     refunds.c.request_number,
     payments.c.reference.label("payment_reference"),
     payments.c.provider_reference.label("payment_provider_reference"),
+    # Of the request by which a failed refund was made good.
+    late_results.c.return_reference,
 ).select_from(
     refunds.join(
         payments, and_(payments.c.id == refunds.c.payment_id, payments.c.merchant_id == refunds.c.merchant_id)
@@ -110,6 +114,16 @@ _THEIRS: Final[dict[str, Executable]] = {
 _REFUND_OF_PAYMENT: Final = _REFUNDS.where(
     _of_accounts(refunds.c.provider_account), payments.c.reference == bindparam("ours")
 )
+#: A late payment that went back to its payer under this reference of ours.
+_RETURNED: Final = _PAYMENTS.join(late_returns, late_returns.c.late_result_id == late_results.c.id).where(
+    _of_accounts(payments.c.provider_account), late_returns.c.reference == bindparam("ours")
+)
+#: A payment by one reference of the provider's: for a list of them SQLite would read the table.
+_PAID: Final = _PAYMENTS.where(
+    _of_accounts(payments.c.provider_account),
+    payments.c.provider_reference == bindparam("theirs"),
+    payments.c.provider_reference.is_not(None),
+)
 _IDS: Final = {kind: IdsByDate(table) for kind, (table, _) in _SELECTED.items()}
 _NOBODY: Final = str(UUID(int=0))
 
@@ -139,11 +153,11 @@ async def reconcile(
                 progress(f"{seen} {kind}s")
     for line in statement.unmatched():
         found = await _named(db, line, names)
-        if found is None:
-            yield Finding(MISSING_HERE, line, None, ComparisonNote.UNKNOWN_HERE())
-            continue
-        for finding in statement.match(found, expected=False):
-            yield finding
+        if found is not None:
+            for finding in statement.match(found, expected=False):
+                yield finding
+        else:
+            yield await _not_ours(db, line, names)
 
 
 async def _indexed(lines: Sequence[Line], kinds: Sequence[SubjectType]) -> StatementIndex:
@@ -177,10 +191,35 @@ async def _named(db: Database, line: Line, names: str) -> Ours | None:
     return _ours(line.kind, rows[0]) if rows else None
 
 
+async def _not_ours(db: Database, line: Line, names: str) -> Finding:
+    """A line that names no payment or refund of its kind. Money that left may be a late payment on its way back, or a
+    refund of a payment that somebody made without us."""
+    payment = await _given_back(db, line, names) if line.kind == REFUND else None
+    if payment is None:
+        return Finding(MISSING_HERE, line, None, ComparisonNote.UNKNOWN_HERE())
+    if payment.late_stage == "returned":
+        return Finding(MATCHED, structs.replace(line, fee=None), payment)
+    return Finding(MISSING_HERE, line, payment, ComparisonNote.REFUNDED_ELSEWHERE())
+
+
+async def _given_back(db: Database, line: Line, names: str) -> Ours | None:
+    """The payment that a refund gives back, by its references or by ours of a return."""
+    ours = [text for text in map(_as_uuid, line.references) if text]
+    for statement, name, references in (
+        (_RETURNED, "ours", ours),
+        (_OURS[PAYMENT], "ours", ours),
+        (_PAID, "theirs", line.references),
+    ):
+        for reference in references:
+            if rows := await db.scan(statement, provider_accounts=names, **{name: reference}):
+                return _ours(PAYMENT, rows[0])
+    return None
+
+
 def _ours(kind: SubjectType, row: Row) -> Ours:
     (number, merchant_id, reference, provider_reference, provider_account, status, amount, currency, at, *rest) = row
-    operator, late_stage, request_number, *of_payment = rest
-    more = [each for each in of_payment if each]
+    operator, late_stage, request_number, *others = rest
+    more = [each for each in others if each]
     if request_number:
         more.append(request_reference(reference, request_number))
     return Ours(

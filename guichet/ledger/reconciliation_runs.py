@@ -123,18 +123,20 @@ class Result:
     differences: int = 0
     found: list[dict[str, object]] = field(default_factory=list)
 
-    def add(self, finding: Finding) -> None:
-        """Counts a finding about this day; what touches only the day before or after belongs to that day's run."""
+    def add(self, finding: Finding) -> bool:
+        """Counts a finding about this day; what touches only the day before or after belongs to that day's run. Whether
+        it is a difference of this day."""
         at = finding.line.at if finding.line else finding.ours.at if finding.ours else None
         if at is not None and not self.day <= at < self.day + DAY:
-            return
+            return False
         self.lines += finding.line is not None
         if finding.outcome == MATCHED:
             self.matched += 1
-            return
+            return False
         self.differences += 1
         if len(self.found) < KEPT:
             self.found.append(describe(finding))
+        return True
 
 
 def day_of(at: Instant) -> Instant:

@@ -12,9 +12,10 @@ from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
 from guichet.domain.ids import MerchantId
-from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantLimits, MerchantStatus
+from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantLimits, MerchantStatus, new_webhook_secret
 from guichet.domain.money import Currency
 from guichet.domain.posting_rules import ACTIVE
+from guichet.merchants.vault import Vault
 
 #: Merchants that one page lists.
 PAGE: Final = 25
@@ -42,6 +43,11 @@ _SET_NAME: Final = (
     .where(merchants.c.id == bindparam("merchant"))
     .values(name=bindparam("new_name"))
     .returning(*merchants.c)
+)
+#: In the words of its partial index.
+_HOUSE: Final = select(merchants.c.id).where(text("is_house"))
+_MAKE_HOUSE: Final = (
+    update(merchants).where(merchants.c.id == bindparam("merchant")).values(is_house=True).returning(merchants.c.id)
 )
 _LOCK: Final = _BY_ID.with_for_update()
 _PAGE: Final = (
@@ -125,6 +131,24 @@ async def create(
         await tx.write(_INSERT_ENDPOINT, merchant_id=merchant.id, env=env, secret=encrypted_secrets[env], now=now)
         await tx.write(_INSERT_WALLET, merchant_id=merchant.id, env=env, currency=currency, now=now)
     return merchant
+
+
+async def house_id(db: Reader) -> MerchantId | None:
+    """The merchant that stands for the service itself; None while nothing belongs to it."""
+    row = await db.one(_HOUSE)
+    return None if row is None else MerchantId(row[0])
+
+
+async def house(tx: Transaction, vault: Vault, now: Instant) -> MerchantId:
+    """As `house_id`; made when something first belongs to it. Of two processes that make it, one fails:
+    `uq_merchants_house`."""
+    known = await house_id(tx)
+    if known is not None:
+        return known
+    secrets = {env: vault.encrypt(new_webhook_secret()) for env in ENVS}
+    made = await create(tx, "Guichet", "active", "XOF", secrets, now)
+    await tx.write(_MAKE_HOUSE, merchant=made.id)
+    return made.id
 
 
 async def get(db: Reader, merchant_id: MerchantId) -> Merchant | None:

@@ -28,21 +28,21 @@ _POLL_NOW: Final = (
 )
 
 
-async def schedule(tx: Transaction, ended: Iterable[tuple[Payment | Refund, Instant]]) -> None:
-    """Follows up payments and refunds in the transaction that ends them at these instants: first an hour later."""
-    await tx.execute_many(_INSERT, [_row(subject, ended_at) for subject, ended_at in ended])
+async def schedule(tx: Transaction, ended: Iterable[tuple[Payment | Refund, Instant, bool]]) -> None:
+    """Follows up payments and refunds in the transaction that ends them at these instants: first an hour later. Each
+    with whether the provider itself states that it failed."""
+    await tx.execute_many(_INSERT, [row(subject, at, refused=refused) for subject, at, refused in ended])
 
 
 async def poll_now(db: Writer, subject: Payment | Refund, now: Instant) -> None:
-    """The worker polls a payment or refund that ended, unless something was found already. The scheduled polls whose
-    time has passed are not made again."""
+    """The worker polls a payment or refund that ended, unless something was found already. What is no longer followed
+    up is asked about once, and the provider's answer says whether it goes on."""
     ended_at = subject.updated_at if isinstance(subject, Payment) else (subject.processed_at or now)
-    passed = sum(now - ended_at >= delay for delay in POLL_DELAYS)
-    row = _row(subject, ended_at) | {"next_poll_at": now, "asked_count": min(passed, len(POLL_DELAYS) - 1)}
-    await db.write(_POLL_NOW, **row)
+    await db.write(_POLL_NOW, **row(subject, ended_at, refused=True) | {"next_poll_at": now})
 
 
-def _row(subject: Payment | Refund, ended_at: Instant) -> dict[str, Any]:
+def row(subject: Payment | Refund, ended_at: Instant, *, refused: bool) -> dict[str, Any]:
+    """The columns of a new row, without its id."""
     empty: dict[str, Any] = dict.fromkeys(_NEW_COLUMNS)
     return empty | {
         "merchant_id": subject.merchant_id,
@@ -55,6 +55,7 @@ def _row(subject: Payment | Refund, ended_at: Instant) -> dict[str, Any]:
         "status": "pending",
         "stage": "asking",
         "told_at": ended_at,
+        "refused_by_provider": refused,
         "asked_count": 0,
         "next_poll_at": later(ended_at, POLL_DELAYS[0]),
     }

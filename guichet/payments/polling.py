@@ -192,7 +192,7 @@ async def _count_not_found(ctx: AppContext, payment: Payment, raw: Answer) -> Pa
     counted = count_not_found(ctx, payment)
     if never_arrived(counted):
         return await settle_payment(
-            ctx, payment, Refused("operator_unavailable", ProviderAnswer.NEVER_ARRIVED(answer=raw))
+            ctx, payment, Refused("operator_unavailable", ProviderAnswer.NEVER_ARRIVED(answer=raw), stated=False)
         )
     return counted
 

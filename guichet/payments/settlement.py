@@ -101,6 +101,7 @@ async def settlement_of(
         act=act,
         overrides=overrides,
         was_sent=_was_sent(ctx, refund or payment),
+        refused_by_provider=isinstance(outcome, Refused) and outcome.stated,
         payer_number=outcome.payer_number if isinstance(outcome, Succeeded) else None,
     )
 
@@ -256,7 +257,9 @@ async def _close_incidents(tx: Transaction, changes: Iterable[Change]) -> None:
         subject, now = change.refund or change.payment, change.settlement.now
         if change.settlement.act is not None:
             await incidents.close_all(tx, subject.merchant_id, subject.reference, now)
-        waited_for_float = isinstance(subject, Refund) and subject.request_number > 0
+        waited_for_float = isinstance(subject, Refund) and (
+            subject.request_number > 0 or subject.ambiguous_code is not None
+        )
         longest = PAYEE_RETRY_SECONDS if isinstance(subject, Refund) else INCIDENT_AGE_SECONDS
         if waited_for_float or now - subject.created_at >= longest * SECOND:
             await incidents.close_settled(tx, subject.merchant_id, subject.reference, now)
@@ -265,7 +268,7 @@ async def _close_incidents(tx: Transaction, changes: Iterable[Change]) -> None:
 async def _follow_up_failures(tx: Transaction, changes: Iterable[Change]) -> None:
     """A provider may still move the money of what failed: it is asked again later (`late_money/results.py`)."""
     failed = [
-        (change.refund or change.payment, change.settlement.now)
+        (change.refund or change.payment, change.settlement.now, change.settlement.refused_by_provider)
         for change in changes
         if change.transition.target == "failed" and change.settlement.was_sent
     ]

@@ -78,13 +78,15 @@ class Accepted:
     """The provider took the request and the result is not final yet.
 
     `redirect_url` is the provider's page on which the customer confirms. `provider_data` is stored and comes back with
-    the next calls. `next_poll_at` is when to ask first; None means after the usual interval.
+    the next calls. `next_poll_at` is when to ask first; None means after the usual interval. `float_empty`: the
+    provider keeps a refund until our balance with it covers it, and then pays it by itself.
     """
 
     provider_reference: str | None = None
     redirect_url: str | None = None
     provider_data: Mapping[str, str] = field(default_factory=dict)
     next_poll_at: Instant | None = None
+    float_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +105,23 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The provider says that it did not move the money and never will. `raw` is for the log only."""
+    """The provider says that it did not move the money and never will.
+
+    `stated`: False when it does not say so itself: it did not know our reference often enough, or a person decided. It
+    is then asked about for much longer (`domain/late_results.py`).
+    """
 
     reason: RefusalReason = "refused"
     raw: Answer = ""
+    stated: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AmbiguousRefusal(Refused):
+    """Of a refund only: refused by a code that means either the payee or our own balance with the provider. Nothing was
+    moved, and under this reference nothing ever will be. Our balance tells which (`refunds/ambiguous_refusals.py`)."""
+
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +150,12 @@ class NotProcessed:
 @dataclass(frozen=True, slots=True)
 class FloatEmpty:
     """Our own balance with the provider does not cover the refund: nothing was moved, and under this reference nothing
-    ever will be. It is no refusal of the customer's account: the refund is sent again later, as a new request."""
+    ever will be. It is no refusal of the customer's account: the refund is sent again later, as a new request.
+
+    `is_certain`: False when the provider did not say so plainly and our balance could not be read."""
 
     raw: Answer = ""
+    is_certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +206,14 @@ class Provider(Protocol):
 
     #: False when every result comes from what we know already: such a call needs no lease and no network.
     remote: bool
-    #: Which account this really is: derived from its address, user and target environment, not from its secrets, which
-    #: are renewed. None where there is no account. A provider knows a transaction only on the account that took it, so
-    #: another fingerprint means that "not found" proves nothing.
+    #: Which account this really is: derived from its address, its users and its target environment, and from its key
+    #: only where no setting names the account (`shared/fingerprints.py`). None where there is no account. A provider
+    #: knows a transaction only on the account that took it: elsewhere "not found" proves nothing.
     fingerprint: str | None
+    #: The same account by the first rule of fingerprints, for what was sent before the present one.
+    former_fingerprint: str | None
+    #: No setting names the account. Keys are renewed, so the provider itself is asked whose it is (`StatesIdentity`).
+    named_by_key: bool
     #: Whether this account wants its own id of the merchant with every payment and payout; then a charge without
     #: `provider_merchant_id` is NotProcessed.
     names_merchants: bool

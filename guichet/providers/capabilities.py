@@ -13,14 +13,14 @@ from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.providers.base import Charge, NotProcessed, OtpRequestResult, Refused, Unknown
 
-DisputedStatus = Literal["open", "won", "lost", "inquiry"]
+DisputedStatus = Literal["open", "won", "lost", "inquiry", "prevented"]
 
 
 @dataclass(frozen=True, slots=True)
 class DisputeFacts:
     """A dispute as the provider states it. `payment_reference` is ours; `amount` in hundredths, what it took back.
 
-    An `inquiry` took nothing back (yet).
+    An `inquiry` took nothing back (yet). Of a `prevented` one the provider does not say whether it did.
     """
 
     provider_reference: str
@@ -72,6 +72,17 @@ class Balances(Protocol):
 
     async def balances(self) -> list[FloatBalance] | Unknown:
         """All balances of the account; Unknown when one of them cannot be read."""
+
+    def payout_wallet(self, operator: str) -> str:
+        """The wallet of `balances` from which money goes back to customers of this operator."""
+
+
+@runtime_checkable
+class StatesIdentity(Protocol):
+    """A provider that says whose account a key belongs to."""
+
+    async def account_identity(self) -> str | Unknown | None:
+        """Its own name of the account, which stays when the key is renewed. None where it does not tell this key."""
 
 
 @runtime_checkable

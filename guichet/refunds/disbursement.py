@@ -3,7 +3,7 @@
 The row is marked as sent before the request is sent. After a crash in between, the provider is polled; the disbursement
 is not sent a second time. Only when the provider says that our own balance with it (the float) was too small, and that
 it moved nothing, is a new request made under a new reference: through another account that can pay, or later, the
-oldest refund first.
+oldest refund first. Where it says that perhaps, our balance is read (`ambiguous_refusals.py`).
 
 A payout to a number needs the number that paid (`domain/phone_numbers.py`). Where nobody knows it, only the provider's
 own refund of the debit can be used; without one, the refund waits until a person confirms the number.
@@ -18,12 +18,13 @@ from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.queues.work_queue import Claim
 from guichet.domain.messages import Amount, verbatim
-from guichet.domain.payments import Payment, Refund
+from guichet.domain.payments import KEPT_FOR_FLOAT, Payment, Refund
 from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS, payee_number
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
 from guichet.logs import log
-from guichet.payments import repository
+from guichet.payments import account_identity, repository
+from guichet.payments.account_identity import AccountMatch
 from guichet.payments.outcomes import (
     MIN_POLL_INTERVAL,
     Mismatch,
@@ -35,10 +36,10 @@ from guichet.payments.outcomes import (
 from guichet.payments.polling import REQUEST_WAIT, result_within
 from guichet.payments.provider_calls import (
     LEASE_DURATION,
+    account_match,
     call_provider,
     decode_provider_data,
     encode_provider_data,
-    is_another_account,
     refund_status,
     request_of,
     reversal_for,
@@ -46,6 +47,7 @@ from guichet.payments.provider_calls import (
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
+    AmbiguousRefusal,
     FloatEmpty,
     NotFound,
     NotProcessed,
@@ -56,6 +58,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.refunds import repository as refund_repository
+from guichet.refunds.ambiguous_refusals import SECOND_TRY_AFTER, SecondTry, judge
 from guichet.refunds.settlement import settle_refund
 
 #: Microseconds between two tries to pay the oldest refund that waits for our balance with a provider.
@@ -65,6 +68,8 @@ FLOAT_RETRY: Final = MINUTE
 FLOAT_RETRY_BEHIND: Final = 10 * MINUTE
 #: Refunds that are tried at once when there is money again; each that is paid leads to as many more.
 _NEXT_IN_LINE: Final = 10
+
+RefundResult = RefundInitiationResult | RefundStatusResult | SecondTry
 
 
 async def poll_refund(ctx: AppContext, refund: Refund) -> Refund:
@@ -125,7 +130,7 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     accounts = [account for account in routes if payee is not None or account not in payouts]
     if not accounts:
         return await _wait_for_payee(ctx, refund)
-    if accounts := _that_know(ctx, payment, accounts, payouts):
+    if accounts := await _that_know(ctx, payment, accounts, payouts):
         return await _send_through(ctx, refund, payment, accounts, payouts)
     log.warning("refund.account_changed", reference=refund.reference, provider_account=collected_by)
     await report_if_stuck(ctx, refund)
@@ -133,11 +138,14 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     return require(await refund_repository.by_id(ctx.db, refund.id))
 
 
-def _that_know(ctx: AppContext, payment: Payment, accounts: list[str], payouts: set[str]) -> list[str]:
-    """Without the account that collected, if its name stands for another account now: it would say that it does not
+async def _that_know(ctx: AppContext, payment: Payment, accounts: list[str], payouts: set[str]) -> list[str]:
+    """Without the account that collected, if its name may stand for another account now: it would say that it does not
     know the payment, which proves nothing."""
-    changed = is_another_account(ctx.registry.provider(require(payment.provider_account)), payment)
-    return [name for name in accounts if not (changed and name == payment.provider_account and name not in payouts)]
+    collected_by = require(payment.provider_account)
+    if collected_by not in accounts or collected_by in payouts:
+        return accounts
+    match = await account_match(ctx, ctx.registry.provider(collected_by), payment)
+    return accounts if match is AccountMatch.SAME else [name for name in accounts if name != collected_by]
 
 
 async def _send_through(
@@ -162,7 +170,10 @@ async def _send_through(
         if sent is None:
             break
         call = provider.refund(await request_of(ctx, provider, sent, payment))
-        result = await call_provider(provider, call, account, "refund")
+        result: RefundResult = await call_provider(provider, call, account, "refund")
+        account_identity.read_soon(ctx, provider, account)
+        if isinstance(result, AmbiguousRefusal):
+            result = await judge(ctx, sent, payment, result)
         if not isinstance(result, FloatEmpty):
             applied = await _apply(ctx, sent, payment, result)
             if waited:  # There is money again, for those behind it too.
@@ -214,14 +225,20 @@ async def _float_is_empty(ctx: AppContext, refund: Refund, result: FloatEmpty) -
     """The refund as it waits now, for a new request."""
     now, account = ctx.clock.now(), require(refund.provider_account)
     log.error("refund.float_empty", reference=refund.reference, provider_account=account, raw=result.raw)
-    detail = IncidentDetail.FLOAT_EMPTY(account=account, total=Amount(refund.amount, refund.currency))
-    await incidents.report_about(ctx.db, refund, incidents.FLOAT_EMPTY, detail, now)
-    return await refund_repository.mark_float_empty(ctx.db, refund.id, account, later(now, FLOAT_RETRY))
+    code = IncidentDetail.FLOAT_EMPTY if result.is_certain else IncidentDetail.FLOAT_UNREADABLE
+    await _report_float(ctx, refund, code)
+    retry_at = later(now, FLOAT_RETRY)
+    return await refund_repository.start_next_request(ctx.db, refund, retry_at, empty_account=account)
 
 
-async def _apply(
-    ctx: AppContext, refund: Refund, payment: Payment, result: RefundInitiationResult | RefundStatusResult
-) -> Refund:
+async def _report_float(ctx: AppContext, refund: Refund, code: IncidentDetail) -> None:
+    detail = code(account=require(refund.provider_account), total=Amount(refund.amount, refund.currency))
+    await incidents.report_about(ctx.db, refund, incidents.FLOAT_EMPTY, detail, ctx.clock.now())
+
+
+async def _apply(ctx: AppContext, refund: Refund, payment: Payment, result: RefundResult) -> Refund:
+    if isinstance(result, AmbiguousRefusal):
+        result = await judge(ctx, refund, payment, result)
     checked_result = await checked(ctx, refund, result)
     if isinstance(checked_result, Succeeded | Refused):
         return await settle_refund(ctx, refund, payment, checked_result)
@@ -233,7 +250,7 @@ async def _apply(
 async def _record_no_end(
     ctx: AppContext,
     refund: Refund,
-    result: Accepted | Unknown | NotFound | NotProcessed | FloatEmpty | AlreadyRefunded | Mismatch,
+    result: Accepted | Unknown | NotFound | NotProcessed | FloatEmpty | AlreadyRefunded | Mismatch | SecondTry,
 ) -> None:
     now = ctx.clock.now()
     next_poll_at = next_poll(refund, now)
@@ -245,12 +262,24 @@ async def _record_no_end(
             await _float_is_empty(ctx, refund, result)
             account = require(refund.provider_account)
             await refund_repository.wait_for_float(ctx.db, refund.id, [account], later(now, FLOAT_RETRY))
+        case SecondTry(code=code):
+            again_at = later(now, SECOND_TRY_AFTER)
+            await refund_repository.start_next_request(ctx.db, refund, again_at, ambiguous_code=code)
         case AlreadyRefunded():
             await incidents.report_about(ctx.db, refund, incidents.ALREADY_REFUNDED, verbatim(result.raw), now)
             await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
-        case Accepted(provider_reference=reference, provider_data=data) if reference or data:
+        case Accepted(provider_reference=reference, provider_data=data, float_empty=kept) if reference or data:
+            if kept:
+                await _report_float(ctx, refund, IncidentDetail.FLOAT_EMPTY)
             stored_data = encode_provider_data({**decode_provider_data(refund.provider_data), **data})
-            await refund_repository.record_acceptance(ctx.db, refund.id, reference, stored_data, next_poll_at)
+            await refund_repository.record_acceptance(
+                ctx.db,
+                refund.id,
+                reference,
+                stored_data,
+                next_poll_at,
+                ambiguous_code=KEPT_FOR_FLOAT if kept else None,
+            )
         case NotFound():
             log.info("refund.not_found", reference=refund.reference, raw=result.raw)
             counted = count_not_found(ctx, refund)

@@ -65,15 +65,16 @@ _MARK_SENT: Final = (
     )
     .returning(*refunds.c)
 )
-_MARK_FLOAT_EMPTY: Final = (
+_START_NEXT_REQUEST: Final = (
     update(refunds)
-    .where(*_PENDING)
+    .where(*_PENDING, refunds.c.request_number == bindparam("ended_request"))
     .values(
         sent_at=None,
         provider_reference=None,
         provider_data=None,
         request_number=refunds.c.request_number + 1,
         float_empty_accounts=bindparam("empty_accounts"),
+        ambiguous_code=bindparam("new_code"),
         next_poll_at=bindparam("next_due"),
     )
     .returning(*refunds.c)
@@ -134,6 +135,9 @@ _RECORD_ACCEPTANCE: Final = (
         provider_reference=bindparam("new_ref"),
         provider_data=bindparam("new_data"),
         float_empty_accounts=None,
+        ambiguous_code=func.coalesce(
+            bindparam("new_code", type_=refunds.c.ambiguous_code.type), refunds.c.ambiguous_code
+        ),
         next_poll_at=bindparam("next_due"),
         lease_expires_at=None,
         not_found_count=0,
@@ -276,13 +280,24 @@ async def mark_sent(
     return _refund(row)
 
 
-async def mark_float_empty(
-    db: Database, refund_id: RefundId, provider_account: str, next_poll_at: Instant
+async def start_next_request(
+    db: Database,
+    refund: Refund,
+    next_poll_at: Instant,
+    *,
+    empty_account: str | None = None,
+    ambiguous_code: str | None = None,
 ) -> Refund | None:
-    """The request moved nothing because our balance was empty: the refund waits for a new request. Keeps the lease.
-    None when the refund is final."""
+    """The current request moved nothing, and never will: the refund waits until `next_poll_at` for a new one. Keeps the
+    lease. `empty_account`: the account whose balance was empty. None when the refund is final, or has a new request
+    already."""
     row = await db.write(
-        _MARK_FLOAT_EMPTY, refund_id=refund_id, empty_accounts=f",{provider_account},", next_due=next_poll_at
+        _START_NEXT_REQUEST,
+        refund_id=refund.id,
+        ended_request=refund.request_number,
+        empty_accounts=f",{empty_account}," if empty_account else None,
+        new_code=ambiguous_code,
+        next_due=next_poll_at,
     )
     return _refund(row)
 
@@ -327,13 +342,21 @@ async def mark_not_sent(db: Database, refund_id: RefundId, next_poll_at: Instant
 
 
 async def record_acceptance(
-    db: Database, refund_id: RefundId, provider_reference: str | None, provider_data: str | None, next_poll_at: Instant
+    db: Database,
+    refund_id: RefundId,
+    provider_reference: str | None,
+    provider_data: str | None,
+    next_poll_at: Instant,
+    *,
+    ambiguous_code: str | None = None,
 ) -> None:
+    """`ambiguous_code`: None keeps what is stored."""
     await db.write(
         _RECORD_ACCEPTANCE,
         refund_id=refund_id,
         new_ref=provider_reference,
         new_data=provider_data,
+        new_code=ambiguous_code,
         next_due=next_poll_at,
     )
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from typing_extensions import TypedDict
 
 from guichet.clock import iso
-from guichet.domain.disputes import DISPUTE_STATUSES, Dispute, DisputeStatus
+from guichet.domain.disputes import TOLD_STATUSES, Dispute, ToldStatus
 from guichet.schemas.json_codec import number, timestamp
 from guichet.schemas.object_fields import (
     PAYMENT_REFERENCE,
@@ -31,7 +31,7 @@ class DisputeObject(TypedDict):
     """Montant que la banque a repris."""
     currency: Annotated[CurrencyCode, example("XOF")]
     """Devise du paiement."""
-    status: Annotated[DisputeStatus, text_schema(enum=list(DISPUTE_STATUSES)), example("open")]
+    status: Annotated[ToldStatus, text_schema(enum=list(TOLD_STATUSES)), example("open")]
     """`open` → `won` (le montant est rendu) ou `lost`."""
     reason: Annotated[str, example("fraudulent")]
     """Motif, dans les mots du réseau de cartes."""
@@ -44,12 +44,14 @@ class DisputeObject(TypedDict):
 
 
 def dispute_object(dispute: Dispute) -> DisputeObject:
+    """Of a dispute about a payment, in a status that merchants are told."""
+    status = next(each for each in TOLD_STATUSES if each == dispute.status)
     return {
         "reference": dispute.reference,
-        "payment_reference": dispute.payment_reference,
+        "payment_reference": dispute.payment_reference or "",
         "amount": number(dispute.amount),
         "currency": dispute.currency,
-        "status": dispute.status,
+        "status": status,
         "reason": dispute.reason,
         "evidence_due_at": timestamp(dispute.evidence_due_at),
         "closed_at": timestamp(dispute.closed_at),

@@ -15,6 +15,7 @@ from guichet.ledger.reconciliation_runs import Claimed
 from guichet.logs import log
 from guichet.providers.base import Unknown
 from guichet.worker.queue_loop import Step
+from guichet.worker.reconciliation_incidents import follow_up
 
 #: Seconds between two looks for runs that are due.
 _PAUSE: Final = 30.0
@@ -79,28 +80,31 @@ class Reconciliation:
             log.warning("reconciliation.unreadable", provider_account=run.provider_account, raw=lines.raw)
             await runs.fail(ctx.db, run, lines.raw, ctx.clock.now())
             return
-        result = await self._compare(run, lines)
+        result, differences = await self._compare(run, lines)
+        await follow_up(ctx, run, result, differences)
         await runs.finish(ctx.db, run, result, ctx.clock.now())
         if result.differences:
             log.warning(
                 "reconciliation.differences", provider_account=run.provider_account, differences=result.differences
             )
 
-    async def _compare(self, run: Claimed, lines: list[Line]) -> runs.Result:
-        """Compares the day, and posts the fees that the lines name."""
+    async def _compare(self, run: Claimed, lines: list[Line]) -> tuple[runs.Result, list[Finding]]:
+        """Compares the day, and posts the fees that the lines name. Returns the first differences, too."""
         from guichet.ledger.reconciliation import reconcile  # noqa: PLC0415 - once a day
 
         ctx, result = self._ctx, runs.Result(run.day)
         charged: list[Finding] = []
+        differences: list[Finding] = []
         last = later(run.day, DAY - 1)
         async for finding in reconcile(
             ctx.db, lines, [run.provider_account], run.day, last, SUBJECT_TYPES, lambda _: None
         ):
-            result.add(finding)
+            if result.add(finding) and len(differences) < runs.KEPT:
+                differences.append(finding)
             if has_fee(finding):
                 charged.append(finding)
             if len(charged) == _FEES_AT_ONCE:
                 await post_fees(ctx.db, charged, ctx.clock.now())
                 charged.clear()
         await post_fees(ctx.db, charged, ctx.clock.now())
-        return result
+        return result, differences

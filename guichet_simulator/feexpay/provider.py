@@ -59,6 +59,9 @@ class FeexPay(SimulatedProvider):
         ResponseKind.DUPLICATE: error(400, "Duplicate transaction", "ERR_DUPLICATE_TRANSACTION"),
         ResponseKind.REFUSED: error(400, "Invalid phone number", "ERR_INVALID_PHONE_NUMBER"),
         ("credit", ResponseKind.FLOAT_EMPTY): error(400, "Insufficient balance", "ERR_INSUFFICIENT_BALANCE"),
+        ("credit", ResponseKind.AMBIGUOUS): error(
+            400, "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED", "ERR_TRANSACTION_FAILED"
+        ),
         ResponseKind.SERVER_ERROR: error(500, "Internal server error"),
     }
 
@@ -207,7 +210,7 @@ class FeexPay(SimulatedProvider):
         states = [state for state, word in STATES.items() if status in (*everything, word)]
         networks = [name for name, network in NETWORKS.items() if label in (*everything, network.label)]
         operators = [*networks, *(CARDS if label in everything else [label])]
-        return self.ctx.store.select(
+        found = self.ctx.store.select(
             "id IN (SELECT id FROM transactions WHERE provider = 'feexpay' AND kind IN (SELECT value FROM json_each(?))"
             " AND state IN (SELECT value FROM json_each(?)) AND operator IN (SELECT value FROM json_each(?))"
             " AND created_at >= 1000000 * strftime('%s', ?) AND created_at < 1000000 * strftime('%s', ?, '+1 day')"
@@ -219,11 +222,13 @@ class FeexPay(SimulatedProvider):
             last,
             _HISTORY_LIMIT,
         )
+        return self.ctx.own(found)
 
     async def balance(self, request: Request) -> Response:
         balances = {network.label: 0 for network in NETWORKS.values()}
+        filled = not self.ctx.dashboard(self.name).float_empty
         for tx in self.ctx.store.select("provider = 'feexpay' AND state = 'succeeded'"):
-            if (label := network_label(tx)) in balances:
+            if (label := network_label(tx)) in balances and filled:
                 balances[label] += tx.amount // 100 * (1 if tx.kind == "debit" else -1)
         return json_response({"success": True, "data": {"data": {"balances": balances}}})
 

@@ -128,6 +128,7 @@ class MtnApi(SimulatedProvider):
         ResponseKind.REFUSED: error(500, "PAYER_NOT_FOUND"),
         ("credit", ResponseKind.REFUSED): error(500, "PAYEE_NOT_FOUND"),
         ("credit", ResponseKind.FLOAT_EMPTY): error(500, "NOT_ENOUGH_FUNDS"),
+        ("credit", ResponseKind.AMBIGUOUS): error(500, "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED"),
         ResponseKind.SERVER_ERROR: ErrorResponse(500),
     }
 

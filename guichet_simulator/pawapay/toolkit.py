@@ -44,7 +44,7 @@ def _by_country(request: Request, providers: dict[str, dict[str, Any]]) -> list[
 async def active_conf(ctx: SimulatorContext, request: Request) -> Response:
     providers = {}
     for name, provider in PROVIDERS.items():
-        terms = {"minAmount": "1", "maxAmount": money.plain(MAX_AMOUNT), "decimalsInAmount": "NONE"}
+        terms = {"minTransactionLimit": "1", "maxTransactionLimit": money.plain(MAX_AMOUNT), "decimalsInAmount": "NONE"}
         terms |= {"status": "OPERATIONAL", "authType": provider.auth}
         terms |= {"callbackUrl": ctx.dashboard("pawapay").callback_url or ""}
         currency = {"currency": provider.currency, "operationTypes": dict.fromkeys(_OPERATIONS, terms)}
@@ -52,7 +52,8 @@ async def active_conf(ctx: SimulatorContext, request: Request) -> Response:
     signed_only = ctx.dashboard("pawapay").request_keys is not None
     signing = {"signedRequestsOnly": signed_only, "signedCallbacks": True}
     countries = _by_country(request, providers)
-    return json_response({"companyName": "Simulateur", "signatureConfiguration": signing, "countries": countries})
+    company = ctx.dashboard("pawapay").company or "Simulateur"
+    return json_response({"companyName": company, "signatureConfiguration": signing, "countries": countries})
 
 
 async def availability(ctx: SimulatorContext, request: Request) -> Response:

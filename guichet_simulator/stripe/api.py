@@ -21,7 +21,15 @@ from guichet_simulator.http_helpers import (
 )
 from guichet_simulator.models import EXPIRED, Kind, Transaction
 from guichet_simulator.scenarios import ResponseKind
-from guichet_simulator.stripe.payloads import dispute_object, error, intent_object, invalid_request, missing
+from guichet_simulator.stripe.payloads import (
+    balance_movements,
+    charge_object,
+    dispute_object,
+    error,
+    intent_object,
+    invalid_request,
+    missing,
+)
 
 _MAX_KEY: Final = 255
 
@@ -47,6 +55,7 @@ class StripeApi(SimulatedProvider):
         ResponseKind.NOT_CONFIGURED: error(403, "invalid_request_error", "This account cannot make live charges."),
         ResponseKind.REFUSED: invalid_request("Invalid integer.", code="parameter_invalid_integer"),
         ("credit", ResponseKind.REFUSED): invalid_request("Charge is disputed.", code="charge_disputed"),
+        ("credit", ResponseKind.AMBIGUOUS): invalid_request("Insufficient balance.", code="balance_insufficient"),
         ResponseKind.SERVER_ERROR: error(500, "api_error", "An unknown error occurred."),
     }
 
@@ -54,6 +63,10 @@ class StripeApi(SimulatedProvider):
         """The key is a bearer token, or the user name of HTTP Basic."""
         if not acceptable(_key(request)):
             raise Refused(self.error(ResponseKind.UNAUTHORIZED))
+
+    def float_refusal(self, call: str) -> ResponseKind | None:
+        """Refunds are kept until the balance covers them, unless the dashboard wants an error."""
+        return super().float_refusal(call) if self.ctx.dashboard(self.name).float_ambiguous else None
 
     def is_live(self, request: Request) -> bool:
         """Whether the request's key is one of the live mode, which shares nothing with the test mode."""
@@ -71,7 +84,7 @@ class StripeApi(SimulatedProvider):
         """The session of the key's mode that has this payment intent. Raises Refused."""
         self.ctx.apply_due_decisions()
         where = "provider = 'stripe' AND kind = 'debit' AND json_extract(detail, '$.payment_intent') = ?"
-        found = self.ctx.store.select(where, intent)
+        found = self.ctx.own(self.ctx.store.select(where, intent))
         if not found or found[0].detail["live"] is not self.is_live(request):
             raise Refused(missing("payment_intent", intent))
         return found[0]
@@ -85,7 +98,8 @@ class StripeApi(SimulatedProvider):
         if not 0 < len(key) <= _MAX_KEY:
             raise Refused(invalid_request("Invalid Idempotency-Key."))
         try:
-            return http_helpers.stored_response(self.ctx.store, self.name, key=key, fingerprint=fingerprint)
+            own_key = self.ctx.own_key(self.name, key)
+            return http_helpers.stored_response(self.ctx.store, self.name, key=own_key, fingerprint=fingerprint)
         except http_helpers.IdempotencyKeyReused:
             message = "Keys for idempotent requests can only be used with the same parameters."
             raise Refused(error(400, "idempotency_error", message)) from None
@@ -94,13 +108,20 @@ class StripeApi(SimulatedProvider):
         response = json_response(payload)
         if key is None:
             return response
-        return http_helpers.store_response(self.ctx.store, self.name, response, key=key, fingerprint=fingerprint)
+        own_key = self.ctx.own_key(self.name, key)
+        return http_helpers.store_response(self.ctx.store, self.name, response, key=own_key, fingerprint=fingerprint)
 
     # What is only read
 
     async def account(self, request: Request) -> Response:
+        company = self.ctx.dashboard(self.name).company
         return json_response(
-            {"id": "acct_simulator", "country": "FR", "default_currency": "eur", "charges_enabled": True}
+            {
+                "id": f"acct_{company or 'simulator'}",
+                "country": "FR",
+                "default_currency": "eur",
+                "charges_enabled": True,
+            }
         )
 
     async def webhook_endpoints(self, request: Request) -> Response:
@@ -130,12 +151,31 @@ class StripeApi(SimulatedProvider):
             {"object": "list", "url": "/v1/disputes", "has_more": len(rows) > limit, "data": rows[:limit]}
         )
 
+    async def charge(self, request: Request) -> Response:
+        intent = "pi_" + request.path_params["id"].removeprefix("ch_")
+        return json_response(charge_object(self.find_by_intent(request, intent)))
+
+    async def balance_transactions(self, request: Request) -> Response:
+        """Every movement, newest first, page by page."""
+        self.ctx.apply_due_decisions()
+        query, live = request.query_params, self.is_live(request)
+        held = self.ctx.store.select("provider = 'stripe' AND json_extract(detail, '$.live') = ?", live)
+        first, last = int(query.get("created[gte]", "0")), int(query.get("created[lte]", str(2**62)))
+        moved = [row for tx in held for row in balance_movements(tx) if first <= row["created"] <= last]
+        rows = sorted(moved, key=lambda row: row["created"], reverse=True)
+        limit, after = int(query.get("limit", "10")), query.get("starting_after")
+        rows = rows[[row["id"] for row in rows].index(after) + 1 :] if after else rows
+        page = {"object": "list", "url": "/v1/balance_transactions", "has_more": len(rows) > limit}
+        forced = self.ctx.forced_scenario(self.name, "status")
+        return await self.respond("status", forced, lambda: json_response({**page, "data": rows[:limit]}))
+
     async def balance(self, request: Request) -> Response:
         totals: dict[str, int] = {}
-        live = self.is_live(request)
+        live, empty = self.is_live(request), self.ctx.dashboard(self.name).float_empty
         where = "provider = 'stripe' AND state = 'succeeded' AND json_extract(detail, '$.live') = ?"
         for tx in self.ctx.store.select(where, live):
             totals[tx.currency] = totals.get(tx.currency, 0) + (tx.amount if tx.kind == "debit" else -tx.amount)
+        totals = {currency: 0 if empty else total for currency, total in totals.items()}
         available = [{"amount": smallest_unit(total, name), "currency": name.lower()} for name, total in totals.items()]
         return json_response({"object": "balance", "available": available, "pending": [], "livemode": live})
 

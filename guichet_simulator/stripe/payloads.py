@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from guichet.clock import SECOND
+from guichet.clock import SECOND, Instant
 from guichet.domain import money
 from guichet_simulator.http_helpers import ErrorResponse, smallest_unit
-from guichet_simulator.models import SUCCEEDED, Claim, QueuedCallback, Transaction
+from guichet_simulator.models import EXPIRED, FAILED, SUCCEEDED, Claim, QueuedCallback, Transaction
 
 API_VERSION: Final = "2026-10-28.endive"
 #: A state or a claim → `status` and `payment_status`. A declined card leaves the session open.
@@ -100,7 +100,9 @@ def refund_object(tx: Transaction, claim: Claim | None = None) -> dict[str, Any]
         "payment_intent": tx.detail["payment_intent"],
         "status": status,
     }
-    return payload | ({"failure_reason": "insufficient_funds"} if status == "failed" else {})
+    why_pending = "insufficient_funds" if tx.detail.get("kept") else "processing"
+    why = {"failed": {"failure_reason": "insufficient_funds"}, "pending": {"pending_reason": why_pending}}
+    return payload | why.get(status, {})
 
 
 def dispute_object(tx: Transaction, *, expanded: bool = False) -> dict[str, Any]:
@@ -128,7 +130,7 @@ def event_payload(tx: Transaction, queued: QueuedCallback, created: int) -> dict
     """The event to send for a claim; None when Stripe sends none. Repeats have the same identifier."""
     names = _SESSION_EVENTS if tx.kind == "debit" else _REFUND_EVENTS
     if queued.claim == "disputed":
-        closed = tx.detail["dispute"]["status"] in ("won", "lost")
+        closed = tx.detail["dispute"]["status"] in ("won", "lost", "prevented")
         names = {"disputed": "charge.dispute.closed" if closed else "charge.dispute.created"}
     if queued.claim not in names:
         return None
@@ -173,4 +175,50 @@ def intent_object(tx: Transaction) -> dict[str, Any]:
         "livemode": tx.detail["live"],
         "metadata": tx.detail["intent_metadata"],
         "status": "succeeded" if paid else "requires_payment_method",
+    }
+
+
+def charge_object(tx: Transaction) -> dict[str, Any]:
+    """What a paid session charged, with the metadata of its payment intent."""
+    intent = str(tx.detail["payment_intent"])
+    return {
+        "id": f"ch_{intent[3:]}",
+        "object": "charge",
+        "amount": smallest_unit(tx.amount, tx.currency),
+        "currency": tx.currency.lower(),
+        "livemode": tx.detail["live"],
+        "metadata": tx.detail["intent_metadata"],
+        "payment_intent": intent,
+        "status": "succeeded",
+    }
+
+
+def balance_movements(tx: Transaction) -> list[dict[str, Any]]:
+    """The balance transactions of a session or a refund, each with its source. A refund leaves the balance when it is
+    made, and comes back when it fails."""
+    if tx.kind == "debit":
+        charged = tx.state == SUCCEEDED
+        return [_movement(tx, "charge", tx.decided_at or tx.created_at, charge_object(tx), 1)] if charged else []
+    refund = {**refund_object(tx), "charge": f"ch_{tx.detail['payment_intent'][3:]}"}
+    if not tx.detail.get("ours", True):
+        refund["metadata"] = {}
+    made = [_movement(tx, "refund", tx.created_at, refund, -1)]
+    failed = tx.state in (FAILED, EXPIRED)
+    return [*made, _movement(tx, "refund_failure", tx.decided_at or tx.created_at, refund, 1)] if failed else made
+
+
+def _movement(tx: Transaction, kind: str, at: Instant, source: Mapping[str, Any], sign: int) -> dict[str, Any]:
+    amount = sign * (smallest_unit(tx.amount, tx.currency) or 0)
+    return {
+        "id": f"txn_{tx.id}_{kind}",
+        "object": "balance_transaction",
+        "amount": amount,
+        "created": at // SECOND,
+        "currency": tx.currency.lower(),
+        "fee": 0,
+        "net": amount,
+        "reporting_category": kind,
+        "source": source,
+        "status": "available",
+        "type": kind,
     }

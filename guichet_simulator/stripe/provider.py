@@ -19,7 +19,7 @@ from guichet_simulator.http_helpers import (
     smallest_unit,
 )
 from guichet_simulator.models import EXPIRED, PENDING, SUCCEEDED, CallbackRequest, QueuedCallback, Transaction
-from guichet_simulator.scenarios import Scenario
+from guichet_simulator.scenarios import BY_NAME, Scenario
 from guichet_simulator.signatures import hmac_signature_header
 from guichet_simulator.stripe.api import StripeApi
 from guichet_simulator.stripe.payloads import (
@@ -45,10 +45,13 @@ class Stripe(StripeApi):
             self.route(f"{sessions}/{{id}}", self.read),
             self.route(f"{sessions}/{{id}}/expire", self.expire, "POST"),
             self.route("/v1/refunds", self.refund, "POST"),
+            self.route("/v1/refunds", self.list_refunds),
             self.route("/v1/refunds/{id}", self.read_refund),
             self.route("/v1/disputes", self.list_disputes),
             self.route("/v1/payment_intents/{id}", self.payment_intent),
             self.route("/v1/balance", self.balance),
+            self.route("/v1/balance_transactions", self.balance_transactions),
+            self.route("/v1/charges/{id}", self.charge),
             self.route("/v1/account", self.account),
             self.route("/v1/webhook_endpoints", self.webhook_endpoints),
             Route("/c/pay/{id}", self.hosted_page),
@@ -118,7 +121,9 @@ class Stripe(StripeApi):
         if stored := self.stored_response(key, fingerprint):
             return stored
         debit, amount = self._refundable(request, form)
-        scenario = self.ctx.choose_scenario(self.name, "credit", debit.detail["digits"])
+        scenario, kept = self.ctx.choose_scenario(self.name, "credit", debit.detail["digits"]), self._keeps_refunds()
+        if kept:
+            scenario = BY_NAME["never_final"]
 
         def create() -> Response:
             tx = self.ctx.create_transaction(
@@ -131,7 +136,12 @@ class Stripe(StripeApi):
                 parent=debit.ref,
                 amount=amount,
                 currency=debit.currency,
-                detail={"payment_intent": debit.detail["payment_intent"], "live": debit.detail["live"]},
+                detail={
+                    "payment_intent": debit.detail["payment_intent"],
+                    "live": debit.detail["live"],
+                    "ours": "metadata[reference]" in form,
+                    **({"kept": True} if kept else {}),
+                },
             )
             self.ctx.queue_callback(tx, "created")
             return self.store_response(key, fingerprint, refund_object(tx))
@@ -153,9 +163,24 @@ class Stripe(StripeApi):
             raise Refused(invalid_request("Invalid refund.", param="amount"))
         return debit, amount
 
+    def _keeps_refunds(self) -> bool:
+        dashboard = self.ctx.dashboard(self.name)
+        return dashboard.float_empty and not dashboard.float_ambiguous
+
     async def read_refund(self, request: Request) -> Response:
+        """One that was kept is made as soon as the balance is filled."""
         tx = self.find_own(request, "credit", "refund")
+        if tx.detail.get("kept") and not self._keeps_refunds():
+            self.ctx.decide(tx, SUCCEEDED)
+            tx = self.ctx.store.get(tx.id)
         return await self.respond_to_status(tx, lambda: json_response(refund_object(tx)))
+
+    async def list_refunds(self, request: Request) -> Response:
+        """Those of one payment intent, newest first."""
+        debit = self.find_by_intent(request, request.query_params.get("payment_intent", ""))
+        where = "provider = 'stripe' AND kind = 'credit' AND parent = ?"
+        rows = [refund_object(tx) for tx in self.ctx.store.select(where, debit.ref)]
+        return json_response({"object": "list", "url": "/v1/refunds", "has_more": False, "data": rows})
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
         dashboard, now = self.ctx.dashboard(self.name), self.ctx.clock.now()

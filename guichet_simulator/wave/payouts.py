@@ -36,7 +36,7 @@ class WavePayouts:
         _check_payout(body, wallet)
         self._merchants.refuse_unknown(request, body)
         key = request.headers["idempotency-key"]
-        key, fingerprint = f"{wallet.name}:{key}", http_helpers.fingerprint("payout", body)
+        key, fingerprint = self._ctx.own_key(api.name, f"{wallet.name}:{key}"), http_helpers.fingerprint("payout", body)
         try:
             stored = http_helpers.stored_response(self._ctx.store, api.name, key=key, fingerprint=fingerprint)
         except http_helpers.IdempotencyKeyReused:
@@ -44,9 +44,9 @@ class WavePayouts:
         if stored:
             return stored
         scenario = self._ctx.choose_scenario(api.name, "credit", _mobile(body))
-        empty, refused = api.float_is_empty("payout"), scenario.response is ResponseKind.REFUSED
-        if empty or refused:
-            return api.error(ResponseKind.FLOAT_EMPTY if empty else ResponseKind.REFUSED, "payout")
+        refused = ResponseKind.REFUSED if scenario.response is ResponseKind.REFUSED else None
+        if refusal := api.float_refusal("payout") or refused:
+            return api.error(refusal, "payout")
 
         def create() -> Response:
             response = json_response(payout_object(_create_payout(api, scenario, body, wallet)))

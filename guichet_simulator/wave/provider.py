@@ -34,6 +34,7 @@ class Wave(SimulatedProvider):
         ResponseKind.NOT_CONFIGURED: error(403, "invalid-wallet"),
         ResponseKind.REFUSED: error(400, "request-validation-error"),
         ("credit", ResponseKind.REFUSED): error(400, "checkout-refund-failed"),
+        ("credit", ResponseKind.AMBIGUOUS): error(400, "insufficient-funds"),
         ("payout", ResponseKind.REFUSED): error(400, "recipient-account-blocked"),
         ("payout", ResponseKind.FLOAT_EMPTY): error(400, "insufficient-funds"),
         ResponseKind.SERVER_ERROR: error(500, "internal-server-error"),

@@ -12,7 +12,7 @@ from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.tables import api_keys, payment_links, payments, webhook_deliveries
 from guichet.domain.ids import MerchantId
-from guichet.domain.payments import Payment
+from guichet.domain.payments import PaymentSummary
 from guichet.ledger.audit import audit
 from guichet.payments.repository import PaymentFilter, page
 from guichet_demo.access import DemoAccess
@@ -55,7 +55,7 @@ async def test_the_month_has_right_books_and_is_made_once(service: ServiceFixtur
     assert made["refunded"] >= 2
     for status, count in made.items():
         wanted = PaymentFilter(status=status)  # type: ignore[arg-type]
-        assert (await page(ctx.db, shop, "test", Payment, wanted, 1, 0))[1] == count
+        assert (await page(ctx.db, shop, "test", PaymentSummary, wanted, 1, 0))[1] == count
     sent = Counter(row[0] for row in await ctx.db.all(select(webhook_deliveries.c.status)))
     assert sent == {
         "success": sum(made.values()) - 3 + 2 * made["refunded"] - sent["failed"],

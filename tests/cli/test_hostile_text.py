@@ -43,7 +43,7 @@ FIELDS: Final = {
     t.incidents: ("detail",),
     t.unmatched_callbacks: ("path", "body", "provider_account"),
     t.disputes: ("reason", "provider_reference"),
-    t.late_results: ("provider_account", "provider_reference"),
+    t.late_results: ("provider_account",),
     t.operator_availability: ("reason",),
     t.provider_balance_reads: ("error",),
     t.provider_balances: ("wallet",),

@@ -176,7 +176,18 @@ LATE_RESULT: Final[dict[str, Any]] = {
     "status": "pending",
     "stage": "asking",
     "told_at": 1,
+    "refused_by_provider": True,
     "asked_count": 0,
+    "next_poll_at": 1,
+}
+LATE_RETURN: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "live",
+    "late_result_id": 1,
+    "reference": REFERENCE,
+    "provider_account": "mtn_benin",
+    "status": "pending",
+    "requested_at": 1,
     "next_poll_at": 1,
 }
 DISPUTE: Final[dict[str, Any]] = {
@@ -192,6 +203,7 @@ DISPUTE: Final[dict[str, Any]] = {
     "amount": 505,
     "reason": "fraudulent",
     "opened_at": 1,
+    "taken": True,
 }
 USER: Final[dict[str, Any]] = {
     "email": "awa@example.com",

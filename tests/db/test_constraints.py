@@ -30,6 +30,7 @@ from tests.db.rows import (
     INCIDENT,
     KEY,
     LATE_RESULT,
+    LATE_RETURN,
     LINK,
     LINK_OF_CHAIN,
     MAIL,
@@ -141,10 +142,15 @@ FAULTS: list[tuple[Table, dict[str, Any], dict[str, Any] | None, dict[str, Any],
     (t.late_results, LATE_RESULT, {}, {}, "uq_late_results_subject"),
     (t.late_results, LATE_RESULT, None, {"env": "prod"}, "ck_late_results_env"),
     (t.late_results, LATE_RESULT, None, {"subject_type": "link"}, "ck_late_results_subject_type"),
-    (t.late_results, LATE_RESULT, None, {"status": "lost", "next_poll_at": None}, "ck_late_results_status"),
-    (t.late_results, LATE_RESULT, None, {"stage": "lost", "amount": 1}, "ck_late_results_stage"),
+    (t.late_results, LATE_RESULT, None, {"status": "lost"}, "ck_late_results_status"),
+    (t.late_results, LATE_RESULT, None, {"stage": "lost", "amount": 1, "next_poll_at": None}, "ck_late_results_stage"),
     (t.late_results, LATE_RESULT, None, {"next_poll_at": None}, "ck_late_results_next_poll_at"),
     (t.late_results, LATE_RESULT, None, {"amount": 1}, "ck_late_results_amount"),
+    (t.merchants, MERCHANT, {"is_house": True}, {"is_house": True}, "uq_merchants_house"),
+    (t.late_returns, LATE_RETURN, {}, {}, "uq_late_returns_reference"),
+    (t.late_returns, LATE_RETURN, None, {"env": "prod"}, "ck_late_returns_env"),
+    (t.late_returns, LATE_RETURN, None, {"status": "lost", "next_poll_at": None}, "ck_late_returns_status"),
+    (t.late_returns, LATE_RETURN, None, {"next_poll_at": None}, "ck_late_returns_next_poll_at"),
     (t.disputes, DISPUTE, {}, {"reference": UUID}, "uq_disputes_provider_reference"),
     (t.disputes, DISPUTE, {}, {"provider_reference": "du_2"}, "uq_disputes_reference"),
     (t.disputes, DISPUTE, None, {"env": "prod"}, "ck_disputes_env"),
@@ -153,6 +159,7 @@ FAULTS: list[tuple[Table, dict[str, Any], dict[str, Any] | None, dict[str, Any],
     (t.disputes, DISPUTE, None, {"amount": 0}, "ck_disputes_amount"),
     (t.disputes, DISPUTE, None, {"closed_at": 1}, "ck_disputes_closed_at"),
     (t.disputes, DISPUTE, None, {"borne_by": "service"}, "ck_disputes_lost"),
+    (t.disputes, DISPUTE, None, {"payment_id": None}, "ck_disputes_payment"),
     (t.incidents, INCIDENT, {}, {}, "uq_incidents_reference"),
     (t.incidents, INCIDENT, None, {"env": "prod"}, "ck_incidents_env"),
     (t.incidents, INCIDENT, None, {"subject_type": "link"}, "ck_incidents_subject_type"),
@@ -239,6 +246,7 @@ async def test_a_violated_constraint_is_named(db: Database, settings: Settings) 
         await create_merchant(opened.ctx, "M")
     await db.write(insert(t.users).values(USER))
     await db.write(insert(t.exports).values(EXPORT))
+    await db.write(insert(t.late_results).values({**LATE_RESULT, "subject_id": 9}))
     for reference in (PAYMENT["reference"], UUID):
         await db.write(insert(t.payments).values({**PAYMENT, "env": "live", "reference": reference}))
     said = []

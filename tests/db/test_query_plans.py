@@ -33,7 +33,7 @@ from guichet.history.search import search
 from guichet.incidents import repository as incidents
 from guichet.ledger import postings, suspense, wallets
 from guichet.ledger import reconciliation_runs as runs
-from guichet.ledger.reconciliation import _named
+from guichet.ledger.reconciliation import _given_back, _named
 from guichet.ledger.wallets import held
 from guichet.links import prompt_limits
 from guichet.links import repository as links
@@ -186,6 +186,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "search for a number": lambda db: search(db, *MINE, "0000000020", []),
     "story of a payment": _read_story,
     "find what a statement names": lambda db: _named(db, STATED, '["c"]'),
+    "find the payment of a refund that is not ours": lambda db: _given_back(db, STATED, '["c"]'),
     "claim a reconciliation": lambda db: runs.claim(db, ["op"], NOW),
     "recent reconciliations": lambda db: runs.recent_runs(db, NOW),
     "attempts by operator": lambda db: recent_attempts(db, NOW),
@@ -229,7 +230,7 @@ BY_INDEX = {
 BIG = (
     "payments|refunds|webhook_deliveries|payment_links|wallet_entries|postings|list_counts|list_count_changes|payment_figures|api_keys"
     "|provider_callbacks|unmatched_callbacks"
-    "|reconciliation_runs|operator_attempts|incidents|disputes|late_results|audit_log"
+    "|reconciliation_runs|operator_attempts|incidents|disputes|late_results|late_returns|audit_log"
 )
 
 

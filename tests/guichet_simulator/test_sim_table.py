@@ -87,6 +87,7 @@ STATUSES: dict[ResponseKind, set[int]] = {
     ResponseKind.UNAVAILABLE: {503},
     ResponseKind.REFUSED: {200, 400, 403, 500},
     ResponseKind.BUSINESS_500: {200, 400, 403, 500},
+    ResponseKind.AMBIGUOUS: {200, 400, 403, 500},
     ResponseKind.NOT_CONFIGURED: {200, 403, 404, 500},
     ResponseKind.DUPLICATE: {200, 400, 409},
 }

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from guichet.clock import DAY, HOUR, SECOND, iso, later
+from guichet.db.engine import require
+from guichet.incidents import repository as incidents
+from guichet.late_money import repository as late_results
 from guichet.ledger import reconciliation_runs as runs
 from guichet.server.health_checks import unmatched_callbacks_since
 from guichet.settings import Settings
@@ -19,6 +22,7 @@ from tests.invariants import check_books
 from tests.ledger.ledger_history import RawSql
 from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
+from tests.providers.test_late_money import lost_return
 from tests.server.metrics_reader import measured, scrape, value
 
 #: What the simulated providers charge, in francs, for a debit and for a refund of that many francs.
@@ -232,3 +236,104 @@ async def test_old_comparisons_are_pruned(settings: Settings, raw_sql: RawSql) -
         kept = [day for (day,) in await raw_sql.run("SELECT day FROM reconciliation_runs")]
         assert first not in kept
         assert len(kept) == 9, "yesterday's of then, the days that were made up for, and today"
+
+
+async def sold(simulated: SimulatedProviders, provider: str) -> Any:
+    """A payment that will succeed, whatever its amount, where the simulator reads the scenario from it."""
+    await simulated.force(provider, "succeeds")
+    return await pay(simulated, provider)
+
+
+async def _given_back_in_the_portal(simulated: SimulatedProviders, provider: str, debit: Any) -> None:
+    """Somebody of ours, or of the merchant's, gives the payment back without Guichet."""
+    settings = PROVIDER_CASES[provider].settings
+    address, headers, form = f"{simulated.simulator}/{provider}/v1/refunds", {}, None
+    if provider == "stripe":
+        headers = {"Authorization": f"Bearer {settings['secret_key']}"}
+        async with simulated.http.get(
+            f"{simulated.simulator}/stripe/v1/checkout/sessions/{debit['operator_ref']}", headers=headers
+        ) as answer:
+            form = {"payment_intent": (await answer.json())["payment_intent"]}
+    else:
+        headers = {"Authorization": f"Bearer {settings['api_key']}"}
+        address = f"{simulated.simulator}/wave/v1/checkout/sessions/{debit['operator_ref']}/refund"
+    async with simulated.http.post(address, headers=headers, data=form) as answer:
+        assert answer.status == 200, await answer.text()
+
+
+@pytest.mark.parametrize("provider", ["stripe", "wave"])
+async def test_a_refund_that_somebody_made_without_us_is_an_incident(settings: Settings, provider: str) -> None:
+    """The merchant has the money, and the customer too."""
+    async with at_noon(settings, provider) as simulated:
+        payment = await sold(simulated, provider)
+        await turn(simulated, 10, times=3)
+        [debit] = await simulated.held(kind="debit")
+        await _given_back_in_the_portal(simulated, provider, debit)
+        await turn(simulated, 10, times=2)
+        await to_five_in_the_morning(simulated)
+        found = {each.kind: each for each in await incidents.still_open(simulated.service.ctx.db)}
+        assert set(found) == {"refunded_elsewhere", "statement_differs"}
+        assert found["refunded_elsewhere"].reference == payment["reference"]
+        total = round(payment["total_amount"])
+        assert f"{total:,}".replace(",", "") in str(found["refunded_elsewhere"].detail).replace(" ", "")
+        assert found["statement_differs"].provider_account == f"{provider}_one"
+        assert (await simulated.merchant.live.get(f"/payments/{payment['reference']}")).data["status"] == "succeeded"
+        await check_books(simulated.service.ctx.db)
+
+
+async def test_the_days_of_stripe_are_compared(settings: Settings, cli: Cli) -> None:
+    """Payments, refunds and failed refunds are in its balance transactions."""
+    async with at_noon(settings, "stripe") as simulated:
+        await sold(simulated, "stripe")
+        returned, failing = await sold(simulated, "stripe"), await sold(simulated, "stripe")
+        await turn(simulated, 10, times=3)
+        assert (await simulated.merchant.live.post(f"/payments/{returned['reference']}/refund")).status == 201
+        await turn(simulated, 10, times=3)
+        await simulated.force("stripe", "declined", "credit")
+        assert (await simulated.merchant.live.post(f"/payments/{failing['reference']}/refund")).status == 201
+        await turn(simulated, 10, times=3)
+        day = await to_five_in_the_morning(simulated)
+        [run] = [each for each in await listed(cli, "stripe_one") if each["day"] == day]
+        assert (run["state"], run["found"]) == ("compared", [])
+        assert run["matched"] == 4, "three payments and a refund"
+        assert await incidents.still_open(simulated.service.ctx.db) == []
+
+
+async def test_a_refund_of_stripe_that_fails_late_is_found_without_a_callback(settings: Settings) -> None:
+    async with at_noon(settings, "stripe") as simulated:
+        payment = await sold(simulated, "stripe")
+        await turn(simulated, 10, times=3)
+        assert (await simulated.merchant.live.post(f"/payments/{payment['reference']}/refund")).status == 201
+        await turn(simulated, 10, times=3)
+        assert (await simulated.merchant.live.get(f"/payments/{payment['reference']}")).data["status"] == "refunded"
+        await to_five_in_the_morning(simulated)
+        await turn(simulated, DAY / SECOND)
+        nowhere = {"family": "stripe", "callback_url": "http://127.0.0.1:9/nobody"}
+        await simulated.control("POST", "/dashboard", json=nowhere)
+        [credit] = await simulated.held(kind="credit")
+        await simulated.control("POST", f"/transactions/{credit['id']}/undo")
+        await turn(simulated, 10, times=2)
+        assert await incidents.still_open(simulated.service.ctx.db) == []
+        await to_five_in_the_morning(simulated)
+        await turn(simulated, 60)
+        kinds = [each.kind for each in await incidents.still_open(simulated.service.ctx.db)]
+        assert sorted(kinds) == ["failed_after_success", "statement_differs"]
+        await check_books(simulated.service.ctx.db)
+        await to_five_in_the_morning(simulated)
+        await turn(simulated, 1800)
+        kinds = [each.kind for each in await incidents.still_open(simulated.service.ctx.db)]
+        assert kinds == ["failed_after_success"], "the day is equal now"
+
+
+@pytest.mark.parametrize("provider", ["pawapay", "wave", "stripe", "feexpay"])
+async def test_late_money_that_went_back_is_no_difference(settings: Settings, cli: Cli, provider: str) -> None:
+    """Its return is under a reference of its own, or names the payment."""
+    case = PROVIDER_CASES[provider]
+    async with at_noon(settings, provider) as simulated:
+        ctx = simulated.service.ctx
+        payment, _ = await lost_return(simulated, case, "succeeds")
+        await turn(simulated, 60, times=3)
+        assert require(await late_results.about(ctx.db, payment)).stage == "returned"
+        await to_five_in_the_morning(simulated)
+        runs_of_account = await listed(cli, f"{provider}_one")
+        assert [each["found"] for each in runs_of_account if each["state"] == "different"] == []

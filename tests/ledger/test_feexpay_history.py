@@ -91,7 +91,7 @@ async def test_one_payment_is_found_behind_a_full_response() -> None:
     wanted = [row for row in gateway.rows if row["type"] == "PAYMENT_API"]
     for row in (wanted[0], wanted[300], wanted[-1]):
         found = await history.find(str(row["callback_info"]), operator="moov", sent_at=noon, kind="PAYIN")
-        assert found == row["reference"]
+        assert found == [row["reference"]]
     assert isinstance(await history.find("never-sent", operator="moov", sent_at=noon, kind="PAYIN"), Unknown)
     assert {body["type"] for body in gateway.requested} == {"PAYIN"}
     assert all("2026-01-01" <= body["start_date"] <= body["end_date"] <= "2026-01-03" for body in gateway.requested)
@@ -100,10 +100,9 @@ async def test_one_payment_is_found_behind_a_full_response() -> None:
 async def test_a_payment_that_the_first_response_lists_takes_one_request() -> None:
     gateway = FakeFeexpayHistory({"2026-01-02": 5})
     history = FeexPayHistory(gateway.request, "s", ManualClock())
-    assert (
-        await history.find("ours-2026-01-02-1", operator="moov", sent_at=later(START, DAY), kind="PAYIN")
-        == "2026-01-02-1"
-    )
+    assert await history.find("ours-2026-01-02-1", operator="moov", sent_at=later(START, DAY), kind="PAYIN") == [
+        "2026-01-02-1"
+    ]
     assert len(gateway.requested) == 1
 
 
@@ -111,20 +110,20 @@ async def test_searches_of_ten_seconds_share_their_answers() -> None:
     gateway, clock = FakeFeexpayHistory({"2026-01-01": 300, "2026-01-02": 300}), ManualClock()
     history = FeexPayHistory(gateway.request, "s", clock)
 
-    async def find(number: int, sent_at: Instant) -> str | Unknown:
+    async def find(number: int, sent_at: Instant) -> list[str] | Unknown:
         return await history.find(f"ours-2026-01-02-{number}", operator="moov", sent_at=sent_at, kind="PAYIN")
 
     sent_at = later(START, 36 * HOUR)
     assert await asyncio.gather(*(find(number, sent_at) for number in (1, 2, 4))) == [
-        f"2026-01-02-{number}" for number in (1, 2, 4)
+        [f"2026-01-02-{number}"] for number in (1, 2, 4)
     ]
     asked = len(gateway.requested)
     assert asked == len({tuple(body.values()) for body in gateway.requested}), "each request once"
     clock.advance(9)
-    assert await find(5, sent_at) == "2026-01-02-5"
+    assert await find(5, sent_at) == ["2026-01-02-5"]
     assert len(gateway.requested) == asked
     clock.advance(2)
-    assert await find(5, sent_at) == "2026-01-02-5"
+    assert await find(5, sent_at) == ["2026-01-02-5"]
     assert len(gateway.requested) > asked
 
 

@@ -52,8 +52,8 @@ async def stored(live: LivePayments, payment: Any) -> Payment:
     return require(await payments.by_reference(live.ctx.db, live.merchant.id, "live", payment["reference"]))
 
 
-async def live_payments(settings: Settings) -> AsyncIterator[LivePayments]:
-    first, second = ScriptedProvider(), ScriptedProvider()
+async def live_payments(settings: Settings, first: ScriptedProvider | None = None) -> AsyncIterator[LivePayments]:
+    first, second = first or ScriptedProvider(), ScriptedProvider()
     connections = {"first": first, "second": second}
     routes = {"mtn": ["first", "second"], "moov": ["second"]}
     async with open_service(settings, accounts=connections, routes=routes) as service:

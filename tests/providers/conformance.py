@@ -13,6 +13,7 @@ from typing import Any
 
 from guichet.domain.catalogue import ModeOverride
 from guichet.domain.money import Hundredths
+from guichet.domain.payments import request_reference
 from guichet.incidents import repository as incidents
 from guichet.merchants.catalogue import set_override
 from guichet_simulator.app import PROVIDERS as SIMULATED
@@ -24,6 +25,8 @@ from tests.providers.simulated_providers import SimulatedProviders
 #: Seconds between turns of the clock: close together while customers wait, then over three days.
 TURNS = (1, 1, 1, 2, 5, 5, 10, 15, 20, 30, 60, 60, 120, 300, 300, 600, 1800, 3600, 7200, 6 * 3600, *[12 * 3600] * 6)
 _SOON = 5
+#: Requests of one refund that are looked for in the provider's books.
+_MOST_REQUESTS = 10
 
 #: A wrongly stated amount or currency is never credited: the payment stays pending, with an incident.
 MISSTATED = frozenset({"wrong_amount", "wrong_currency", "hidden_amount"})
@@ -93,7 +96,7 @@ async def read_results(simulated: SimulatedProviders, provider_case: ProviderCas
         parents = {tx["operator_ref"] for tx in case.debits}
         if case.refund:
             case.refund = (await merchant.get(f"/refunds/{case.refund['reference']}")).data
-            ours = {case.refund["reference"]}
+            ours = {request_reference(case.refund["reference"], number) for number in range(_MOST_REQUESTS)}
             case.credits = [
                 tx for tx in held if tx["kind"] == "credit" and (tx["reference"] in ours or tx["parent"] in parents)
             ]

@@ -7,6 +7,7 @@ from guichet.domain.money import Hundredths
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
+    AmbiguousRefusal,
     FloatEmpty,
     NotProcessed,
     Refused,
@@ -19,6 +20,10 @@ TAKEN, UNKNOWN, FLOAT_EMPTY, ALREADY_REFUNDED = Accepted, Unknown, FloatEmpty, A
 
 def refused(reason: RefusalReason = "refused") -> tuple[type, str]:
     return Refused, reason
+
+
+def ambiguous(reason: RefusalReason = "insufficient_funds") -> tuple[type, str]:
+    return AmbiguousRefusal, reason
 
 
 def not_taken(reason: RefusalReason = "configuration") -> tuple[type, str]:

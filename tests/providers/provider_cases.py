@@ -20,7 +20,7 @@ LOST_AND_NOT_TAKEN = frozenset({"lost_request", "error_500_not_stored", "unavail
 NOT_TAKEN = frozenset({"unauthorized", "rate_limited", "not_configured"})
 #: Of these, what is our own fault: the answer is 500 and not a refusal.
 OUR_FAULT = frozenset({"unauthorized", "not_configured"})
-REFUSED_AT_ONCE = frozenset({"refused", "business_500"})
+REFUSED_AT_ONCE = frozenset({"refused", "business_500", "ambiguous_refusal"})
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """`guichet providers check --deep`: what a provider would refuse is found by calls that move no money."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -84,8 +85,16 @@ SIGNING: dict[str, Any] = {"signing_key": PRIVATE, "signing_key_id": "K1"}
 WALLETS: Scripted = (200, {"balances": []})
 
 
-def configuration(callback: str = f"{PUBLIC}/providers/pawapay/callback", *, signed_only: bool = False) -> Scripted:
-    terms = {"minAmount": "100", "maxAmount": "2000000", "status": "OPERATIONAL", "callbackUrl": callback}
+NAMES_OF_LIMITS = ("minTransactionLimit", "maxTransactionLimit")
+
+
+def configuration(
+    callback: str = f"{PUBLIC}/providers/pawapay/callback",
+    *,
+    signed_only: bool = False,
+    limits: Sequence[str] = NAMES_OF_LIMITS,
+) -> Scripted:
+    terms = {limits[0]: "100", limits[1]: "2000000", "status": "OPERATIONAL", "callbackUrl": callback}
     currency = {"currency": "XOF", "operationTypes": {"DEPOSIT": terms, "REFUND": terms}}
     country = {"country": "BEN", "providers": [{"provider": "MTN_MOMO_BEN", "currencies": [currency]}]}
     return 200, {"signatureConfiguration": {"signedRequestsOnly": signed_only}, "countries": [country]}
@@ -94,8 +103,9 @@ def configuration(callback: str = f"{PUBLIC}/providers/pawapay/callback", *, sig
 KEYS = (200, [{"id": "HTTP_EC_P256_KEY:1", "key": PUBLIC_KEY}])
 
 
-async def test_pawapays_configuration_is_compared_with_the_routes() -> None:
-    findings, _ = await found("pawapay", configuration(), KEYS, WALLETS, operators=("mtn", "moov"))
+@pytest.mark.parametrize("limits", [NAMES_OF_LIMITS, ("minAmount", "maxAmount")])
+async def test_pawapays_configuration_is_compared_with_the_routes(limits: Sequence[str]) -> None:
+    findings, _ = await found("pawapay", configuration(limits=limits), KEYS, WALLETS, operators=("mtn", "moov"))
     assert findings["mtn"] == ("ok", "MTN_MOMO_BEN, 100 to 2000000, OPERATIONAL; also REFUND")
     assert findings["moov"] == ("wrong", "MOOV_BEN is not enabled for deposits")
     assert findings["registered callback"][0] == "ok"

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from guichet.db.tables import postings, webhook_deliveries
-from guichet.disputes import disputes
+from guichet.disputes import decisions as dispute_decisions
 from guichet.disputes import repository as dispute_repository
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.incidents import repository as incidents
@@ -110,14 +110,14 @@ async def test_a_lost_dispute_is_borne_by_whom_a_person_says(
     ctx = stripe.service.ctx
     (lost,) = await dispute_repository.undecided(ctx.db)
     assert (lost.status, lost.payment_reference) == ("lost", reference)
-    await disputes.resolve(ctx, lost, bearer, AWA, "no contract")
+    await dispute_decisions.resolve(ctx, lost, bearer, AWA, "no contract")
     assert (await stripe.merchant.live.get("/balance?currency=XOF")).data["balance"] == wallet
     assert "suspense:disputes" not in await sums(stripe)
     ((_, margin),) = (await margins(ctx.db, None, None)).items()
     assert margin.fees == (await sums(stripe)).get("fees", 0)
     assert await open_kinds(stripe) == []
     with pytest.raises(ActRefused, match="already"):
-        await disputes.resolve(ctx, lost, bearer, AWA, "again")
+        await dispute_decisions.resolve(ctx, lost, bearer, AWA, "again")
     assert (await events(stripe))[-1][0] == "dispute.lost"
 
 
@@ -132,9 +132,9 @@ async def test_a_wallet_that_does_not_cover_a_lost_dispute_stays_as_it_is(stripe
     ctx = stripe.service.ctx
     (lost,) = await dispute_repository.undecided(ctx.db)
     with pytest.raises(ActRefused, match="does not cover"):
-        await disputes.resolve(ctx, lost, "merchant", AWA, "contract")
+        await dispute_decisions.resolve(ctx, lost, "merchant", AWA, "contract")
     assert (await dispute_repository.undecided(ctx.db)) == [lost]
-    await disputes.resolve(ctx, lost, "service", AWA, "it was refunded before")
+    await dispute_decisions.resolve(ctx, lost, "service", AWA, "it was refunded before")
     await sums(stripe)
 
 
@@ -190,3 +190,105 @@ async def test_a_refund_that_comes_back_after_its_success_was_told(stripe: Simul
     assert await open_kinds(stripe) == ["failed_after_success"]
     assert await sums(stripe) == {"operator:VISA": before["operator:VISA"], "suspense:late": -before["operator:VISA"]}
     assert await status(stripe, reference) == "refunded"
+
+
+async def sold_elsewhere(stripe: SimulatedProviders) -> dict[str, Any]:
+    """A card payment that somebody made with the same account of Stripe, and of which we know nothing."""
+    await stripe.force("stripe", "succeeds")
+    price = "line_items[0][price_data]"
+    form = {
+        "mode": "payment",
+        "line_items[0][quantity]": "1",
+        f"{price}[currency]": "eur",
+        f"{price}[unit_amount]": "4200",
+        f"{price}[product_data][name]": "Invoice",
+        "success_url": "https://shop.example/back",
+    }
+    key = {"Authorization": f"Bearer {SIGNED['secret_key']}"}
+    async with stripe.http.post(f"{stripe.simulator}/stripe/v1/checkout/sessions", data=form, headers=key) as answer:
+        assert answer.status == 200, await answer.text()
+    await stripe.turn(5)
+    return (await stripe.held(kind="debit"))[0]
+
+
+async def test_a_dispute_that_matches_no_payment_is_an_incident_with_its_amount(stripe: SimulatedProviders) -> None:
+    await paid(stripe)
+    before = await sums(stripe)
+    transaction = await sold_elsewhere(stripe)
+    await says(stripe, transaction, "needs_response")
+    (incident,) = await incidents.still_open(stripe.service.ctx.db)
+    assert (incident.kind, incident.subject_type, incident.provider_account) == ("disputed", "dispute", "stripe")
+    assert "42 EUR" in str(incident.detail)
+    assert await sums(stripe) == before | {"suspense:disputes": -42_00, "operator:stripe": 42_00}
+    assert [name for name, _ in await events(stripe)] == ["payment.succeeded"], "nobody's payment: nobody is told"
+    (found,) = await dispute_repository.undecided(stripe.service.ctx.db)
+    assert (found.reference, found.payment_reference) == (incident.reference, None)
+    await says(stripe, transaction, "under_review")
+    await stripe.turn(15 * 60)
+    (incident,) = await incidents.still_open(stripe.service.ctx.db)
+    assert incident.occurrences == 1
+
+    await says(stripe, transaction, "lost")
+    ctx = stripe.service.ctx
+    (lost,) = await dispute_repository.undecided(ctx.db)
+    with pytest.raises(ActRefused, match="service"):
+        await dispute_decisions.resolve(ctx, lost, "merchant", AWA, "whose?")
+    await dispute_decisions.resolve(ctx, lost, "service", AWA, "an invoice of ours")
+    after = await sums(stripe)
+    assert "suspense:disputes" not in after
+    assert after["fees"] == before["fees"] - 42_00
+    assert sum(each.fees for each in (await margins(ctx.db, None, None)).values()) == after["fees"]
+    assert await open_kinds(stripe) == []
+
+
+async def test_an_unmatched_dispute_that_is_won_leaves_nothing(stripe: SimulatedProviders) -> None:
+    transaction = await sold_elsewhere(stripe)
+    await says(stripe, transaction, "needs_response")
+    await says(stripe, transaction, "won")
+    assert await sums(stripe) == {}
+    assert await open_kinds(stripe) == []
+
+
+@pytest.mark.parametrize(
+    ("bearer", "told"),
+    [
+        ("merchant", ["payment.succeeded", "dispute.opened", "dispute.lost"]),
+        ("service", ["payment.succeeded", "dispute.opened", "dispute.lost"]),
+        ("nobody", ["payment.succeeded"]),
+    ],
+)
+async def test_a_prevented_dispute_is_decided_by_a_person(
+    stripe: SimulatedProviders, bearer: Any, told: list[str]
+) -> None:
+    """Visa may have paid the holder of the card back already; Stripe does not say so."""
+    _, transaction = await paid(stripe)
+    before = await sums(stripe)
+    await says(stripe, transaction, "prevented")
+    assert await open_kinds(stripe) == ["disputed"]
+    assert await sums(stripe) == before, "nothing is posted on a guess"
+    assert [name for name, _ in await events(stripe)] == ["payment.succeeded"]
+    ctx = stripe.service.ctx
+    (prevented,) = await dispute_repository.undecided(ctx.db)
+    await dispute_decisions.resolve(ctx, prevented, bearer, AWA, "balance transactions")
+    after = await sums(stripe)
+    assert "suspense:disputes" not in after
+    assert (after == before) == (bearer == "nobody")
+    assert (after.get("wallet", 0) == 0) == (bearer == "merchant")
+    assert [name for name, _ in await events(stripe)] == told
+    assert await open_kinds(stripe) == []
+    await stripe.turn(15 * 60)
+    assert await open_kinds(stripe) == []
+    with pytest.raises(ActRefused, match="already"):
+        await dispute_decisions.resolve(ctx, prevented, bearer, AWA, "again")
+
+
+async def test_a_dispute_that_was_open_may_be_prevented(stripe: SimulatedProviders) -> None:
+    _, transaction = await paid(stripe)
+    before = await sums(stripe)
+    await says(stripe, transaction, "needs_response")
+    await says(stripe, transaction, "prevented")
+    ctx = stripe.service.ctx
+    (prevented,) = await dispute_repository.undecided(ctx.db)
+    await dispute_decisions.resolve(ctx, prevented, "nobody", AWA, "balance transactions")
+    assert await sums(stripe) == before
+    assert [name for name, _ in await events(stripe)] == ["payment.succeeded", "dispute.opened", "dispute.won"]

@@ -8,10 +8,10 @@ import pytest
 from guichet.clock import iso
 from guichet.domain.failures import RefusalReason
 from guichet.providers.base import Accepted, CallbackReference, Refused
-from guichet.providers.capabilities import SendsOtpCodes
+from guichet.providers.capabilities import Balances, SendsOtpCodes
 from guichet.providers.shared.answers import ProviderAnswer
 from tests.fakes.passing_time import pass_seconds
-from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, check, not_taken, refused, succeeded
+from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, ambiguous, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
@@ -241,6 +241,11 @@ async def test_a_refund_is_a_payout(operator: str, path: str, network: str | Non
     ("said", "meant"),
     [
         (error(400, "ERR_INSUFFICIENT_BALANCE"), FLOAT_EMPTY),
+        (error(400, "ERR_TRANSACTION_FAILED", "Insufficient funds"), ambiguous()),
+        (error(400, "", "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED"), ambiguous()),
+        (error(400, "", "NOT_ENOUGH_FUNDS"), ambiguous()),
+        (error(400, "", "Solde insuffisant"), ambiguous("refused")),
+        (error(400, "ERR_TRANSACTION_FAILED"), refused()),
         (error(400, "ERR_INVALID_PHONE_NUMBER"), refused("payer_not_found")),
         (error(403, "ERR_PAYOUT_NOT_ENABLED"), refused("no_refund")),
         (error(403, "IP_NOT_ALLOWED"), not_taken()),
@@ -250,6 +255,69 @@ async def test_a_refund_is_a_payout(operator: str, path: str, network: str | Non
 async def test_a_refused_payout_is_a_refused_refund(said: Scripted, meant: Any) -> None:
     async with provider_under_test("feexpay", said) as feexpay:
         check(await feexpay.provider.refund(reversal("moov")), meant)
+
+
+@pytest.mark.parametrize(
+    ("reason", "meant"),
+    [
+        ("LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED", ambiguous()),
+        ("INTERNAL_PROCESSING_ERROR", ambiguous("refused")),
+        ("ERR_INSUFFICIENT_BALANCE", ambiguous()),
+        ("PAYER_NOT_FOUND", refused("payer_not_found")),
+    ],
+)
+async def test_a_payout_that_failed_may_mean_our_balance(reason: str, meant: Any) -> None:
+    async with provider_under_test("feexpay", (200, {"status": "FAILED", "reason": reason})) as feexpay:
+        check(await feexpay.provider.refund_status(reversal("moov", provider_reference="p-1")), meant)
+        assert isinstance(feexpay.provider, Balances)
+        assert feexpay.provider.payout_wallet("togocom_tg") == "TOGOCOM TG"
+
+
+def rows(*states: str) -> Scripted:
+    """A history whose rows all have our reference."""
+    listed = [{"reference": f"r-{n}", "callback_info": REFERENCE, "status": each} for n, each in enumerate(states)]
+    return 200, {"data": listed}
+
+
+SUCCEEDED = {"status": "SUCCESSFUL", "amount": 5000}
+
+
+@pytest.mark.parametrize(
+    ("listed", "states", "meant"),
+    [
+        (["SUCCESSFUL", "FAILED"], [SUCCEEDED], succeeded(5000_00, "XOF")),
+        (["FAILED", "SUCCESSFUL"], [SUCCEEDED], succeeded(5000_00, "XOF")),
+        (["FAILED", "PENDING"], [{"status": "PENDING"}, {"status": "FAILED"}], Accepted("r-1")),
+        (["PENDING", "PENDING"], [{"status": "FAILED"}, SUCCEEDED], succeeded(5000_00, "XOF")),
+        (["FAILED", "FAILED"], [{"status": "FAILED"}, {"status": "FAILED"}], refused()),
+    ],
+)
+async def test_of_two_rows_under_one_reference_the_most_conclusive_counts(
+    listed: list[str], states: list[dict[str, Any]], meant: Any
+) -> None:
+    answers: list[Scripted] = [(200, state) for state in states]
+    async with provider_under_test("feexpay", rows(*listed), *answers) as feexpay:
+        check(await feexpay.provider.status(charge("moov")), meant)
+
+
+async def test_a_failed_row_does_not_hide_the_one_that_succeeded() -> None:
+    """Its reference is known, from the initiation or from a callback; the history has the other one."""
+    failed: Scripted = (200, {"status": "FAILED", "callback_info": REFERENCE})
+    both = rows("FAILED", "SUCCESSFUL")
+    for known in ({"provider_reference": "r-0"}, {"callback_reference": "r-0"}):
+        async with provider_under_test("feexpay", failed, both, (200, SUCCEEDED)) as feexpay:
+            check(await feexpay.provider.status(charge("moov", **known)), succeeded(5000_00, "XOF"))
+            assert feexpay.path() == "/api/transactions/public/single/status/r-1"
+    async with provider_under_test("feexpay", failed, (500, {})) as feexpay:
+        check(await feexpay.provider.status(charge("moov", provider_reference="r-0")), refused())
+
+
+async def test_of_two_payouts_under_one_reference_the_most_conclusive_counts() -> None:
+    listed = [{"reference": "p-1", "callback_info": REFUND, "status": "SUCCESSFUL"},
+              {"reference": "p-2", "callback_info": REFUND, "status": "FAILED"}]  # fmt: skip
+    async with provider_under_test("feexpay", (200, {"data": listed}), (200, SUCCEEDED)) as feexpay:
+        check(await feexpay.provider.refund_status(reversal("moov")), succeeded(5000_00, "XOF"))
+        assert feexpay.path() == "/api/payouts/status/public/p-1"
 
 
 async def test_refunds_are_possible_only_where_a_payout_exists() -> None:

@@ -8,12 +8,21 @@ import pytest
 from guichet.bootstrap import USER_AGENT
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, earlier
 from guichet.http_client import HttpClient
-from guichet.providers.base import Accepted, CallbackReference, FloatEmpty, NotFound, NotProcessed, Refused, Unknown
+from guichet.providers.base import (
+    Accepted,
+    AmbiguousRefusal,
+    CallbackReference,
+    FloatEmpty,
+    NotFound,
+    NotProcessed,
+    Refused,
+    Unknown,
+)
 from guichet.providers.provider_types import PROVIDER_TYPES
 from guichet.providers.shared.client import ProviderAccount
 from tests.fakes.clock import ManualClock
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer
-from tests.providers.expectations import check, refused, succeeded
+from tests.providers.expectations import ambiguous, check, refused, succeeded
 from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import (
     NOW,
@@ -240,6 +249,18 @@ async def test_our_empty_float_is_not_the_payees_refusal() -> None:
     async with provider_under_test("mtn", (200, failed)) as mtn:
         assert isinstance(await mtn.provider.refund_status(reversal()), FloatEmpty)
         check(await mtn.provider.status(charge()), refused("insufficient_funds"))
+
+
+@pytest.mark.parametrize("status", [500, 400])
+async def test_a_code_that_may_mean_our_float_is_ambiguous_on_money_out_only(status: int) -> None:
+    low = {"code": "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED", "message": "…"}
+    async with provider_under_test("mtn", (status, low)) as mtn:
+        check(await mtn.provider.refund(reversal()), ambiguous())
+        check(await mtn.provider.initiate(charge()), refused("insufficient_funds"))
+    for reason, meant in ((low, "insufficient_funds"), ("INTERNAL_PROCESSING_ERROR", "operator_unavailable")):
+        async with provider_under_test("mtn", (200, {"status": "FAILED", "reason": reason})) as mtn:
+            check(await mtn.provider.refund_status(reversal()), (AmbiguousRefusal, meant))
+            check(await mtn.provider.status(charge()), (Refused, meant))
 
 
 async def test_a_refund_is_asked_about_by_the_verb_that_sent_it() -> None:

@@ -9,7 +9,7 @@ from guichet.clock import HOUR, SECOND, earlier
 from guichet.domain.failures import RefusalReason
 from guichet.providers.base import Accepted, CallbackReference, Succeeded
 from guichet.providers.shared import signatures
-from tests.providers.expectations import ALREADY_REFUNDED, UNKNOWN, check, not_taken, refused, succeeded
+from tests.providers.expectations import ALREADY_REFUNDED, UNKNOWN, ambiguous, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
@@ -133,7 +133,13 @@ DONE = {"provider_reference": "cs_1"}
         (refund("succeeded"), succeeded(5000_00, "XOF")),
         (refund("pending"), Accepted("re_1")),
         (refund("requires_action"), Accepted("re_1")),
-        (refund("failed", failure_reason="insufficient_funds"), refused("insufficient_funds")),
+        (refund("pending", pending_reason="processing"), Accepted("re_1")),
+        (refund("pending", pending_reason="insufficient_funds"), Accepted("re_1", float_empty=True)),
+        (refund("failed", failure_reason="insufficient_funds"), ambiguous()),
+        (refund("failed", failure_reason="declined"), refused()),
+        (error(400, "invalid_request_error", "balance_insufficient"), ambiguous()),
+        (error(400, "invalid_request_error", "insufficient_funds"), ambiguous()),
+        (error(402, "card_error", "insufficient_funds"), ambiguous()),
         (refund("canceled"), refused()),
         (error(400, "invalid_request_error", "charge_already_refunded"), ALREADY_REFUNDED),
         (error(400, "idempotency_error"), UNKNOWN),
@@ -145,6 +151,20 @@ async def test_refund_responses_become_results(said: Scripted, meant: Any) -> No
         check(await stripe.provider.refund(reversal("VISA", taken=DONE)), meant)
     assert stripe.received[1].headers["idempotency-key"] == REFUND
     assert (form(stripe)["payment_intent"], form(stripe)["amount"]) == ("pi_1", "5000")
+
+
+async def test_a_repeated_refund_gets_the_first_answer_again_so_an_ambiguous_one_counts() -> None:
+    refusal = error(400, "invalid_request_error", "balance_insufficient")
+    async with provider_under_test("stripe", PAID, refusal) as stripe:
+        check(await stripe.provider.refund_status(reversal("VISA", taken=DONE)), ambiguous())
+
+
+async def test_the_version_is_pinned_and_the_price_stays_in_our_currency() -> None:
+    for setting, version in (("", "2026-10-28.endive"), ("2027-01-01.x", "2027-01-01.x")):
+        async with provider_under_test("stripe", (200, session()), api_version=setting) as stripe:
+            await stripe.provider.initiate(charge("VISA"))
+        assert stripe.received[0].headers["stripe-version"] == version
+        assert form(stripe)["adaptive_pricing[enabled]"] == "false"
 
 
 async def test_a_refund_waits_until_the_payment_can_be_read() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from guichet.clock import DAY, SECOND, earlier
+from guichet.clock import DAY, HOUR, SECOND, earlier
 from guichet.domain.failures import RefusalReason
 from guichet.providers.base import Accepted, CallbackReference, Charge, FloatEmpty, NotFound, Reversal
 from guichet.providers.shared import signatures
-from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, check, not_taken, refused, succeeded
+from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, ambiguous, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
     PAYEE_IN_SENEGAL,
@@ -44,6 +44,10 @@ def error(code: str) -> dict[str, str]:
     return {"code": code, "message": code}
 
 
+def nested(code: str) -> dict[str, Any]:
+    return {"error": error(code)}
+
+
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
@@ -54,6 +58,11 @@ def error(code: str) -> dict[str, str]:
         ((401, error("no-matching-api-key")), not_taken()),
         ((403, error("invalid-wallet")), not_taken()),
         ((409, error("idempotency-mismatch")), UNKNOWN),
+        ((409, nested("idempotency-mismatch")), UNKNOWN),
+        ((400, nested("request-validation-error")), UNKNOWN),
+        ((400, nested("country-mismatch")), UNKNOWN),
+        ((400, {"error": {}}), UNKNOWN),
+        ((400, nested("kyb-limits-exceeded")), refused("limit_reached")),
         ((429, error("rate-limit-exceeded")), not_taken("operator_unavailable")),
         ((500, error("internal-server-error")), UNKNOWN),
         ((503, error("service-unavailable")), UNKNOWN),
@@ -153,8 +162,7 @@ async def test_a_session_that_the_search_does_not_find_is_not_found_however_old_
     ("said", "meant"),
     [
         ((200, b""), succeeded(5000_00, "XOF")),
-        ((400, error("checkout-refund-failed")), refused()),
-        ((409, error("checkout-refund-failed")), refused()),
+        ((422, error("another-code")), refused()),
         ((409, b""), UNKNOWN),
         ((500, error("internal-server-error")), UNKNOWN),
     ],
@@ -165,6 +173,20 @@ async def test_refund_and_repeated_refund_responses_become_results(said: Scripte
         check(await wave.provider.refund(undone), meant)
         check(await wave.provider.refund_status(undone), meant)
         assert wave.path() == "/v1/checkout/sessions/cos-1/refund"
+
+
+@pytest.mark.parametrize("status", [400, 409])
+@pytest.mark.parametrize("code", ["checkout-refund-failed", "insufficient-funds"])
+async def test_a_refused_refund_of_a_session_may_mean_our_wallet(status: int, code: str) -> None:
+    """A repeat says so of the first request only once that one cannot be on its way any more."""
+    undone = reversal("wave_sn", taken={"provider_reference": "cos-1"})
+    reason: RefusalReason = "insufficient_funds" if code == "insufficient-funds" else "refused"
+    for body in (error(code), nested(code)):
+        async with provider_under_test("wave", (status, body)) as wave:
+            check(await wave.provider.refund(undone), ambiguous(reason))
+            check(await wave.provider.refund_status(undone), UNKNOWN)
+            wave.clock.advance(121)
+            check(await wave.provider.refund_status(undone), ambiguous(reason))
 
 
 def payout(status: str) -> dict[str, Any]:
@@ -184,6 +206,9 @@ def payout(status: str) -> dict[str, Any]:
         ((400, error("recipient-account-blocked")), refused("payer_not_found")),
         ((400, error("country-mismatch")), not_taken()),
         ((409, error("idempotency-mismatch")), UNKNOWN),
+        ((409, nested("idempotency-mismatch")), UNKNOWN),
+        ((400, nested("insufficient-funds")), FLOAT_EMPTY),
+        ((400, nested("recipient-account-blocked")), refused("payer_not_found")),
     ],
 )
 async def test_a_payout_refunds_a_payment_of_another_provider(said: Scripted, meant: Any) -> None:
@@ -200,6 +225,45 @@ async def test_payout_status_responses_become_results() -> None:
         assert wave.path() == "/v1/payout/pt-1"
         check(await wave.provider.refund_status(reversal("wave_sn", collected_here=False)), succeeded(5000_00, "XOF"))
         assert wave.received[-1].headers["idempotency-key"] == REFUND
+
+
+def late_payout(**changes: Any) -> Reversal:
+    """A payout whose answer was lost 20 hours ago."""
+    return reversal("wave_sn", collected_here=False, sent_at=earlier(NOW, 20 * HOUR), **changes)
+
+
+FOUND = payout("succeeded") | {"client_reference": REFUND}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, {"result": [FOUND]}), succeeded(5000_00, "XOF")),
+        ((200, {"result": [payout("failed") | {"client_reference": REFUND}, FOUND]}), succeeded(5000_00, "XOF")),
+        ((200, {"result": [payout("processing") | {"client_reference": REFUND}]}), Accepted("pt-1")),
+        ((200, {"result": [payout("failed") | {"client_reference": REFUND}]}), refused("limit_reached")),
+        ((200, {"result": [payout("succeeded") | {"client_reference": "another"}]}), UNKNOWN),
+        ((200, {"result": []}), NotFound),
+        ((200, {}), UNKNOWN),
+        ((500, error("internal-server-error")), UNKNOWN),
+        ((404, error("payout-not-found")), UNKNOWN),
+    ],
+)
+async def test_an_old_payout_is_searched_and_not_made_again(said: Scripted, meant: Any) -> None:
+    """How long Wave knows an Idempotency-Key is not published: a repeat with an old one may pay again."""
+    async with provider_under_test("wave", said) as wave:
+        check(await wave.provider.refund_status(late_payout()), meant)
+        assert [request.line.split(" ")[0] for request in wave.received] == ["GET"]
+        assert wave.path() == f"/v1/payouts/search?client_reference={REFUND}"
+
+
+async def test_an_old_payout_that_was_never_made_is_made_after_the_proof() -> None:
+    async with provider_under_test("wave", (200, {"result": []}), (200, payout("succeeded"))) as wave:
+        check(await wave.provider.refund_status(late_payout(never_arrived=True)), succeeded(5000_00, "XOF"))
+        assert [request.line.split(" ")[0] for request in wave.received] == ["GET", "POST"]
+    async with provider_under_test("wave", (500, {}), (200, payout("succeeded"))) as wave:
+        check(await wave.provider.refund_status(late_payout(never_arrived=True)), UNKNOWN)
+        assert [request.line.split(" ")[0] for request in wave.received] == ["GET"], "no answer: a person"
 
 
 EVENT = {"id": "EV_1", "type": "checkout.session.completed", "data": session("complete", "succeeded")}

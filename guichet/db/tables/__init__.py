@@ -15,7 +15,7 @@ from guichet.db.tables.back_office_tables import approval_requests, staff_jobs
 from guichet.db.tables.columns import metadata
 from guichet.db.tables.dispute_tables import disputes
 from guichet.db.tables.export_tables import export_chunks, exports
-from guichet.db.tables.late_result_tables import late_results
+from guichet.db.tables.late_result_tables import late_results, late_returns
 from guichet.db.tables.ledger_tables import (
     ledger_audits,
     ledger_hash_chain,
@@ -47,7 +47,12 @@ from guichet.db.tables.operations_tables import (
     write_probe,
 )
 from guichet.db.tables.payment_tables import daily_totals, payment_links, payments, provider_callbacks, refunds
-from guichet.db.tables.provider_tables import provider_balance_reads, provider_balances, provider_merchants
+from guichet.db.tables.provider_tables import (
+    provider_balance_reads,
+    provider_balances,
+    provider_identities,
+    provider_merchants,
+)
 from guichet.db.tables.webhook_tables import webhook_deliveries
 
 __all__ = [
@@ -62,6 +67,7 @@ __all__ = [
     "exports",
     "incidents",
     "late_results",
+    "late_returns",
     "ledger_audits",
     "ledger_hash_chain",
     "list_count_changes",
@@ -86,6 +92,7 @@ __all__ = [
     "provider_balance_reads",
     "provider_balances",
     "provider_callbacks",
+    "provider_identities",
     "provider_merchants",
     "published_heads",
     "reconciliation_runs",

@@ -15,6 +15,7 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    false,
 )
 
 from guichet.db.tables.columns import env_column, id_column, merchant_column, one_of, partial_index, table
@@ -32,8 +33,10 @@ merchants: Final = table(
     Column("rate_limit", Integer),
     Column("payment_limit", BigInteger),
     Column("daily_limit", BigInteger),
+    Column("is_house", Boolean, nullable=False, server_default=false()),
     one_of("status", MERCHANT_STATUSES, "merchants"),
     partial_index("ix_merchants_pending", "id", where="status = 'pending'"),
+    partial_index("uq_merchants_house", "is_house", where="is_house", unique=True),
 )
 
 api_keys: Final = table(

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Column, Index, Integer, PrimaryKeyConstraint,
 from guichet.db.tables.columns import UUID, env_column, id_column, merchant_column, one_of, partial_index, table
 from guichet.domain.availability import OPERATOR_STATES
 from guichet.domain.merchants import ENVS
-from guichet.domain.payments import SUBJECT_TYPES
+from guichet.domain.payments import INCIDENT_SUBJECTS
 
 #: What the staff must look at: a provider that contradicts us, a payment that cannot be settled. Open while `closed_at`
 #: is null.
@@ -27,7 +27,7 @@ incidents: Final = table(
     Column("closed_at", BigInteger),
     UniqueConstraint("merchant_id", "kind", "reference", name="uq_incidents_reference"),
     one_of("env", ENVS, "incidents"),
-    one_of("subject_type", SUBJECT_TYPES, "incidents"),
+    one_of("subject_type", INCIDENT_SUBJECTS, "incidents"),
     partial_index("ix_incidents_open", "id", where="closed_at IS NULL"),
     partial_index("ix_incidents_open_account", "provider_account", "kind", where="closed_at IS NULL"),
 )

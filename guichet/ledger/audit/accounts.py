@@ -81,7 +81,7 @@ _BOTH_SIDES: Final = union_all(
     .join(payments, payments.c.id == refunds.c.payment_id)
     .where(late_results.c.stage == "receivable"),
     _sums("table", DISPUTED, disputes, -disputes.c.amount).where(
-        disputes.c.status != "won", disputes.c.borne_by.is_(None)
+        disputes.c.taken, disputes.c.status != "won", disputes.c.borne_by.is_(None)
     ),
     _sums("posted", postings.c.destination, postings, postings.c.amount).where(postings.c.id > bindparam("horizon")),
     _sums("posted", postings.c.source, postings, -postings.c.amount).where(postings.c.id > bindparam("horizon")),

@@ -12,14 +12,19 @@ from guichet.domain.posting_rules import (
     HELD,
     LATE_CREDITED,
     LATE_RETURNED,
+    LATE_RETURNED_AGAIN,
     LATE_SUSPENSE,
+    LATE_TAKEN_BACK,
     MANUAL_SETTLEMENT,
     PAID_LATE,
     RECEIVABLE,
     RECEIVABLE_PAID,
     REFUND_FAILED_LATE,
     REFUND_LATE_CREDITED,
+    REFUND_MADE_GOOD,
     REFUND_PAID_LATE,
+    REFUND_RETURNED,
+    REFUND_RETURNED_AGAIN,
     RELEASED,
     SUSPENSE,
     UNSUSPENDED,
@@ -55,6 +60,8 @@ def refund(refund: Subject, facts: RefundFacts, legs: list[Leg]) -> Expected:
 def dispute(dispute: Subject, facts: DisputeFacts) -> Expected:
     """What the bank took back, and then returned or somebody bore."""
     operator = ledger.operator_account(dispute.operator)
+    if not facts.taken:
+        return {}
     expected = {DISPUTE_OPENED: ledger.dispute_opened(operator, facts.disputed)}
     if facts.status == "won":
         expected[DISPUTE_WON] = ledger.dispute_won(operator, facts.disputed)
@@ -81,11 +88,23 @@ def _late_payment(payment: Subject, stage: LateStage | None, legs: list[Leg]) ->
         return {}
     operator, moved = ledger.operator_account(payment.operator), total(payment)
     expected = {PAID_LATE: ledger.into_late_suspense(operator, moved)}
-    if stage == "credited":
-        money = payment.amount, payment.fee_amount, payment.currency
-        expected[LATE_CREDITED] = ledger.collection(LATE_SUSPENSE, *money)
-    elif stage == "returned":
+    money = payment.amount, payment.fee_amount, payment.currency
+    taken_back = sum(leg.cause == LATE_TAKEN_BACK and leg.source == WALLET for leg in legs)
+    expected[LATE_TAKEN_BACK] = [
+        each for time in range(taken_back) for each in ledger.late_taken_back(*money, time=time)
+    ]
+    expected[LATE_CREDITED] = [
+        each
+        for time in range(taken_back + (stage == "credited"))
+        for each in ledger.numbered(ledger.collection(LATE_SUSPENSE, *money), time)
+    ]
+    if stage == "returned":
         expected[LATE_RETURNED] = ledger.late_returned(_account(payment, LATE_RETURNED, legs), moved)
+    expected[LATE_RETURNED_AGAIN] = [
+        ledger.Posting(each.leg, MANUAL_SETTLEMENT, operator, moved)
+        for each in legs
+        if each.cause == LATE_RETURNED_AGAIN
+    ]
     return expected
 
 
@@ -100,11 +119,36 @@ def _late_refund(refund: Subject, stage: LateStage | None, legs: list[Leg]) -> E
         if stage == "credited":
             expected[REFUND_LATE_CREDITED] = ledger.collection(LATE_SUSPENSE, *money)
         return expected
+    if stage not in ("receivable", "paid"):
+        return _refund_made_good(refund, stage, legs)
     expected = {REFUND_PAID_LATE: ledger.refund_disbursed(operator, *money, held_in=RECEIVABLE)}
     if stage == "paid":
         by_hand = any(leg.source == MANUAL_SETTLEMENT for leg in legs)
         account = MANUAL_SETTLEMENT if by_hand else WALLET
         expected[RECEIVABLE_PAID] = ledger.receivable_paid(account, refund.amount)
+    return expected
+
+
+def _refund_made_good(refund: Subject, stage: LateStage | None, legs: list[Leg]) -> Expected:
+    """Of a failed refund: the wallet gave its money, once for each time that it was not credited again."""
+    operator, moved = ledger.operator_account(refund.operator), total(refund)
+    money = refund.amount, refund.fee_amount, refund.currency
+    taken = max(1, sum(leg.cause == REFUND_MADE_GOOD and leg.source == WALLET for leg in legs))
+    expected = {
+        REFUND_MADE_GOOD: [each for time in range(taken) for each in ledger.late_taken_back(*money, time=time)],
+        REFUND_LATE_CREDITED: [
+            each
+            for time in range(1, taken + (stage == "credited"))
+            for each in ledger.numbered(ledger.collection(LATE_SUSPENSE, *money), time)
+        ],
+        REFUND_RETURNED_AGAIN: [
+            ledger.Posting(each.leg, MANUAL_SETTLEMENT, operator, moved)
+            for each in legs
+            if each.cause == REFUND_RETURNED_AGAIN
+        ],
+    }
+    if stage == "returned":
+        expected[REFUND_RETURNED] = ledger.late_returned(_account(refund, REFUND_RETURNED, legs), moved)
     return expected
 
 

@@ -123,18 +123,20 @@ DISPUTES: Final = (
         _some_disputes.c.merchant_id,
         _some_disputes.c.env,
         _some_disputes.c.reference,
-        payments.c.status,
-        payments.c.amount,
-        payments.c.fee_amount,
+        # One that matches no payment has none of these; `disputes/disputes.py` says which account is debited.
+        func.coalesce(payments.c.status, ""),
+        func.coalesce(payments.c.amount, 0),
+        func.coalesce(payments.c.fee_amount, 0),
         _some_disputes.c.currency,
-        payments.c.operator,
+        func.coalesce(payments.c.operator, _some_disputes.c.provider_account),
         _some_disputes.c.status.label("dispute_status"),
         _some_disputes.c.amount.label("disputed"),
         _some_disputes.c.borne_by,
+        _some_disputes.c.taken,
         *_LEG,
     )
     .select_from(_some_disputes)
-    .join(payments, payments.c.id == _some_disputes.c.payment_id)
+    .outerjoin(payments, payments.c.id == _some_disputes.c.payment_id)
     .outerjoin(
         postings,
         and_(
@@ -236,6 +238,7 @@ class DisputeFacts(NamedTuple):
     status: DisputeStatus
     disputed: Hundredths
     borne_by: Bearer | None
+    taken: bool
 
 
 class RefundFacts(NamedTuple):

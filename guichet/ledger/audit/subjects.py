@@ -18,6 +18,7 @@ from guichet.domain.posting_rules import (
     DISPUTE_OPENED,
     DISPUTE_WON,
     LATE_RETURNED,
+    LATE_RETURNED_AGAIN,
     MANUAL_SETTLEMENT,
     PAID_LATE,
     PAYMENT_CAUSES,
@@ -26,6 +27,8 @@ from guichet.domain.posting_rules import (
     REFUND_CHARGED,
     REFUND_FAILED_LATE,
     REFUND_PAID_LATE,
+    REFUND_RETURNED,
+    REFUND_RETURNED_AGAIN,
     SUSPENSE,
 )
 from guichet.ledger.audit import expectations, provider_fees
@@ -53,8 +56,11 @@ _OPERATOR_MOVES: Final = {
     DISBURSED: 1,
     PAID_LATE: -1,
     LATE_RETURNED: 1,
+    LATE_RETURNED_AGAIN: 1,
     REFUND_PAID_LATE: 1,
     REFUND_FAILED_LATE: -1,
+    REFUND_RETURNED: 1,
+    REFUND_RETURNED_AGAIN: 1,
 }
 
 
@@ -154,7 +160,7 @@ def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: 
     if refund.status == "succeeded" and facts.payment_status != "refunded":
         return AuditFault.PAYMENT_STATUS(status=facts.payment_status)
     expected = expectations.refund(refund, facts, legs)
-    if expected.keys() & {DISBURSED, REFUND_PAID_LATE}:
+    if expected.keys() & {DISBURSED, REFUND_PAID_LATE, REFUND_RETURNED}:
         expected |= provider_fees.expected(refund, REFUND_CHARGED, legs)
     if fault := _difference(refund, expected, legs):
         return fault

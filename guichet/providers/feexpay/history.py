@@ -4,6 +4,7 @@ Source: docs/providers/feexpay.md, "Other calls". A response has at most 500 row
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -55,12 +56,18 @@ _LINE_STATUSES: Final[dict[ProviderStatus | None, LineStatus]] = {
 }
 
 
+#: FeexPay's references of the rows under one of ours, and how conclusive each row is: 0 for a success.
+_Listed = dict[str, int]
+_CONCLUSIVE: Final[dict[ProviderStatus | None, int]] = {SUCCEEDED: 0, None: 1, FAILED: 2}
+
+
 @dataclass
 class _Search:
-    """The last answer to one request: FeexPay's references by ours, and how many rows it had. Who asks holds `lock`."""
+    """The last answer to one request: what it lists by our references, and how many rows it had. Who asks holds
+    `lock`."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    answered: tuple[dict[str, str], int] = field(default_factory=lambda: ({}, 0))
+    answered: tuple[dict[str, _Listed], int] = field(default_factory=lambda: ({}, 0))
     asked_at: Instant | None = None
 
     def knows(self, sent_at: Instant, now: Instant) -> bool:
@@ -83,20 +90,24 @@ class FeexPayHistory:
         #: By the values of the request.
         self._searches: dict[tuple[str, ...], _Search] = {}
 
-    async def find(self, reference: str, *, operator: str, sent_at: Instant, kind: Kind) -> str | Unknown:
-        """FeexPay's reference of the transaction that was sent with our `reference` at about `sent_at`.
+    async def find(self, reference: str, sent_at: Instant, *, operator: str, kind: Kind) -> list[str] | Unknown:
+        """FeexPay's references of what was sent with our `reference` at about `sent_at`: of the row that succeeded,
+        otherwise of all rows, those that did not fail first. Two rows for one request happen.
 
-        Unknown when it is not listed, which proves nothing: the history may lag, or be cut off.
+        Unknown when none is listed, which proves nothing: the history may lag, or be cut off.
         """
+        listed: _Listed = {}
         missing = Unknown(ProviderAnswer.NOT_IN_HISTORY())
         around = days(earlier(sent_at, DAY), later(sent_at, DAY))
         read = partial(self._references, sent_at)
         async for references in self._answers(read, around, (kind,), network_name(operator)):
             if isinstance(references, Unknown):
                 missing = references
-            elif found := references.get(reference):
-                return found
-        return missing
+            else:
+                listed |= references.get(reference, {})
+            if 0 in listed.values():
+                return [next(theirs for theirs, conclusive in listed.items() if conclusive == 0)]
+        return sorted(listed, key=lambda theirs: listed[theirs]) or missing
 
     async def lines(self, since: Instant, until: Instant) -> list[Line] | Unknown:
         """Every transaction of these days."""
@@ -161,8 +172,10 @@ class FeexPayHistory:
         body = {"shop": self._shop, "start_date": period[0], "end_date": period[-1], "type": kind, "status": status}
         return body if network is None else {**body, "reseau": network}
 
-    async def _references(self, sent_at: Instant, request: Mapping[str, str]) -> tuple[dict[str, str], int] | Unknown:
-        """FeexPay's references by ours, from an answer that other searches may have asked for."""
+    async def _references(
+        self, sent_at: Instant, request: Mapping[str, str]
+    ) -> tuple[dict[str, _Listed], int] | Unknown:
+        """What is listed by our references, from an answer that other searches may have asked for."""
         search = self._searches.setdefault(tuple(request.values()), _Search())
         async with search.lock:
             now = self._clock.now()
@@ -171,8 +184,7 @@ class FeexPayHistory:
                 if isinstance(answer, Unknown):
                     return answer
                 rows, count = answer
-                theirs = {str(row.get("callback_info")): str(row["reference"]) for row in rows if row.get("reference")}
-                search.answered, search.asked_at = (theirs, count), now
+                search.answered, search.asked_at = (_listed_by_ours(rows), count), now
                 self._forget_old_searches(now)
             return search.answered
 
@@ -189,6 +201,15 @@ class FeexPayHistory:
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             return Unknown(result.raw)
         return rows, len(rows)
+
+
+def _listed_by_ours(rows: Sequence[Mapping[str, Any]]) -> dict[str, _Listed]:
+    listed: dict[str, _Listed] = defaultdict(dict)
+    for row in rows:
+        if row.get("reference"):
+            status = parse_status_word(STATUSES, row.get("status"))
+            listed[str(row.get("callback_info"))][str(row["reference"])] = _CONCLUSIVE[status]
+    return listed
 
 
 def network_name(operator: str) -> str | None:

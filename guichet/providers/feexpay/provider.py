@@ -4,7 +4,7 @@ There is no idempotency key, callbacks are not signed and refunds are payouts. A
 in the history, where `callback_info` is our reference.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Final
 from urllib.parse import quote
@@ -40,7 +40,7 @@ from guichet.providers.feexpay.responses import (
     read_initiation,
     read_payin,
     read_payout,
-    read_status,
+    read_payout_status,
 )
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, balances_read, no_call
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
@@ -48,7 +48,7 @@ from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import probe_result, refuse_unserved
+from guichet.providers.shared.results import most_conclusive, probe_result, refuse_unserved
 
 #: The networks that do not settle in XOF.
 _CURRENCIES: Final = {"mtn_cg": "XAF"}
@@ -115,19 +115,43 @@ class FeexPay(HttpProvider):
         )
 
     async def status(self, charge: Charge) -> StatusResult:
-        if charge.payment.provider_reference is None and charge.callback_reference is not None:
-            result = await self._get(_PAYIN_STATUS + quote(charge.callback_reference, safe=""))
-            if is_about(result, charge.payment.reference):
-                return read_payin(result, charge, charge.callback_reference, _currency(charge.payment.operator))
-        reference = charge.payment.provider_reference or await self._history.find(
-            charge.payment.reference, operator=charge.payment.operator, sent_at=charge.payment.created_at, kind="PAYIN"
-        )
-        if isinstance(reference, Unknown):
-            return reference
+        payment = charge.payment
+        find = partial(self._history.find, payment.reference, operator=payment.operator, kind="PAYIN")
+        known = await self._known_payin(charge)
+        return await self._most_conclusive(known, partial(self._payin, charge), partial(find, payment.created_at))
+
+    async def _known_payin(self, charge: Charge) -> StatusResult | None:
+        """The state of the payin whose reference is known. One that only a callback named counts only if its state is
+        about our reference: callbacks are not signed."""
+        if charge.payment.provider_reference is not None:
+            return await self._payin(charge, charge.payment.provider_reference)
+        if charge.callback_reference is None:
+            return None
+        result = await self._get(_PAYIN_STATUS + quote(charge.callback_reference, safe=""))
+        if not is_about(result, charge.payment.reference):
+            return None
+        return read_payin(result, charge, charge.callback_reference, _currency(charge.payment.operator))
+
+    async def _payin(self, charge: Charge, reference: str) -> StatusResult:
         result = await self._get(_PAYIN_STATUS + reference)
         if is_about_another(result, charge.payment.reference):
             return Unknown(ProviderAnswer.OTHER_CALLBACK_INFO())
         return read_payin(result, charge, reference, _currency(charge.payment.operator))
+
+    async def _most_conclusive(
+        self,
+        known: StatusResult | None,
+        ask: Callable[[str], Awaitable[StatusResult]],
+        find: Callable[[], Awaitable[list[str] | Unknown]],
+    ) -> StatusResult:
+        """What FeexPay says about a request of ours; `known`: of the row whose reference is known. After a failure the
+        history is searched too: a request may have two rows, and the other one may have succeeded."""
+        if known is not None and not isinstance(known, Refused):
+            return known
+        found = await find()
+        if isinstance(found, Unknown):
+            return known or found
+        return most_conclusive([await ask(reference) for reference in found]) or Unknown()
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         operator = reversal.charge.payment.operator
@@ -144,16 +168,15 @@ class FeexPay(HttpProvider):
         return read_payout(await self._post(f"/api/payouts/public/{path}", body), self._clock.now())
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:
-        reference = reversal.provider_reference or await self._history.find(
-            reversal.reference,
-            operator=reversal.charge.payment.operator,
-            sent_at=reversal.sent_at or self._clock.now(),
-            kind="PAYOUT",
-        )
-        if isinstance(reference, Unknown):
-            return reference
+        operator, sent_at = reversal.charge.payment.operator, reversal.sent_at or self._clock.now()
+        find = partial(self._history.find, reversal.reference, operator=operator, kind="PAYOUT")
+        ask = partial(self._payout, operator)
+        known = await ask(reversal.provider_reference) if reversal.provider_reference is not None else None
+        return await self._most_conclusive(known, ask, partial(find, sent_at))
+
+    async def _payout(self, operator: str, reference: str) -> StatusResult:
         result = await self._get(f"/api/payouts/status/public/{reference}")
-        return read_status(result, reference, _currency(reversal.charge.payment.operator))
+        return read_payout_status(result, reference, _currency(operator))
 
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await self._history.lines(since, until)
@@ -165,6 +188,9 @@ class FeexPay(HttpProvider):
         return read_balances(
             await self._get(self._balance_path), partial(feexpay_balances, currency_of=_label_currency)
         )
+
+    def payout_wallet(self, operator: str) -> str:
+        return operator.upper().replace("_", " ")
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         shop = await self._get(f"/api/shop/{self._shop}/get_shop")

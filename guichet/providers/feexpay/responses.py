@@ -30,6 +30,7 @@ from guichet.providers.shared.results import (
     as_unknown,
     classify_http_error,
     find_reason,
+    mark_ambiguous,
     parse_status_word,
 )
 
@@ -57,6 +58,9 @@ _REASONS: Final[dict[str, RefusalReason]] = {
     "LIMIT": "limit_reached",
     "DECLINED": "declined",
 }
+#: Parts of a refused payout's code or message that do not say whose money is meant: the networks' words for a payee who
+#: may get no more, for FeexPay's own balance with them, and for ours with FeexPay.
+_AMBIGUOUS: Final = ("LOW_BALANCE", "NOT_ENOUGH_FUNDS", "INSUFFICIENT", "INSUFFISANT", "INTERNAL_PROCESSING_ERROR")
 
 
 def read_initiation(result: CallResult, now: Instant) -> InitiationResult:
@@ -79,9 +83,18 @@ def read_initiation(result: CallResult, now: Instant) -> InitiationResult:
 
 def read_payout(result: CallResult, now: Instant) -> RefundInitiationResult:
     """The response to a payout, which leaves our shop's balance."""
-    if isinstance(result, ProviderResponse) and not result.ok and result.error_code() == "ERR_INSUFFICIENT_BALANCE":
+    if not isinstance(result, ProviderResponse) or result.ok:
+        return read_initiation(result, now)
+    code = result.error_code()
+    if code == "ERR_INSUFFICIENT_BALANCE":
         return FloatEmpty(result.raw)
-    return read_initiation(result, now)
+    wording = f"{code} {(result.object() or {}).get('message', '')}"
+    return mark_ambiguous(_read_refusal(result), _ambiguous_part(wording), _AMBIGUOUS)
+
+
+def _ambiguous_part(wording: object) -> str:
+    upper = str(wording).upper()
+    return next((part for part in _AMBIGUOUS if part in upper), "")
 
 
 def read_code_sent(result: CallResult) -> OtpRequestResult:
@@ -143,8 +156,19 @@ def read_status(result: CallResult, reference: str, currency: str) -> StatusResu
         case ProviderStatus.SUCCEEDED:
             return Succeeded(hundredths(body.get("amount")), currency, reference)
         case ProviderStatus.FAILED:
-            return Refused(find_reason(_REASONS, body.get("reason") or body.get("responsemsg") or ""), result.raw)
+            return Refused(find_reason(_REASONS, _why(body)), result.raw)
     return Accepted(reference) if body else Unknown(result.raw)
+
+
+def _why(body: Body) -> object:
+    return body.get("reason") or body.get("responsemsg") or ""
+
+
+def read_payout_status(result: CallResult, reference: str, currency: str) -> StatusResult:
+    """`read_status` of money that leaves our shop's balance."""
+    status = read_status(result, reference, currency)
+    why = _why(result.ok_object()) if isinstance(result, ProviderResponse) else ""
+    return mark_ambiguous(status, _ambiguous_part(why), _AMBIGUOUS)
 
 
 def feexpay_balances(body: Body, currency_of: Callable[[str], str]) -> list[FloatBalance | None]:

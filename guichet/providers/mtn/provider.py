@@ -164,6 +164,9 @@ class Mtn(HttpProvider):
             found += read
         return found
 
+    def payout_wallet(self, operator: str) -> str:
+        return "disbursement"
+
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         products = {each.name: partial(each.get, "account/balance") for each in self._products()}
         return [

@@ -26,6 +26,7 @@ from guichet.providers.shared.results import (
     ProviderStatus,
     as_unknown,
     classify_http_error,
+    mark_ambiguous,
     parse_status_word,
 )
 
@@ -46,9 +47,11 @@ _REASONS: Final[dict[str, RefusalReason]] = {
     "INTERNAL_PROCESSING_ERROR": "operator_unavailable",
     "SERVICE_UNAVAILABLE": "operator_unavailable",
 }
-#: Codes by which MTN says, about money that leaves our account, that there is not enough of it. The longer one, which
-#: also names the payee's limit, does not say which, and stays a refusal.
+#: Codes by which MTN says, about money that leaves our account, that there is not enough of it.
 _FLOAT_EMPTY: Final = frozenset({"NOT_ENOUGH_FUNDS"})
+#: Codes that do not say whether the payee or our account is meant: MTN Congo sends the first in place of the one above,
+#: and the second is sent for anything.
+_AMBIGUOUS: Final = frozenset({"LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED", "INTERNAL_PROCESSING_ERROR"})
 #: Codes by which MTN says that our account, not the customer, is at fault: it took nothing.
 _ACCOUNT_ERRORS: Final = frozenset(
     {"NOT_ALLOWED", "NOT_ALLOWED_TARGET_ENVIRONMENT", "INVALID_CALLBACK_URL_HOST", "INVALID_CURRENCY"}
@@ -119,19 +122,19 @@ def _reason_code(reason: object) -> str:
 
 def read_refund_initiation(result: CallResult, reference: str) -> RefundInitiationResult:
     """Like `read_initiation`, but money leaves our float: when that is empty, nobody refused anything."""
-    if isinstance(result, ProviderResponse) and not result.ok and result.error_code() in _FLOAT_EMPTY:
+    code = result.error_code() if isinstance(result, ProviderResponse) and not result.ok else ""
+    if code in _FLOAT_EMPTY:
         return FloatEmpty(result.raw)
-    return read_initiation(result, reference)
+    return mark_ambiguous(read_initiation(result, reference), code, _AMBIGUOUS)
 
 
 def read_refund_status(result: CallResult, reference: str) -> RefundStatusResult:
     """Like `read_status`; see `read_refund_initiation`."""
-    if isinstance(result, ProviderResponse):
-        body = result.ok_object()
-        failed = parse_status_word(_STATUSES, body.get("status")) is FAILED
-        if failed and _reason_code(body.get("reason")) in _FLOAT_EMPTY:
-            return FloatEmpty(result.raw)
-    return read_status(result, reference)
+    status = read_status(result, reference)
+    if not isinstance(status, Refused) or not isinstance(result, ProviderResponse):
+        return status
+    code = _reason_code(result.ok_object().get("reason"))
+    return FloatEmpty(result.raw) if code in _FLOAT_EMPTY else mark_ambiguous(status, code, _AMBIGUOUS)
 
 
 def is_not_found(result: CallResult) -> bool:

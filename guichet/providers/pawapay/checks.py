@@ -65,11 +65,16 @@ def _operator(operator: str, code: str, enabled: Mapping[tuple[str, str], Mappin
     terms = enabled.get((code, _DEPOSIT))
     if terms is None:
         return wrong(verbatim(operator), AccountFinding.NOT_ENABLED(code=code))
-    limits = {"least": str(terms.get("minAmount")), "most": str(terms.get("maxAmount"))}
+    limits = {"least": _limit(terms, "min"), "most": _limit(terms, "max")}
     facts = {"code": code, **limits, "state": str(terms.get("status"))}
     others = [name for provider, name in enabled if provider == code and name != _DEPOSIT]
     alone = AccountFinding.ENABLED_ALONE(**facts)
     return ok(verbatim(operator), AccountFinding.ENABLED(**facts, others=", ".join(others)) if others else alone)
+
+
+def _limit(terms: Mapping[str, Any], which: str) -> str:
+    """`min` or `max`, under its present name or the one in older text of pawaPay's."""
+    return str(terms.get(f"{which}TransactionLimit") or terms.get(f"{which}Amount"))
 
 
 async def _signature(setup: AccountSetup, post: Post) -> Finding:

@@ -1,6 +1,6 @@
 """How responses become results: the rules that all providers share (docs/providers/README.md)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum, auto
 from typing import Final, TypeVar
 
@@ -10,6 +10,7 @@ from guichet.domain.money import CURRENCIES, Currency
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
+    AmbiguousRefusal,
     Charge,
     FloatEmpty,
     InitiationResult,
@@ -25,6 +26,8 @@ from guichet.providers.base import (
 )
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse
+
+T = TypeVar("T")
 
 
 class ProviderStatus(Enum):
@@ -90,9 +93,20 @@ def as_status(result: InitiationResult) -> StatusResult:
     return Unknown(result.raw) if isinstance(result, NotProcessed) else result
 
 
-def as_refund_status(result: RefundInitiationResult) -> RefundStatusResult:
-    """`as_status` for a refund. The same goes for a float that is empty now: the first request may have been paid."""
-    return Unknown(result.raw) if isinstance(result, NotProcessed | FloatEmpty) else result
+def mark_ambiguous(result: T, code: str, ambiguous: Collection[str]) -> T | AmbiguousRefusal:
+    """The result of a refund; AmbiguousRefusal when it was refused by a `code` that may mean our own balance too.
+    `ambiguous`: the codes of which the provider's page says so."""
+    if isinstance(result, Refused) and code in ambiguous:
+        return AmbiguousRefusal(result.reason, result.raw, code=code)
+    return result
+
+
+def as_refund_status(result: RefundInitiationResult, *, is_first: bool = False) -> RefundStatusResult:
+    """`as_status` for a refund. The same goes for a float that is, or may be, empty now: the first request may have
+    been paid. `is_first`: an ambiguous refusal is the answer to the first request too."""
+    if isinstance(result, AmbiguousRefusal) and is_first:
+        return result
+    return Unknown(result.raw) if isinstance(result, NotProcessed | FloatEmpty | AmbiguousRefusal) else result
 
 
 def as_repeated(result: InitiationResult) -> StatusResult:
@@ -111,7 +125,7 @@ def as_repeated_refund(result: RefundInitiationResult, reversal: Reversal) -> Re
     return Unknown(result.raw) if isinstance(result, NotProcessed) else result
 
 
-_BY_WEIGHT: Final = (Succeeded, AlreadyRefunded, Accepted, Unknown, NotFound, FloatEmpty, Refused)
+_BY_WEIGHT: Final = (Succeeded, AlreadyRefunded, Accepted, Unknown, NotFound, FloatEmpty, AmbiguousRefusal, Refused)
 AnyStatus = TypeVar("AnyStatus", StatusResult, RefundStatusResult)
 
 

@@ -25,7 +25,8 @@ _STATUSES: Final[dict[str, DisputedStatus]] = {
     "warning_needs_response": "inquiry",
     "warning_under_review": "inquiry",
     "warning_closed": "inquiry",
-    "prevented": "inquiry",
+    # Visa's Rapid Dispute Resolution: the holder of the card may have been paid back already.
+    "prevented": "prevented",
 }
 _PAGE: Final = 100
 #: At most so many pages are read at once: ten thousand disputes would be an incident of its own.

@@ -10,6 +10,7 @@ from typing import Final
 from guichet.clock import HOUR, Clock, Instant
 from guichet.domain.messages import Answer
 from guichet.domain.money import DECIMALS, Currency
+from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
     CARDS,
@@ -18,6 +19,7 @@ from guichet.providers.base import (
     CallbackReference,
     Charge,
     InitiationResult,
+    NotFound,
     NotProcessed,
     RefundInitiationResult,
     RefundStatusResult,
@@ -32,9 +34,10 @@ from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, return_url, text_or_none
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_refund_status, as_status, probe_result
+from guichet.providers.shared.results import as_refund_status, as_status, as_unknown, probe_result
 from guichet.providers.stripe import account as stripe_checks
 from guichet.providers.stripe import account as stripe_disputes
+from guichet.providers.stripe.history import stripe_history
 from guichet.providers.stripe.responses import (
     read_refund,
     read_refund_refusal,
@@ -45,9 +48,14 @@ from guichet.providers.stripe.responses import (
 )
 
 _SESSIONS: Final = "/v1/checkout/sessions"
+#: The version whose answers are read here: without one, an account gets that of the day on which it was opened.
+_API_VERSION: Final = "2026-10-28.endive"
 #: Stripe keeps an Idempotency-Key for a day at least; we stop relying on it before that.
 _KEY_LIFETIME: Final = 20 * HOUR
 _MAX_PRODUCT_NAME: Final = 250
+#: Bytes. A page of movements, each with its charge, is longer than other responses.
+_MAX_HISTORY: Final = 2 * 1024 * 1024
+_FORBIDDEN: Final = 403
 #: In the smallest unit of the currency.
 _MAX_AMOUNT: Final = 99_999_999
 
@@ -61,8 +69,7 @@ class Stripe(HttpProvider):
         super().__init__(account, http_client, clock)
         settings = account.settings
         self._headers = {"Authorization": f"Bearer {settings['secret_key']}"}
-        if version := settings.get("api_version"):
-            self._headers["Stripe-Version"] = version
+        self._headers["Stripe-Version"] = settings.get("api_version") or _API_VERSION
         self._is_live = not is_test_key(settings["secret_key"])
         self._webhook_secret = settings.get("webhook_secret")
         self._return_url = settings.get("return_url")
@@ -92,6 +99,8 @@ class Stripe(HttpProvider):
             f"{price}[unit_amount]": str(amount),
             f"{price}[product_data][name]": charge.payment.description.strip()[:_MAX_PRODUCT_NAME] or "Paiement",
             "payment_method_types[0]": "card",
+            # Else Stripe may show, and charge, the price in the currency of the customer's country.
+            "adaptive_pricing[enabled]": "false",
             "success_url": page,
             "cancel_url": page,
             "client_reference_id": charge.payment.reference,
@@ -125,9 +134,7 @@ class Stripe(HttpProvider):
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         """Reads the session first, because a refund names the payment intent inside it."""
         session = await self._get(f"{_SESSIONS}/{reversal.charge.payment.provider_reference}")
-        intent = None
-        if isinstance(session, ProviderResponse):
-            intent = text_or_none((session.object() or {}).get("payment_intent"))
+        intent = _intent(session)
         if intent is None:
             return NotProcessed("operator_unavailable", ProviderAnswer.PAYMENT_NOT_FOUND(answer=session.raw))
         form = {
@@ -145,16 +152,46 @@ class Stripe(HttpProvider):
         if reversal.provider_reference is not None:
             return read_refund(await self._get(f"/v1/refunds/{reversal.provider_reference}"))
         if reversal.ask_only or self._key_expired(reversal.sent_at or Instant(0)):
-            return Unknown(ProviderAnswer.RESPONSE_LOST())
-        return as_refund_status(await self.refund(reversal))
+            return await self._search_refund(reversal)
+        # Under the same key Stripe gives the answer to the first request again, or has it made now.
+        return as_refund_status(await self.refund(reversal), is_first=True)
+
+    async def _search_refund(self, reversal: Reversal) -> RefundStatusResult:
+        """Looks for the refund among those of the payment, when the response with its id was lost."""
+        session = await self._get(f"{_SESSIONS}/{reversal.charge.payment.provider_reference}")
+        intent = _intent(session)
+        if intent is None:
+            return Unknown(ProviderAnswer.PAYMENT_NOT_FOUND(answer=session.raw))
+        listed = await self._list("/v1/refunds", {"payment_intent": intent, "limit": "100"})
+        rows = listed.ok_object().get("data") if isinstance(listed, ProviderResponse) else None
+        if not isinstance(listed, ProviderResponse) or not isinstance(rows, list):
+            return as_unknown(listed)
+        refund_id = next((text_or_none(row.get("id")) for row in rows if _is_about(row, reversal.reference)), None)
+        if refund_id is None:
+            return NotFound(listed.raw)
+        return read_refund(await self._get(f"/v1/refunds/{refund_id}"))
 
     async def probe(self) -> Answer:
         return probe_result(await self._get("/v1/balance"))
+
+    async def account_identity(self) -> str | Unknown | None:
+        """`acct_…`. A restricted key may not be allowed to read it, and 403 says so."""
+        result = await self._get("/v1/account")
+        if isinstance(result, ProviderResponse) and result.status == _FORBIDDEN:
+            return None
+        account_id = text_or_none(result.ok_object().get("id")) if isinstance(result, ProviderResponse) else None
+        return account_id or as_unknown(result)
 
     async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:
         """Only those of the mode that the key belongs to: another one's money does not exist here."""
         found = await stripe_disputes.list_disputes(self._list, since)
         return found if isinstance(found, Unknown) else [each for each in found if each.is_live == self._is_live]
+
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        return await stripe_history(self._list_history, since, until)
+
+    async def _list_history(self, path: str, query: Mapping[str, str]) -> CallResult:
+        return await self._http.send("GET", path, query=dict(query), headers=self._headers, max_bytes=_MAX_HISTORY)
 
     async def balances(self) -> list[FloatBalance] | Unknown:
         return read_balances(await self._get("/v1/balance"), stripe_balances)
@@ -193,3 +230,15 @@ class Stripe(HttpProvider):
     async def _post(self, path: str, form: Mapping[str, str], *, idempotency_key: str) -> CallResult:
         headers = {**self._headers, "Idempotency-Key": idempotency_key}
         return await self._http.send("POST", path, form=form, headers=headers)
+
+
+def _intent(session: CallResult) -> str | None:
+    """The payment intent inside a session, which a refund names."""
+    return (
+        text_or_none((session.object() or {}).get("payment_intent")) if isinstance(session, ProviderResponse) else None
+    )
+
+
+def _is_about(row: object, reference: str) -> bool:
+    metadata = row.get("metadata") if isinstance(row, dict) else None
+    return isinstance(metadata, dict) and metadata.get("reference") == reference

@@ -19,15 +19,28 @@ from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import text_or_none, units
 from guichet.providers.shared.listings import Body, balance_of, rows_of
-from guichet.providers.shared.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
+from guichet.providers.shared.results import (
+    FAILED,
+    PENDING,
+    SUCCEEDED,
+    ProviderStatus,
+    as_unknown,
+    classify_http_error,
+    mark_ambiguous,
+)
 
 _REASONS: Final[dict[str, RefusalReason]] = {
     "card_declined": "declined",
     "expired_card": "declined",
     "insufficient_funds": "insufficient_funds",
+    "balance_insufficient": "insufficient_funds",
     "amount_too_small": "limit_reached",
     "amount_too_large": "limit_reached",
 }
+#: Why a refund was refused, or failed: the money leaves our balance, and the customer's card may refuse it too.
+_AMBIGUOUS: Final = frozenset({"insufficient_funds", "balance_insufficient"})
+#: The `pending_reason` of a refund that Stripe makes once our balance covers it.
+_WAITS_FOR_FLOAT: Final = "insufficient_funds"
 #: The `status` of a session that is not paid.
 _SESSION_STATUSES: Final[dict[str, ProviderStatus]] = {"open": PENDING, "complete": PENDING, "expired": FAILED}
 _REFUND_STATUSES: Final[dict[str, ProviderStatus]] = {
@@ -79,18 +92,20 @@ def read_refund(result: CallResult) -> Accepted | Succeeded | Refused | Unknown:
         case ProviderStatus.SUCCEEDED:
             return Succeeded(hundredths(refund.get("amount"), currency), currency, refund_id)
         case ProviderStatus.FAILED:
-            return Refused(_REASONS.get(str(refund.get("failure_reason")), "refused"), result.raw)
+            code = str(refund.get("failure_reason"))
+            return mark_ambiguous(Refused(_REASONS.get(code, "refused"), result.raw), code, _AMBIGUOUS)
         case ProviderStatus.PENDING if refund_id:
-            return Accepted(refund_id)
+            return Accepted(refund_id, float_empty=refund.get("pending_reason") == _WAITS_FOR_FLOAT)
     return Unknown(result.raw)
 
 
 def read_refund_refusal(result: CallResult) -> NotProcessed | Refused | Unknown | AlreadyRefunded:
     """A refund that was made before, by hand or by another call, is no reason to give the merchant its money back."""
     error = (result.object() or {}).get("error") if isinstance(result, ProviderResponse) else None
-    if isinstance(error, dict) and error.get("code") == "charge_already_refunded":
-        return AlreadyRefunded(verbatim("charge_already_refunded"))
-    return read_refusal(result)
+    code = _code_of(error) if isinstance(error, dict) else ""
+    if code == "charge_already_refunded":
+        return AlreadyRefunded(verbatim(code))
+    return mark_ambiguous(read_refusal(result), code, _AMBIGUOUS)
 
 
 def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:
@@ -104,8 +119,12 @@ def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:
         return Unknown(result.raw)
     if result.status not in (400, 402, 404):
         return Unknown(result.raw)
-    code = str(error.get("decline_code") or error.get("code") or "")
+    code = _code_of(error)
     return Refused(_REASONS.get(code, "declined" if result.status == 402 else "refused"), result.raw)
+
+
+def _code_of(error: Mapping[str, Any]) -> str:
+    return str(error.get("decline_code") or error.get("code") or "")
 
 
 def stripe_balances(body: Body) -> list[FloatBalance | None]:

@@ -7,7 +7,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from guichet.clock import Instant, read_date
+from guichet.clock import DAY, Instant, earlier, later, read_date
 from guichet.domain.messages import Day
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line
@@ -35,6 +35,17 @@ async def wave_history(ask: Ask, since: Instant, until: Instant) -> list[Line] |
         if problem := await _read_day(ask, day, lines):
             return problem
     return list(lines.values())
+
+
+async def wave_session_refund(ask: Ask, session_id: str, sent_at: Instant, now: Instant) -> Line | Unknown | None:
+    """The refund of a session among the transactions of the days on which it is likely: those after its request, and
+    the latest ones. None when it is not there; Unknown when one page cannot be read."""
+    lines: dict[str, Line] = {}
+    likely = [*days(sent_at, min(now, later(sent_at, DAY))), *days(max(sent_at, earlier(now, DAY)), now)]
+    for day in dict.fromkeys(likely):
+        if problem := await _read_day(ask, day, lines):
+            return problem
+    return next((line for line in lines.values() if line.kind == REFUND and session_id in line.references), None)
 
 
 async def _read_day(ask: Ask, day: str, lines: dict[str, Line]) -> Unknown | None:

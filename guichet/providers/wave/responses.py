@@ -9,6 +9,7 @@ from guichet.providers.base import (
     Accepted,
     FloatEmpty,
     NotProcessed,
+    RefundInitiationResult,
     Refused,
     StatusResult,
     Succeeded,
@@ -19,8 +20,17 @@ from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import full_number, hundredths, text_or_none
 from guichet.providers.shared.listings import Body, balance_of
-from guichet.providers.shared.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
+from guichet.providers.shared.results import (
+    FAILED,
+    PENDING,
+    SUCCEEDED,
+    ProviderStatus,
+    as_unknown,
+    classify_http_error,
+    mark_ambiguous,
+)
 
+#: The codes that refuse a payment, a refund or a payout.
 _REASONS: Final[dict[str, RefusalReason]] = {
     "insufficient-funds": "insufficient_funds",
     "blocked-account": "payer_not_found",
@@ -29,9 +39,13 @@ _REASONS: Final[dict[str, RefusalReason]] = {
     "kyb-limits-exceeded": "limit_reached",
     "recipient-limit-exceeded": "limit_reached",
     "customer-age-restricted": "refused",
+    "recipient-minor": "refused",
+    "checkout-refund-failed": "refused",
 }
 #: Of a payout: our wallet does not hold enough.
 _FLOAT_EMPTY: Final = "insufficient-funds"
+#: Of the refund of a session: either may mean our wallet, which the money leaves.
+_AMBIGUOUS: Final = frozenset({"insufficient-funds", "checkout-refund-failed"})
 #: Codes that concern our account: nothing was taken.
 _ACCOUNT_ERRORS: Final = frozenset({"currency-mismatch", "country-mismatch"})
 _PAYOUT_STATUSES: Final[dict[str, ProviderStatus]] = {
@@ -75,22 +89,28 @@ def read_payout_refusal(result: CallResult) -> NotProcessed | Refused | Unknown 
     return read_refusal(result)
 
 
+def read_session_refund_refusal(result: CallResult) -> RefundInitiationResult:
+    code = _error_code(result) if isinstance(result, ProviderResponse) else ""
+    return mark_ambiguous(read_refusal(result), code, _AMBIGUOUS)
+
+
 def read_payout(result: CallResult) -> Accepted | Succeeded | Refused | Unknown | FloatEmpty:
-    if not isinstance(result, ProviderResponse):
-        return as_unknown(result)
-    payout = result.ok_object()
-    payout_id = text_or_none(payout.get("id"))
-    match _PAYOUT_STATUSES.get(str(payout.get("status"))):
+    payout = result.ok_object() if isinstance(result, ProviderResponse) else None
+    return read_payout_object(payout) if payout else as_unknown(result)
+
+
+def read_payout_object(payout: Mapping[str, Any]) -> Accepted | Succeeded | Refused | Unknown | FloatEmpty:
+    payout_id, status = text_or_none(payout.get("id")), str(payout.get("status"))
+    code = _nested_code(payout.get("payout_error"), "error_code")
+    raw = verbatim(f"{status} {code}".strip())
+    match _PAYOUT_STATUSES.get(status):
         case ProviderStatus.SUCCEEDED:
             return Succeeded(hundredths(payout.get("receive_amount")), text_or_none(payout.get("currency")), payout_id)
         case ProviderStatus.FAILED:
-            code = _nested_code(payout.get("payout_error"), "error_code")
-            if code == _FLOAT_EMPTY:
-                return FloatEmpty(result.raw)
-            return Refused(_REASONS.get(code, "refused"), result.raw)
+            return FloatEmpty(raw) if code == _FLOAT_EMPTY else Refused(_REASONS.get(code, "refused"), raw)
         case ProviderStatus.PENDING if payout_id:
             return Accepted(payout_id)
-    return Unknown(result.raw)
+    return Unknown(raw)
 
 
 def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:
@@ -100,6 +120,8 @@ def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:
     if common := classify_http_error(result):
         return common
     code = _error_code(result)
+    if _is_nested(result):  # Seen for `idempotency-mismatch`, which says that something was taken.
+        return Refused(_REASONS[code], result.raw) if code in _REASONS else Unknown(result.raw)
     if code in _ACCOUNT_ERRORS or (result.status == 400 and _concerns_aggregated_merchant(result)):
         return NotProcessed("configuration", result.raw)
     if result.status not in (400, 404, 409, 422) or not code or code == "idempotency-mismatch":
@@ -108,9 +130,15 @@ def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:
 
 
 def _error_code(response: ProviderResponse) -> str:
-    """Errors of payouts are documented under `code`, and seen under the other two names."""
+    """Errors of payouts are documented under `code`, and seen under the other two names, or one level below."""
     body = response.object() or {}
-    return next((str(body[name]) for name in ("code", "error_code", "error") if body.get(name)), "")
+    inner = body["error"] if _is_nested(response) else body
+    return next((str(inner[name]) for name in ("code", "error_code", "error") if inner.get(name)), "")
+
+
+def _is_nested(response: ProviderResponse) -> bool:
+    """`{"error": {"code": …}}`."""
+    return isinstance((response.object() or {}).get("error"), dict)
 
 
 def _concerns_aggregated_merchant(response: ProviderResponse) -> bool:

@@ -17,7 +17,6 @@ from guichet.domain.records import Record
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import Incident
 from guichet.late_money import decisions as late_decisions
-from guichet.late_money import repository as late_result_repository
 from guichet.late_money.decisions import Decision
 from guichet.payments import repository
 from guichet.refunds import repository as refund_repository
@@ -46,6 +45,10 @@ class Case(Record, frozen=True):
     def needs_payee(self) -> bool:
         return any(each.kind == incidents.PAYEE_UNCONFIRMED for each in self.incidents)
 
+    @property
+    def needs_account(self) -> bool:
+        return any(each.kind == incidents.ACCOUNT_CHANGED for each in self.incidents)
+
 
 async def case_of(ctx: AppContext, text: str) -> Case | None:
     """By the reference of a payment, a refund or a dispute; None when there is none. Reads a few rows by their indexes,
@@ -54,7 +57,8 @@ async def case_of(ctx: AppContext, text: str) -> Case | None:
     if reference is None:
         return None
     disputes = await dispute_repository.undecided(ctx.db)
-    named = next((each.payment_reference for each in disputes if each.reference == reference), reference)
+    contested = next((each.payment_reference for each in disputes if each.reference == reference), None)
+    named = contested or reference
     payment = await repository.find(ctx.db, named)
     refund = None
     if payment is None:
@@ -67,7 +71,7 @@ async def case_of(ctx: AppContext, text: str) -> Case | None:
 
 async def _case(ctx: AppContext, payment: Payment, refund: Refund | None, disputes: list[Dispute]) -> Case:
     subject = refund or payment
-    late = await late_result_repository.about(ctx.db, subject)
+    late = await late_decisions.about(ctx.db, subject)
     decisions = late_decisions.fitting(late) if late else ()
     waiting = [
         await approval_requests.about(ctx.db, each, ctx.clock.now())
@@ -77,7 +81,7 @@ async def _case(ctx: AppContext, payment: Payment, refund: Refund | None, disput
         payment=payment,
         refund=refund,
         incidents=[each for each in await incidents.still_open(ctx.db) if each.reference == subject.reference],
-        late=late if late and late.stage != "asking" else None,
+        late=late,
         decisions=decisions,
         paid_again=await late_decisions.paid_again(ctx.db, payment) if "wallet" in decisions else [],
         disputes=disputes,

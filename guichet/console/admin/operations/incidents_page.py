@@ -10,6 +10,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from guichet.accounts import approvals
+from guichet.audit_log import approval_requests
 from guichet.back_office import incident_acts
 from guichet.clock import Instant
 from guichet.console.admin.operations.case import Case, case_of
@@ -17,10 +18,11 @@ from guichet.console.admin.reads import record_read
 from guichet.console.forms import Confirmed, Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
+from guichet.db.references import parse_reference
 from guichet.disputes import repository as dispute_repository
-from guichet.domain.approvals import Arguments, WantedAct
+from guichet.domain.approvals import ApprovalRequest, Arguments, WantedAct
 from guichet.domain.audit_log import ActRefused, Facts
-from guichet.domain.disputes import BEARERS, Bearer, Dispute
+from guichet.domain.disputes import Bearer, Dispute
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import IncidentId
 from guichet.domain.late_results import LateResult
@@ -75,7 +77,8 @@ async def show_list(request: StaffRequest) -> Response:
 
 class CaseForm(Fields):
     """One act each, with its reason: an incident is closed (`incident`), the payment or refund is settled (`outcome`,
-    `override`), the payee of a refund is confirmed (`phone`), late money (`to`) or a dispute (`from`) is decided."""
+    `override`), the payee of a refund (`phone`) or the account is confirmed, late money (`to`) or a dispute (`from`) is
+    decided."""
 
     act: str = ""
     reason: Reason = None
@@ -91,15 +94,46 @@ class CaseForm(Fields):
 class CaseView(View, frozen=True):
     case: Case
     may_decide: bool
-    bearers: tuple[Bearer, ...]
+
+
+class NoCaseView(View, frozen=True):
+    """Incidents about no payment or refund. `dispute`: the one that they are about, which matches no payment."""
+
+    reference: str
+    incidents: list[Incident]
+    dispute: Dispute | None
+    waiting: list[ApprovalRequest]
+    may_decide: bool
 
 
 async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    case = await _case(request)
+    case = await case_of(request.ctx, request.path["reference"])
+    if case is None:
+        return await _show_without_case(request, fault)
     payment = case.payment
     await record_read(request, "payment.viewed", "payment", payment.reference, payment.merchant_id)
-    view = CaseView(case, request.may("incidents.decide"), BEARERS)
+    view = CaseView(case, request.may("incidents.decide"))
     return request.page("admin/operations/case.html", view, fault)
+
+
+async def _show_without_case(request: StaffRequest, fault: FormFault | None) -> Response:
+    view = await _without_case(request)
+    shown: Facts = {"incidents": len(view.incidents)}
+    await record_read(request, "incidents.listed", "incident", view.reference, shown=shown)
+    return request.page("admin/operations/no_case.html", view, fault)
+
+
+async def _without_case(request: StaffRequest) -> NoCaseView:
+    """Raises NotFound when neither an open incident nor an undecided dispute has the reference."""
+    db, reference = request.db, parse_reference(request.path["reference"])
+    opened = [each for each in await incidents.still_open(db) if each.reference == reference]
+    undecided = await dispute_repository.undecided(db)
+    dispute = next((each for each in undecided if each.reference == reference), None)
+    if reference is None or not (opened or dispute):
+        raise NotFound
+    request_about = await approval_requests.about(db, reference, request.ctx.clock.now())
+    waiting = [] if request_about is None else [request_about]
+    return NoCaseView(reference, opened, dispute, waiting, request.may("incidents.decide"))
 
 
 async def change(request: StaffRequest) -> Response:
@@ -107,12 +141,15 @@ async def change(request: StaffRequest) -> Response:
     form = await request.form(CaseForm)
     ctx = request.ctx
     request.require("incidents.decide")
-    case = await _case(request)
+    case = await case_of(ctx, request.path["reference"])
+    opened = (await _without_case(request)).incidents if case is None else case.incidents
     if form.reason is None:
         return await show(request, FormFault(request.text("operations.reason_missing")))
     if form.act == "close":
-        await _close(request, case, form.incident, form.reason)
-        return request.redirect(request.at_admin(f"/incidents/{case.subject.reference}"))
+        await _close(request, opened, form.incident, form.reason)
+        return request.redirect(
+            request.at_admin("/incidents" if case is None else f"/incidents/{case.subject.reference}")
+        )
     act = _act(case, form, form.reason)
     if act is None:
         return await show(request, FormFault(request.text("operations.incomplete")))
@@ -123,15 +160,21 @@ async def change(request: StaffRequest) -> Response:
     return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
 
 
-async def _close(request: StaffRequest, case: Case, number: int | None, reason: str) -> None:
+async def _close(request: StaffRequest, opened: list[Incident], number: int | None, reason: str) -> None:
     """Only an incident of this case: the reason was written about what this page shows. One that somebody else closed a
     moment ago is no fault: the page that follows shows what is still open."""
-    if number is not None and number in {incident.id for incident in case.incidents}:
+    if number is not None and number in {incident.id for incident in opened}:
         await incident_acts.close(request.db, request.ctx.clock, IncidentId(number), request.actor, reason)
 
 
-def _act(case: Case, form: CaseForm, reason: str) -> WantedAct | None:
+def _act(case: Case | None, form: CaseForm, reason: str) -> WantedAct | None:
     """The act that the form asks for; None when a choice is missing."""
+    if form.act == "dispute" and form.bearer is not None:
+        return WantedAct("dispute.resolve", form.dispute, {"from": form.bearer}, reason)
+    return None if case is None else _act_about(case, form, reason)
+
+
+def _act_about(case: Case, form: CaseForm, reason: str) -> WantedAct | None:
     reference = case.subject.reference
     match form.act:
         case "settle" if form.outcome is not None:
@@ -139,18 +182,11 @@ def _act(case: Case, form: CaseForm, reason: str) -> WantedAct | None:
             return WantedAct("refund.settle" if case.refund else "payment.settle", reference, arguments, reason)
         case "payee":
             return WantedAct("refund.confirm_payee", reference, {"phone": form.phone[:20]}, reason)
+        case "account":
+            return WantedAct("account.confirm", reference, {}, reason)
         case "late" if form.to in case.decisions:
             return WantedAct("late_money.resolve", reference, {"to": form.to}, reason)
-        case "dispute" if form.bearer is not None:
-            return WantedAct("dispute.resolve", form.dispute, {"from": form.bearer}, reason)
     return None
-
-
-async def _case(request: StaffRequest) -> Case:
-    case = await case_of(request.ctx, request.path["reference"])
-    if case is None:
-        raise NotFound
-    return case
 
 
 PAGES: Final = (

@@ -44,10 +44,12 @@ def _merchants() -> None:
         sa.Column("rate_limit", sa.Integer()),
         sa.Column("payment_limit", sa.BigInteger()),
         sa.Column("daily_limit", sa.BigInteger()),
+        sa.Column("is_house", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.PrimaryKeyConstraint("id", name="pk_merchants"),
         _one_of("merchants", "status", "active", "pending", "suspended"),
     )
     _index("ix_merchants_pending", "merchants", "id", where="status = 'pending'")
+    _index("uq_merchants_house", "merchants", "is_house", where="is_house", unique=True)
     _table(
         "api_keys",
         _id(),
@@ -378,7 +380,7 @@ def _payments() -> None:
         sa.Column("next_poll_at", sa.BigInteger()),
         sa.Column("poll_count", sa.Integer(), nullable=False),
         sa.Column("lease_expires_at", sa.BigInteger()),
-        sa.Column("account_fingerprint", sa.String(16)),
+        sa.Column("account_fingerprint", sa.String(32)),
         sa.Column("payer_number", sa.String(15)),
         sa.Column("asked_at", sa.BigInteger()),
         sa.Column("initiation_ended_at", sa.BigInteger()),
@@ -472,13 +474,14 @@ def _payments() -> None:
         sa.Column("next_poll_at", sa.BigInteger()),
         sa.Column("poll_count", sa.Integer(), nullable=False),
         sa.Column("lease_expires_at", sa.BigInteger()),
-        sa.Column("account_fingerprint", sa.String(16)),
+        sa.Column("account_fingerprint", sa.String(32)),
         sa.Column("request_number", sa.Integer(), nullable=False, server_default="0"),
         sa.Column("float_empty_accounts", sa.Text()),
         sa.Column("payee_number", sa.String(15)),
         sa.Column("asked_at", sa.BigInteger()),
         sa.Column("not_found_count", sa.Integer(), nullable=False, server_default="0"),
         sa.Column("not_found_duration", sa.BigInteger(), nullable=False, server_default="0"),
+        sa.Column("ambiguous_code", sa.String(64)),
         sa.PrimaryKeyConstraint("id", name="pk_refunds"),
         sa.UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
         sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
@@ -506,28 +509,28 @@ def _payments() -> None:
         _merchant("disputes"),
         _env(),
         sa.Column("currency", sa.String(3), nullable=False),
-        sa.Column(
-            "payment_id", sa.BigInteger(), sa.ForeignKey("payments.id", name="fk_disputes_payment_id"), nullable=False
-        ),
-        sa.Column("payment_reference", _UUID, nullable=False),
+        sa.Column("payment_id", sa.BigInteger(), sa.ForeignKey("payments.id", name="fk_disputes_payment_id")),
+        sa.Column("payment_reference", _UUID),
         sa.Column("reference", _UUID, nullable=False),
         sa.Column("provider_account", sa.String(64), nullable=False),
         sa.Column("provider_reference", sa.String(255), nullable=False),
-        sa.Column("status", sa.String(8), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("opened_at", sa.BigInteger(), nullable=False),
         sa.Column("evidence_due_at", sa.BigInteger()),
         sa.Column("closed_at", sa.BigInteger()),
         sa.Column("borne_by", sa.String(8)),
+        sa.Column("taken", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_disputes"),
         sa.UniqueConstraint("provider_account", "provider_reference", name="uq_disputes_provider_reference"),
         sa.UniqueConstraint("reference", name="uq_disputes_reference"),
         _one_of("disputes", "env", "test", "live"),
-        _one_of("disputes", "status", "open", "won", "lost"),
-        _one_of("disputes", "borne_by", "merchant", "service"),
+        _one_of("disputes", "status", "open", "won", "lost", "prevented"),
+        _one_of("disputes", "borne_by", "merchant", "service", "nobody"),
         sa.CheckConstraint("amount > 0", name="ck_disputes_amount"),
         sa.CheckConstraint("(status = 'open') = (closed_at IS NULL)", name="ck_disputes_closed_at"),
+        sa.CheckConstraint("(payment_id IS NULL) = (payment_reference IS NULL)", name="ck_disputes_payment"),
         sa.CheckConstraint("borne_by IS NULL OR status = 'lost'", name="ck_disputes_lost"),
     )
     _index("ix_disputes_payment_id", "disputes", "payment_id")
@@ -544,21 +547,19 @@ def _payments() -> None:
         sa.Column("status", sa.String(8), nullable=False),
         sa.Column("stage", sa.String(16), nullable=False),
         sa.Column("told_at", sa.BigInteger(), nullable=False),
+        sa.Column("refused_by_provider", sa.Boolean(), nullable=False),
         sa.Column("asked_count", sa.Integer(), nullable=False),
         sa.Column("amount", sa.BigInteger()),
         sa.Column("found_at", sa.BigInteger()),
         sa.Column("next_poll_at", sa.BigInteger()),
         sa.Column("return_reference", _UUID),
-        sa.Column("return_sent_at", sa.BigInteger()),
-        sa.Column("provider_reference", sa.Text()),
-        sa.Column("provider_data", sa.Text()),
         sa.PrimaryKeyConstraint("id", name="pk_late_results"),
         sa.UniqueConstraint("merchant_id", "subject_type", "subject_id", name="uq_late_results_subject"),
         _one_of("late_results", "env", "test", "live"),
         _one_of("late_results", "subject_type", "payment", "refund"),
         _one_of("late_results", "status", "pending", "open", "closed"),
         _one_of("late_results", "stage", "asking", "found", "receivable", "returning", "credited", "returned", "paid"),
-        sa.CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_late_results_next_poll_at"),
+        sa.CheckConstraint("(stage = 'asking') = (next_poll_at IS NOT NULL)", name="ck_late_results_next_poll_at"),
         sa.CheckConstraint("(stage = 'asking') = (amount IS NULL)", name="ck_late_results_amount"),
     )
     _index(
@@ -578,6 +579,48 @@ def _payments() -> None:
         where="status = 'pending'",
     )
     _index("ix_late_results_open", "late_results", "id", where="status = 'open'")
+    _table(
+        "late_returns",
+        _id(),
+        _merchant("late_returns"),
+        _env(),
+        sa.Column(
+            "late_result_id",
+            sa.BigInteger(),
+            sa.ForeignKey("late_results.id", name="fk_late_returns_late_result_id"),
+            nullable=False,
+        ),
+        sa.Column("reference", _UUID, nullable=False),
+        sa.Column("provider_account", sa.String(64), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("requested_at", sa.BigInteger(), nullable=False),
+        sa.Column("sent_at", sa.BigInteger()),
+        sa.Column("next_poll_at", sa.BigInteger()),
+        sa.Column("provider_reference", sa.Text()),
+        sa.Column("provider_data", sa.Text()),
+        sa.PrimaryKeyConstraint("id", name="pk_late_returns"),
+        sa.UniqueConstraint("reference", name="uq_late_returns_reference"),
+        _one_of("late_returns", "env", "test", "live"),
+        _one_of("late_returns", "status", "pending", "succeeded", "failed"),
+        sa.CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_late_returns_next_poll_at"),
+    )
+    _index(
+        "ix_late_returns_next_poll_at",
+        "late_returns",
+        "next_poll_at",
+        "id",
+        "provider_account",
+        where="status = 'pending'",
+    )
+    _index(
+        "ix_late_returns_partition_key",
+        "late_returns",
+        "provider_account",
+        "next_poll_at",
+        "id",
+        where="status = 'pending'",
+    )
+    _index("ix_late_returns_late_result_id", "late_returns", "late_result_id")
     _table(
         "provider_callbacks",
         _id(),
@@ -808,6 +851,15 @@ def _providers() -> None:
         sa.PrimaryKeyConstraint("provider_account", name="pk_provider_balance_reads"),
     )
     _table(
+        "provider_identities",
+        sa.Column("provider_account", sa.String(64), nullable=False),
+        sa.Column("fingerprint", sa.String(32), nullable=False),
+        sa.Column("identity", sa.Text()),
+        sa.Column("stated", sa.Text(), nullable=False),
+        sa.Column("read_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("provider_account", "fingerprint", name="pk_provider_identities"),
+    )
+    _table(
         "provider_merchants",
         sa.Column("provider_account", sa.String(64), nullable=False),
         _merchant("provider_merchants"),
@@ -976,7 +1028,7 @@ def _staff() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_incidents"),
         sa.UniqueConstraint("merchant_id", "kind", "reference", name="uq_incidents_reference"),
         _one_of("incidents", "env", "test", "live"),
-        _one_of("incidents", "subject_type", "payment", "refund"),
+        _one_of("incidents", "subject_type", "payment", "refund", "dispute", "account"),
     )
     _index("ix_incidents_open", "incidents", "id", where="closed_at IS NULL")
     _index("ix_incidents_open_account", "incidents", "provider_account", "kind", where="closed_at IS NULL")
@@ -1009,6 +1061,7 @@ def _staff() -> None:
             "late_money.resolve",
             "dispute.resolve",
             "wallet.reopen",
+            "account.confirm",
         ),
         _one_of("approval_requests", "status", "pending", "approved", "refused", "expired"),
         sa.CheckConstraint(

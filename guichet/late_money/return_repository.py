@@ -1,0 +1,137 @@
+"""Requests that give late money back to the payer: SQL and row mapping."""
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from sqlalchemy import bindparam, func, select, update
+
+from guichet.clock import Instant
+from guichet.db.engine import Database, Reader, Writer
+from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.tables import late_returns
+from guichet.db.upsert import upsert
+from guichet.domain.ids import LateReturnId
+from guichet.domain.late_results import LateResult, LateReturn, ReturnStatus
+from guichet.domain.payments import Refund
+
+_NEW_COLUMNS: Final = [column.name for column in late_returns.c if column.name != "id"]
+_INSERT: Final = upsert(late_returns).values({name: bindparam(name) for name in _NEW_COLUMNS})
+_PENDING: Final = (late_returns.c.id == bindparam("return_id"), late_returns.c.status == "pending")
+_MARK_SENT: Final = (
+    update(late_returns)
+    .where(*_PENDING, late_returns.c.sent_at.is_(None))
+    .values(sent_at=bindparam("now"), provider_data=bindparam("new_data"), next_poll_at=bindparam("next_due"))
+    .returning(*late_returns.c)
+)
+_SCHEDULE: Final = (
+    update(late_returns)
+    .where(*_PENDING)
+    .values(
+        provider_reference=bindparam("new_ref"), provider_data=bindparam("new_data"), next_poll_at=bindparam("next_due")
+    )
+    .returning(late_returns.c.id)
+)
+_END: Final = (
+    update(late_returns)
+    .where(*_PENDING)
+    .values(
+        status=bindparam("to_status"),
+        provider_reference=func.coalesce(
+            bindparam("new_ref", type_=late_returns.c.provider_reference.type), late_returns.c.provider_reference
+        ),
+        next_poll_at=None,
+    )
+    .returning(late_returns.c.id)
+)
+_CANCEL: Final = (
+    update(late_returns)
+    .where(*_PENDING, late_returns.c.sent_at.is_(None))
+    .values(status="failed", next_poll_at=None)
+    .returning(late_returns.c.id)
+)
+#: A late result has a few.
+_OF: Final = (
+    select(late_returns)
+    .where(late_returns.c.late_result_id == bindparam("late_id"))
+    .order_by(late_returns.c.id)
+    .limit(100)
+)
+_QUEUE: Final = WorkQueue(late_returns, "next_poll_at", "provider_account", lambda row: LateReturn(*row))
+
+
+async def insert_new(tx: Writer, late: LateResult, reference: str, now: Instant) -> None:
+    """A request that the worker sends at once."""
+    empty: dict[str, Any] = dict.fromkeys(_NEW_COLUMNS)
+    row = empty | {
+        "merchant_id": late.merchant_id,
+        "env": late.env,
+        "late_result_id": late.id,
+        "reference": reference,
+        "provider_account": late.provider_account,
+        "status": "pending",
+        "requested_at": now,
+        "next_poll_at": now,
+    }
+    await tx.write(_INSERT, **row)
+
+
+async def insert_sent(tx: Writer, late: LateResult, refund: Refund, now: Instant) -> None:
+    """The last request of a failed refund, whose end nobody knows: it is only asked about."""
+    empty: dict[str, Any] = dict.fromkeys(_NEW_COLUMNS)
+    row = empty | {
+        "merchant_id": late.merchant_id,
+        "env": late.env,
+        "late_result_id": late.id,
+        "reference": refund.request_reference,
+        "provider_account": late.provider_account,
+        "status": "pending",
+        "requested_at": refund.created_at,
+        "sent_at": refund.sent_at or refund.created_at,
+        "next_poll_at": now,
+        "provider_reference": refund.provider_reference,
+        "provider_data": refund.provider_data,
+    }
+    await tx.write(_INSERT, **row)
+
+
+async def mark_sent(
+    db: Database, request: LateReturn, provider_data: str | None, now: Instant, next_poll_at: Instant
+) -> LateReturn | None:
+    """Marks the request as sent, before it is sent. None when it is marked already, or ended."""
+    row = await db.write(_MARK_SENT, return_id=request.id, now=now, new_data=provider_data, next_due=next_poll_at)
+    return LateReturn(*row) if row else None
+
+
+async def schedule(
+    db: Database,
+    return_id: LateReturnId,
+    provider_reference: str | None,
+    provider_data: str | None,
+    next_poll_at: Instant,
+) -> None:
+    """Keeps what the provider returned, and when it is asked next."""
+    await db.write(
+        _SCHEDULE, return_id=return_id, new_ref=provider_reference, new_data=provider_data, next_due=next_poll_at
+    )
+
+
+async def end(tx: Writer, return_id: LateReturnId, status: ReturnStatus, provider_reference: str | None = None) -> bool:
+    """Its final answer came. False when that was recorded before."""
+    return await tx.write(_END, return_id=return_id, to_status=status, new_ref=provider_reference) is not None
+
+
+async def cancel_unsent(tx: Writer, return_id: LateReturnId) -> bool:
+    """It will never be sent. False when it was sent, or has ended."""
+    return await tx.write(_CANCEL, return_id=return_id) is not None
+
+
+async def of(db: Reader, late: LateResult) -> list[LateReturn]:
+    """Every request about one late result, oldest first."""
+    return [LateReturn(*row) for row in await db.all(_OF, late_id=late.id)]
+
+
+async def claim_due(
+    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
+) -> Claim[LateReturn]:
+    """Claims up to `most` requests to send or to ask about; the cost is described in `db/queues/work_queue.py`."""
+    return await _QUEUE.claim(db, now, until, most, saturated)

@@ -1,0 +1,136 @@
+"""Stripe's balance transactions: every movement of the account, page by page (docs/providers/stripe.md, "Statement").
+
+The list has what no event tells for sure: refunds that somebody made in the dashboard, and refunds that came back after
+their success.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from guichet.clock import SECOND, Instant, iso
+from guichet.domain.messages import Day
+from guichet.domain.payments import SubjectType
+from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
+from guichet.providers.base import Unknown
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.fields import text_or_none
+from guichet.providers.shared.results import as_unknown
+from guichet.providers.stripe.responses import currency_of, hundredths
+
+#: One GET of a path with this query.
+Get = Callable[[str, Mapping[str, str]], Awaitable[CallResult]]
+Body = Mapping[str, Any]
+
+_PAGE: Final = 100
+#: Beyond half a million movements the period is not read to its end.
+_MOST_PAGES: Final = 5_000
+_CHARGES: Final = frozenset({"charge", "payment"})
+_REFUNDS: Final = frozenset({"refund", "payment_refund"})
+#: Its money is back in our balance. Older rows have the type `adjustment` and say so in `reporting_category`.
+_FAILED_REFUND: Final = "refund_failure"
+#: What was authorised and not captured is no refund.
+_PARTIAL_CAPTURE: Final = "partial_capture_reversal"
+_FAILED_STATUSES: Final = frozenset({"failed", "canceled"})
+
+
+async def stripe_history(get: Get, since: Instant, until: Instant) -> list[Line] | Unknown:
+    """The charges and refunds of this time. Unknown when one page cannot be read, or the payment of a refund that is
+    not ours."""
+    rows = await _rows(get, since, until)
+    if isinstance(rows, Unknown):
+        return rows
+    lines: list[Line] = []
+    for row in rows:
+        source = row.get("source")
+        if not isinstance(source, dict) or (kind := _kind(row)) is None:
+            continue
+        references = _references(source)
+        if kind == REFUND and _metadata_reference(source) is None:  # Somebody made it elsewhere: of which payment?
+            charge = await _charge_of(get, source)
+            if isinstance(charge, Unknown):
+                return charge
+            references = (*references, *_references(charge))
+        lines.append(_line(len(lines) + 1, row, source, references))
+    return lines
+
+
+async def _rows(get: Get, since: Instant, until: Instant) -> list[Body] | Unknown:
+    query = {
+        "limit": str(_PAGE),
+        "created[gte]": str(since // SECOND),
+        "created[lte]": str(until // SECOND),
+        "expand[]": "data.source",
+    }
+    found: list[Body] = []
+    for _ in range(_MOST_PAGES):
+        result = await get("/v1/balance_transactions", query)
+        if not isinstance(result, ProviderResponse):
+            return as_unknown(result)
+        page = result.ok_object()
+        rows = page.get("data")
+        if not isinstance(rows, list) or not all(isinstance(row, dict) and row.get("id") for row in rows):
+            return Unknown(result.raw)
+        found += rows
+        if page.get("has_more") is False:
+            return found
+        if not rows:
+            return Unknown(result.raw)
+        query = {**query, "starting_after": str(rows[-1]["id"])}
+    return Unknown(ProviderAnswer.TOO_MANY_PAGES(day=Day.of(iso(since)[:10]), count=_MOST_PAGES))
+
+
+async def _charge_of(get: Get, refund: Body) -> Body | Unknown:
+    """The charge that a refund gives back; its metadata are those of our payment. Empty where it names none."""
+    charge_id = text_or_none(refund.get("charge"))
+    if charge_id is None:
+        return {}
+    result = await get(f"/v1/charges/{charge_id}", {})
+    if not isinstance(result, ProviderResponse) or not result.ok:
+        return as_unknown(result)
+    return result.ok_object()
+
+
+def _kind(row: Body) -> SubjectType | None:
+    """None for what moves neither a payment nor a refund: fees, our own payouts, disputes."""
+    if row.get("reporting_category") == _PARTIAL_CAPTURE:
+        return None
+    if row.get("type") in _CHARGES:
+        return PAYMENT
+    failed = _FAILED_REFUND in (row.get("type"), row.get("reporting_category"))
+    return REFUND if failed or row.get("type") in _REFUNDS else None
+
+
+def _line(number: int, row: Body, source: Body, references: tuple[str, ...]) -> Line:
+    """Amounts are those of the charge or refund: the movement itself may be in the currency of the account. A fee in
+    another currency than the charge is not posted."""
+    currency, created = currency_of(source), row.get("created")
+    same = currency_of(row) == currency
+    return Line(
+        number=number,
+        kind=PAYMENT if row.get("type") in _CHARGES else REFUND,
+        references=references,
+        amount=hundredths(source.get("amount"), currency),
+        currency=currency,
+        status=_status(row, source),
+        at=Instant(created * SECOND) if isinstance(created, int) and not isinstance(created, bool) else None,
+        fee=hundredths(row.get("fee"), currency) if same else None,
+    )
+
+
+def _status(row: Body, source: Body) -> LineStatus:
+    """A refund that failed since is listed as made, and once more as come back: neither moved the money."""
+    failed = _FAILED_REFUND in (row.get("type"), row.get("reporting_category"))
+    if failed or (row.get("type") not in _CHARGES and source.get("status") in _FAILED_STATUSES):
+        return "failed"
+    return "succeeded"
+
+
+def _references(source: Body) -> tuple[str, ...]:
+    named = (_metadata_reference(source), *(text_or_none(source.get(name)) for name in ("id", "payment_intent")))
+    return tuple(each for each in named if each)
+
+
+def _metadata_reference(source: Body) -> str | None:
+    metadata = source.get("metadata")
+    return text_or_none(metadata.get("reference")) if isinstance(metadata, dict) else None
