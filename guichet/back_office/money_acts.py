@@ -2,8 +2,9 @@
 and how it is done once a second person approves it."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Final, get_args
+
+from msgspec import structs
 
 from guichet.back_office import account_confirmation, manual_settlement, merchants
 from guichet.back_office.manual_settlement import Decision
@@ -33,7 +34,7 @@ async def with_present_state(ctx: AppContext, wanted: WantedAct) -> WantedAct:
     """The act with what must still be the same when it is done."""
     if wanted.act != "account.confirm":
         return wanted
-    return replace(wanted, arguments=account_confirmation.arguments(ctx, await _subject(ctx.db, wanted)))
+    return structs.replace(wanted, arguments=account_confirmation.arguments(ctx, await _subject(ctx.db, wanted)))
 
 
 async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:

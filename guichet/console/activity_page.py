@@ -63,6 +63,7 @@ SHOWN: Final[tuple[ShownAct, ...]] = get_args(ShownAct)
 #: with the code: whoever adds an act decides.
 NOT_SHOWN: Final = frozenset(
     {
+        "account.confirmed",
         "approvals.listed",
         "delivery.viewed",
         "incidents.listed",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from sqlalchemy import insert, update
 
 from guichet.db.tables import merchant_notes, payments
@@ -148,7 +149,7 @@ def test_every_page_of_the_tables_has_addresses() -> None:
     made = book(fake_stock(1, "own"), fake_stock(2, "other"))
     assert not [each.path for each in (*made.own, *made.foreign, *made.staff) if "{" in each.path]
     assert all(each.path.startswith("/console/1/") for each in (*made.own, *made.crossed))
-    unknown = replace(made.own[0].page, path="/things/{thing}")
+    unknown = structs.replace(made.own[0].page, path="/things/{thing}")
     with pytest.raises(KeyError, match="things/thing"):
         list(addresses(unknown, "", {}, "live"))
 

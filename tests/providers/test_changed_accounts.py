@@ -93,7 +93,9 @@ async def test_a_refund_is_not_paid_again_through_another_account(settings: Sett
             await company(simulated, name, "autre")
         async with simulation.running(setup_of(case, **CHANGES[name])) as simulated:
             await turns(simulated)
-            assert await shown(simulated, f"/refunds/{refund}") == "pending"
+            # Wave's list of transactions names the refund: where only the key differs, an explicit answer counts.
+            known = "succeeded" if name == "wave" else "pending"
+            assert await shown(simulated, f"/refunds/{refund}") == known
             assert len(await simulated.held(kind="credit")) == 1
             await company(simulated, name, "")
         async with simulation.running(setup_of(case)) as simulated:
