@@ -75,6 +75,7 @@ async def life(home: Path, count: int) -> dict[str, float]:
         merchant = (await servers.prepare(settings, webhook=f"http://127.0.0.1:{port}/hook"))[0]
         paid = create(merchant.key, phone_number=PAID)
         async with counted(settings, callgrind=True) as service:
+            await service.ready()
             await service.live(paid, WARM_UP // 10, port)
             await service.counting(on=True)
             await service.live(paid, 2, port)

@@ -12,12 +12,14 @@ from typing import Final, Self
 from bench import servers
 from bench.budget.entry import shared
 from bench.generator import COUNTER
-from bench.loads import Wrong
+from bench.loads import Wrong, get, request
 from bench.measures.life import collected
 from bench.servers import HOST
 from guichet.settings import Settings
 
 WARM_UP: Final = 300
+#: Seconds.
+_PATIENCE: Final = 120
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _SUMMARY: Final = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
 
@@ -31,6 +33,17 @@ class Counted:
     numbers: memoryview
     home: Path
     sent: int = 0
+
+    async def ready(self) -> None:
+        """Until its worker works: under Callgrind that takes longer than a connection may be idle."""
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                try:
+                    await get(self.port, request("GET", "/readyz", ""))
+                except Wrong:
+                    await asyncio.sleep(0.5)
+                else:
+                    return
 
     async def call(self, requests: Sequence[bytes], count: int, at_once: int = 1) -> None:
         """Sends `count` requests, so many at any time; each must be answered by 2xx."""
