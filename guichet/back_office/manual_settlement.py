@@ -29,7 +29,7 @@ from guichet.providers.base import (
     Succeeded,
 )
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.refunds import repository as refund_repository
+from guichet.refunds import pending as pending_refunds
 from guichet.refunds.settlement import settle_refund
 
 #: What the provider says, in the terms of the decision. `other amount`: it moved another amount than was asked.
@@ -105,7 +105,7 @@ async def _lease(db: Database, clock: Clock, subject: Payment | Refund) -> Payme
     if isinstance(subject, Payment):
         leased = await pending.lease(db, subject.id, now, until, asked_before=now)
     else:
-        leased = await refund_repository.lease(db, subject.id, now, until, asked_before=now)
+        leased = await pending_refunds.lease(db, subject.id, now, until, asked_before=now)
     if leased is None:
         raise ActRefused(Refusal.BEING_ASKED(reference=subject.reference))
     return leased
@@ -115,7 +115,7 @@ async def _end_lease(db: Database, subject: Payment | Refund) -> None:
     if isinstance(subject, Payment):
         await pending.end_lease(db, subject)
     else:
-        await refund_repository.end_lease(db, subject.id)
+        await pending_refunds.end_lease(db, subject.id)
 
 
 async def _ask(ctx: AppContext, subject: Payment | Refund) -> RefundStatusResult | None:

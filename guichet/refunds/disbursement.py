@@ -57,6 +57,7 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
+from guichet.refunds import pending
 from guichet.refunds import repository as refund_repository
 from guichet.refunds.ambiguous_refusals import SECOND_TRY_AFTER, SecondTry, judge
 from guichet.refunds.settlement import settle_refund
@@ -104,7 +105,7 @@ async def process_refund(ctx: AppContext, refund: Refund) -> Refund:
 
 async def _lease(ctx: AppContext, refund: Refund, interval: int = 0) -> Refund | None:
     now = ctx.clock.now()
-    return await refund_repository.lease(ctx.db, refund.id, now, later(now, LEASE_DURATION), earlier(now, interval))
+    return await pending.lease(ctx.db, refund.id, now, later(now, LEASE_DURATION), earlier(now, interval))
 
 
 async def _process(ctx: AppContext, leased: Refund) -> Refund:
@@ -134,7 +135,7 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
         return await _send_through(ctx, refund, payment, accounts, payouts)
     log.warning("refund.account_changed", reference=refund.reference, provider_account=collected_by)
     await report_if_stuck(ctx, refund)
-    await refund_repository.mark_not_sent(ctx.db, refund.id, next_poll(refund, ctx.clock.now()))
+    await pending.mark_not_sent(ctx.db, refund.id, next_poll(refund, ctx.clock.now()))
     return require(await refund_repository.by_id(ctx.db, refund.id))
 
 
@@ -154,11 +155,11 @@ async def _send_through(
     """Sends the refund through the first of these accounts whose float covers it."""
     payee, waited, behind = payee_number(refund, payment), refund.float_empty_accounts is not None, True
     for account in _after(refund.last_empty_account, accounts):
-        if await refund_repository.has_older_pending_refund(ctx.db, refund.id, account):
+        if await pending.has_older_pending_refund(ctx.db, refund.id, account):
             continue
         provider = ctx.registry.provider(account)
         data = encode_provider_data(dict(provider.prepare_refund(reversal_for(ctx, refund, payment))))
-        sent = await refund_repository.mark_sent(
+        sent = await pending.mark_sent(
             ctx.db,
             refund.id,
             provider_account=account,
@@ -177,7 +178,7 @@ async def _send_through(
         if not isinstance(result, FloatEmpty):
             applied = await _apply(ctx, sent, payment, result)
             if waited:  # There is money again, for those behind it too.
-                await refund_repository.wake_next_in_line(ctx.db, account, _NEXT_IN_LINE, ctx.clock.now())
+                await pending.wake_next_in_line(ctx.db, account, _NEXT_IN_LINE, ctx.clock.now())
                 ctx.wakeups.refunds.set()
             return applied
         behind = False
@@ -194,12 +195,12 @@ async def _wait_for_float(ctx: AppContext, refund: Refund, accounts: list[str], 
     """
     now = ctx.clock.now()
     retry_at = later(now, FLOAT_RETRY_BEHIND if behind else FLOAT_RETRY)
-    await refund_repository.wait_for_float(ctx.db, refund.id, accounts, retry_at)
+    await pending.wait_for_float(ctx.db, refund.id, accounts, retry_at)
     if not behind:
         return
     for account in accounts:
-        if not await refund_repository.has_older_pending_refund(ctx.db, refund.id, account):
-            await refund_repository.wait_for_float(ctx.db, refund.id, accounts, now)
+        if not await pending.has_older_pending_refund(ctx.db, refund.id, account):
+            await pending.wait_for_float(ctx.db, refund.id, accounts, now)
             ctx.wakeups.refunds.set()
             return
 
@@ -210,7 +211,7 @@ async def _wait_for_payee(ctx: AppContext, refund: Refund) -> Refund:
     now = ctx.clock.now()
     detail = IncidentDetail.PAYEE_UNCONFIRMED(total=Amount(refund.amount, refund.currency))
     async with ctx.db.transaction() as tx:
-        if await refund_repository.wait_for_payee(tx, refund.id, later(now, PAYEE_RETRY_SECONDS * SECOND)):
+        if await pending.wait_for_payee(tx, refund.id, later(now, PAYEE_RETRY_SECONDS * SECOND)):
             await incidents.report_about(tx, refund, incidents.PAYEE_UNCONFIRMED, detail, now)
     return require(await refund_repository.by_id(ctx.db, refund.id))
 
@@ -228,7 +229,7 @@ async def _float_is_empty(ctx: AppContext, refund: Refund, result: FloatEmpty) -
     code = IncidentDetail.FLOAT_EMPTY if result.is_certain else IncidentDetail.FLOAT_UNREADABLE
     await _report_float(ctx, refund, code)
     retry_at = later(now, FLOAT_RETRY)
-    return await refund_repository.start_next_request(ctx.db, refund, retry_at, empty_account=account)
+    return await pending.start_next_request(ctx.db, refund, retry_at, empty_account=account)
 
 
 async def _report_float(ctx: AppContext, refund: Refund, code: IncidentDetail) -> None:
@@ -257,22 +258,22 @@ async def _record_no_end(
     match result:
         case NotProcessed():
             log.warning("refund.not_processed", reference=refund.reference, raw=result.raw)
-            await refund_repository.mark_not_sent(ctx.db, refund.id, next_poll_at)
+            await pending.mark_not_sent(ctx.db, refund.id, next_poll_at)
         case FloatEmpty():
             await _float_is_empty(ctx, refund, result)
             account = require(refund.provider_account)
-            await refund_repository.wait_for_float(ctx.db, refund.id, [account], later(now, FLOAT_RETRY))
+            await pending.wait_for_float(ctx.db, refund.id, [account], later(now, FLOAT_RETRY))
         case SecondTry(code=code):
             again_at = later(now, SECOND_TRY_AFTER)
-            await refund_repository.start_next_request(ctx.db, refund, again_at, ambiguous_code=code)
+            await pending.start_next_request(ctx.db, refund, again_at, ambiguous_code=code)
         case AlreadyRefunded():
             await incidents.report_about(ctx.db, refund, incidents.ALREADY_REFUNDED, verbatim(result.raw), now)
-            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
+            await pending.schedule_next_poll(ctx.db, refund.id, next_poll_at)
         case Accepted(provider_reference=reference, provider_data=data, float_empty=kept) if reference or data:
             if kept:
                 await _report_float(ctx, refund, IncidentDetail.FLOAT_EMPTY)
             stored_data = encode_provider_data({**decode_provider_data(refund.provider_data), **data})
-            await refund_repository.record_acceptance(
+            await pending.record_acceptance(
                 ctx.db,
                 refund.id,
                 reference,
@@ -283,9 +284,9 @@ async def _record_no_end(
         case NotFound():
             log.info("refund.not_found", reference=refund.reference, raw=result.raw)
             counted = count_not_found(ctx, refund)
-            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at, counted)
+            await pending.schedule_next_poll(ctx.db, refund.id, next_poll_at, counted)
         case _:
-            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
+            await pending.schedule_next_poll(ctx.db, refund.id, next_poll_at)
 
 
 class RefundJobs:
@@ -295,7 +296,7 @@ class RefundJobs:
         self._ctx = ctx
 
     async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Refund]:
-        return await refund_repository.claim_due(self._ctx.db, now, until, most, saturated)
+        return await pending.claim_due(self._ctx.db, now, until, most, saturated)
 
     def partition(self, job: Refund) -> str:
         return job.provider_account or ""

@@ -1,15 +1,14 @@
 """Refunds: SQL and row mapping. A unique constraint allows one refund for each payment."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import bindparam, func, or_, select, update
+from sqlalchemy import bindparam, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Row, Transaction, Writer
+from guichet.db.engine import Database, Reader, Row, Transaction
 from guichet.db.lists.pages import ListScope, RowKey, read_page
-from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import refunds
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
@@ -37,10 +36,9 @@ _BY_PROVIDER_REF: Final = select(refunds).where(
     refunds.c.provider_account == bindparam("provider_account"),
     refunds.c.provider_reference == bindparam("provider_reference"),
 )
-_PENDING: Final = (refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
 _FINISH: Final = (
     update(refunds)
-    .where(*_PENDING)
+    .where(refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
     .values(
         status=bindparam("target"),
         processed_at=bindparam("now"),
@@ -51,127 +49,6 @@ _FINISH: Final = (
     )
     .returning(*refunds.c)
 )
-_MARK_SENT: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.sent_at.is_(None))
-    .values(
-        sent_at=bindparam("now"),
-        provider_account=bindparam("new_account"),
-        account_fingerprint=bindparam("new_fingerprint"),
-        provider_data=bindparam("new_data"),
-        payee_number=func.coalesce(bindparam("new_payee", type_=refunds.c.payee_number.type), refunds.c.payee_number),
-        not_found_count=0,
-        not_found_duration=0,
-    )
-    .returning(*refunds.c)
-)
-_START_NEXT_REQUEST: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.request_number == bindparam("ended_request"))
-    .values(
-        sent_at=None,
-        provider_reference=None,
-        provider_data=None,
-        request_number=refunds.c.request_number + 1,
-        float_empty_accounts=bindparam("empty_accounts"),
-        ambiguous_code=bindparam("new_code"),
-        next_poll_at=bindparam("next_due"),
-    )
-    .returning(*refunds.c)
-)
-_WAIT_FOR_FLOAT: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.sent_at.is_(None))
-    .values(float_empty_accounts=bindparam("empty_accounts"), next_poll_at=bindparam("next_due"), lease_expires_at=None)
-)
-_WAIT_FOR_PAYEE: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.sent_at.is_(None), refunds.c.payee_number.is_(None))
-    .values(float_empty_accounts=None, next_poll_at=bindparam("next_due"), lease_expires_at=None)
-    .returning(refunds.c.id)
-)
-_CONFIRM_PAYEE: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.sent_at.is_(None))
-    .values(payee_number=bindparam("payee"), next_poll_at=bindparam("now"), lease_expires_at=None)
-    .returning(*refunds.c)
-)
-_OLDER_WAITS: Final = (
-    select(refunds.c.id)
-    .where(
-        refunds.c.float_empty_accounts.is_not(None),
-        refunds.c.float_empty_accounts.like(bindparam("account_between_commas")),
-        refunds.c.id < bindparam("refund_id"),
-        refunds.c.status == "pending",
-    )
-    .limit(1)
-)
-#: The oldest refunds that wait for an account's balance. One that is locked is being worked on already.
-_NEXT_IN_LINE: Final = (
-    select(refunds.c.id)
-    .where(
-        refunds.c.float_empty_accounts.is_not(None),
-        refunds.c.float_empty_accounts.like(bindparam("account_between_commas")),
-        refunds.c.status == "pending",
-        refunds.c.sent_at.is_(None),
-    )
-    .order_by(refunds.c.id)
-    .limit(bindparam("most"))
-    .with_for_update(skip_locked=True)
-    .cte("next_in_line")
-)
-_WAKE: Final = update(refunds).where(refunds.c.id.in_(select(_NEXT_IN_LINE.c.id))).values(next_poll_at=bindparam("now"))
-_MARK_NOT_SENT: Final = (
-    update(refunds)
-    .where(*_PENDING)
-    .values(
-        sent_at=None, next_poll_at=bindparam("next_due"), poll_count=refunds.c.poll_count + 1, lease_expires_at=None
-    )
-)
-_RECORD_ACCEPTANCE: Final = (
-    update(refunds)
-    .where(*_PENDING)
-    .values(
-        provider_reference=bindparam("new_ref"),
-        provider_data=bindparam("new_data"),
-        float_empty_accounts=None,
-        ambiguous_code=func.coalesce(
-            bindparam("new_code", type_=refunds.c.ambiguous_code.type), refunds.c.ambiguous_code
-        ),
-        next_poll_at=bindparam("next_due"),
-        lease_expires_at=None,
-        not_found_count=0,
-        not_found_duration=0,
-    )
-)
-_SCHEDULE_NEXT_POLL: Final = (
-    update(refunds)
-    .where(*_PENDING)
-    .values(
-        float_empty_accounts=None,
-        next_poll_at=bindparam("next_due"),
-        poll_count=refunds.c.poll_count + 1,
-        lease_expires_at=None,
-        not_found_count=bindparam("not_found"),
-        not_found_duration=bindparam("not_found_for"),
-    )
-)
-_LEASE: Final = (
-    update(refunds)
-    .where(
-        *_PENDING,
-        or_(refunds.c.lease_expires_at.is_(None), refunds.c.lease_expires_at <= bindparam("now")),
-        or_(
-            refunds.c.asked_at.is_(None),
-            refunds.c.asked_at <= bindparam("asked_before"),
-            refunds.c.asked_at > bindparam("now"),
-        ),
-    )
-    .values(lease_expires_at=bindparam("until"), asked_at=bindparam("now"))
-    .returning(*refunds.c)
-)
-_END_LEASE: Final = update(refunds).where(*_PENDING).values(lease_expires_at=None)
-_QUEUE: Final = WorkQueue(refunds, "next_poll_at", "provider_account", lambda row: Refund(*row))
 
 
 async def insert_new(tx: Transaction, refund: Refund) -> RefundId | None:
@@ -182,32 +59,32 @@ async def insert_new(tx: Transaction, refund: Refund) -> RefundId | None:
 
 async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> Refund | None:
     """`reference` must be a UUID."""
-    return _refund(await db.one(_BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference))
+    return from_row(await db.one(_BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference))
 
 
 async def by_id(db: Reader, refund_id: RefundId) -> Refund | None:
-    return _refund(await db.one(_BY_ID, id=refund_id))
+    return from_row(await db.one(_BY_ID, id=refund_id))
 
 
 async def of_payment(db: Reader, merchant_id: MerchantId, payment_id: PaymentId) -> Refund | None:
     """The one refund that the payment can have."""
-    return _refund(await db.one(_OF_PAYMENT, merchant_id=merchant_id, payment_id=payment_id))
+    return from_row(await db.one(_OF_PAYMENT, merchant_id=merchant_id, payment_id=payment_id))
 
 
 async def by_callback_reference(db: Reader, provider_account: str, reference: str) -> Refund | None:
     """`reference` must be a UUID. A callback does not say which merchant's refund it is; references are unique."""
-    return _refund(await db.one(_BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference))
+    return from_row(await db.one(_BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference))
 
 
 async def by_provider_reference(db: Reader, provider_account: str, provider_reference: str) -> Refund | None:
-    return _refund(
+    return from_row(
         await db.one(_BY_PROVIDER_REF, provider_account=provider_account, provider_reference=provider_reference)
     )
 
 
 async def find(db: Reader, reference: str) -> Refund | None:
     """The refund with this reference (a UUID), whoever's it is: for the staff. References are unique."""
-    return _refund(await db.one(_FIND, reference=reference))
+    return from_row(await db.one(_FIND, reference=reference))
 
 
 async def page(
@@ -253,153 +130,5 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]
     return [Refund(*row) for row in await tx.execute_many(_FINISH, rows)]
 
 
-async def mark_sent(
-    db: Database,
-    refund_id: RefundId,
-    *,
-    provider_account: str,
-    fingerprint: str | None,
-    provider_data: str | None,
-    payee_number: str | None = None,
-    now: Instant,
-) -> Refund | None:
-    """Marks a refund as sent, before the request is sent. None when it is already marked, or final.
-
-    `payee_number`: the number of a payout; None keeps what is stored. A refund that waited for a balance keeps its
-    place before newer ones until its request is answered.
-    """
-    row = await db.write(
-        _MARK_SENT,
-        refund_id=refund_id,
-        new_account=provider_account,
-        new_fingerprint=fingerprint,
-        new_data=provider_data,
-        new_payee=payee_number,
-        now=now,
-    )
-    return _refund(row)
-
-
-async def start_next_request(
-    db: Database,
-    refund: Refund,
-    next_poll_at: Instant,
-    *,
-    empty_account: str | None = None,
-    ambiguous_code: str | None = None,
-) -> Refund | None:
-    """The current request moved nothing, and never will: the refund waits until `next_poll_at` for a new one. Keeps the
-    lease. `empty_account`: the account whose balance was empty. None when the refund is final, or has a new request
-    already."""
-    row = await db.write(
-        _START_NEXT_REQUEST,
-        refund_id=refund.id,
-        ended_request=refund.request_number,
-        empty_accounts=f",{empty_account}," if empty_account else None,
-        new_code=ambiguous_code,
-        next_due=next_poll_at,
-    )
-    return _refund(row)
-
-
-async def wait_for_float(
-    db: Database, refund_id: RefundId, provider_accounts: Sequence[str], next_poll_at: Instant
-) -> None:
-    """A refund that was not sent waits for the balance of these accounts until `next_poll_at`. Ends the lease."""
-    accounts = f",{','.join(provider_accounts)},"
-    await db.write(_WAIT_FOR_FLOAT, refund_id=refund_id, empty_accounts=accounts, next_due=next_poll_at)
-
-
-async def wait_for_payee(writer: Writer, refund_id: RefundId, next_poll_at: Instant) -> bool:
-    """A refund that was not sent waits until `next_poll_at` for a person to confirm its payee. Ends the lease. False
-    when the payee was confirmed meanwhile, or the refund is final: then nothing changed."""
-    return await writer.write(_WAIT_FOR_PAYEE, refund_id=refund_id, next_due=next_poll_at) is not None
-
-
-async def confirm_payee(writer: Writer, refund_id: RefundId, payee_number: str, now: Instant) -> Refund | None:
-    """Stores the number, and makes the refund due; None when it was sent already, or is final."""
-    return _refund(await writer.write(_CONFIRM_PAYEE, refund_id=refund_id, payee=payee_number, now=now))
-
-
-async def has_older_pending_refund(db: Database, refund_id: RefundId, provider_account: str) -> bool:
-    """Whether an older refund waits for the balance of this account, or is being paid from it just now: it must be
-    paid first.
-
-    Cost: the older refunds that wait for other accounts.
-    """
-    pattern = f"%,{provider_account},%"
-    return await db.one(_OLDER_WAITS, refund_id=refund_id, account_between_commas=pattern) is not None
-
-
-async def wake_next_in_line(db: Database, provider_account: str, most: int, now: Instant) -> None:
-    """Makes the oldest refunds that wait for the balance of this account due, at most so many."""
-    await db.write(_WAKE, account_between_commas=f"%,{provider_account},%", most=most, now=now)
-
-
-async def mark_not_sent(db: Database, refund_id: RefundId, next_poll_at: Instant) -> None:
-    """Removes the mark, because the provider provably processed nothing; it may be sent again at `next_poll_at`."""
-    await db.write(_MARK_NOT_SENT, refund_id=refund_id, next_due=next_poll_at)
-
-
-async def record_acceptance(
-    db: Database,
-    refund_id: RefundId,
-    provider_reference: str | None,
-    provider_data: str | None,
-    next_poll_at: Instant,
-    *,
-    ambiguous_code: str | None = None,
-) -> None:
-    """`ambiguous_code`: None keeps what is stored."""
-    await db.write(
-        _RECORD_ACCEPTANCE,
-        refund_id=refund_id,
-        new_ref=provider_reference,
-        new_data=provider_data,
-        new_code=ambiguous_code,
-        next_due=next_poll_at,
-    )
-
-
-async def schedule_next_poll(
-    db: Database, refund_id: RefundId, next_poll_at: Instant, not_found: Refund | None = None
-) -> None:
-    """Counts a poll that brought no final result. `not_found`: the refund with its `not_found_…` as they are to be
-    stored; without it they begin again."""
-    await db.write(
-        _SCHEDULE_NEXT_POLL,
-        refund_id=refund_id,
-        next_due=next_poll_at,
-        not_found=not_found.not_found_count if not_found else 0,
-        not_found_for=not_found.not_found_duration if not_found else 0,
-    )
-
-
-async def lease(
-    db: Database, refund_id: RefundId, now: Instant, until: Instant, asked_before: Instant
-) -> Refund | None:
-    """Takes the exclusive right to work on a pending refund until `until`, and notes that it is asked about now.
-
-    None if another has that right, if it was asked about after `asked_before`, or if it is final.
-    """
-    return _refund(await db.write(_LEASE, refund_id=refund_id, now=now, until=until, asked_before=asked_before))
-
-
-async def end_lease(db: Database, refund_id: RefundId) -> None:
-    """Ends the lease of a refund that stays as it was; the time of its next poll stays too."""
-    await db.write(_END_LEASE, refund_id=refund_id)
-
-
-async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
-) -> Claim[Refund]:
-    """Claims up to `most` refunds to work on; they are due again at `until` if this process dies.
-
-    `saturated`: provider accounts that accept no more jobs now; "" stands for refunds that were not sent yet. The cost
-    is described in `db/queues/work_queue.py`.
-    """
-    return await _QUEUE.claim(db, now, until, most, saturated)
-
-
-def _refund(row: Row | None) -> Refund | None:
+def from_row(row: Row | None) -> Refund | None:
     return Refund(*row) if row is not None else None

@@ -29,6 +29,7 @@ from guichet.ledger import postings, suspense, wallets
 from guichet.logs import log
 from guichet.payments import repository
 from guichet.providers.shared.fields import full_number
+from guichet.refunds import pending
 from guichet.refunds import repository as refund_repository
 from guichet.refunds.disbursement import process_refund
 
@@ -162,7 +163,7 @@ async def confirm_payee(ctx: AppContext, refund: Refund, number: str, actor: Act
         after={"payee_number": payee},
     )
     async with ctx.db.transaction() as tx:
-        confirmed = await refund_repository.confirm_payee(tx, refund.id, payee, now)
+        confirmed = await pending.confirm_payee(tx, refund.id, payee, now)
         if confirmed is None:
             raise ActRefused(Refusal.REFUND_SENT())
         await incidents.close_all(tx, refund.merchant_id, refund.reference, now)

@@ -45,6 +45,7 @@ from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
 from guichet.provider_callbacks import repository as callbacks
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
+from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
 from guichet.settings import Settings, load
 from guichet.webhooks import deliveries
@@ -115,12 +116,12 @@ FULL_LINK = PaymentLink(**{**LINK, "reserved_uses": 1}, id=LinkId(1), max_uses=1
 #: The statements that run often, through the functions that run them.
 HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim payments": lambda db: pending.claim_due(db, NOW, UNTIL, 10, ["gone"]),
-    "claim refunds": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, ["gone"]),
+    "claim refunds": lambda db: pending_refunds.claim_due(db, NOW, UNTIL, 10, ["gone"]),
     "claim deliveries": lambda db: deliveries.queue().claim(db, NOW, UNTIL, 10, SHARES, ["a.test:443"]),
     "claim callbacks": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, ["gone"]),
     # More than a window is due in saturated partitions, so the second look is taken.
     "claim payments by partition": lambda db: pending.claim_due(db, NOW, UNTIL, 10, ["c"]),
-    "claim refunds by partition": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [""]),
+    "claim refunds by partition": lambda db: pending_refunds.claim_due(db, NOW, UNTIL, 10, [""]),
     "claim callbacks by partition": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, ["c"]),
     "callback's reference": _reference_from_callback,
     # The sample of this account is full, so its oldest row is looked for.

@@ -17,7 +17,7 @@ from guichet.db.queues.fair_share import Shares
 from guichet.db.queues.work_queue import WINDOW, Claim
 from guichet.domain.ids import MerchantId
 from guichet.payments import pending
-from guichet.refunds import repository as refunds
+from guichet.refunds import pending as pending_refunds
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult
 from tests.db.rows import DELIVERY, PAYMENT, REFUND
@@ -44,7 +44,7 @@ async def claim_deliveries(db: Database, now: Instant, until: Instant, most: int
 
 CLAIMS: dict[str, Callable[..., Awaitable[Claim[Any]]]] = {
     "payments": pending.claim_due,
-    "refunds": refunds.claim_due,
+    "refunds": pending_refunds.claim_due,
     "deliveries": claim_deliveries,
 }
 
@@ -150,7 +150,7 @@ async def test_results_are_recorded_in_one_batch(merchant_db: Database) -> None:
 async def test_a_lease_has_one_holder(merchant_db: Database, worker_dbs: list[Database]) -> None:
     await fill(merchant_db, 1)
     # Payments and refunds number their rows apart: the first of each is leased.
-    leases: list[Any] = [pending.lease, refunds.lease]
+    leases: list[Any] = [pending.lease, pending_refunds.lease]
     for leasing in leases:
         held = await asyncio.gather(*(leasing(each, 1, NOW, UNTIL, NOW) for each in worker_dbs for _ in range(5)))
         assert sum(row is not None for row in held) == 1

@@ -9,7 +9,7 @@ import pytest
 from guichet.domain.money import Hundredths
 from guichet.providers.base import Accepted, AmbiguousRefusal, FloatEmpty, RefundStatusResult, Reversal, Unknown
 from guichet.providers.capabilities import FloatBalance
-from guichet.refunds import repository as refunds
+from guichet.refunds import pending as pending_refunds
 from guichet.settings import Settings
 from tests.fakes.scripted_provider import Scripted, ScriptedProvider, done, taken
 from tests.payments.conftest import LivePayments, live_payments
@@ -135,8 +135,8 @@ async def test_of_two_who_find_the_same_refusal_one_makes_the_new_request(live: 
     """Else the second one would forget what the first one has sent meanwhile."""
     refund = await refund_refused(live, taken)
     seen, now = await row(live, refund), live.ctx.clock.now()
-    assert await refunds.start_next_request(live.ctx.db, seen, now, empty_account="first") is not None
-    assert await refunds.start_next_request(live.ctx.db, seen, now, empty_account="first") is None
+    assert await pending_refunds.start_next_request(live.ctx.db, seen, now, empty_account="first") is not None
+    assert await pending_refunds.start_next_request(live.ctx.db, seen, now, empty_account="first") is None
     assert (await row(live, refund)).request_number == 1
 
 

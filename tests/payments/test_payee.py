@@ -10,6 +10,7 @@ from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.payments import Refund
 from guichet.incidents import repository as incidents
 from guichet.providers.base import Accepted, Charge, FloatEmpty, Reversal, Succeeded
+from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
 from guichet.refunds.request import confirm_payee
 from guichet.settings import Settings
@@ -170,7 +171,7 @@ async def test_a_confirmation_while_the_refund_is_looked_at_is_not_overlooked(li
     refund = await waiting_refund(live)
     confirmed = await confirm(live, refund)
     async with live.ctx.db.transaction() as tx:
-        assert not await refunds.wait_for_payee(tx, confirmed.id, live.ctx.clock.now() + 3_600_000_000)
+        assert not await pending_refunds.wait_for_payee(tx, confirmed.id, live.ctx.clock.now() + 3_600_000_000)
     live.first.script("refund", done)
     await live.service.run_worker()
     assert (await row(live, refund)).status == "succeeded"

@@ -13,6 +13,7 @@ from guichet.domain.posting_rules import WALLET, Movement, Posting
 from guichet.incidents import repository as incidents
 from guichet.ledger import postings
 from guichet.providers.base import Accepted, NotProcessed, Refused, Reversal, Succeeded, Unknown
+from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
 from tests.fakes.scripted_provider import done, slow
 from tests.invariants import check_books
@@ -190,9 +191,9 @@ async def test_a_refund_of_a_process_that_died_while_sending_is_polled(live: Liv
     row = require(await refunds.by_reference(live.ctx.db, live.merchant.id, "live", refund["reference"]))
     now = live.ctx.clock.now()
     # What a process leaves that died between the mark and the answer: claimed, leased, marked.
-    await refunds.claim_due(live.ctx.db, now, now + 30_000_000, 1)
-    await refunds.lease(live.ctx.db, row.id, now, now + 30_000_000, now)
-    await refunds.mark_sent(
+    await pending_refunds.claim_due(live.ctx.db, now, now + 30_000_000, 1)
+    await pending_refunds.lease(live.ctx.db, row.id, now, now + 30_000_000, now)
+    await pending_refunds.mark_sent(
         live.ctx.db, row.id, provider_account="first", fingerprint=None, provider_data=None, now=now
     )
     await live.service.run_worker(29)

@@ -29,6 +29,7 @@ from guichet.domain.posting_rules import WALLET_STATUSES, WalletStatus
 from guichet.payments import pending
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
+from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
 from guichet.refunds.disbursement import poll_refund
 from guichet.refunds.request import request_refund
@@ -152,7 +153,7 @@ class MoneyMachine(MoneyMachineSetup):
             lease_end = later(now, 30 * SECOND)
             await deliveries.queue().claim(self.db, now, lease_end, 3, Shares({}, 3, [], 0))
             await pending.claim_due(self.db, now, lease_end, 3)
-            await refunds.claim_due(self.db, now, lease_end, 3)
+            await pending_refunds.claim_due(self.db, now, lease_end, 3)
 
         self.run(claim())
 
