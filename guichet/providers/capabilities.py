@@ -73,9 +73,6 @@ class Balances(Protocol):
     async def balances(self) -> list[FloatBalance] | Unknown:
         """All balances of the account; Unknown when one of them cannot be read."""
 
-    def payout_wallet(self, operator: str) -> str:
-        """The wallet of `balances` from which money goes back to customers of this operator."""
-
 
 @runtime_checkable
 class HasDisputes(Protocol):

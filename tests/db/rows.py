@@ -69,7 +69,7 @@ POSTING: Final[dict[str, Any]] = {
     "cause": "payment.succeeded",
     "subject_id": 1,
     "leg": "amount",
-    "source": "operator:mtn",
+    "source": "float:mtn::XOF",
     "destination": "wallet",
     "amount": 1,
     "created_at": 1,

@@ -25,7 +25,7 @@ class AuditFault(Code):
     LATE_REFUNDS_HOLD = "audit_fault.late_refunds_hold"
     DISPUTES_HOLD = "audit_fault.disputes_hold"
     OVERDRAWN = "audit_fault.overdrawn", "env", "currency", "merchant", "posted"
-    OPERATOR_WRONG = "audit_fault.operator_wrong", "env", "currency", "account", "merchant", "booked", "wanted"
+    FLOAT_WRONG = "audit_fault.float_wrong", "env", "currency", "account", "merchant", "booked", "wanted"
     ENTRY_WITHOUT_SUSPENSE = "audit_fault.entry_without_suspense", "entry", "payment"
     ENTRY_AMOUNT = "audit_fault.entry_amount", "entry", "held", "posted"
     ENTRY_RELEASED = "audit_fault.entry_released", "entry", "posting"

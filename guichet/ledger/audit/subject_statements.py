@@ -53,7 +53,7 @@ PAYMENTS: Final = (
         _some_payments.c.amount,
         _some_payments.c.fee_amount,
         _some_payments.c.currency,
-        _some_payments.c.operator,
+        func.coalesce(_some_payments.c.provider_account, ""),
         refunds.c.status.label("refund_status"),
         late_results.c.stage.label("late_stage"),
         *_LEG,
@@ -87,7 +87,7 @@ REFUNDS: Final = (
         payments.c.amount,
         payments.c.fee_amount,
         _some_refunds.c.currency,
-        payments.c.operator,
+        func.coalesce(_some_refunds.c.provider_account, ""),
         _some_refunds.c.held,
         _some_refunds.c.amount.label("returned"),
         payments.c.status.label("payment_status"),
@@ -123,12 +123,12 @@ DISPUTES: Final = (
         _some_disputes.c.merchant_id,
         _some_disputes.c.env,
         _some_disputes.c.reference,
-        # One that matches no payment has none of these; `disputes/disputes.py` says which account is debited.
+        # One that matches no payment has none of these.
         func.coalesce(payments.c.status, ""),
         func.coalesce(payments.c.amount, 0),
         func.coalesce(payments.c.fee_amount, 0),
         _some_disputes.c.currency,
-        func.coalesce(payments.c.operator, _some_disputes.c.provider_account),
+        _some_disputes.c.provider_account,
         _some_disputes.c.status.label("dispute_status"),
         _some_disputes.c.amount.label("disputed"),
         _some_disputes.c.borne_by,
@@ -210,7 +210,7 @@ class Leg(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """A payment, or a refund; the amounts and the operator are always those of the payment."""
+    """A payment, a refund or a dispute; the amounts are always those of the payment."""
 
     id: int
     merchant_id: MerchantId
@@ -221,7 +221,7 @@ class Subject(NamedTuple):
     amount: Hundredths
     fee_amount: Hundredths
     currency: Currency
-    operator: str
+    provider_account: str
 
 
 class PaymentFacts(NamedTuple):

@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import Final
 
 from guichet.db.tables import postings
-from guichet.domain import posting_rules as ledger
 from guichet.domain.messages import Amount, Fact, Message
 from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import (
@@ -50,8 +49,8 @@ from guichet.ledger.audit.subject_statements import (
 )
 
 _NEXT_POSTINGS: Final = next_id_range(postings.c.id)
-#: The causes that move money of an operator: towards us (-1: it owes us more) or back.
-_OPERATOR_MOVES: Final = {
+#: The causes that move our money with a provider: towards us (-1: a float is the source when it grows) or back.
+_FLOAT_MOVES: Final = {
     COLLECTED: -1,
     DISBURSED: 1,
     PAID_LATE: -1,
@@ -204,21 +203,21 @@ def _named(subject: Subject) -> dict[str, Fact]:
 
 
 def _add_expected(state: AuditState, subject: Subject, legs: list[Leg]) -> None:
-    _add_moved(state, subject, legs, _OPERATOR_MOVES, expectations.total(subject))
+    _add_moved(state, subject, legs, _FLOAT_MOVES, expectations.total(subject))
 
 
 def _add_moved(
     state: AuditState, subject: Subject, legs: list[Leg], signs: Mapping[str, int], amount: Hundredths
 ) -> None:
-    """Adds what the operator moved at each cause, which is `amount` by the subject's own facts. Where the horizon lies
+    """Adds what the provider moved at each cause, which is `amount` by the subject's own facts. Where the horizon lies
     between two postings of a cause, the posted amounts before it count instead."""
-    account = ledger.operator_account(subject.operator)
     for cause, sign in signs.items():
-        operators = [leg for leg in legs if leg.cause == cause and account in (leg.source, leg.destination)]
-        before_horizon = [leg for leg in operators if leg.id <= state.horizon]
+        account = expectations.float_account(subject, cause, legs)
+        floats = [leg for leg in legs if leg.cause == cause and account in (leg.source, leg.destination)]
+        before_horizon = [leg for leg in floats if leg.id <= state.horizon]
         if not before_horizon:
             continue
         moved = sign * amount
-        if len(before_horizon) < len(operators):
+        if len(before_horizon) < len(floats):
             moved = sum(leg.amount * ((leg.destination == account) - (leg.source == account)) for leg in before_horizon)
-        state.expected_operators[subject.merchant_id, subject.env, subject.currency, account] += moved
+        state.expected_floats[subject.merchant_id, subject.env, subject.currency, account] += moved
