@@ -85,6 +85,8 @@ NOT_SHOWN: Final = frozenset(
         "payment.viewed",
         "settlement.proposed",
         "staff_job.requested",
+        "treasury.ended",
+        "treasury.recorded",
         "user.disabled",
         "user.enabled",
         "user.factor_added",

@@ -15,6 +15,12 @@ accounts in each environment and currency:
     suspense:late       money that a provider moved after the failure was told, until a person decides
     suspense:disputes   what a bank took back and may return, or what a person must still charge to somebody
     receivable          what the merchant owes us for a refund that was paid after its failure was told
+
+The house merchant, which stands for the service itself, has two more (`domain/treasury.py`):
+
+    bank:<name>:<currency>
+                        our money with a bank, with the signs of a float
+    own_funds           the company's own money that people recorded: opening balances and top-ups less withdrawals
 """
 
 from collections.abc import Sequence
@@ -40,6 +46,9 @@ RECEIVABLE: Final = "receivable"
 PROVIDER_FEES: Final = "provider_fees"
 #: How the names of our wallets with providers begin.
 FLOAT: Final = "float:"
+#: How the names of our accounts with banks begin.
+BANK: Final = "bank:"
+OWN_FUNDS: Final = "own_funds"
 
 WalletStatus = Literal["Actif", "Gelé", "Fermé"]
 ACTIVE: Final = "Actif"
@@ -101,6 +110,7 @@ DISPUTE_OPENED: Final = events.DISPUTE_OPENED
 DISPUTE_WON: Final = events.DISPUTE_WON
 DISPUTE_CHARGED: Final = "dispute.charged"
 DISPUTE_CAUSES: Final = (DISPUTE_OPENED, DISPUTE_WON, DISPUTE_CHARGED)
+TREASURY_MOVED: Final = "treasury.moved"
 
 
 @dataclass(frozen=True, slots=True)

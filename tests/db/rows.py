@@ -190,6 +190,18 @@ LATE_RETURN: Final[dict[str, Any]] = {
     "requested_at": 1,
     "next_poll_at": 1,
 }
+TREASURY_MOVEMENT: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "reference": "01a202b1-10b7-453a-868b-cad7dfa87efe",
+    "kind": "transfer",
+    "currency": "XOF",
+    "amount": 1,
+    "source": "bank:eco:XOF",
+    "destination": "float:mtn::XOF",
+    "status": "posted",
+    "recorded_at": 1,
+    "ended_at": 1,
+}
 DISPUTE: Final[dict[str, Any]] = {
     "merchant_id": 1,
     "env": "live",

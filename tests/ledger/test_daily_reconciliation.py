@@ -27,6 +27,8 @@ from tests.server.metrics_reader import measured, scrape, value
 
 #: What the simulated providers charge, in francs, for a debit and for a refund of that many francs.
 FEES = {"wave": (1, 0), "pawapay": (2, 1)}
+#: The wallets that payments fill and refunds are paid from.
+WALLETS = {"pawapay": ("BEN", "BEN")}
 
 
 @asynccontextmanager

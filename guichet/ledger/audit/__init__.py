@@ -20,7 +20,13 @@ from guichet.domain.posting_rules import FLOAT
 from guichet.ledger.audit.accounts import check_floats, check_suspended_entries, check_wallets, sum_accounts
 from guichet.ledger.audit.audit_state import AuditState
 from guichet.ledger.audit.hash_chain_check import check_hash_chain
-from guichet.ledger.audit.subjects import check_disputes, check_orphan_postings, check_payments, check_refunds
+from guichet.ledger.audit.subjects import (
+    check_disputes,
+    check_orphan_postings,
+    check_payments,
+    check_refunds,
+    check_treasury,
+)
 
 _RECORD: Final = insert(ledger_audits).values(
     {column.name: bindparam(column.name) for column in ledger_audits.c if column.name != "id"}
@@ -110,6 +116,7 @@ async def audit(
         "payments": check_payments,
         "refunds": check_refunds,
         "disputes": check_disputes,
+        "treasury": check_treasury,
         "postings": check_orphan_postings,
         "waiting credits": check_suspended_entries,
         "wallets": check_wallets,

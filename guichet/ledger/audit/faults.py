@@ -33,6 +33,7 @@ class AuditFault(Code):
     OF_PAYMENT = "audit_fault.of_payment", "reference", "env", "status", "audit_fault"
     OF_REFUND = "audit_fault.of_refund", "reference", "env", "status", "audit_fault"
     OF_DISPUTE = "audit_fault.of_dispute", "reference", "env", "audit_fault"
+    OF_TREASURY = "audit_fault.of_treasury", "reference", "audit_fault"
     ORPHAN = "audit_fault.orphan", "posting", "cause", "noun", "number"
     NOBODY_DECIDED = "audit_fault.nobody_decided"
     REFUND_MISSING = "audit_fault.refund_missing"

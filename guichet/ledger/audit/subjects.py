@@ -16,6 +16,7 @@ from guichet.domain.posting_rules import (
     DISPUTE_CAUSES,
     DISPUTE_OPENED,
     DISPUTE_WON,
+    FLOAT,
     LATE_RETURNED,
     LATE_RETURNED_AGAIN,
     MANUAL_SETTLEMENT,
@@ -29,6 +30,7 @@ from guichet.domain.posting_rules import (
     REFUND_RETURNED,
     REFUND_RETURNED_AGAIN,
     SUSPENSE,
+    TREASURY_MOVED,
 )
 from guichet.ledger.audit import expectations, provider_fees
 from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, AuditState, id_ranges, next_id_range
@@ -40,12 +42,14 @@ from guichet.ledger.audit.subject_statements import (
     PAYMENTS,
     REFUNDS,
     SETTLED_BY_PEOPLE,
+    TREASURY,
     DisputeFacts,
     Leg,
     PaymentFacts,
     RefundFacts,
     Subject,
     split,
+    split_movement,
 )
 
 _NEXT_POSTINGS: Final = next_id_range(postings.c.id)
@@ -108,11 +112,35 @@ async def check_disputes(state: AuditState) -> Message | None:
     return None
 
 
+async def check_treasury(state: AuditState) -> Message | None:
+    """Every movement of our own money that was posted has exactly its posting, every other one has none."""
+    after = BEFORE_ALL
+    while rows := await state.db.scan(TREASURY, after=after, most=ROWS_AT_ONCE):
+        for _, group in groupby(rows, key=lambda row: row[0]):
+            movement, legs = split_movement(list(group))
+            expected = {TREASURY_MOVED: movement.entries} if movement.status == "posted" else {}
+            subject = Subject(
+                *(movement.id, movement.merchant_id, "live", movement.reference, ""),
+                *(Hundredths(0), Hundredths(0), movement.currency, ""),
+            )
+            if fault := _difference(subject, expected, legs):
+                return AuditFault.OF_TREASURY(reference=movement.reference, audit_fault=fault)
+            _add_floats(state, subject, legs)
+            state.count("movements", 1)
+        after = rows[-1][0]
+    return None
+
+
 async def check_orphan_postings(state: AuditState) -> Message | None:
     """Every posting belongs to a payment, refund or dispute of its own merchant, environment and currency."""
     async for after, last, rows in id_ranges(state.db, _NEXT_POSTINGS):
         for posting_id, cause, subject_id in await state.db.scan(ORPHAN_POSTINGS, after=after, last=last):
-            nouns = {"payment": PAYMENT_CAUSES, "refund": REFUND_CAUSES, "dispute": DISPUTE_CAUSES}
+            nouns = {
+                "payment": PAYMENT_CAUSES,
+                "refund": REFUND_CAUSES,
+                "dispute": DISPUTE_CAUSES,
+                "movement": (TREASURY_MOVED,),
+            }
             noun = next((name for name, causes in nouns.items() if cause in causes), "subject")
             return AuditFault.ORPHAN(posting=posting_id, cause=cause, noun=noun, number=subject_id)
         state.count("postings", rows)
@@ -173,6 +201,15 @@ def _dispute_fault(state: AuditState, dispute: Subject, facts: DisputeFacts, leg
         return fault
     _add_moved(state, dispute, legs, {DISPUTE_OPENED: 1, DISPUTE_WON: -1}, facts.disputed)
     return None
+
+
+def _add_floats(state: AuditState, subject: Subject, legs: Iterable[Leg]) -> None:
+    """What a movement of our own money adds to floats: its posting, which was compared with its row."""
+    for leg in legs:
+        for account, sign in ((leg.destination, 1), (leg.source, -1)):
+            if account.startswith(FLOAT) and leg.id <= state.horizon:
+                key = subject.merchant_id, subject.env, subject.currency, account
+                state.expected_floats[key] += sign * leg.amount
 
 
 def _difference(subject: Subject, expected: Expected, found: Iterable[Leg]) -> Message | None:

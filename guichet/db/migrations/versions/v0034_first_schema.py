@@ -22,6 +22,7 @@ def upgrade() -> None:
     _people()
     _payments()
     _ledger()
+    _treasury()
     _webhooks()
     _providers()
     _lists()
@@ -760,6 +761,30 @@ def _ledger() -> None:
     )
 
 
+def _treasury() -> None:
+    _table(
+        "treasury_movements",
+        _id(),
+        _merchant("treasury_movements"),
+        sa.Column("reference", _UUID, nullable=False),
+        sa.Column("kind", sa.String(16), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("source", sa.String(128), nullable=False),
+        sa.Column("destination", sa.String(128), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("recorded_at", sa.BigInteger(), nullable=False),
+        sa.Column("ended_at", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="pk_treasury_movements"),
+        sa.UniqueConstraint("reference", name="uq_treasury_movements_reference"),
+        _one_of("treasury_movements", "kind", "opening", "top_up", "withdrawal", "transfer", "fee"),
+        _one_of("treasury_movements", "status", "announced", "posted", "cancelled"),
+        sa.CheckConstraint("amount > 0", name="ck_treasury_movements_amount"),
+        sa.CheckConstraint("(status = 'announced') = (ended_at IS NULL)", name="ck_treasury_movements_ended_at"),
+    )
+    _index("ix_treasury_movements_announced", "treasury_movements", "id", where="status = 'announced'")
+
+
 def _webhooks() -> None:
     _table(
         "webhook_deliveries",
@@ -1062,6 +1087,7 @@ def _staff() -> None:
             "dispute.resolve",
             "wallet.reopen",
             "account.confirm",
+            "treasury.record",
         ),
         _one_of("approval_requests", "status", "pending", "approved", "refused", "expired"),
         sa.CheckConstraint(

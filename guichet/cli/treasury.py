@@ -1,0 +1,99 @@
+"""`guichet treasury …`: our own money at providers and banks, and what people record of it."""
+
+from typing import Annotated, Final
+
+import typer
+
+from guichet.cli.approvals import ask_for_approval
+from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, actor
+from guichet.cli.arguments import Reference as MovementReference
+from guichet.cli.console import described, show_facts, show_rows
+from guichet.cli.runner import run
+from guichet.clock import SystemClock
+from guichet.db.references import new_reference
+from guichet.domain.approvals import WantedAct
+from guichet.domain.audit_log import FactName
+from guichet.domain.money import CURRENCIES, parse_typed, plain
+from guichet.domain.treasury import MOVEMENT_KINDS, MovementStatus, TreasuryMovement
+from guichet.treasury import movements, repository
+
+app = typer.Typer(no_args_is_help=True, help="Our own money at providers and banks.")
+
+_COLUMNS: Final = {
+    "reference": "Movement",
+    "kind": "Kind",
+    "amount": "Amount",
+    "currency": "Currency",
+    "destination": "From",
+    "source": "To",
+    "status": "Status",
+    "recorded_at": "Recorded",
+    "ended_at": "Ended",
+}
+
+
+@app.command("list", epilog="Example: `guichet treasury list`")
+def list_latest(as_json: Json = False) -> None:
+    """Show the latest 200 recorded movements, newest first."""
+    rows = [_described(each) for each in run(lambda opened: repository.latest(opened.ctx.db))]
+    show_rows("movements", rows, _COLUMNS, as_json=as_json)
+
+
+@app.command(
+    epilog="Example: `guichet treasury record transfer --from mtn_benin:collection --to bank:ecobank --amount 500000 "
+    '--currency XOF --evidence "transfer order 12" --by awa@example.com`'
+)
+def record(
+    kind: Annotated[str, typer.Argument(metavar="|".join(MOVEMENT_KINDS), help="What moved.")],
+    amount: Annotated[str, typer.Option(metavar="AMOUNT", help="In the main unit of the currency.")],
+    currency: Annotated[str, typer.Option(metavar="|".join(CURRENCIES), help="Of both places.")],
+    evidence: Evidence,
+    by: By,
+    from_: Annotated[
+        str | None, typer.Option("--from", metavar="PLACE", help="Which place shrinks: see `--to`.")
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(metavar="PLACE", help="Which place grows: `ACCOUNT` or `ACCOUNT:WALLET`, or `bank:NAME`."),
+    ] = None,
+    announced: Annotated[
+        bool, typer.Option("--announced", help="Sent, but not there yet: posted by `guichet treasury arrived`.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Record what moved our own money without a payment. Another person approves it in the console, unless the amount
+    is at most `GUICHET_TREASURY_ONE_PERSON_BELOW`.
+    """
+    if (hundredths := parse_typed(amount, 2)) is None:
+        raise typer.BadParameter("--amount: a number is expected, such as 5000 or 12.50.")
+    arguments: dict[FactName, str | bool | int] = {
+        "kind": kind,
+        "amount": hundredths,
+        "currency": currency,
+        "from": from_ or "",
+        "to": to or "",
+        "announced": announced,
+    }
+    wanted = WantedAct("treasury.record", new_reference(SystemClock().now()), arguments, evidence)
+    ask_for_approval(wanted, by, as_json=as_json)
+
+
+@app.command(epilog=f'Example: `guichet treasury arrived {EXAMPLE_REFERENCE} --evidence "bank statement" --by Awa`')
+def arrived(reference: MovementReference, evidence: Evidence, by: By, as_json: Json = False) -> None:
+    """An announced movement is where it was sent to: it is posted."""
+    _end(reference, "posted", evidence, by, as_json=as_json)
+
+
+@app.command(epilog=f'Example: `guichet treasury cancel {EXAMPLE_REFERENCE} --evidence "returned" --by Awa`')
+def cancel(reference: MovementReference, evidence: Evidence, by: By, as_json: Json = False) -> None:
+    """An announced movement never left, or came back."""
+    _end(reference, "cancelled", evidence, by, as_json=as_json)
+
+
+def _end(reference: str, status: MovementStatus, evidence: str, by: str, *, as_json: bool) -> None:
+    ended = run(lambda opened: movements.end(opened.ctx, reference, status, actor(by), evidence))
+    show_facts(_described(ended), as_json=as_json)
+
+
+def _described(movement: TreasuryMovement) -> dict[str, object]:
+    return described(movement, _COLUMNS, amount=plain(movement.amount))
