@@ -16,6 +16,7 @@ from guichet.domain.audit_log import FactName
 from guichet.domain.money import CURRENCIES, parse_typed, plain
 from guichet.domain.treasury import MOVEMENT_KINDS, MovementStatus, TreasuryMovement
 from guichet.treasury import movements, repository
+from guichet.treasury.position import Position, positions
 
 app = typer.Typer(no_args_is_help=True, help="Our own money at providers and banks.")
 
@@ -30,6 +31,31 @@ _COLUMNS: Final = {
     "recorded_at": "Recorded",
     "ended_at": "Ended",
 }
+_POSITION_COLUMNS: Final = {
+    "currency": "Currency",
+    "what": "What",
+    "name": "Account",
+    "wallet": "Wallet",
+    "amount": "Amount",
+}
+
+
+@app.command(epilog="Example: `guichet treasury show`")
+def show(as_json: Json = False) -> None:
+    """Show where our money is, by provider wallet and bank, and whose it is: merchants', held, ours."""
+    rows = [row for each in run(lambda opened: positions(opened.ctx.db)) for row in _rows(each)]
+    show_rows("positions", rows, _POSITION_COLUMNS, as_json=as_json)
+
+
+def _rows(position: Position) -> list[dict[str, object]]:
+    places: list[tuple[str, str, str, int]] = [("wallet", *name, amount) for name, amount in position.wallets.items()]
+    places += [("bank", name, "", amount) for name, amount in position.banks.items()]
+    sides = ("total", position.total), ("owed", position.owed), ("held", position.held), ("ours", position.ours)
+    places += [(name, "", "", amount) for name, amount in sides]
+    return [
+        {"currency": position.currency, "what": what, "name": name, "wallet": wallet, "amount": plain(amount)}
+        for what, name, wallet, amount in places
+    ]
 
 
 @app.command("list", epilog="Example: `guichet treasury list`")

@@ -96,8 +96,16 @@ async def end(ctx: AppContext, reference: str, status: MovementStatus, actor: Ac
 
 async def _post(tx: Transaction, movement: TreasuryMovement, now: Instant) -> None:
     if movement.status == "posted":
-        owner = movement.merchant_id, "live", movement.currency
-        await postings.post(tx, [Movement(*owner, TREASURY_MOVED, movement.id, movement.entries, now)])
+        posted = Movement(
+            merchant_id=movement.merchant_id,
+            env="live",
+            currency=movement.currency,
+            cause=TREASURY_MOVED,
+            subject_id=movement.id,
+            entries=movement.entries,
+            created_at=now,
+        )
+        await postings.post(tx, [posted])
 
 
 def _act(action: str, movement: TreasuryMovement, actor: Actor, evidence: str) -> Act:

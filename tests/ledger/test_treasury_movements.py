@@ -31,7 +31,13 @@ async def posted(service: ServiceFixture) -> dict[str, int]:
 
 
 async def record(service: ServiceFixture, number: int = 0, **arguments: Any) -> TreasuryMovement:
-    facts = {"kind": "transfer", "currency": "XOF", "amount": 1000_00, **arguments}
+    """As a person would who may do it alone."""
+    facts = {
+        "kind": "transfer",
+        "currency": "XOF",
+        "amount": 1000_00,
+        **{name.rstrip("_"): each for name, each in arguments.items()},
+    }
     movement = movements.wanted(service.ctx, NUMBERS[number], facts)  # type: ignore[arg-type]
     return await movements.record(service.ctx, movement, ACTOR, "statement 12")
 
@@ -40,9 +46,9 @@ async def test_each_kind_posts_what_it_moved_for_the_house_merchant(settings: Se
     async with open_service(settings, accounts={"op": ScriptedProvider()}, routes={"mtn": ["op"]}) as service:
         await record(service, 0, kind="opening", to="op:main", amount=5000_00)
         await record(service, 1, kind="top_up", to="bank:eco", amount=900_00)
-        await record(service, 2, **{"from": "op:main", "to": "bank:eco"})
-        await record(service, 3, kind="fee", amount=5_00, **{"from": "op:main"})
-        last = await record(service, 4, kind="withdrawal", amount=100_00, **{"from": "bank:eco"})
+        await record(service, 2, to="bank:eco", from_="op:main")
+        await record(service, 3, kind="fee", amount=5_00, from_="op:main")
+        last = await record(service, 4, kind="withdrawal", amount=100_00, from_="bank:eco")
         assert await posted(service) == {
             "float:op:main:XOF": 3995_00,
             "bank:eco:XOF": 1800_00,
@@ -55,8 +61,8 @@ async def test_each_kind_posts_what_it_moved_for_the_house_merchant(settings: Se
 
 async def test_an_announced_transfer_is_posted_when_it_arrived(settings: Settings) -> None:
     async with open_service(settings, accounts={"op": ScriptedProvider()}, routes={"mtn": ["op"]}) as service:
-        sent = await record(service, announced=True, **{"from": "op", "to": "bank:eco"})
-        lost = await record(service, 1, announced=True, **{"from": "op", "to": "bank:eco"})
+        sent = await record(service, announced=True, to="bank:eco", from_="op")
+        lost = await record(service, 1, announced=True, to="bank:eco", from_="op")
         assert await posted(service) == {}
         assert [each.reference for each in await repository.announced(service.ctx.db)] == NUMBERS[:2]
         await movements.end(service.ctx, sent.reference, "posted", ACTOR, "bank statement")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, String, UniqueConstraint
+from sqlalchemy import BigInteger, CheckConstraint, Column, String, Text, UniqueConstraint
 
 from guichet.db.tables.columns import UUID, id_column, merchant_column, one_of, partial_index, table
 from guichet.domain.treasury import MOVEMENT_KINDS, MOVEMENT_STATUSES
@@ -26,4 +26,11 @@ treasury_movements: Final = table(
     CheckConstraint("amount > 0", name="ck_treasury_movements_amount"),
     CheckConstraint("(status = 'announced') = (ended_at IS NULL)", name="ck_treasury_movements_ended_at"),
     partial_index("ix_treasury_movements_announced", "id", where="status = 'announced'"),
+)
+
+treasury_rollups: Final = table(
+    "treasury_rollups",
+    Column("through_posting_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("sums", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
 )

@@ -120,8 +120,15 @@ async def check_treasury(state: AuditState) -> Message | None:
             movement, legs = split_movement(list(group))
             expected = {TREASURY_MOVED: movement.entries} if movement.status == "posted" else {}
             subject = Subject(
-                *(movement.id, movement.merchant_id, "live", movement.reference, ""),
-                *(Hundredths(0), Hundredths(0), movement.currency, ""),
+                id=movement.id,
+                merchant_id=movement.merchant_id,
+                env="live",
+                reference=movement.reference,
+                status="succeeded",
+                amount=movement.amount,
+                fee_amount=Hundredths(0),
+                currency=movement.currency,
+                provider_account="",
             )
             if fault := _difference(subject, expected, legs):
                 return AuditFault.OF_TREASURY(reference=movement.reference, audit_fault=fault)

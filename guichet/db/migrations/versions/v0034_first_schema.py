@@ -783,6 +783,13 @@ def _treasury() -> None:
         sa.CheckConstraint("(status = 'announced') = (ended_at IS NULL)", name="ck_treasury_movements_ended_at"),
     )
     _index("ix_treasury_movements_announced", "treasury_movements", "id", where="status = 'announced'")
+    _table(
+        "treasury_rollups",
+        sa.Column("through_posting_id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("sums", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("through_posting_id", name="pk_treasury_rollups"),
+    )
 
 
 def _webhooks() -> None:
