@@ -7,7 +7,16 @@ import msgspec
 from sqlalchemy import select
 
 from guichet.db.engine import Database
-from guichet.db.tables import disputes, late_results, payments, postings, refunds, wallet_entries, webhook_deliveries
+from guichet.db.tables import (
+    disputes,
+    late_results,
+    payments,
+    postings,
+    refunds,
+    treasury_movements,
+    wallet_entries,
+    webhook_deliveries,
+)
 from guichet.domain.disputes import Dispute
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
@@ -16,6 +25,7 @@ from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import FLOAT, HOLD, MANUAL_SETTLEMENT, PROVIDER_FEES, SUSPENSE, WALLET
+from guichet.domain.treasury import TreasuryMovement
 from guichet.ledger import wallets
 
 #: (merchant, env, currency)
@@ -39,7 +49,8 @@ async def check_books(db: Database, *, events_queued: bool = False) -> None:
     taken_back = [
         Dispute(*row) for row in await db.scan(select(disputes).where(disputes.c.status != "won", disputes.c.taken))
     ]
-    _floats_agree(paid, returned, accounts, late, taken_back, _provider_fees(moves))
+    recorded = [TreasuryMovement(*row) for row in await db.scan(select(treasury_movements))]
+    _floats_agree(paid, returned, accounts, late, taken_back, _provider_fees(moves), recorded)
     await _suspense_is_what_waits(db, accounts)
     sent = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
     assert all(delivery.attempts <= MAX_ATTEMPTS for delivery in sent)
@@ -126,6 +137,7 @@ def _floats_agree(
     late: list[LateResult],
     taken_back: list[Dispute],
     provider_fees: dict[Wallet, Counter[str]],
+    recorded: list[TreasuryMovement],
 ) -> None:
     """What we have with each provider account is what it took, less what it gave back, in amounts it can move (D27);
     also what it moved after the end was told, less what a bank took back and its own fees."""
@@ -140,6 +152,7 @@ def _floats_agree(
             towards_us = -1 if each.stage == "returned" else 0
         moved = round_to_currency(payment.total_amount, payment.currency)
         owed[each.merchant_id, each.env, each.currency][each.provider_account] -= towards_us * moved
+    _add_recorded(owed, recorded)
     for row in paid.values():
         moved = round_to_currency(row.total_amount, row.currency)
         if row.status in ("succeeded", "refunded"):
@@ -165,6 +178,13 @@ def _floats_agree(
             if row.status == "pending" and row.held and (row.merchant_id, row.env, row.currency) == wallet
         )
         assert balances[HOLD] == held
+
+
+def _add_recorded(owed: dict[Wallet, Counter[str]], recorded: list[TreasuryMovement]) -> None:
+    for movement in recorded:
+        for account, sign in ((movement.destination, 1), (movement.source, -1)):
+            if movement.status == "posted" and account.startswith(FLOAT):
+                owed[movement.merchant_id, "live", movement.currency][account.split(":")[1]] += sign * movement.amount
 
 
 async def _suspense_is_what_waits(db: Database, accounts: dict[Wallet, Counter[str]]) -> None:

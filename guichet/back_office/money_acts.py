@@ -29,7 +29,7 @@ from guichet.payments import repository
 from guichet.refunds import repository as refund_repository
 from guichet.refunds import request
 from guichet.settings import Settings
-from guichet.treasury import movements
+from guichet.treasury import differences, movements
 
 
 async def with_present_state(ctx: AppContext, wanted: WantedAct) -> WantedAct:
@@ -65,14 +65,18 @@ async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
                 raise ActRefused(Refusal.WALLET_ACTIVE(currency=currency, merchant=merchant_id))
             return merchant_id
         case "treasury.record":
-            movements.wanted(ctx, _reference(wanted), wanted.arguments)
+            if movements.is_statement(wanted.arguments):
+                movements.stated_place(ctx, wanted.arguments)
+            else:
+                movements.wanted(ctx, _reference(wanted), wanted.arguments)
+            movements.amount_of(wanted.arguments)
             async with ctx.db.transaction() as tx:
                 return await merchant_repository.house(tx, ctx.vault, ctx.clock.now())
 
 
 def needs_two_people(settings: Settings, wanted: WantedAct) -> bool:
     """Whether another person must approve it: always, but for small movements of our own money."""
-    if wanted.act != "treasury.record":
+    if wanted.act != "treasury.record" or movements.is_statement(wanted.arguments):
         return True
     return movements.amount_of(wanted.arguments) > settings.treasury_one_person_below * 100
 
@@ -108,6 +112,11 @@ async def _resolve_dispute(ctx: AppContext, wanted: WantedAct, actor: Actor) -> 
 
 
 async def _record_treasury(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    if movements.is_statement(wanted.arguments):
+        place, currency = movements.stated_place(ctx, wanted.arguments)
+        stated = movements.amount_of(wanted.arguments)
+        await differences.record_statement(ctx, place, currency, stated, actor, wanted.reason)
+        return
     movement = movements.wanted(ctx, _reference(wanted), wanted.arguments)
     await movements.record(ctx, movement, actor, wanted.reason)
 

@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
+from guichet.bootstrap import Service
 from guichet.cli.approvals import ask_for_approval
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, actor
 from guichet.cli.arguments import Reference as MovementReference
@@ -14,9 +15,10 @@ from guichet.db.references import new_reference
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import FactName
 from guichet.domain.money import CURRENCIES, parse_typed, plain
-from guichet.domain.treasury import MOVEMENT_KINDS, MovementStatus, TreasuryMovement
-from guichet.treasury import movements, repository
+from guichet.domain.treasury import MOVEMENT_KINDS, STATEMENT, MovementStatus, TreasuryMovement
+from guichet.treasury import movements, readings, repository
 from guichet.treasury.position import Position, positions
+from guichet.treasury.readings import Reading
 
 app = typer.Typer(no_args_is_help=True, help="Our own money at providers and banks.")
 
@@ -30,6 +32,14 @@ _COLUMNS: Final = {
     "status": "Status",
     "recorded_at": "Recorded",
     "ended_at": "Ended",
+}
+_READING_COLUMNS: Final = {
+    "place": "Place",
+    "source": "Source",
+    "stated": "Stated",
+    "ledger": "Ledger",
+    "difference": "Difference",
+    "read_at": "Read",
 }
 _POSITION_COLUMNS: Final = {
     "currency": "Currency",
@@ -58,6 +68,21 @@ def _rows(position: Position) -> list[dict[str, object]]:
     ]
 
 
+@app.command(epilog="Example: `guichet treasury differences`")
+def differences(as_json: Json = False) -> None:
+    """Show what each place was last said to hold, what the ledger says, and what differs beyond what is in flight."""
+
+    async def work(opened: Service) -> list[Reading]:
+        return await readings.latest(opened.ctx.db, opened.ctx.clock.now())
+
+    amounts = ("stated", "ledger", "difference")
+    rows = [
+        described(each, _READING_COLUMNS, **{name: plain(getattr(each, name)) for name in amounts})
+        for each in run(work)
+    ]
+    show_rows("readings", rows, _READING_COLUMNS, as_json=as_json)
+
+
 @app.command("list", epilog="Example: `guichet treasury list`")
 def list_latest(as_json: Json = False) -> None:
     """Show the latest 200 recorded movements, newest first."""
@@ -70,7 +95,12 @@ def list_latest(as_json: Json = False) -> None:
     '--currency XOF --evidence "transfer order 12" --by awa@example.com`'
 )
 def record(
-    kind: Annotated[str, typer.Argument(metavar="|".join(MOVEMENT_KINDS), help="What moved.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="|".join((*MOVEMENT_KINDS, STATEMENT)), help="What moved, or what a statement shows `--to` hold."
+        ),
+    ],
     amount: Annotated[str, typer.Option(metavar="AMOUNT", help="In the main unit of the currency.")],
     currency: Annotated[str, typer.Option(metavar="|".join(CURRENCIES), help="Of both places.")],
     evidence: Evidence,

@@ -87,6 +87,7 @@ NOT_SHOWN: Final = frozenset(
         "staff_job.requested",
         "treasury.ended",
         "treasury.recorded",
+        "treasury.stated",
         "user.disabled",
         "user.enabled",
         "user.factor_added",

@@ -24,6 +24,11 @@ MOVEMENT_KINDS: Final[tuple[MovementKind, ...]] = get_args(MovementKind)
 #: `announced`: a provider said that it sends the money to the bank, which does not have it yet; nothing is posted.
 MovementStatus = Literal["announced", "posted", "cancelled"]
 MOVEMENT_STATUSES: Final[tuple[MovementStatus, ...]] = get_args(MovementStatus)
+#: What people record besides movements: the balance that a statement shows.
+STATEMENT: Final = "statement"
+#: Who says what a place holds: the provider itself, or a statement that people typed.
+ReadingSource = Literal["provider", "statement"]
+READING_SOURCES: Final[tuple[ReadingSource, ...]] = get_args(ReadingSource)
 #: Which kinds name a place that shrinks, and one that grows.
 FROM_A_PLACE: Final[frozenset[MovementKind]] = frozenset({"withdrawal", "transfer", "fee"})
 TO_A_PLACE: Final[frozenset[MovementKind]] = frozenset({"opening", "top_up", "transfer"})

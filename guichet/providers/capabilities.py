@@ -61,6 +61,8 @@ class FloatBalance:
     wallet: str
     amount: Hundredths
     currency: str
+    #: Ours too, but not to be paid out yet; not in `amount`.
+    not_yet_available: int = 0
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.money import CURRENCIES, Currency, Hundredths
 from guichet.domain.posting_rules import FLOAT, TREASURY_MOVED, Movement
 from guichet.domain.refusals import Refusal
-from guichet.domain.treasury import MOVEMENT_KINDS, MovementStatus, TreasuryMovement, accounts_of, place
+from guichet.domain.treasury import MOVEMENT_KINDS, STATEMENT, MovementStatus, TreasuryMovement, accounts_of, place
 from guichet.ledger import postings
 from guichet.merchants import repository as merchants
 from guichet.providers.registry import SANDBOX, UNCONNECTED
@@ -53,9 +53,25 @@ def wanted(ctx: AppContext, reference: str, arguments: Arguments) -> TreasuryMov
     )
 
 
+def is_statement(arguments: Arguments) -> bool:
+    """Whether the person says what a statement shows, and not that something moved."""
+    return arguments.get("kind") == STATEMENT
+
+
+def stated_place(ctx: AppContext, arguments: Arguments) -> tuple[str, Currency]:
+    """The place that a typed statement is about. Raises ActRefused."""
+    currency = next((each for each in CURRENCIES if each == arguments.get("currency")), None)
+    if currency is None or arguments.get("from") or arguments.get("announced"):
+        raise ActRefused(Refusal.TREASURY_PLACES(kind=STATEMENT))
+    place = _place(ctx, arguments, "to", currency)
+    if place is None:
+        raise ActRefused(Refusal.TREASURY_PLACES(kind=STATEMENT))
+    return place, currency
+
+
 def amount_of(arguments: Arguments) -> Hundredths:
     amount = arguments.get("amount")
-    if not isinstance(amount, int) or not 0 < amount < _MOST:
+    if not isinstance(amount, int) or not (amount > 0 or is_statement(arguments)) or amount >= _MOST:
         raise ActRefused(Refusal.TREASURY_AMOUNT())
     return Hundredths(amount)
 

@@ -190,6 +190,11 @@ LATE_RETURN: Final[dict[str, Any]] = {
     "requested_at": 1,
     "next_poll_at": 1,
 }
+TREASURY_READING: Final[dict[str, Any]] = {
+    "place": "float:mtn::XOF",
+    "source": "provider",
+    **dict.fromkeys(("stated", "ledger", "low", "high", "difference", "moved", "read_at"), 1),
+}
 TREASURY_MOVEMENT: Final[dict[str, Any]] = {
     "merchant_id": 1,
     "reference": "01a202b1-10b7-453a-868b-cad7dfa87efe",

@@ -53,7 +53,7 @@ from guichet.db.tables.provider_tables import (
     provider_identities,
     provider_merchants,
 )
-from guichet.db.tables.treasury_tables import treasury_movements, treasury_rollups
+from guichet.db.tables.treasury_tables import treasury_movements, treasury_readings, treasury_rollups
 from guichet.db.tables.webhook_tables import webhook_deliveries
 
 __all__ = [
@@ -101,6 +101,7 @@ __all__ = [
     "refunds",
     "staff_jobs",
     "treasury_movements",
+    "treasury_readings",
     "treasury_rollups",
     "unmatched_callbacks",
     "user_sessions",

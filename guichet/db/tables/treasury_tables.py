@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, String, Text, UniqueConstraint
+from sqlalchemy import BigInteger, CheckConstraint, Column, Index, String, Text, UniqueConstraint
 
 from guichet.db.tables.columns import UUID, id_column, merchant_column, one_of, partial_index, table
-from guichet.domain.treasury import MOVEMENT_KINDS, MOVEMENT_STATUSES
+from guichet.domain.treasury import MOVEMENT_KINDS, MOVEMENT_STATUSES, READING_SOURCES
 
 treasury_movements: Final = table(
     "treasury_movements",
@@ -33,4 +33,20 @@ treasury_rollups: Final = table(
     Column("through_posting_id", BigInteger, primary_key=True, autoincrement=False),
     Column("sums", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
+)
+
+treasury_readings: Final = table(
+    "treasury_readings",
+    id_column(),
+    Column("place", String(128), nullable=False),
+    Column("source", String(16), nullable=False),
+    Column("stated", BigInteger, nullable=False),
+    Column("ledger", BigInteger, nullable=False),
+    Column("low", BigInteger, nullable=False),
+    Column("high", BigInteger, nullable=False),
+    Column("difference", BigInteger, nullable=False),
+    Column("moved", BigInteger, nullable=False),
+    Column("read_at", BigInteger, nullable=False),
+    one_of("source", READING_SOURCES, "treasury_readings"),
+    Index("ix_treasury_readings_place", "place", "read_at"),
 )

@@ -790,6 +790,22 @@ def _treasury() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("through_posting_id", name="pk_treasury_rollups"),
     )
+    _table(
+        "treasury_readings",
+        _id(),
+        sa.Column("place", sa.String(128), nullable=False),
+        sa.Column("source", sa.String(16), nullable=False),
+        sa.Column("stated", sa.BigInteger(), nullable=False),
+        sa.Column("ledger", sa.BigInteger(), nullable=False),
+        sa.Column("low", sa.BigInteger(), nullable=False),
+        sa.Column("high", sa.BigInteger(), nullable=False),
+        sa.Column("difference", sa.BigInteger(), nullable=False),
+        sa.Column("moved", sa.BigInteger(), nullable=False),
+        sa.Column("read_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_treasury_readings"),
+        _one_of("treasury_readings", "source", "provider", "statement"),
+    )
+    _index("ix_treasury_readings_place", "treasury_readings", "place", "read_at")
 
 
 def _webhooks() -> None:
