@@ -58,8 +58,9 @@ def show(as_json: Json = False) -> None:
 
 
 def _rows(position: Position) -> list[dict[str, object]]:
-    places: list[tuple[str, str, str, int]] = [("wallet", *name, amount) for name, amount in position.wallets.items()]
-    places += [("bank", name, "", amount) for name, amount in position.banks.items()]
+    places: list[tuple[str, str, str, int]] = [
+        (place.what, place.name, place.wallet, amount) for place, amount in position.places()
+    ]
     sides = ("total", position.total), ("owed", position.owed), ("held", position.held), ("ours", position.ours)
     places += [(name, "", "", amount) for name, amount in sides]
     return [

@@ -93,6 +93,8 @@ async def record(ctx: AppContext, movement: TreasuryMovement, actor: Actor, evid
     async with ctx.db.transaction() as tx:
         house = await merchants.house(tx, ctx.vault, now)
         recorded = await repository.insert_new(tx, structs.replace(movement, merchant_id=house))
+        if recorded is None:
+            raise ActRefused(Refusal.JUST_DECIDED())
         await _post(tx, recorded, now)
         await audit_log.record(tx, _act("treasury.recorded", recorded, actor, evidence), now)
     return recorded

@@ -1,16 +1,25 @@
 """Where the money is: what we have at providers and banks, and whose it is."""
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from guichet.db.engine import Database
 from guichet.domain.money import Currency, Hundredths
-from guichet.domain.posting_rules import BANK, DISPUTED, FLOAT, HOLD, LATE_SUSPENSE, SUSPENSE, WALLET
+from guichet.domain.posting_rules import BANK, DISPUTED, FLOAT, HOLD, LATE_SUSPENSE, SUSPENSE, WALLET, float_account
 from guichet.treasury.balances import Totals, totals
 
 #: Owed to merchants, and held until somebody decides or is paid; every other account is ours.
 _OWED: Final = frozenset({WALLET, SUSPENSE})
 _HELD: Final = frozenset({HOLD, LATE_SUSPENSE, DISPUTED})
+
+
+class Place(NamedTuple):
+    """`account`: as the ledger names it; `what`: `wallet` or `bank`."""
+
+    account: str
+    what: str
+    name: str
+    wallet: str
 
 
 @dataclass(slots=True)
@@ -28,6 +37,17 @@ class Position:
     @property
     def total(self) -> Hundredths:
         return Hundredths(sum(self.wallets.values()) + sum(self.banks.values()))
+
+    def places(self) -> list[tuple[Place, Hundredths]]:
+        """Every wallet and bank with what it holds."""
+        wallets = [
+            (Place(float_account(name, wallet, self.currency), "wallet", name, wallet), amount)
+            for (name, wallet), amount in self.wallets.items()
+        ]
+        banks = [
+            (Place(f"{BANK}{name}:{self.currency}", "bank", name, ""), amount) for name, amount in self.banks.items()
+        ]
+        return [*wallets, *banks]
 
 
 async def positions(db: Database) -> list[Position]:

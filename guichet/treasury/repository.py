@@ -5,7 +5,7 @@ from typing import Final
 from sqlalchemy import bindparam, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Transaction, require
+from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.tables import treasury_movements
 from guichet.db.upsert import upsert
 from guichet.domain.treasury import MovementStatus, TreasuryMovement
@@ -17,6 +17,7 @@ _rows: Final = treasury_movements.c
 _INSERT: Final = (
     upsert(treasury_movements)
     .values({column.name: bindparam(column.name) for column in _rows if column.name != "id"})
+    .on_conflict_do_nothing()
     .returning(*_rows)
 )
 _FIND: Final = select(treasury_movements).where(_rows.reference == bindparam("ours"))
@@ -30,9 +31,11 @@ _LATEST: Final = select(treasury_movements).order_by(_rows.id.desc()).limit(MOST
 _ANNOUNCED: Final = select(treasury_movements).where(_rows.status == "announced").order_by(_rows.id).limit(MOST)
 
 
-async def insert_new(tx: Transaction, movement: TreasuryMovement) -> TreasuryMovement:
+async def insert_new(tx: Transaction, movement: TreasuryMovement) -> TreasuryMovement | None:
+    """None when its reference was used before."""
     values = {column.name: getattr(movement, column.name) for column in _rows if column.name != "id"}
-    return TreasuryMovement(*require(await tx.write(_INSERT, **values)))
+    row = await tx.write(_INSERT, **values)
+    return TreasuryMovement(*row) if row else None
 
 
 async def end(tx: Transaction, reference: str, status: MovementStatus, now: Instant) -> TreasuryMovement | None:
