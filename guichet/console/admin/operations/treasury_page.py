@@ -13,7 +13,6 @@ from guichet.console.sections import StaffPage
 from guichet.db.references import new_reference, parse_reference
 from guichet.domain.approvals import Arguments, WantedAct
 from guichet.domain.audit_log import ActRefused
-from guichet.domain.errors import NotFound
 from guichet.domain.money import CURRENCIES, Currency, parse_typed
 from guichet.domain.treasury import MOVEMENT_KINDS, STATEMENT, MovementKind, TreasuryMovement
 from guichet.exports.treasury import movements_file, places_file
@@ -104,16 +103,17 @@ def _arguments(request: StaffRequest, form: TreasuryForm) -> Arguments:
     }
 
 
-async def download(request: StaffRequest) -> Response:
-    """What the page shows, for a spreadsheet."""
-    what = request.path["what"]
-    if what == "places":
-        content = places_file(await positions(request.db), await _readings(request))
-    elif what == "movements":
-        content = movements_file(await repository.latest(request.db))
-    else:
-        raise NotFound
-    return attachment(content, "text/csv; charset=utf-8", file_name("treasury", what, suffix="csv"))
+async def download_places(request: StaffRequest) -> Response:
+    return _file(places_file(await positions(request.db), await _readings(request)), "places")
+
+
+async def download_movements(request: StaffRequest) -> Response:
+    """The latest, as the page shows them."""
+    return _file(movements_file(await repository.latest(request.db)), "movements")
+
+
+def _file(content: bytes, name: str) -> Response:
+    return attachment(content, "text/csv; charset=utf-8", file_name("treasury", name, suffix="csv"))
 
 
 async def _readings(request: StaffRequest) -> dict[str, Reading]:
@@ -122,5 +122,6 @@ async def _readings(request: StaffRequest) -> dict[str, Reading]:
 
 PAGES: Final = (
     StaffPage(_PATH, "wallets.view", show, change, menu="treasury"),
-    StaffPage(f"{_PATH}/{{what}}.csv", "wallets.view", download),
+    StaffPage(f"{_PATH}/places.csv", "wallets.view", download_places),
+    StaffPage(f"{_PATH}/movements.csv", "wallets.view", download_movements),
 )
