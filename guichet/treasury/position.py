@@ -1,12 +1,13 @@
 """Where the money is: what we have at providers and banks, and whose it is."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from guichet.db.engine import Database
-from guichet.domain.money import Currency, Hundredths
+from guichet.domain.money import CURRENCIES, Currency, Hundredths
 from guichet.domain.posting_rules import BANK, DISPUTED, FLOAT, HOLD, LATE_SUSPENSE, SUSPENSE, WALLET, float_account
-from guichet.treasury.balances import Totals, totals
+from guichet.treasury.balances import Total, Totals, totals
 
 #: Owed to merchants, and held until somebody decides or is paid; every other account is ours.
 _OWED: Final = frozenset({WALLET, SUSPENSE})
@@ -50,12 +51,16 @@ class Position:
         return [*wallets, *banks]
 
 
-async def positions(db: Database) -> list[Position]:
-    """By currency. Cost: as `balances.totals`."""
-    return positions_of(await totals(db))
+async def positions(db: Database, stated: Iterable[str] = ()) -> list[Position]:
+    """By currency. `stated`: places that are shown even if nothing was posted there. Cost: as `balances.totals`."""
+    found = await totals(db)
+    for place in stated:
+        currency = next(each for each in CURRENCIES if place.endswith(f":{each}"))
+        found.setdefault((currency, place), Total())
+    return _positions_of(found)
 
 
-def positions_of(found: Totals) -> list[Position]:
+def _positions_of(found: Totals) -> list[Position]:
     by_currency: dict[Currency, Position] = {}
     for (currency, account), total in sorted(found.items()):
         position = by_currency.setdefault(currency, Position(currency))

@@ -1,10 +1,12 @@
 """Movements of our own money that people record (docs/admin-guide.md, "Our own money")."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
+from guichet.accounts import approvals
 from guichet.db.tables import postings
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import Actor, ActRefused
@@ -13,7 +15,7 @@ from guichet.ledger.audit import audit
 from guichet.merchants import repository as merchants
 from guichet.settings import Settings
 from guichet.treasury import movements, repository
-from tests.approving import ask_and_approve
+from tests.approving import ask_and_approve, join_staff
 from tests.fakes.scripted_provider import ScriptedProvider
 from tests.service_fixture import ServiceFixture, open_service
 
@@ -104,6 +106,23 @@ async def test_two_people_record_it_once(settings: Settings) -> None:
         assert await posted(service) == {"float:op::XOF": 7_00, "own_funds": -7_00}
         [one] = await repository.latest(service.ctx.db)
         assert (one.reference, one.kind, one.status) == (NUMBERS[0], "opening", "posted")
+
+
+async def test_one_person_records_what_is_small(sqlite_settings: Settings) -> None:
+    settings = replace(sqlite_settings, treasury_one_person_below=10)
+    async with open_service(settings, accounts={"op": ScriptedProvider()}, routes={"mtn": ["op"]}) as service:
+        awa = await join_staff(service.ctx, "awa@example.com")
+        facts: Any = {"kind": "opening", "to": "op", "currency": "XOF", "amount": 10_00}
+        await approvals.do_alone(service.ctx, WantedAct("treasury.record", NUMBERS[0], facts, "statement"), awa, "awa")
+        assert await posted(service) == {"float:op::XOF": 10_00, "own_funds": -10_00}
+        for more in ({"amount": 10_01}, {"kind": "statement"}):
+            wanted = WantedAct("treasury.record", NUMBERS[1], {**facts, **more}, "statement")
+            with pytest.raises(ActRefused):
+                await approvals.do_alone(service.ctx, wanted, awa, "awa")
+        again = WantedAct("treasury.record", NUMBERS[0], facts, "statement")
+        with pytest.raises(ActRefused, match="just decided"):
+            await approvals.do_alone(service.ctx, again, awa, "awa")
+        assert len(await repository.latest(service.ctx.db)) == 1
 
 
 async def test_the_audit_finds_a_movement_that_was_changed(settings: Settings, raw_sql: Any) -> None:

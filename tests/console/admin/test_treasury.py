@@ -2,7 +2,10 @@
 
 import pytest
 
+from guichet.domain.money import Hundredths
+from guichet.providers.capabilities import FloatBalance
 from guichet.treasury import repository
+from guichet.treasury.differences import compare
 from tests.console.admin.operations import Operations, act
 from tests.payments.test_refunds import paid
 
@@ -45,6 +48,14 @@ async def test_a_movement_is_asked_for_approved_shown_and_ended(operations: Oper
         "treasury.recorded",
         "treasury.ended",
     ]
+
+
+async def test_a_wallet_in_which_nothing_was_posted_shows_what_was_stated(sqlite_operations: Operations) -> None:
+    live = sqlite_operations.live
+    await compare(live.ctx, "first", live.first, [FloatBalance("", Hundredths(7_00), "XOF")], {})
+    auditor = await sqlite_operations.staff(role="auditor")
+    assert "7 F CFA d’écart" in (await auditor.get(PAGE)).text.replace("\xa0", " ")
+    assert "XOF;wallet;first;;0,00;7,00;7,00;" in (await auditor.get(f"{PAGE}/places.csv")).text
 
 
 async def test_what_is_no_movement_is_said(sqlite_operations: Operations) -> None:

@@ -54,9 +54,10 @@ class TreasuryForm(Fields):
 
 
 async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    stated = await _readings(request)
     view = TreasuryView(
-        positions=await positions(request.db),
-        readings=await _readings(request),
+        positions=await positions(request.db, stated),
+        readings=stated,
         movements=await repository.latest(request.db),
         kinds=_KINDS,
         currencies=CURRENCIES,
@@ -104,7 +105,8 @@ def _arguments(request: StaffRequest, form: TreasuryForm) -> Arguments:
 
 
 async def download_places(request: StaffRequest) -> Response:
-    return _file(places_file(await positions(request.db), await _readings(request)), "places")
+    stated = await _readings(request)
+    return _file(places_file(await positions(request.db, stated), stated), "places")
 
 
 async def download_movements(request: StaffRequest) -> Response:
