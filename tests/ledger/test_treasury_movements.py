@@ -115,7 +115,8 @@ async def test_one_person_records_what_is_small(sqlite_settings: Settings) -> No
         facts: Any = {"kind": "opening", "to": "op", "currency": "XOF", "amount": 10_00}
         await approvals.do_alone(service.ctx, WantedAct("treasury.record", NUMBERS[0], facts, "statement"), awa, "awa")
         assert await posted(service) == {"float:op::XOF": 10_00, "own_funds": -10_00}
-        for more in ({"amount": 10_01}, {"kind": "statement"}):
+        refused: list[Any] = [{"amount": 10_01}, {"kind": "statement"}]
+        for more in refused:
             wanted = WantedAct("treasury.record", NUMBERS[1], {**facts, **more}, "statement")
             with pytest.raises(ActRefused):
                 await approvals.do_alone(service.ctx, wanted, awa, "awa")
