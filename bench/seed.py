@@ -191,7 +191,7 @@ def _postings() -> str:
         "cause": f"'{posting_rules.COLLECTED}'",
         "subject_id": "id",
         "leg": "CASE leg WHEN 0 THEN 'amount' ELSE 'fee' END",
-        "source": "'operator:' || operator",
+        "source": "'float:' || provider_account || '::' || currency",
         "destination": f"CASE leg WHEN 0 THEN '{posting_rules.WALLET}' ELSE '{posting_rules.FEES}' END",
         "amount": "CASE leg WHEN 0 THEN amount ELSE fee_amount END",
         "created_at": "updated_at",

@@ -144,6 +144,7 @@ async def _settle(
             transition=REFUSED if sale.failure else CONFIRMED,
             catalogue=catalogue,
             now=settled_at,
+            account=ctx.registry.float_account(payment, payment),
             failure_reason=sale.failure,
         )
         for sale, payment, settled_at in sorted(final, key=lambda each: each[2])

@@ -7,7 +7,16 @@ import msgspec
 from sqlalchemy import select
 
 from guichet.db.engine import Database
-from guichet.db.tables import disputes, late_results, payments, postings, refunds, wallet_entries, webhook_deliveries
+from guichet.db.tables import (
+    disputes,
+    late_results,
+    payments,
+    postings,
+    refunds,
+    treasury_movements,
+    wallet_entries,
+    webhook_deliveries,
+)
 from guichet.domain.disputes import Dispute
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
@@ -15,7 +24,8 @@ from guichet.domain.late_results import LateResult
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, round_to_currency
 from guichet.domain.payments import Payment, Refund
-from guichet.domain.posting_rules import HOLD, MANUAL_SETTLEMENT, PROVIDER_FEES, SUSPENSE, WALLET
+from guichet.domain.posting_rules import FLOAT, HOLD, MANUAL_SETTLEMENT, PROVIDER_FEES, SUSPENSE, WALLET
+from guichet.domain.treasury import TreasuryMovement
 from guichet.ledger import wallets
 
 #: (merchant, env, currency)
@@ -39,7 +49,8 @@ async def check_books(db: Database, *, events_queued: bool = False) -> None:
     taken_back = [
         Dispute(*row) for row in await db.scan(select(disputes).where(disputes.c.status != "won", disputes.c.taken))
     ]
-    _operators_agree(paid, returned, accounts, late, taken_back, _provider_fees(moves))
+    recorded = [TreasuryMovement(*row) for row in await db.scan(select(treasury_movements))]
+    _floats_agree(paid, returned, accounts, late, taken_back, _provider_fees(moves), recorded)
     await _suspense_is_what_waits(db, accounts)
     sent = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
     assert all(delivery.attempts <= MAX_ATTEMPTS for delivery in sent)
@@ -109,7 +120,7 @@ def _each_refund_is_booked_once(
 
 
 def _provider_fees(moves: list[Any]) -> dict[Wallet, Counter[str]]:
-    """What each operator kept as its fee, by its account; such postings are live and touch no other account."""
+    """What was kept as its fee, by float; such postings are live and touch no other account."""
     kept: dict[Wallet, Counter[str]] = defaultdict(Counter)
     for _, merchant_id, env, currency, cause, _, _, source, destination, amount, _ in moves:
         if cause.endswith(".provider_fee"):
@@ -119,21 +130,20 @@ def _provider_fees(moves: list[Any]) -> dict[Wallet, Counter[str]]:
     return kept
 
 
-def _operators_agree(
+def _floats_agree(
     paid: dict[PaymentId, Payment],
     returned: dict[RefundId, Refund],
     accounts: dict[Wallet, Counter[str]],
     late: list[LateResult],
     taken_back: list[Dispute],
     provider_fees: dict[Wallet, Counter[str]],
+    recorded: list[TreasuryMovement],
 ) -> None:
-    """What each operator owes us is what it took, less what it gave back, in amounts it can move (D27); also what it
-    moved after the end was told, less what a bank took back and its own fees."""
+    """What we have with each provider account is what it took, less what it gave back, in amounts it can move (D27);
+    also what it moved after the end was told, less what a bank took back and its own fees."""
     owed: dict[Wallet, Counter[str]] = defaultdict(Counter)
     for dispute in taken_back:
-        # One that matches no payment stands at the account that it was found at.
-        taken_from = dispute.provider_account if dispute.payment_id is None else paid[dispute.payment_id].operator
-        owed[dispute.merchant_id, dispute.env, dispute.currency][f"operator:{taken_from}"] += dispute.amount
+        owed[dispute.merchant_id, dispute.env, dispute.currency][dispute.provider_account] += dispute.amount
     for each in late:
         about_refund = each.subject_type == "refund"
         payment = paid[returned[RefundId(each.subject_id)].payment_id if about_refund else PaymentId(each.subject_id)]
@@ -141,19 +151,26 @@ def _operators_agree(
         if about_refund and each.return_reference is not None:  # A failed refund that is made good, from the wallet.
             towards_us = -1 if each.stage == "returned" else 0
         moved = round_to_currency(payment.total_amount, payment.currency)
-        owed[each.merchant_id, each.env, each.currency][f"operator:{payment.operator}"] -= towards_us * moved
+        owed[each.merchant_id, each.env, each.currency][each.provider_account] -= towards_us * moved
+    _add_recorded(owed, recorded)
     for row in paid.values():
         moved = round_to_currency(row.total_amount, row.currency)
         if row.status in ("succeeded", "refunded"):
-            owed[row.merchant_id, row.env, row.currency][f"operator:{row.operator}"] -= moved
-        if row.status == "refunded":
-            owed[row.merchant_id, row.env, row.currency][f"operator:{row.operator}"] += moved
+            owed[row.merchant_id, row.env, row.currency][row.provider_account or ""] -= moved
+    for refund in returned.values():
+        if refund.status == "succeeded":
+            moved = round_to_currency(refund.amount, refund.currency)
+            owed[refund.merchant_id, refund.env, refund.currency][refund.provider_account or ""] += moved
     for wallet, balances in accounts.items():
         if balances[MANUAL_SETTLEMENT]:  # People overrode a provider: the audit compares that with the audit log.
             continue
         for name, charged in provider_fees[wallet].items():
-            owed[wallet][name] += charged
-        found = {name: amount for name, amount in balances.items() if name.startswith("operator:")}
+            owed[wallet][name.split(":")[1]] += charged
+        found: Counter[str] = Counter()
+        for name, amount in balances.items():
+            if name.startswith(FLOAT):
+                assert name.endswith(f":{wallet[2]}"), "a float is of the currency that moved"
+                found[name.split(":")[1]] += amount
         assert found == {name: amount for name, amount in owed[wallet].items() if name in found}, wallet
         held = sum(
             paid[row.payment_id].amount
@@ -161,6 +178,13 @@ def _operators_agree(
             if row.status == "pending" and row.held and (row.merchant_id, row.env, row.currency) == wallet
         )
         assert balances[HOLD] == held
+
+
+def _add_recorded(owed: dict[Wallet, Counter[str]], recorded: list[TreasuryMovement]) -> None:
+    for movement in recorded:
+        for account, sign in ((movement.destination, 1), (movement.source, -1)):
+            if movement.status == "posted" and account.startswith(FLOAT):
+                owed[movement.merchant_id, "live", movement.currency][account.split(":")[1]] += sign * movement.amount
 
 
 async def _suspense_is_what_waits(db: Database, accounts: dict[Wallet, Counter[str]]) -> None:

@@ -122,6 +122,16 @@ async def ask(ctx: AppContext, wanted: WantedAct, requester: User, os_user: str)
     return request
 
 
+async def do_alone(ctx: AppContext, wanted: WantedAct, person: User, os_user: str) -> None:
+    """Does at once what needs no second person (`money_acts.needs_two_people`). Raises ActRefused."""
+    if money_acts.needs_two_people(ctx.settings, wanted):
+        raise ActRefused(Refusal.NOBODY_ELSE(email=person.email))
+    if not _may(person, RIGHTS[wanted.act]):
+        raise ActRefused(Refusal.NOT_ALLOWED(email=person.email, right=RIGHTS[wanted.act]))
+    await money_acts.check(ctx, wanted)
+    await money_acts.perform(ctx, wanted, Actor(person.email, os_user))
+
+
 async def approve(ctx: AppContext, request_id: ApprovalId, approver: StaffMember, reason: str) -> None:
     """Does what was asked for, in the transaction of the approval. Raises ActRefused (also when the act is not possible
     any more, and then the request still waits), Forbidden and SecondFactorNeeded."""

@@ -25,9 +25,12 @@ from guichet.domain.refusals import Refusal
 from guichet.late_money import decisions as late_decisions
 from guichet.late_money.decisions import Decision as LateDecision
 from guichet.ledger import wallets
+from guichet.merchants import repository as merchant_repository
 from guichet.payments import repository
 from guichet.refunds import repository as refund_repository
 from guichet.refunds import request
+from guichet.settings import Settings
+from guichet.treasury import differences, movements
 
 
 async def with_present_state(ctx: AppContext, wanted: WantedAct) -> WantedAct:
@@ -40,9 +43,12 @@ async def with_present_state(ctx: AppContext, wanted: WantedAct) -> WantedAct:
 async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
     """The merchant that the act is about. Raises ActRefused when it could not be done now; no provider is asked."""
     match wanted.act:
-        case "payment.settle" | "refund.settle":
+        case "payment.settle" | "refund.settle" | "account.confirm":
             subject = await _subject(ctx.db, wanted)
-            manual_settlement.check(subject)
+            if wanted.act == "account.confirm":
+                account_confirmation.check(ctx, subject, wanted)
+            else:
+                manual_settlement.check(subject)
             return subject.merchant_id
         case "refund.confirm_payee":
             refund = await _refund(ctx.db, wanted)
@@ -54,15 +60,26 @@ async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
             return late.merchant_id
         case "dispute.resolve":
             return (await _dispute(ctx.db, wanted))[0].merchant_id
-        case "account.confirm":
-            subject = await _subject(ctx.db, wanted)
-            account_confirmation.check(ctx, subject, wanted)
-            return subject.merchant_id
         case "wallet.reopen":
             merchant_id, currency = _wallet(wanted)
             if await wallets.wallet_status(ctx.db, merchant_id, "live", currency) == ACTIVE:
                 raise ActRefused(Refusal.WALLET_ACTIVE(currency=currency, merchant=merchant_id))
             return merchant_id
+        case "treasury.record":
+            if movements.is_statement(wanted.arguments):
+                movements.stated_place(ctx, wanted.arguments)
+            else:
+                movements.wanted(ctx, _reference(wanted), wanted.arguments)
+            movements.amount_of(wanted.arguments)
+            async with ctx.db.transaction() as tx:
+                return await merchant_repository.house(tx, ctx.vault, ctx.clock.now())
+
+
+def needs_two_people(settings: Settings, wanted: WantedAct) -> bool:
+    """Whether another person must approve it: always, but for small movements of our own money."""
+    if wanted.act != "treasury.record" or movements.is_statement(wanted.arguments):
+        return True
+    return movements.amount_of(wanted.arguments) > settings.treasury_one_person_below * 100
 
 
 async def perform(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
@@ -95,6 +112,16 @@ async def _resolve_dispute(ctx: AppContext, wanted: WantedAct, actor: Actor) -> 
     await dispute_decisions.resolve(ctx, dispute, bearer, actor, wanted.reason)
 
 
+async def _record_treasury(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    if movements.is_statement(wanted.arguments):
+        place, currency = movements.stated_place(ctx, wanted.arguments)
+        stated = movements.amount_of(wanted.arguments)
+        await differences.record_statement(ctx, place, currency, stated, actor, wanted.reason)
+        return
+    movement = movements.wanted(ctx, _reference(wanted), wanted.arguments)
+    await movements.record(ctx, movement, actor, wanted.reason)
+
+
 async def _reopen_wallet(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
     await merchants.change_status(ctx.db, ctx.clock, *_wallet(wanted), ACTIVE, actor, wanted.reason)
 
@@ -110,6 +137,7 @@ _PERFORMED: Final[dict[MoneyAct, Callable[[AppContext, WantedAct, Actor], Awaita
     "late_money.resolve": _resolve_late_money,
     "dispute.resolve": _resolve_dispute,
     "wallet.reopen": _reopen_wallet,
+    "treasury.record": _record_treasury,
     "account.confirm": _confirm_account,
 }
 

@@ -95,8 +95,9 @@ async def claim_due(db: Database, accounts: Sequence[str], now: Instant) -> list
     return [account for account in due if await db.write(_CLAIM, account=account, now=now, until=until)]
 
 
-async def read(db: Database, clock: Clock, account: str, provider: Balances) -> None:
-    """Asks the provider and stores the answer. After a failure the balances before stay, and the error is stored.
+async def read(db: Database, clock: Clock, account: str, provider: Balances) -> Sequence[FloatBalance] | None:
+    """Asks the provider and stores the answer. After a failure (None) the balances before stay, and the error
+    is stored.
 
     Not counted among the calls to providers, whose unclear results say that money is in doubt.
     """
@@ -109,8 +110,9 @@ async def read(db: Database, clock: Clock, account: str, provider: Balances) -> 
     if isinstance(found, Unknown):
         log.warning("balances.not_read", provider_account=account, raw=found.raw)
         await db.write(_NOT_READ, account=account, raw=encode(verbatim(shortened(found.raw, _MAX_ERROR))))
-        return
+        return None
     await store(db, account, found, provider.float_alert_below, clock.now())
+    return found
 
 
 async def store(

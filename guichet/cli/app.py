@@ -28,6 +28,7 @@ _MODULES: Final = {
     "wallet": "wallets",
     "mode": "modes",
     "ledger": "ledger",
+    "treasury": "treasury",
     "reconcile": "reconcile",
     "providers": "providers",
     "incidents": "incidents",

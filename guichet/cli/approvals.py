@@ -9,6 +9,7 @@ import typer
 
 from guichet.accounts import approvals, users
 from guichet.audit_log import approval_requests
+from guichet.back_office import money_acts
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, actor, row_id
 from guichet.cli.console import console, described, print_json, show_facts, show_rows
@@ -63,17 +64,23 @@ def show(
 
 
 def ask_for_approval(wanted: WantedAct, by: str | None, *, as_json: bool) -> None:
-    """Stores the request and says where it is approved."""
+    """Stores the request and says where it is approved; does at once what needs no second person."""
     if not wanted.reason:
         raise typer.BadParameter("--evidence is expected.")
 
-    async def work(opened: Service) -> tuple[ApprovalRequest, str]:
+    async def work(opened: Service) -> tuple[ApprovalRequest | None, str]:
         ctx = opened.ctx
-        request = await approvals.ask(ctx, wanted, await _requester(ctx.db, by), actor().os_user)
+        requester = await _requester(ctx.db, by)
+        if not money_acts.needs_two_people(ctx.settings, wanted):
+            await approvals.do_alone(ctx, wanted, requester, actor().os_user)
+            return None, ""
+        request = await approvals.ask(ctx, wanted, requester, actor().os_user)
         return request, f"{ctx.settings.public_url}/admin/approvals/{request.id}"
 
     request, address = run(work)
-    if as_json:
+    if request is None:
+        show_facts({"done": wanted.act, "subject": wanted.subject}, as_json=as_json)
+    elif as_json:
         print_json({"approval": request.id, "act": request.act, "expires_at": iso(request.expires_at), "at": address})
     else:
         console.print(

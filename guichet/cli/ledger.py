@@ -111,8 +111,8 @@ def _described(report: ledger.Report) -> dict[str, object]:
         **described(report, names.split()),
         "checks": {check.name: check.fault and str(check.fault) for check in report.checks},
         "owed": [
-            {"env": env, "currency": currency, "operator": operator, "amount": number(amount)}
-            for (env, currency, operator), amount in report.owed.items()
+            {"env": env, "currency": currency, "account": account, "wallet": wallet, "amount": number(amount)}
+            for (env, currency, account, wallet), amount in report.owed.items()
         ],
     }
 
@@ -124,7 +124,7 @@ def _show(report: ledger.Report) -> None:
     )
     if report.owed:
         print_table(
-            ("Environment", "Currency", "Operator", "Owes us"),
+            ("Environment", "Currency", "Account", "Wallet", "Ours there"),
             [(*key, plain(each)) for key, each in report.owed.items()],
         )
     console.print(

@@ -33,7 +33,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
     "env": ("env.",),
     "error": ("operations.delivery_error.",),
     "from": ("operations.bearer.",),
-    "kind": ("jobs.kind.", "exports.kind.", "operations.kind."),
+    "kind": ("jobs.kind.", "exports.kind.", "operations.kind.", "treasury.kind."),
     "provider_says": ("operations.told.",),
     "source": ("fact_source.",),
     "stage": ("operations.stage.",),

@@ -31,6 +31,7 @@ _STAFF_MENU: Final = (
     "approvals",
     "modes",
     "wallets",
+    "treasury",
     "reconciliation",
     "deliveries",
     "doctor",

@@ -5,7 +5,7 @@ from msgspec import structs
 from guichet.audit_log import entries as audit_log
 from guichet.context import AppContext
 from guichet.disputes import repository as dispute_repository
-from guichet.disputes.movements import close_incidents, operator_of, post, post_returned, post_taken
+from guichet.disputes.movements import close_incidents, post, post_returned, post_taken
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.disputes import Bearer, Dispute
@@ -51,7 +51,7 @@ async def resolve(ctx: AppContext, dispute: Dispute, bearer: Bearer, actor: Acto
             if payment is not None and merchant_part:
                 await require_wallet(tx, payment, merchant_part, now)
             if not dispute.taken:
-                await post_taken(tx, decided, operator_of(decided, payment), now)
+                await post_taken(tx, decided, now)
             entries = posting_rules.dispute_charged(merchant_part, Hundredths(dispute.amount - merchant_part))
             await post(tx, decided, posting_rules.DISPUTE_CHARGED, entries, now)
         if payment is not None and catalogue is not None:

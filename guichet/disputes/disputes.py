@@ -11,7 +11,7 @@ from guichet.context import AppContext
 from guichet.db.engine import Transaction
 from guichet.db.references import new_reference, parse_reference
 from guichet.disputes import repository as dispute_repository
-from guichet.disputes.movements import operator_of, post_returned, post_taken
+from guichet.disputes.movements import post_returned, post_taken
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.disputes import Dispute, DisputeStatus
 from guichet.domain.events import DISPUTE_LOST, DISPUTE_OPENED, DISPUTE_WON, EventName
@@ -102,7 +102,7 @@ async def _record_unmatched(ctx: AppContext, account: str, facts: DisputeFacts, 
                 return
             log.error("dispute.unknown_payment", provider_account=account, dispute=facts.provider_reference)
             if known.taken:
-                await post_taken(tx, known, operator_of(known, None), now)
+                await post_taken(tx, known, now)
             about = {"account": account, "dispute": facts.provider_reference, "bank_reason": known.reason}
             detail = IncidentDetail.BANK_TOOK_UNMATCHED(total=Amount(known.amount, known.currency), **about)
             await _report_unmatched(tx, known, detail, now)
@@ -134,7 +134,7 @@ async def _open(
     total = Amount(opened.amount, opened.currency)
     detail = IncidentDetail.BANK_PREVENTED(total=total, bank_reason=opened.reason)
     if opened.taken:
-        await post_taken(tx, opened, operator_of(opened, payment), now)
+        await post_taken(tx, opened, now)
         await outbox.emit(tx, [Event(DISPUTE_OPENED, payment, catalogue, now, dispute=opened)])
         detail = IncidentDetail.BANK_TOOK(total=total, bank_reason=opened.reason)
     await incidents.report_about(tx, payment, incidents.DISPUTED, detail, now)

@@ -10,14 +10,14 @@ from guichet.incidents import repository as incidents
 from guichet.ledger import postings
 
 
-async def post_taken(tx: Transaction, dispute: Dispute, operator: str, now: Instant) -> None:
-    entries = posting_rules.dispute_opened(posting_rules.operator_account(operator), dispute.amount)
+async def post_taken(tx: Transaction, dispute: Dispute, now: Instant) -> None:
+    entries = posting_rules.dispute_opened(_float(dispute), dispute.amount)
     await post(tx, dispute, posting_rules.DISPUTE_OPENED, entries, now)
 
 
 async def post_returned(tx: Transaction, dispute: Dispute, payment: Payment | None, now: Instant) -> None:
     """The provider returned what it had taken back."""
-    entries = posting_rules.dispute_won(posting_rules.operator_account(operator_of(dispute, payment)), dispute.amount)
+    entries = posting_rules.dispute_won(_float(dispute), dispute.amount)
     await post(tx, dispute, posting_rules.DISPUTE_WON, entries, now)
     await close_incidents(tx, dispute, payment, now)
 
@@ -27,9 +27,9 @@ async def close_incidents(tx: Transaction, dispute: Dispute, payment: Payment | 
     await incidents.close_all(tx, dispute.merchant_id, about, now)
 
 
-def operator_of(dispute: Dispute, payment: Payment | None) -> str:
-    """Whose account is debited; that of the provider where no payment says which operator it was."""
-    return dispute.provider_account if payment is None else payment.operator
+def _float(dispute: Dispute) -> str:
+    """The wallet that is debited. An account whose payers can contest a payment has only one."""
+    return posting_rules.float_account(dispute.provider_account, "", dispute.currency)
 
 
 async def post(tx: Transaction, dispute: Dispute, cause: str, entries: list[Posting], now: Instant) -> None:

@@ -27,6 +27,7 @@ MoneyAct = Literal[
     "dispute.resolve",
     "wallet.reopen",
     "account.confirm",
+    "treasury.record",
 ]
 MONEY_ACTS: Final[tuple[MoneyAct, ...]] = get_args(MoneyAct)
 #: What the person who asks and the one who approves must both be allowed to do.
@@ -37,6 +38,7 @@ RIGHTS: Final[dict[MoneyAct, StaffRight]] = {
     "late_money.resolve": "incidents.decide",
     "dispute.resolve": "incidents.decide",
     "wallet.reopen": "wallets.change",
+    "treasury.record": "incidents.decide",
     "account.confirm": "incidents.decide",
 }
 ApprovalStatus = Literal["pending", "approved", "refused", "expired"]
@@ -45,13 +47,13 @@ APPROVAL_STATUSES: Final[tuple[ApprovalStatus, ...]] = get_args(ApprovalStatus)
 APPROVAL_LASTS: Final = DAY
 
 #: What an act needs to know beyond its subject: JSON values.
-Arguments = Mapping[FactName, str | bool]
+Arguments = Mapping[FactName, str | bool | int]
 
 
 class WantedAct(Record, frozen=True):
     """A money act that somebody asks for. `subject`: the reference of the payment, refund or dispute, for
-    `account.confirm` of one that was sent to the account, or `<merchant>/<currency>` of a wallet. `reason`: the
-    evidence."""
+    `account.confirm` of one that was sent to the account, or a new one of what is recorded, or `<merchant>/<currency>`
+    of a wallet. `reason`: the evidence."""
 
     act: MoneyAct
     subject: str

@@ -289,17 +289,18 @@ class Settlement(Record, frozen=True):
 
     `failure_reason` (a key of `REFUSAL_REASONS`),
     `provider_reference` and `payer_number` are what the settled row keeps. `act`: what a person did, when a person
-    settles. `overrides`: against the provider's answer, so that nothing is posted to the operator's account.
+    settles. `account`: whose money the postings move: a wallet with the provider, or MANUAL_SETTLEMENT when people
+    settle against its answer.
     """
 
     payment: Payment
     transition: Transition
     catalogue: Catalogue
     now: Instant
+    account: str
     failure_reason: str | None = None
     provider_reference: str | None = None
     act: Act | None = None
-    overrides: bool = False
     #: A provider was asked to move the money, so it may still do so after a failure.
     was_sent: bool = False
     #: The provider itself states the failure.

@@ -3,17 +3,24 @@
 A posting moves a positive amount from one account to another, so the ledger always balances. Each merchant has these
 accounts in each environment and currency:
 
-    operator:<code>     what an operator owes us (negative when we owe the operator)
+    float:<account>:<wallet>:<currency>
+                        our money in a wallet with a provider: the source when it grows, the destination when it shrinks
     wallet              what we owe the merchant
     fees                what the service earned
     rounding            the hundredths that cannot be moved in currencies without decimals (D27)
     suspense            credits that wait for a frozen wallet (D24)
     hold                the wallet's part of a refund that is being disbursed
-    provider_fees       what providers charged the service; always paid out of what an operator owes us
+    provider_fees       what providers charged the service; always kept from a wallet with the provider
     manual_settlement   what two people decided against a provider's answer
     suspense:late       money that a provider moved after the failure was told, until a person decides
     suspense:disputes   what a bank took back and may return, or what a person must still charge to somebody
     receivable          what the merchant owes us for a refund that was paid after its failure was told
+
+The house merchant, which stands for the service itself, has two more (`domain/treasury.py`):
+
+    bank:<name>:<currency>
+                        our money with a bank, with the signs of a float
+    own_funds           the company's own money that people recorded: opening balances and top-ups less withdrawals
 """
 
 from collections.abc import Sequence
@@ -39,6 +46,11 @@ LATE_SUSPENSE: Final = "suspense:late"
 DISPUTED: Final = "suspense:disputes"
 RECEIVABLE: Final = "receivable"
 PROVIDER_FEES: Final = "provider_fees"
+#: How the names of our wallets with providers begin.
+FLOAT: Final = "float:"
+#: How the names of our accounts with banks begin.
+BANK: Final = "bank:"
+OWN_FUNDS: Final = "own_funds"
 
 WalletStatus = Literal["Actif", "Gelé", "Fermé"]
 ACTIVE: Final = "Actif"
@@ -100,6 +112,7 @@ DISPUTE_OPENED: Final = events.DISPUTE_OPENED
 DISPUTE_WON: Final = events.DISPUTE_WON
 DISPUTE_CHARGED: Final = "dispute.charged"
 DISPUTE_CAUSES: Final = (DISPUTE_OPENED, DISPUTE_WON, DISPUTE_CHARGED)
+TREASURY_MOVED: Final = "treasury.moved"
 
 
 class Posting(Record, frozen=True):
@@ -136,14 +149,20 @@ class Wallet(Record, frozen=True):
     release_pending: bool = False
 
 
-def operator_account(operator: str) -> str:
-    return f"operator:{operator}"
+def float_account(provider_account: str, wallet: str, currency: str) -> str:
+    """`wallet` in the provider's own word, "" where the account has only one (`Provider.collection_wallet`)."""
+    return f"{FLOAT}{provider_account}:{wallet}:{currency}"
+
+
+def is_float_of(account: str, provider_account: str, currency: str) -> bool:
+    """Whether it is a wallet of this provider account in this currency."""
+    return account.startswith(f"{FLOAT}{provider_account}:") and account.endswith(f":{currency}")
 
 
 def collection(
     account: str, amount: Hundredths, fee: Hundredths, currency: Currency, *, to_suspense: bool = False
 ) -> list[Posting]:
-    """The postings of a debit: from `account` (an operator's, MANUAL_SETTLEMENT or LATE_SUSPENSE), `amount` goes to the
+    """The postings of a debit: from `account` (a float, MANUAL_SETTLEMENT or LATE_SUSPENSE), `amount` goes to the
     merchant (or to suspense), `fee` to the service, the rest to rounding."""
     postings = [Posting("amount", account, SUSPENSE if to_suspense else WALLET, amount)]
     if fee:
@@ -199,10 +218,10 @@ def late_returned(account: str, total: Hundredths) -> list[Posting]:
     return [Posting("total", LATE_SUSPENSE, account, total)]
 
 
-def returned_again(operator: str, total: Hundredths, request_id: int) -> Posting:
+def returned_again(account: str, total: Hundredths, request_id: int) -> Posting:
     """Late money went back once more, by another request, after people had decided without the provider's answer about
     this one."""
-    return Posting(f"total/{request_id}", MANUAL_SETTLEMENT, operator, total)
+    return Posting(f"total/{request_id}", MANUAL_SETTLEMENT, account, total)
 
 
 def receivable_paid(account: str, amount: Hundredths) -> list[Posting]:
@@ -226,23 +245,24 @@ def dispute_charged(merchant_part: Hundredths, service_part: Hundredths) -> list
     return [part for part in parts if part.amount]
 
 
-def provider_fee(operator: str, fee: Hundredths) -> Posting:
-    """What a provider charged for one payment or refund, kept from what it owes us; negative when it gave a fee back.
+def provider_fee(account: str, fee: Hundredths) -> Posting:
+    """What a provider charged for one payment or refund, kept from the float `account`; negative when it gave a fee
+    back.
 
     The wallet does not move: the merchant pays our fee, not the provider's.
     """
-    accounts = (PROVIDER_FEES, operator_account(operator))
+    accounts = (PROVIDER_FEES, account)
     source, destination = accounts if fee > 0 else accounts[::-1]
     return Posting("fee", source, destination, Hundredths(abs(fee)))
 
 
-def _rounding(operator: str, total: Hundredths, currency: Currency, *, customer_pays: bool) -> list[Posting]:
+def _rounding(account: str, total: Hundredths, currency: Currency, *, customer_pays: bool) -> list[Posting]:
     """The provider moved `total` rounded to the currency's smallest unit; the difference is posted to rounding."""
     difference = money.round_to_currency(total, currency) - total
     if not difference:
         return []
     towards_rounding = (difference > 0) == customer_pays
-    source, destination = (operator, ROUNDING) if towards_rounding else (ROUNDING, operator)
+    source, destination = (account, ROUNDING) if towards_rounding else (ROUNDING, account)
     return [Posting("rounding", source, destination, Hundredths(abs(difference)))]
 
 

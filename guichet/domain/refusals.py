@@ -57,6 +57,12 @@ class Refusal(Code):
     WALLET_NOT_ACTIVE = "refusal.wallet_not_active"
     WALLET_TOO_LOW = "refusal.wallet_too_low", "balance", "wanted"
     WALLET_ACTIVE = "refusal.wallet_active", "currency", "merchant"
+    # Our own money.
+    TREASURY_KIND = "refusal.treasury_kind", "kinds"
+    TREASURY_PLACES = "refusal.treasury_places", "kind"
+    TREASURY_PLACE = "refusal.treasury_place", "place"
+    TREASURY_AMOUNT = "refusal.treasury_amount"
+    NOT_ANNOUNCED = "refusal.not_announced", "reference"
     # Webhooks and API keys.
     STILL_TRIED = "refusal.still_tried"
     NO_ENDPOINT = "refusal.no_endpoint"

@@ -31,6 +31,7 @@ IncidentKind = Literal[
     "missing_aggregated_merchant",
     "misconfigured_route",
     "account_changed",
+    "float_differs",
 ]
 #: A provider reported another amount or currency than ours; nothing was credited.
 MISMATCH: Final = "mismatch"
@@ -60,6 +61,9 @@ MISSING_AGGREGATED_MERCHANT: Final = "missing_aggregated_merchant"
 MISCONFIGURED_ROUTE: Final = "misconfigured_route"
 #: A key may belong to another account than the one that payments were sent to: two people confirm that it does not.
 ACCOUNT_CHANGED: Final = "account_changed"
+#: What a provider or a statement says that we have in a wallet or bank differs from the ledger, a day long already;
+#: closed by a reading that agrees.
+FLOAT_DIFFERS: Final = "float_differs"
 KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 
 _MOST: Final = 500
@@ -304,3 +308,4 @@ class IncidentDetail(Code):
     NOT_SERVED = "incident_detail.not_served", "operator"
     MISCONFIGURED = "incident_detail.misconfigured", "operator", "answer"
     ACCOUNT_CHANGED = "incident_detail.account_changed", "account"
+    FLOAT_DIFFERS = "incident_detail.float_differs", "place", "total", "since"

@@ -123,7 +123,8 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
             _refuse_unknown_payee(ctx, subject, payment)
             moved = await _start_return(tx, late, subject, payment, now, is_final=is_final)
         else:
-            moved = await _post(tx, late, payment, decision, now)
+            account = ctx.registry.payout_float(late.provider_account, payment)
+            moved = await _post(tx, late, payment, decision, account, now)
         if moved is None:
             raise ActRefused(Refusal.JUST_DECIDED())
         await audit_log.record(tx, act, now)
@@ -229,9 +230,10 @@ async def _times_taken_back(tx: Transaction, late: LateResult) -> int:
 
 
 async def _post(
-    tx: Transaction, late: LateResult, payment: Payment, decision: Decision, now: Instant
+    tx: Transaction, late: LateResult, payment: Payment, decision: Decision, account: str, now: Instant
 ) -> LateResult | None:
-    """The postings of a decision that sends nothing to a provider. None when somebody decided before."""
+    """The postings of a decision that sends nothing to a provider. None when somebody decided before.
+    `account`: the float from which the provider gave it back."""
     if decision in ("wallet", "paid-from-wallet"):
         covers = payment.amount if decision == "paid-from-wallet" else Hundredths(0)
         await require_wallet(tx, payment, covers, now)
@@ -241,7 +243,7 @@ async def _post(
     if moved is None or decision == "not-returned":
         return moved
     wallet = payment.merchant_id, payment.env, payment.currency
-    cause, entries = _postings(late, payment, decision)
+    cause, entries = _postings(late, payment, decision, account)
     if decision == "wallet":
         entries = posting_rules.numbered(entries, await _times_taken_back(tx, late))
     await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
@@ -262,15 +264,14 @@ async def _end_awaited(tx: Transaction, late: LateResult, decision: Decision) ->
             raise ActRefused(Refusal.JUST_DECIDED())
 
 
-def _postings(late: LateResult, payment: Payment, decision: Decision) -> tuple[str, list[Posting]]:
+def _postings(late: LateResult, payment: Payment, decision: Decision, payout_float: str) -> tuple[str, list[Posting]]:
     if decision == "wallet":
         money = payment.amount, payment.fee_amount, payment.currency
         cause = posting_rules.CREDITED_CAUSES[late.subject_type]
         return cause, posting_rules.collection(posting_rules.LATE_SUSPENSE, *money)
     if decision == "returned":
         by_provider = late.stage == "returning"
-        operator = posting_rules.operator_account(payment.operator)
-        account = operator if by_provider else posting_rules.MANUAL_SETTLEMENT
+        account = payout_float if by_provider else posting_rules.MANUAL_SETTLEMENT
         cause = posting_rules.RETURNED_CAUSES[late.subject_type]
         return cause, posting_rules.late_returned(account, require(late.amount))
     account = posting_rules.WALLET if decision == "paid-from-wallet" else posting_rules.MANUAL_SETTLEMENT

@@ -5,9 +5,9 @@ A failure that the provider stated is asked about once more after an hour and af
 its final answer; and both whenever a callback comes. Told statuses and their webhooks stay: the contract has no way
 back. The money is posted where a person finds it, with an incident:
 
-    a failed payment that was paid        operator → suspense:late, for a person to decide
-    a failed refund that was paid         receivable → operator: the merchant has its money and the customer too
-    a successful refund that came back    operator → suspense:late, for a person to decide
+    a failed payment that was paid        float → suspense:late, for a person to decide
+    a failed refund that was paid         receivable → float: the merchant has its money and the customer too
+    a successful refund that came back    float → suspense:late, for a person to decide
 """
 
 from collections.abc import Collection
@@ -94,7 +94,8 @@ async def _found(ctx: AppContext, late: LateResult, subject: Payment | Refund, p
     """Posts what the provider did after the told end, and opens the incident. Whoever moves the row first does it."""
     now = ctx.clock.now()
     total = round_to_currency(payment.total_amount, payment.currency)
-    stage, cause, entries = _consequence(subject, payment, total)
+    account = ctx.registry.float_account(payment, subject)
+    stage, cause, entries = _consequence(subject, payment, total, account)
     log.error("late_result.found", reference=subject.reference, status=subject.status, cause=cause)
     async with ctx.db.transaction() as tx:
         if await store.advance(tx, late, stage, amount=total, now=now) is None:
@@ -108,16 +109,15 @@ async def _found(ctx: AppContext, late: LateResult, subject: Payment | Refund, p
 
 
 def _consequence(
-    subject: Payment | Refund, payment: Payment, total: Hundredths
+    subject: Payment | Refund, payment: Payment, total: Hundredths, account: str
 ) -> tuple[LateStage, str, list[Posting]]:
-    """The next stage, the cause of the postings, and the postings."""
-    operator = posting_rules.operator_account(payment.operator)
+    """The next stage, the cause of the postings, and the postings. `account`: the float that was moved."""
     if isinstance(subject, Payment):
-        return "found", posting_rules.PAID_LATE, posting_rules.into_late_suspense(operator, total)
+        return "found", posting_rules.PAID_LATE, posting_rules.into_late_suspense(account, total)
     if subject.status == "succeeded":
-        return "found", posting_rules.REFUND_FAILED_LATE, posting_rules.into_late_suspense(operator, total)
+        return "found", posting_rules.REFUND_FAILED_LATE, posting_rules.into_late_suspense(account, total)
     entries = posting_rules.refund_disbursed(
-        operator, payment.amount, payment.fee_amount, payment.currency, held_in=posting_rules.RECEIVABLE
+        account, payment.amount, payment.fee_amount, payment.currency, held_in=posting_rules.RECEIVABLE
     )
     return "receivable", posting_rules.REFUND_PAID_LATE, entries
 

@@ -186,7 +186,7 @@ async def _returned(
         if late.stage in ("found", "returning"):
             moved = await store.advance(tx, late, "returned", amount=late.amount, now=now)
             if moved is not None:
-                entries = posting_rules.late_returned(posting_rules.operator_account(payment.operator), _total(payment))
+                entries = posting_rules.late_returned(_float(ctx, request, payment), _total(payment))
                 await _post(tx, late, payment, posting_rules.RETURNED_CAUSES, entries, now)
                 await incidents.close_all(tx, late.merchant_id, late.reference, now)
                 for other in await return_repository.of(tx, late):
@@ -198,7 +198,11 @@ async def _returned(
                 detail = IncidentDetail.RETURNED_ALL_THE_SAME()
                 await incidents.report_about(tx, subject, incidents.ALREADY_REFUNDED, detail, now)
         elif await _is_second(tx, late, request, movement):
-            await _returned_twice(tx, late, request, subject, payment, now)
+            await _returned_twice(tx, late, request, subject, payment, _float(ctx, request, payment), now)
+
+
+def _float(ctx: AppContext, request: LateReturn, payment: Payment) -> str:
+    return ctx.registry.payout_float(request.provider_account, payment)
 
 
 async def _is_second(tx: Transaction, late: LateResult, request: LateReturn, movement: str | None) -> bool:
@@ -222,12 +226,12 @@ async def _returned_twice(
     request: LateReturn,
     subject: Payment | Refund,
     payment: Payment,
+    account: str,
     now: Instant,
 ) -> None:
     total = _total(payment)
     log.error("late_result.returned_twice", reference=subject.reference, request=request.reference)
-    operator = posting_rules.operator_account(payment.operator)
-    entries = [posting_rules.returned_again(operator, total, request.id)]
+    entries = [posting_rules.returned_again(account, total, request.id)]
     await _post(tx, late, payment, posting_rules.RETURNED_AGAIN_CAUSES, entries, now)
     detail = IncidentDetail.RETURNED_TWICE(total=Amount(total, payment.currency), request=request.reference)
     await incidents.report_about(tx, subject, incidents.RETURNED_TWICE, detail, now)

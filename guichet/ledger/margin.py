@@ -11,7 +11,7 @@ from guichet.db.engine import Database
 from guichet.db.lists.ids_by_date import IdsByDate
 from guichet.db.tables import disputes, payments, postings, refunds
 from guichet.domain.money import Currency
-from guichet.domain.posting_rules import COLLECTED, FEES, PROVIDER_FEES, operator_account
+from guichet.domain.posting_rules import COLLECTED, FEES, PROVIDER_FEES
 from guichet.ledger.postings import OF_DISPUTES, OF_PAYMENTS, OF_REFUNDS
 
 #: Postings that one statement sums.
@@ -19,10 +19,8 @@ _STEP: Final = 10_000
 #: Ids are in the order of dates, except for postings written at the same time.
 _SLACK: Final = HOUR
 _ALWAYS: Final = Instant(2**62)
-_OPERATOR: Final = operator_account("")
 
 _IDS: Final = IdsByDate(postings)
-_BY: Final = (postings.c.currency, postings.c.cause, postings.c.leg, postings.c.source, postings.c.destination)
 _IN_STEP: Final = (
     postings.c.id >= bindparam("first"),
     postings.c.id < bindparam("end"),
@@ -30,18 +28,17 @@ _IN_STEP: Final = (
     postings.c.created_at >= bindparam("since"),
     postings.c.created_at <= bindparam("until"),
 )
-_SUMS: Final = select(*_BY, func.sum(postings.c.amount), func.count()).where(*_IN_STEP).group_by(*_BY)
 #: Of a dispute that matches no payment, the account that it was found at.
 _operator: Final = func.coalesce(payments.c.operator, disputes.c.provider_account)
-#: What moved our fees without an operator's account: late money, what people settled, lost disputes. The operator is
-#: that of the payment; its account stands in the row for the one on the other side of the fees.
-_FEES_OF_PAYMENTS: Final = (
+#: What moved our fees or those of providers, and the amounts of the payments that succeeded.
+_SUMS: Final = (
     select(
+        _operator,
         postings.c.currency,
         postings.c.cause,
         postings.c.leg,
-        case((postings.c.source == FEES, FEES), else_=_OPERATOR + _operator),
-        case((postings.c.source == FEES, _OPERATOR + _operator), else_=postings.c.destination),
+        postings.c.source,
+        postings.c.destination,
         func.sum(postings.c.amount),
         func.count(),
     )
@@ -55,20 +52,22 @@ _FEES_OF_PAYMENTS: Final = (
     .where(
         *_IN_STEP,
         or_(
-            postings.c.source == FEES,
-            postings.c.destination == FEES,
+            *(
+                side == account
+                for side in (postings.c.source, postings.c.destination)
+                for account in (FEES, PROVIDER_FEES)
+            ),
             and_(postings.c.cause == COLLECTED, postings.c.leg == "amount"),
         ),
-        postings.c.source.not_like(f"{_OPERATOR}%"),
-        postings.c.destination.not_like(f"{_OPERATOR}%"),
+        _operator.is_not(None),
     )
     .group_by(
+        _operator,
         postings.c.currency,
         postings.c.cause,
         postings.c.leg,
         postings.c.source,
         postings.c.destination,
-        _operator,
     )
 )
 
@@ -90,7 +89,8 @@ class Margin:
 async def margins(db: Database, since: Instant | None, until: Instant | None) -> dict[tuple[str, Currency], Margin]:
     """By operator and currency, the postings of live payments from `since` to `until`, both included.
 
-    Cost: reads each posting of the period once by its id, 10 000 at a time; nothing before or after it.
+    Cost: reads each posting of the period once by its id, 10 000 at a time, and the payments of those that moved fees;
+    nothing before or after it.
     """
     start, last = since or Instant(0), until or _ALWAYS
     first = await _IDS.first_at(db, earlier(start, _SLACK))
@@ -99,12 +99,8 @@ async def margins(db: Database, since: Instant | None, until: Instant | None) ->
     for at in range(first, end, _STEP):
         step = {"first": at, "end": min(end, at + _STEP)}
         rows = await db.scan(_SUMS, **step, since=start, until=last)
-        rows += await db.scan(_FEES_OF_PAYMENTS, **step, since=start, until=last)
-        for currency, cause, leg, source, destination, amount, count in rows:
-            operator = source if source.startswith(_OPERATOR) else destination
-            if not operator.startswith(_OPERATOR):
-                continue
-            margin = found[operator.removeprefix(_OPERATOR), currency]
+        for operator, currency, cause, leg, source, destination, amount, count in rows:
+            margin = found[operator, currency]
             margin.fees += int(amount) * ((destination == FEES) - (source == FEES))
             margin.provider_fees += int(amount) * ((source == PROVIDER_FEES) - (destination == PROVIDER_FEES))
             margin.payments += int(count) if (cause, leg) == (COLLECTED, "amount") else 0

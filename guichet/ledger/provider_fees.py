@@ -3,7 +3,7 @@
 Each payment and each refund is charged once: the first statement that names its fee counts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from sqlalchemy import bindparam
@@ -13,7 +13,7 @@ from guichet.db.engine import Database
 from guichet.db.tables import postings
 from guichet.db.upsert import upsert
 from guichet.domain.posting_rules import PAYMENT_CHARGED, REFUND_CHARGED, provider_fee
-from guichet.domain.reconciliation import MATCHED, PAYMENT, REFUND, Finding
+from guichet.domain.reconciliation import MATCHED, PAYMENT, REFUND, Finding, Ours
 
 _CAUSES: Final = {PAYMENT: PAYMENT_CHARGED, REFUND: REFUND_CHARGED}
 #: The constraint that admits each cause of a subject once makes a repetition change nothing.
@@ -29,15 +29,18 @@ def has_fee(finding: Finding) -> bool:
     return finding.outcome == MATCHED and bool(finding.line and finding.ours and finding.line.fee)
 
 
-async def post_fees(db: Database, findings: Sequence[Finding], now: Instant) -> None:
-    """Posts the fees of these findings, those for which `has_fee`. No wallet moves. Provider accounts are live only."""
+async def post_fees(
+    db: Database, findings: Sequence[Finding], float_account: Callable[[Ours], str], now: Instant
+) -> None:
+    """Posts the fees of these findings, those for which `has_fee`, from our wallet with the provider; no merchant's
+    moves. Provider accounts are live only."""
     rows = []
     for finding in findings:
         line, ours = finding.line, finding.ours
         assert line is not None
         assert ours is not None
         assert line.fee
-        posting = provider_fee(ours.operator, line.fee)
+        posting = provider_fee(float_account(ours), line.fee)
         rows.append(
             {
                 "merchant_id": ours.merchant_id,

@@ -40,6 +40,7 @@ _ACTS: Final[dict[Language, dict[str, str]]] = {
         "dispute.resolve": "dire qui supporte un litige perdu",
         "wallet.reopen": "rouvrir un portefeuille",
         "account.confirm": "confirmer un compte dont la clé a changé",
+        "treasury.record": "enregistrer un mouvement de notre argent",
     },
     "en": {
         "payment.settle": "settle a payment by hand",
@@ -49,6 +50,7 @@ _ACTS: Final[dict[Language, dict[str, str]]] = {
         "dispute.resolve": "say who bears a lost dispute",
         "wallet.reopen": "reopen a wallet",
         "account.confirm": "confirm an account whose key changed",
+        "treasury.record": "record a movement of our own money",
     },
 }
 

@@ -69,7 +69,7 @@ async def settle_payment(
     """Settles the payment and returns it as it is stored afterwards, even if another process settled it first.
 
     `at_initiation`: the response 402 reports the refusal, so no webhook is sent, unless a repeated request was answered
-    meanwhile (D20). `act` and `overrides`: see `Settlement`.
+    meanwhile (D20). `act`: see `Settlement`. `overrides`: against the provider's answer.
     """
     refusal = REFUSED_AT_INITIATION if at_initiation else REFUSED
     transition = CONFIRMED if isinstance(outcome, Succeeded) else refusal
@@ -90,16 +90,17 @@ async def settlement_of(
     overrides: bool,
 ) -> Settlement:
     """The settlement of `refund` if it is given, otherwise of `payment`."""
+    account = posting_rules.MANUAL_SETTLEMENT if overrides else ctx.registry.float_account(payment, refund or payment)
     return Settlement(
         payment=payment,
         refund=refund,
         transition=transition,
         catalogue=await ctx.catalogues.of(payment.merchant_id),
         now=ctx.clock.now(),
+        account=account,
         failure_reason=outcome.reason if isinstance(outcome, Refused) else None,
         provider_reference=outcome.provider_reference if isinstance(outcome, Succeeded) else None,
         act=act,
-        overrides=overrides,
         was_sent=_was_sent(ctx, refund or payment),
         refused_by_provider=isinstance(outcome, Refused) and outcome.stated,
         payer_number=outcome.payer_number if isinstance(outcome, Succeeded) else None,
@@ -217,9 +218,7 @@ async def _movements(tx: Transaction, changes: Sequence[Change]) -> list[Movemen
 def _postings(change: Change, *, wallet_is_frozen: bool) -> tuple[str, list[Posting]]:
     """The cause and the postings of a transition; no postings if it moves no money."""
     payment = change.payment
-    overridden = change.settlement.overrides
-    account = posting_rules.MANUAL_SETTLEMENT if overridden else posting_rules.operator_account(payment.operator)
-    money = account, payment.amount, payment.fee_amount, payment.currency
+    money = change.settlement.account, payment.amount, payment.fee_amount, payment.currency
     if change.transition is CONFIRMED:
         return posting_rules.COLLECTED, posting_rules.collection(*money, to_suspense=wallet_is_frozen)
     if change.transition is REFUND_DISBURSED:

@@ -236,6 +236,13 @@ class Provider(Protocol):
     def takes(self, operator: str, currency: Currency) -> bool:
         """Whether `initiate` debits customers of this operator in this currency; otherwise it is NotProcessed."""
 
+    def collection_wallet(self, operator: str) -> str:
+        """Our wallet with the provider that payments of this operator fill, in the word by which the account tells its
+        wallets apart (`FloatBalance.wallet`); "" where it has only one."""
+
+    def payout_wallet(self, operator: str) -> str:
+        """The wallet from which money goes back to customers of this operator."""
+
     async def initiate(self, charge: Charge) -> InitiationResult: ...
 
     async def status(self, charge: Charge) -> StatusResult: ...

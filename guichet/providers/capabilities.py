@@ -61,6 +61,8 @@ class FloatBalance:
     wallet: str
     amount: Hundredths
     currency: str
+    #: Ours too, but not to be paid out yet; not in `amount`.
+    not_yet_available: int = 0
 
 
 @runtime_checkable
@@ -72,9 +74,6 @@ class Balances(Protocol):
 
     async def balances(self) -> list[FloatBalance] | Unknown:
         """All balances of the account; Unknown when one of them cannot be read."""
-
-    def payout_wallet(self, operator: str) -> str:
-        """The wallet of `balances` from which money goes back to customers of this operator."""
 
 
 @runtime_checkable

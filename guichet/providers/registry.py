@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from guichet.clock import Clock
+from guichet.domain import posting_rules
 from guichet.domain.merchants import Environment
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
+from guichet.domain.payments import Payment, Refund
+from guichet.domain.reconciliation import REFUND, Ours
 from guichet.providers.base import (
     Charge,
     InitiationResult,
@@ -132,6 +135,25 @@ class Registry:
     def provider(self, name: str) -> Provider:
         """The provider of an account. For an account that left the file every status is unknown."""
         return self._accounts.get(name) or MissingAccount(name)
+
+    def float_account(self, payment: Payment, subject: Payment | Refund) -> str:
+        """The wallet whose money the payment, or a refund of it, moves, as postings name it."""
+        account = subject.provider_account or ""
+        if isinstance(subject, Refund):
+            return self.payout_float(account, payment)
+        wallet = self.provider(account).collection_wallet(payment.operator)
+        return posting_rules.float_account(account, wallet, payment.currency)
+
+    def payout_float(self, account: str, payment: Payment) -> str:
+        """The wallet of this account from which the payment is given back."""
+        wallet = self.provider(account).payout_wallet(payment.operator)
+        return posting_rules.float_account(account, wallet, payment.currency)
+
+    def float_of_ours(self, ours: Ours) -> str:
+        """As `float_account`, of a line of a statement."""
+        provider = self.provider(ours.provider_account or "")
+        wallet = provider.payout_wallet if ours.kind == REFUND else provider.collection_wallet
+        return posting_rules.float_account(ours.provider_account or "", wallet(ours.operator), ours.currency)
 
     def names(self) -> list[str]:
         """The names of all accounts."""

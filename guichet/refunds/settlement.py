@@ -35,7 +35,7 @@ async def settle_refund(
     overrides: bool = False,
 ) -> Refund:
     """Settles the refund and returns it as it is stored afterwards, even if another process settled it first. `act` and
-    `overrides`: see `Settlement`."""
+    `overrides`: see `settle_payment`."""
     transition = REFUND_DISBURSED if isinstance(outcome, Succeeded) else REFUND_REFUSED
     settlement = await settlement_of(ctx, payment, transition, outcome, refund=refund, act=act, overrides=overrides)
     settled = await ctx.settlements.refunds.add(settlement)

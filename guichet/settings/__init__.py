@@ -62,6 +62,7 @@ class Settings:
     catalogue_file: Path | None
     providers_file: Path | None
     allow_simulator: bool
+    treasury_one_person_below: int
     keep_deliveries_days: int
     keep_incidents_days: int
     ledger_heads: Path | str | None

@@ -168,6 +168,13 @@ VARIABLES: Final = (
         "`yes` lets the production profile serve the simulator and route live payments to it (rehearsals).",
     ),
     Variable(
+        "GUICHET_TREASURY_ONE_PERSON_BELOW",
+        parsers.count,
+        "0",
+        "Up to this amount, in the main unit of any currency, one person records a movement of our own money; above it "
+        "another one approves. 0: always two.",
+    ),
+    Variable(
         "GUICHET_KEEP_DELIVERIES_DAYS",
         parsers.days,
         "90",

@@ -1,4 +1,5 @@
-"""The loop that reads our balances with the providers, each account once every five minutes across all workers."""
+"""The loop that reads our balances with the providers, each account once every five minutes across all workers,
+and compares them with the ledger every hour."""
 
 import asyncio
 from typing import Final
@@ -7,12 +8,16 @@ from guichet.back_office import provider_balances
 from guichet.clock import HOUR, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.providers.capabilities import Balances
+from guichet.treasury.balances import totals
+from guichet.treasury.differences import compare
 from guichet.worker.queue_loop import Loop, Step
 
 #: Accounts that are read at once by this process.
 AT_ONCE: Final = 4
 #: Seconds between two looks for accounts that are due.
 LOOK_EVERY: Final = 10.0
+#: How often a reading is compared with the ledger.
+COMPARE_EVERY: Final = HOUR
 #: The first reading comes this long after the start: a restart of many processes asks no provider for anything.
 FIRST_AFTER: Final = 30 * SECOND
 
@@ -27,6 +32,7 @@ class BalanceReader(Loop):
         self._ctx = ctx
         self._first_at = later(ctx.clock.now(), FIRST_AFTER)
         self._forget_at = Instant(0)
+        self._compare_at: dict[str, Instant] = {}
         self._places = asyncio.Semaphore(AT_ONCE)
 
     async def step(self) -> Step:
@@ -42,4 +48,10 @@ class BalanceReader(Loop):
 
     async def _read(self, account: str, provider: Balances) -> None:
         async with self._places:
-            await provider_balances.read(self._ctx.db, self._ctx.clock, account, provider)
+            ctx, now = self._ctx, self._ctx.clock.now()
+            is_due = now >= self._compare_at.get(account, now)
+            before = await totals(ctx.db) if is_due else {}
+            found = await provider_balances.read(ctx.db, ctx.clock, account, provider)
+            if is_due and found is not None:
+                self._compare_at[account] = later(now, COMPARE_EVERY)
+                await compare(ctx, account, ctx.registry.provider(account), found, before)

@@ -8,6 +8,7 @@ from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.lists.rollup import roll_up_list_counts
 from guichet.ledger import hash_chain, suspense, wallets
+from guichet.treasury import balances
 from guichet.webhooks import deliveries
 from guichet.worker.daily_totals_pruning import DailyTotalsPruning
 from guichet.worker.pruning import Pruning
@@ -25,7 +26,8 @@ APPROVALS_EVERY: Final = MINUTE
 
 class Housekeeping(Loop):
     """Rolls up wallet entries and list counts, releases suspended credits, ends deliveries whose last attempt nobody
-    recorded, extends the hash chain over the postings, ends requests that nobody decided, prunes old logs."""
+    recorded, extends the hash chain over the postings and adds up what all accounts hold, ends requests that nobody
+    decided, prunes old logs."""
 
     name = "housekeeping"
 
@@ -34,6 +36,7 @@ class Housekeeping(Loop):
         self._ctx = ctx
         self._chain_at = Instant(0)
         self._approvals_at = Instant(0)
+        self._treasury_at = Instant(0)
         self._pruning = Pruning(ctx.db, ctx.settings)
         self._totals = DailyTotalsPruning(ctx.db)
 
@@ -44,6 +47,7 @@ class Housekeeping(Loop):
         changes = await roll_up_list_counts(db, ROLLED_UP_AT_ONCE)
         await deliveries.give_up_exhausted(db, clock.now())
         chained = await self._extend_hash_chain(clock.now())
+        behind = await self._roll_up_treasury(clock.now())
         await self._expire_approvals(clock.now())
         await self._pruning.step(clock.now())  # What it leaves can wait for the next turn.
         await self._totals.step(clock.now())
@@ -51,6 +55,7 @@ class Housekeeping(Loop):
             released == RELEASED_AT_ONCE
             or ROLLED_UP_AT_ONCE in (entries, changes)
             or chained == hash_chain.POSTINGS_PER_LINK
+            or behind
         )
         return Step(more, 0.0 if more else POLL_INTERVAL)
 
@@ -62,6 +67,15 @@ class Housekeeping(Loop):
         if chained < hash_chain.POSTINGS_PER_LINK:
             self._chain_at = later(now, CHAIN_EVERY)
         return chained
+
+    async def _roll_up_treasury(self, now: Instant) -> bool:
+        """Whether postings wait for the next turn."""
+        if now < self._treasury_at:
+            return False
+        behind = await balances.roll_up(self._ctx.db, now)
+        if not behind:
+            self._treasury_at = later(now, CHAIN_EVERY)
+        return behind
 
     async def _expire_approvals(self, now: Instant) -> None:
         if now >= self._approvals_at:

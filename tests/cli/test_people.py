@@ -8,7 +8,7 @@ from guichet.bootstrap import service
 from guichet.db.tables import payments
 from guichet.domain.approvals import WantedAct
 from guichet.domain.money import Hundredths
-from guichet.domain.posting_rules import Movement, collection, operator_account
+from guichet.domain.posting_rules import Movement, collection, float_account
 from guichet.ledger import postings
 from guichet.merchants import repository as merchants
 from guichet.settings import Settings
@@ -98,7 +98,9 @@ async def test_unfreezing_a_wallet_releases_the_waiting_credits(cli: Cli, settin
         ctx = opened.ctx
         for number in range(250):  # more than one batch
             async with ctx.db.transaction() as tx:
-                waiting = collection(operator_account("mtn"), Hundredths(1_00), Hundredths(2), "XOF", to_suspense=True)
+                waiting = collection(
+                    float_account("live", "", "XOF"), Hundredths(1_00), Hundredths(2), "XOF", to_suspense=True
+                )
                 await postings.post(
                     tx, [Movement(merchant, "live", "XOF", "payment.succeeded", number, waiting, ctx.clock.now())]
                 )

@@ -69,7 +69,7 @@ POSTING: Final[dict[str, Any]] = {
     "cause": "payment.succeeded",
     "subject_id": 1,
     "leg": "amount",
-    "source": "operator:mtn",
+    "source": "float:mtn::XOF",
     "destination": "wallet",
     "amount": 1,
     "created_at": 1,
@@ -189,6 +189,23 @@ LATE_RETURN: Final[dict[str, Any]] = {
     "status": "pending",
     "requested_at": 1,
     "next_poll_at": 1,
+}
+TREASURY_READING: Final[dict[str, Any]] = {
+    "place": "float:mtn::XOF",
+    "source": "provider",
+    **dict.fromkeys(("stated", "ledger", "low", "high", "difference", "moved", "read_at"), 1),
+}
+TREASURY_MOVEMENT: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "reference": "01a202b1-10b7-453a-868b-cad7dfa87efe",
+    "kind": "transfer",
+    "currency": "XOF",
+    "amount": 1,
+    "source": "bank:eco:XOF",
+    "destination": "float:mtn::XOF",
+    "status": "posted",
+    "recorded_at": 1,
+    "ended_at": 1,
 }
 DISPUTE: Final[dict[str, Any]] = {
     "merchant_id": 1,

@@ -33,6 +33,9 @@ class SilentProvider:
     def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
         return {}
 
+    def collection_wallet(self, operator: str) -> str:
+        return ""
+
     def payout_wallet(self, operator: str) -> str:
         return ""
 

@@ -36,13 +36,13 @@ async def test_the_audit_of_an_untouched_ledger_finds_nothing(settings: Settings
     )
     assert report["head"] == head
     assert 0 < last_chained < postings, "some postings are in the chain, some are not"
-    owed = {(each["env"], each["currency"], each["operator"]): each["amount"] for each in report["owed"]}
+    owed = {(each["env"], each["currency"], each["account"], each["wallet"]): each["amount"] for each in report["owed"]}
     [(took,)] = await raw_sql.run(
-        "SELECT sum(CASE WHEN source = 'operator:mtn' THEN amount ELSE -amount END) FROM postings"
-        " WHERE 'operator:mtn' IN (source, destination) AND env = 'live' AND currency = 'XOF'"
+        "SELECT sum(CASE WHEN source = 'float:op::XOF' THEN amount ELSE -amount END) FROM postings"
+        " WHERE 'float:op::XOF' IN (source, destination) AND env = 'live' AND currency = 'XOF'"
     )
-    assert owed["live", "XOF", "mtn"] == int(took) / 100
-    assert owed["live", "EUR", "moov"] > 12.34
+    assert owed["live", "XOF", "op", ""] == int(took) / 100
+    assert owed["live", "EUR", "op", ""] > 12.34
     shown = cli("ledger", "audit", "--known-head", head)
     assert shown.code == 0
     assert head in shown.out
@@ -57,12 +57,12 @@ IN_THE_CHAIN = [
         "Posting {chained} was changed. " + LINK,
     ),
     ("UPDATE postings SET created_at = created_at + 1 WHERE id = {chained}", "Posting {chained} was changed"),
-    ("UPDATE postings SET source = 'operator:moov' WHERE id = {chained}", "Posting {chained} was changed"),
+    ("UPDATE postings SET source = 'float:moov::XOF' WHERE id = {chained}", "Posting {chained} was changed"),
     ("DELETE FROM postings WHERE id = {chained}", "Posting {chained} was removed. " + LINK),
     ("DELETE FROM postings WHERE id = {edge}", "Posting {edge} was removed. " + LINK),
     (
         "INSERT INTO postings (id, merchant_id, env, currency, cause, subject_id, leg, source, destination, amount,"
-        " created_at) VALUES (0, {shop}, 'live', 'XOF', 'gift', 1, 'amount', 'operator:mtn', 'wallet', 500000, 1)",
+        " created_at) VALUES (0, {shop}, 'live', 'XOF', 'gift', 1, 'amount', 'float:op::XOF', 'wallet', 500000, 1)",
         "Posting 0 was inserted before the first link",
     ),
     (
@@ -91,18 +91,18 @@ AFTER_THE_CHAIN = [
     ("DELETE FROM postings WHERE id = {open}", r"Payment {paid} \(live, succeeded\): its posting payment.succeeded, "),
     (
         "INSERT INTO postings (merchant_id, env, currency, cause, subject_id, leg, source, destination, amount,"
-        " created_at) VALUES ({shop}, 'live', 'XOF', 'gift', 1, 'amount', 'operator:mtn', 'wallet', 500000, 1)",
+        " created_at) VALUES ({shop}, 'live', 'XOF', 'gift', 1, 'amount', 'float:op::XOF', 'wallet', 500000, 1)",
         r"Posting \d+ \(gift\) belongs to no subject 1 ",
     ),
     (
         "INSERT INTO postings (merchant_id, env, currency, cause, subject_id, leg, source, destination, amount,"
-        " created_at) VALUES ({other}, 'live', 'XOF', 'payment.succeeded', {paid_id}, 'amount', 'operator:mtn',"
+        " created_at) VALUES ({other}, 'live', 'XOF', 'payment.succeeded', {paid_id}, 'amount', 'float:op::XOF',"
         " 'wallet', 500000, 1)",
         r"Posting \d+ \(payment.succeeded\) belongs to no payment {paid_id} ",
     ),
     (
         "INSERT INTO postings (merchant_id, env, currency, cause, subject_id, leg, source, destination, amount,"
-        " created_at) VALUES ({shop}, 'live', 'XOF', 'payment.succeeded', {failed_id}, 'amount', 'operator:mtn',"
+        " created_at) VALUES ({shop}, 'live', 'XOF', 'payment.succeeded', {failed_id}, 'amount', 'float:op::XOF',"
         " 'wallet', 500000, 1)",
         r"Payment \S+ \(live, failed\): posting \d+ books it all the same",
     ),

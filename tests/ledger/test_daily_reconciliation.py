@@ -27,6 +27,8 @@ from tests.server.metrics_reader import measured, scrape, value
 
 #: What the simulated providers charge, in francs, for a debit and for a refund of that many francs.
 FEES = {"wave": (1, 0), "pawapay": (2, 1)}
+#: The wallets that payments fill and refunds are paid from.
+WALLETS = {"pawapay": ("BEN", "BEN")}
 
 
 @asynccontextmanager
@@ -90,11 +92,10 @@ async def test_a_day_is_compared_and_its_fees_are_posted(
         assert run["due_at"] is None
         total = round(kept["total_amount"])
         debit, refund = ((total * percent + 50) // 100 for percent in FEES[provider])
-        expected = [("payment.provider_fee", "provider_fees", f"operator:{case.operator}", debit * 100, "live")] * 2
+        collected, paid_out = (f"float:{account}:{wallet}:XOF" for wallet in WALLETS.get(provider, ("", "")))
+        expected = [("payment.provider_fee", "provider_fees", collected, debit * 100, "live")] * 2
         if refund:
-            expected.insert(
-                0, ("refund.provider_fee", "provider_fees", f"operator:{case.operator}", refund * 100, "live")
-            )
+            expected.insert(0, ("refund.provider_fee", "provider_fees", paid_out, refund * 100, "live"))
         assert await fees_posted(raw_sql) == expected
         margin = await asyncio.to_thread(cli, "ledger", "margin", "--json")
         earned = kept["fee_amount"]  # The other payment's was given back with its refund.
@@ -195,13 +196,13 @@ async def test_the_audit_finds_a_provider_fee_that_no_statement_can_have_named(
         for number, (reference, changes, sentence) in enumerate(
             [
                 (paid["reference"], {"amount": "100000000"}, "is not one of its postings"),
-                (paid["reference"], {"destination": "'operator:moov'"}, "moves"),
+                (paid["reference"], {"destination": "'float:other::XOF'"}, "moves"),
                 (paid["reference"], {"destination": "'wallet'"}, "moves"),
                 (declined["reference"], {}, "books it all the same"),
             ],
             10_000,
         ):
-            values = {"source": "'provider_fees'", "destination": "'operator:wave_sn'", "amount": "100", **changes}
+            values = {"source": "'provider_fees'", "destination": "'float:wave_one::XOF'", "amount": "100", **changes}
             await raw_sql.run(
                 "INSERT INTO postings (id, merchant_id, env, currency, cause, subject_id, leg, source, destination,"
                 f" amount, created_at) SELECT {number}, merchant_id, env, currency, 'payment.provider_fee', id, 'fee',"

@@ -129,6 +129,3 @@ class _Unreadable:
 
     async def balances(self) -> list[FloatBalance] | Unknown:
         return Unknown("401 api-key-revoked")
-
-    def payout_wallet(self, operator: str) -> str:
-        return ""

@@ -13,7 +13,7 @@ from guichet.db.errors import ConstraintViolated
 from guichet.db.tables import ledger_hash_chain, postings
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Hundredths
-from guichet.domain.posting_rules import Movement, collection, operator_account
+from guichet.domain.posting_rules import Movement, collection, float_account
 from guichet.ledger import hash_chain
 from guichet.ledger.postings import post
 from guichet.settings import Settings
@@ -24,7 +24,7 @@ from tests.service_fixture import ServiceFixture
 async def _post(service: ServiceFixture, merchant_id: int, subjects: range) -> None:
     async with service.ctx.db.transaction() as tx:
         for subject in subjects:
-            entries = collection(operator_account("mtn"), Hundredths(5000_00), Hundredths(0), "XOF")
+            entries = collection(float_account("live", "", "XOF"), Hundredths(5000_00), Hundredths(0), "XOF")
             await post(
                 tx,
                 [

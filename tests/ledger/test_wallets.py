@@ -9,7 +9,7 @@ from guichet.db import tables as t
 from guichet.db.engine import Database, require
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Hundredths
-from guichet.domain.posting_rules import Movement, collection, operator_account
+from guichet.domain.posting_rules import Movement, collection, float_account
 from guichet.ledger import postings, wallets
 
 NOW = Instant(1_000 * SECOND)
@@ -17,7 +17,7 @@ NOW = Instant(1_000 * SECOND)
 
 async def test_rollup_by_several_workers_keeps_the_balance(merchant_db: Database, worker_dbs: list[Database]) -> None:
     async def credit(number: int) -> None:
-        posting = collection(operator_account("mtn"), Hundredths(100 * number), Hundredths(0), "XOF")
+        posting = collection(float_account("live", "", "XOF"), Hundredths(100 * number), Hundredths(0), "XOF")
         async with worker_dbs[number % 4].transaction() as tx:
             await postings.post(
                 tx, [Movement(MerchantId(1), "live", "XOF", "payment.succeeded", number, posting, Instant(number))]
@@ -41,7 +41,8 @@ async def test_what_a_transaction_moves_is_one_entry_of_each_wallet(merchant_db:
     """Its instant is that of the newest movement. A suspended credit is an entry of its own."""
     credit, fees = Hundredths(500_00), Hundredths(10_00)
     free, waiting = (
-        collection(operator_account("mtn"), credit, fees, "XOF", to_suspense=suspended) for suspended in (False, True)
+        collection(float_account("live", "", "XOF"), credit, fees, "XOF", to_suspense=suspended)
+        for suspended in (False, True)
     )
     movements = [
         *(

@@ -74,7 +74,7 @@ async def test_a_failure_that_the_provider_never_stated_is_asked_about_daily(liv
     live.first.script("status", done)
     assert await days_of_questions(live, 1) == [1]
     assert await open_kinds(live) == ["paid_after_failure"]
-    assert await accounts(live) == {"operator:mtn": -5088_00, "suspense:late": 5088_00}
+    assert await accounts(live) == {"float:first::XOF": -5088_00, "suspense:late": 5088_00}
     assert await live.state(payment.reference) == "failed"
 
 

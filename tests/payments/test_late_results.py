@@ -85,9 +85,9 @@ async def test_a_late_success_waits_in_suspense_and_changes_nothing_that_was_tol
     assert await live.queued_events() == ["payment.failed"]
     assert await live.balance() == 0
     assert await open_kinds(live) == ["paid_after_failure"]
-    assert await accounts(live) == {"operator:mtn": -5088_00, "suspense:late": 5088_00}
+    assert await accounts(live) == {"float:first::XOF": -5088_00, "suspense:late": 5088_00}
     await live.service.run_worker(DAY)
-    assert await accounts(live) == {"operator:mtn": -5088_00, "suspense:late": 5088_00}
+    assert await accounts(live) == {"float:first::XOF": -5088_00, "suspense:late": 5088_00}
 
 
 async def test_a_statement_that_names_late_money_matches(live: LivePayments) -> None:
@@ -123,7 +123,7 @@ async def test_a_callback_long_after_the_questions_asks_again(live: LivePayments
     assert await open_kinds(live) == ["paid_after_failure"]
     await poll_ended(live.ctx, payment)
     await live.service.run_worker()
-    assert await accounts(live) == {"operator:mtn": -5088_00, "suspense:late": 5088_00}
+    assert await accounts(live) == {"float:first::XOF": -5088_00, "suspense:late": 5088_00}
 
 
 async def test_another_amount_is_an_incident_and_moves_nothing(live: LivePayments) -> None:
@@ -138,7 +138,7 @@ async def test_a_person_credits_the_merchant(live: LivePayments) -> None:
     payment, found = await found_late(live)
     await resolve(live, found, "wallet")
     assert await live.balance() == 5000
-    assert await accounts(live) == {"operator:mtn": -5088_00, "wallet": 5000_00, "fees": 87_50, "rounding": 50}
+    assert await accounts(live) == {"float:first::XOF": -5088_00, "wallet": 5000_00, "fees": 87_50, "rounding": 50}
     assert await open_kinds(live) == []
     assert (await margins(live.ctx.db, None, None))["mtn", "XOF"].fees == 87_50, "late or not, the fee is earned"
     assert await live.state(payment.reference) == "failed"
@@ -160,7 +160,7 @@ async def test_a_person_sends_the_money_back_by_the_same_route(live: LivePayment
         508800,
         payment.reference,
     )
-    assert await accounts(live) == {"operator:mtn": -5088_00, "suspense:late": 5088_00}
+    assert await accounts(live) == {"float:first::XOF": -5088_00, "suspense:late": 5088_00}
     await live.service.run_worker(60)
     await live.service.run_worker(HOUR)
     assert len(live.first.references_of("refund")) == 1, "sent once, however often it is asked about"
@@ -207,13 +207,13 @@ async def test_a_person_ends_a_return_that_the_provider_does_not_end(live: LiveP
     again = await resolve(live, returning, "not-returned")
     assert again.stage == "found"
     await resolve(live, again, "returned")
-    assert await accounts(live) == {"operator:mtn": -5088_00, "manual_settlement": 5088_00}
+    assert await accounts(live) == {"float:first::XOF": -5088_00, "manual_settlement": 5088_00}
     assert await open_kinds(live) == []
     other, found = await found_late(live)
     returning = await resolve(live, found, "payer")
     await resolve(live, returning, "returned")
     assert (await late(live, other) or found).stage == "returned"
-    assert await accounts(live) == {"operator:mtn": -5088_00, "manual_settlement": 5088_00}
+    assert await accounts(live) == {"float:first::XOF": -5088_00, "manual_settlement": 5088_00}
     assert payment.reference != other.reference
 
 
@@ -297,7 +297,7 @@ async def test_a_refund_that_came_back_waits_for_a_person(live: LivePayments) ->
     await poll_ended(live.ctx, row)
     await live.service.run_worker()
     assert await open_kinds(live) == ["failed_after_success"]
-    assert await accounts(live) == {"operator:mtn": -5088_00, "suspense:late": 5088_00}
+    assert await accounts(live) == {"float:first::XOF": -5088_00, "suspense:late": 5088_00}
     found = await late(live, row)
     assert found is not None
     with pytest.raises(ActRefused, match="can be decided: wallet"):
@@ -305,4 +305,4 @@ async def test_a_refund_that_came_back_waits_for_a_person(live: LivePayments) ->
     await resolve(live, found, "wallet")
     assert await live.balance() == 5000
     assert (await refund_row(live, refund)).status == "succeeded"
-    assert await accounts(live) == {"operator:mtn": -5088_00, "wallet": 5000_00, "fees": 87_50, "rounding": 50}
+    assert await accounts(live) == {"float:first::XOF": -5088_00, "wallet": 5000_00, "fees": 87_50, "rounding": 50}

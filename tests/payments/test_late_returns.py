@@ -14,8 +14,8 @@ from tests.payments.conftest import LivePayments
 from tests.payments.test_empty_float import open_kinds
 from tests.payments.test_late_results import DAY, HOUR, accounts, found_late, late, resolve
 
-SUSPENDED = {"operator:mtn": -5088_00, "suspense:late": 5088_00}
-CREDITED = {"operator:mtn": -5088_00, "wallet": 5000_00, "fees": 87_50, "rounding": 50}
+SUSPENDED = {"float:first::XOF": -5088_00, "suspense:late": 5088_00}
+CREDITED = {"float:first::XOF": -5088_00, "wallet": 5000_00, "fees": 87_50, "rounding": 50}
 
 
 async def lost_return(live: LivePayments) -> tuple[Any, Any]:
@@ -126,9 +126,9 @@ async def test_both_returns_go_through(live: LivePayments) -> None:
     live.first.script("refund_status", done)
     await live.service.run_worker(DAY)
     assert await open_kinds(live) == ["returned_twice"]
-    assert await accounts(live) == {"operator:mtn": 5088_00, "manual_settlement": -5088_00}
+    assert await accounts(live) == {"float:first::XOF": 5088_00, "manual_settlement": -5088_00}
     await live.service.run_worker(10 * DAY)
-    assert await accounts(live) == {"operator:mtn": 5088_00, "manual_settlement": -5088_00}
+    assert await accounts(live) == {"float:first::XOF": 5088_00, "manual_settlement": -5088_00}
     assert [each.status for each in await requests(live, payment)] == ["succeeded", "succeeded"]
 
 
@@ -162,7 +162,7 @@ async def test_the_payer_gets_it_after_the_merchant_was_credited(live: LivePayme
     live.first.script("refund_status", done)
     await live.service.run_worker(DAY)
     assert await open_kinds(live) == ["returned_twice"]
-    assert await accounts(live) == {k: v for k, v in CREDITED.items() if k != "operator:mtn"} | {
+    assert await accounts(live) == {k: v for k, v in CREDITED.items() if k != "float:first::XOF"} | {
         "manual_settlement": -5088_00
     }
 

@@ -99,7 +99,7 @@ async def test_the_same_answer_is_taken_over_with_its_reference(live: LivePaymen
     payment = await stuck(live, done)
     settled = (await settle(live, payment, SUCCEEDED)).subject
     assert settled.provider_reference == f"tx-{payment.reference[:8]}"
-    assert (await accounts(live))["operator:mtn"] == -5088_00
+    assert (await accounts(live))["float:first::XOF"] == -5088_00
     other = await stuck(live, Refused("insufficient_funds"))
     assert (await settle(live, other, FAILED)).subject.failure_reason == "insufficient_funds"
 
@@ -137,7 +137,7 @@ async def test_two_people_override_the_provider_and_the_float_is_not_touched(liv
     live.first.script("refund", done)
     await refund_of(live, {"reference": payment.reference})
     await live.service.run_worker()
-    assert await accounts(live) == {"manual_settlement": -5088_00, "operator:mtn": 5088_00}
+    assert await accounts(live) == {"manual_settlement": -5088_00, "float:first::XOF": 5088_00}
 
 
 async def test_an_approval_that_was_used_refuses_its_own_settlement_and_no_other(live: LivePayments) -> None:
@@ -228,5 +228,5 @@ async def test_a_refund_paid_by_hand_is_posted_against_manual_settlement(live: L
     with pytest.raises(ActRefused, match="not sent"):
         await settle(live, row, SUCCEEDED)
     await override(live, row)
-    assert await accounts(live) == {"operator:mtn": -5088_00, "manual_settlement": 5088_00}
+    assert await accounts(live) == {"float:first::XOF": -5088_00, "manual_settlement": 5088_00}
     assert await open_kinds(live) == []

@@ -64,7 +64,7 @@ async def test_a_payment_that_cannot_be_settled_delays_no_other(live: LivePaymen
     rows = [await pending(live, number) for number in range(5)]
     strange = rows[2]
     spurious = {"merchant_id": live.merchant.id, "env": "live", "currency": "XOF", "cause": COLLECTED, "created_at": 1}
-    spurious |= {"subject_id": strange.id, "leg": "amount", "source": "operator:mtn", "destination": "wallet"}
+    spurious |= {"subject_id": strange.id, "leg": "amount", "source": "float:first::XOF", "destination": "wallet"}
     async with live.ctx.db.transaction() as tx:
         await tx.write(insert(postings).values(**spurious, amount=1))
     settling = (settle_payment(live.ctx, row, paid(row)) for row in rows)

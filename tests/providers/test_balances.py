@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from guichet.domain.money import Hundredths
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import Balances, FloatBalance
 from guichet.settings import Settings
@@ -53,6 +54,16 @@ async def _ask(provider_type: str, *answers: Scripted, **settings: str) -> Any:
 )
 async def test_the_answer_becomes_balances(provider_type: str, answer: Mapping[str, Any], meant: Any) -> None:
     assert await _ask(provider_type, (200, answer)) == meant
+
+
+async def test_stripe_states_what_cannot_be_paid_out_yet_besides() -> None:
+    answer = {
+        "available": [{"amount": 1500, "currency": "eur"}],
+        "pending": [{"amount": 99, "currency": "eur"}, {"amount": 1, "currency": "eur"}],
+    }
+    async with provider_under_test("stripe", (200, answer)) as tested:
+        assert isinstance(tested.provider, Balances)
+        assert await tested.provider.balances() == [FloatBalance("", Hundredths(1500), "EUR", 100)]
 
 
 async def test_each_product_of_mtn_has_a_balance() -> None:

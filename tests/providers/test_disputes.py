@@ -77,11 +77,11 @@ async def open_kinds(stripe: SimulatedProviders) -> list[str]:
 async def test_a_dispute_is_opened_told_and_won(stripe: SimulatedProviders) -> None:
     reference, transaction = await paid(stripe)
     before = await sums(stripe)
-    total = -before["operator:VISA"]
+    total = -before["float:stripe::XOF"]
     await says(stripe, transaction, "needs_response")
     assert await open_kinds(stripe) == ["disputed"]
     assert await sums(stripe) == {
-        **{k: v for k, v in before.items() if k != "operator:VISA"},
+        **{k: v for k, v in before.items() if k != "float:stripe::XOF"},
         "suspense:disputes": -total,
     }
     assert await status(stripe, reference) == "succeeded", "the told status stays"
@@ -188,7 +188,10 @@ async def test_a_refund_that_comes_back_after_its_success_was_told(stripe: Simul
     await stripe.turn(5)
     await stripe.turn(5)
     assert await open_kinds(stripe) == ["failed_after_success"]
-    assert await sums(stripe) == {"operator:VISA": before["operator:VISA"], "suspense:late": -before["operator:VISA"]}
+    assert await sums(stripe) == {
+        "float:stripe::XOF": before["float:stripe::XOF"],
+        "suspense:late": -before["float:stripe::XOF"],
+    }
     assert await status(stripe, reference) == "refunded"
 
 
@@ -219,7 +222,7 @@ async def test_a_dispute_that_matches_no_payment_is_an_incident_with_its_amount(
     (incident,) = await incidents.still_open(stripe.service.ctx.db)
     assert (incident.kind, incident.subject_type, incident.provider_account) == ("disputed", "dispute", "stripe")
     assert "42 EUR" in str(incident.detail)
-    assert await sums(stripe) == before | {"suspense:disputes": -42_00, "operator:stripe": 42_00}
+    assert await sums(stripe) == before | {"suspense:disputes": -42_00, "float:stripe::EUR": 42_00}
     assert [name for name, _ in await events(stripe)] == ["payment.succeeded"], "nobody's payment: nobody is told"
     (found,) = await dispute_repository.undecided(stripe.service.ctx.db)
     assert (found.reference, found.payment_reference) == (incident.reference, None)

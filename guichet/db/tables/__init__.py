@@ -53,6 +53,7 @@ from guichet.db.tables.provider_tables import (
     provider_identities,
     provider_merchants,
 )
+from guichet.db.tables.treasury_tables import treasury_movements, treasury_readings, treasury_rollups
 from guichet.db.tables.webhook_tables import webhook_deliveries
 
 __all__ = [
@@ -99,6 +100,9 @@ __all__ = [
     "recovery_codes",
     "refunds",
     "staff_jobs",
+    "treasury_movements",
+    "treasury_readings",
+    "treasury_rollups",
     "unmatched_callbacks",
     "user_sessions",
     "users",

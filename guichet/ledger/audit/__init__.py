@@ -16,10 +16,17 @@ from guichet.db.engine import Database
 from guichet.db.tables import ledger_audits
 from guichet.domain.chain_heads import LEDGER_FAULTS, ChainFault, HeadComparison, KnownHead, KnownHeads
 from guichet.domain.messages import Message, Moment, decode, encode
-from guichet.ledger.audit.accounts import check_operators, check_suspended_entries, check_wallets, sum_accounts
+from guichet.domain.posting_rules import FLOAT
+from guichet.ledger.audit.accounts import check_floats, check_suspended_entries, check_wallets, sum_accounts
 from guichet.ledger.audit.audit_state import AuditState
 from guichet.ledger.audit.hash_chain_check import check_hash_chain
-from guichet.ledger.audit.subjects import check_disputes, check_orphan_postings, check_payments, check_refunds
+from guichet.ledger.audit.subjects import (
+    check_disputes,
+    check_orphan_postings,
+    check_payments,
+    check_refunds,
+    check_treasury,
+)
 
 _RECORD: Final = insert(ledger_audits).values(
     {column.name: bindparam(column.name) for column in ledger_audits.c if column.name != "id"}
@@ -49,8 +56,8 @@ class Check:
 @dataclass(frozen=True, slots=True)
 class Report:
     """`head`: the last digest of the hash chain (None while it is empty), to be written down elsewhere;
-    `head_posting_id`: the last posting that it covers. `owed`: what each operator owes us, by (env, currency, operator
-    code), in hundredths. The other numbers count the rows read."""
+    `head_posting_id`: the last posting that it covers. `owed`: what we have in each wallet with a provider, by (env,
+    currency, provider account, wallet), in hundredths. The other numbers count the rows read."""
 
     started_at: Instant
     finished_at: Instant
@@ -61,7 +68,7 @@ class Report:
     payments: int
     refunds: int
     checks: tuple[Check, ...]
-    owed: dict[tuple[str, str, str], int]
+    owed: dict[tuple[str, str, str, str], int]
 
     @property
     def fault(self) -> Message | None:
@@ -109,10 +116,11 @@ async def audit(
         "payments": check_payments,
         "refunds": check_refunds,
         "disputes": check_disputes,
+        "treasury": check_treasury,
         "postings": check_orphan_postings,
         "waiting credits": check_suspended_entries,
         "wallets": check_wallets,
-        "operators": check_operators,
+        "floats": check_floats,
     }
     checks += [Check(name, await check(state)) for name, check in rest.items()]
     report = Report(
@@ -162,10 +170,11 @@ async def _record(db: Database, report: Report) -> None:
     )
 
 
-def _owed(state: AuditState) -> dict[tuple[str, str, str], int]:
-    owed: dict[tuple[str, str, str], int] = {}
+def _owed(state: AuditState) -> dict[tuple[str, str, str, str], int]:
+    owed: dict[tuple[str, str, str, str], int] = {}
     for (_, env, currency, account), amount in sorted(state.totals.items()):
-        if account.startswith("operator:"):
-            key = (env, currency, account.removeprefix("operator:"))
+        if account.startswith(FLOAT):
+            provider_account, _, rest = account.removeprefix(FLOAT).partition(":")
+            key = (env, currency, provider_account, rest.rpartition(":")[0])
             owed[key] = owed.get(key, 0) - amount
     return owed

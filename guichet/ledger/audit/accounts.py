@@ -1,4 +1,4 @@
-"""Sums the postings of every account, and compares wallets, suspense, holds and operators with their tables."""
+"""Sums the postings of every account, and compares wallets, suspense, holds and floats with their tables."""
 
 from collections import Counter, defaultdict
 from typing import Any, Final
@@ -21,6 +21,7 @@ from guichet.domain.messages import Amount, Fact, Message
 from guichet.domain.posting_rules import (
     COLLECTED,
     DISPUTED,
+    FLOAT,
     HOLD,
     LATE_SUSPENSE,
     RECEIVABLE,
@@ -192,15 +193,16 @@ async def check_suspended_entries(state: AuditState) -> Message | None:
     return None
 
 
-async def check_operators(state: AuditState) -> Message | None:
-    """Each operator owes what it took for us less what it gave back, by the states of payments and refunds."""
-    expected = state.expected_operators
-    booked = Counter({key: amount for key, amount in state.totals.items() if key[3].startswith("operator:")})
+async def check_floats(state: AuditState) -> Message | None:
+    """Each wallet with a provider holds what it took for us less what it gave back, by the states of payments, refunds
+    and disputes."""
+    expected = state.expected_floats
+    booked = Counter({key: amount for key, amount in state.totals.items() if key[3].startswith(FLOAT)})
     for key in sorted(booked.keys() | expected.keys()):
         if booked[key] != expected[key]:
             merchant_id, env, currency, account = key
             owner: dict[str, Fact] = {"env": env, "currency": currency, "account": account, "merchant": merchant_id}
             sums = {"booked": Amount(-booked[key]), "wanted": Amount(-expected[key])}
-            return AuditFault.OPERATOR_WRONG(**owner, **sums)
-        state.count("operators", 1)
+            return AuditFault.FLOAT_WRONG(**owner, **sums)
+        state.count("floats", 1)
     return None

@@ -37,8 +37,8 @@ class AuditState:
     head_posting_id: int | None = None
     #: The sum of each account's postings up to the horizon, in hundredths.
     totals: Counter[Account] = field(default_factory=Counter)
-    #: What the operators' accounts must hold by the states of payments and refunds, up to the horizon, in hundredths.
-    expected_operators: Counter[Account] = field(default_factory=Counter)
+    #: What the floats must hold by the states of payments and refunds, up to the horizon, in hundredths.
+    expected_floats: Counter[Account] = field(default_factory=Counter)
     #: Rows read so far, by what they are.
     read: Counter[str] = field(default_factory=Counter)
 

@@ -1,5 +1,7 @@
 """The postings that a payment, a refund or a dispute must have, derived from its row (`subjects.py` compares them)."""
 
+from collections.abc import Sequence
+
 from guichet.domain import posting_rules as ledger
 from guichet.domain.late_results import LateStage
 from guichet.domain.money import Hundredths, round_to_currency
@@ -59,12 +61,12 @@ def refund(refund: Subject, facts: RefundFacts, legs: list[Leg]) -> Expected:
 
 def dispute(dispute: Subject, facts: DisputeFacts) -> Expected:
     """What the bank took back, and then returned or somebody bore."""
-    operator = ledger.operator_account(dispute.operator)
+    account = ledger.float_account(dispute.provider_account, "", dispute.currency)
     if not facts.taken:
         return {}
-    expected = {DISPUTE_OPENED: ledger.dispute_opened(operator, facts.disputed)}
+    expected = {DISPUTE_OPENED: ledger.dispute_opened(account, facts.disputed)}
     if facts.status == "won":
-        expected[DISPUTE_WON] = ledger.dispute_won(operator, facts.disputed)
+        expected[DISPUTE_WON] = ledger.dispute_won(account, facts.disputed)
     if facts.borne_by is not None:
         merchant_part = Hundredths(min(facts.disputed, dispute.amount) if facts.borne_by == "merchant" else 0)
         service_part = Hundredths(facts.disputed - merchant_part)
@@ -86,8 +88,8 @@ def _late_payment(payment: Subject, stage: LateStage | None, legs: list[Leg]) ->
     """The postings of a failed payment: none, unless it was paid after its failure."""
     if stage in (None, "asking"):
         return {}
-    operator, moved = ledger.operator_account(payment.operator), total(payment)
-    expected = {PAID_LATE: ledger.into_late_suspense(operator, moved)}
+    moved = total(payment)
+    expected = {PAID_LATE: ledger.into_late_suspense(float_account(payment, PAID_LATE, legs), moved)}
     money = payment.amount, payment.fee_amount, payment.currency
     taken_back = sum(leg.cause == LATE_TAKEN_BACK and leg.source == WALLET for leg in legs)
     expected[LATE_TAKEN_BACK] = [
@@ -100,11 +102,7 @@ def _late_payment(payment: Subject, stage: LateStage | None, legs: list[Leg]) ->
     ]
     if stage == "returned":
         expected[LATE_RETURNED] = ledger.late_returned(_account(payment, LATE_RETURNED, legs), moved)
-    expected[LATE_RETURNED_AGAIN] = [
-        ledger.Posting(each.leg, MANUAL_SETTLEMENT, operator, moved)
-        for each in legs
-        if each.cause == LATE_RETURNED_AGAIN
-    ]
+    expected[LATE_RETURNED_AGAIN] = _returned_again(payment, LATE_RETURNED_AGAIN, legs)
     return expected
 
 
@@ -112,16 +110,17 @@ def _late_refund(refund: Subject, stage: LateStage | None, legs: list[Leg]) -> E
     """What was posted after the end of a refund was told: it was paid, or came back, all the same."""
     if stage in (None, "asking"):
         return {}
-    operator = ledger.operator_account(refund.operator)
     money = refund.amount, refund.fee_amount, refund.currency
     if refund.status == "succeeded":
-        expected = {REFUND_FAILED_LATE: ledger.into_late_suspense(operator, total(refund))}
+        account = float_account(refund, REFUND_FAILED_LATE, legs)
+        expected = {REFUND_FAILED_LATE: ledger.into_late_suspense(account, total(refund))}
         if stage == "credited":
             expected[REFUND_LATE_CREDITED] = ledger.collection(LATE_SUSPENSE, *money)
         return expected
     if stage not in ("receivable", "paid"):
         return _refund_made_good(refund, stage, legs)
-    expected = {REFUND_PAID_LATE: ledger.refund_disbursed(operator, *money, held_in=RECEIVABLE)}
+    account = float_account(refund, REFUND_PAID_LATE, legs)
+    expected = {REFUND_PAID_LATE: ledger.refund_disbursed(account, *money, held_in=RECEIVABLE)}
     if stage == "paid":
         by_hand = any(leg.source == MANUAL_SETTLEMENT for leg in legs)
         account = MANUAL_SETTLEMENT if by_hand else WALLET
@@ -131,7 +130,6 @@ def _late_refund(refund: Subject, stage: LateStage | None, legs: list[Leg]) -> E
 
 def _refund_made_good(refund: Subject, stage: LateStage | None, legs: list[Leg]) -> Expected:
     """Of a failed refund: the wallet gave its money, once for each time that it was not credited again."""
-    operator, moved = ledger.operator_account(refund.operator), total(refund)
     money = refund.amount, refund.fee_amount, refund.currency
     taken = max(1, sum(leg.cause == REFUND_MADE_GOOD and leg.source == WALLET for leg in legs))
     expected = {
@@ -141,21 +139,31 @@ def _refund_made_good(refund: Subject, stage: LateStage | None, legs: list[Leg])
             for time in range(1, taken + (stage == "credited"))
             for each in ledger.numbered(ledger.collection(LATE_SUSPENSE, *money), time)
         ],
-        REFUND_RETURNED_AGAIN: [
-            ledger.Posting(each.leg, MANUAL_SETTLEMENT, operator, moved)
-            for each in legs
-            if each.cause == REFUND_RETURNED_AGAIN
-        ],
+        REFUND_RETURNED_AGAIN: _returned_again(refund, REFUND_RETURNED_AGAIN, legs),
     }
     if stage == "returned":
-        expected[REFUND_RETURNED] = ledger.late_returned(_account(refund, REFUND_RETURNED, legs), moved)
+        expected[REFUND_RETURNED] = ledger.late_returned(_account(refund, REFUND_RETURNED, legs), total(refund))
     return expected
 
 
 def _account(subject: Subject, cause: str, legs: list[Leg]) -> str:
-    """The account that a settlement moved money of: the operator's, or MANUAL_SETTLEMENT when people overrode it."""
+    """The account that a settlement moved money of: a float, or MANUAL_SETTLEMENT when people overrode the provider."""
     by_hand = any(leg.cause == cause and MANUAL_SETTLEMENT in (leg.source, leg.destination) for leg in legs)
-    return MANUAL_SETTLEMENT if by_hand else ledger.operator_account(subject.operator)
+    return MANUAL_SETTLEMENT if by_hand else float_account(subject, cause, legs)
+
+
+def float_account(subject: Subject, cause: str, legs: Sequence[Leg]) -> str:
+    """The float that a cause moved: of the subject's own provider account and currency. Which wallet of the account it
+    is, only the provider's folder knows, so that of the posting counts."""
+    accounts = (each for leg in legs if leg.cause == cause for each in (leg.source, leg.destination))
+    own = (each for each in accounts if ledger.is_float_of(each, subject.provider_account, subject.currency))
+    return next(own, ledger.float_account(subject.provider_account, "", subject.currency))
+
+
+def _returned_again(subject: Subject, cause: str, legs: Sequence[Leg]) -> list[ledger.Posting]:
+    account = float_account(subject, cause, legs)
+    again = [leg for leg in legs if leg.cause == cause]
+    return [ledger.Posting(leg.leg, MANUAL_SETTLEMENT, account, total(subject)) for leg in again]
 
 
 def total(subject: Subject) -> Hundredths:

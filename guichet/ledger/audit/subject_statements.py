@@ -5,13 +5,15 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, FromClause, and_, bindparam, func, select
 
-from guichet.db.tables import audit_log, disputes, late_results, payments, postings, refunds
+from guichet.db.tables import audit_log, disputes, late_results, payments, postings, refunds, treasury_movements
 from guichet.domain.disputes import Bearer, DisputeStatus
 from guichet.domain.ids import MerchantId
 from guichet.domain.late_results import LateStage
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import PaymentStatus, RefundStatus, SubjectType
+from guichet.domain.posting_rules import TREASURY_MOVED
+from guichet.domain.treasury import TreasuryMovement
 from guichet.ledger.postings import OF_DISPUTES, OF_PAYMENTS, OF_REFUNDS
 
 
@@ -53,7 +55,7 @@ PAYMENTS: Final = (
         _some_payments.c.amount,
         _some_payments.c.fee_amount,
         _some_payments.c.currency,
-        _some_payments.c.operator,
+        func.coalesce(_some_payments.c.provider_account, ""),
         refunds.c.status.label("refund_status"),
         late_results.c.stage.label("late_stage"),
         *_LEG,
@@ -87,7 +89,7 @@ REFUNDS: Final = (
         payments.c.amount,
         payments.c.fee_amount,
         _some_refunds.c.currency,
-        payments.c.operator,
+        func.coalesce(_some_refunds.c.provider_account, ""),
         _some_refunds.c.held,
         _some_refunds.c.amount.label("returned"),
         payments.c.status.label("payment_status"),
@@ -123,12 +125,12 @@ DISPUTES: Final = (
         _some_disputes.c.merchant_id,
         _some_disputes.c.env,
         _some_disputes.c.reference,
-        # One that matches no payment has none of these; `disputes/disputes.py` says which account is debited.
+        # One that matches no payment has none of these.
         func.coalesce(payments.c.status, ""),
         func.coalesce(payments.c.amount, 0),
         func.coalesce(payments.c.fee_amount, 0),
         _some_disputes.c.currency,
-        func.coalesce(payments.c.operator, _some_disputes.c.provider_account),
+        _some_disputes.c.provider_account,
         _some_disputes.c.status.label("dispute_status"),
         _some_disputes.c.amount.label("disputed"),
         _some_disputes.c.borne_by,
@@ -147,13 +149,32 @@ DISPUTES: Final = (
     )
     .order_by(_some_disputes.c.id, postings.c.id)
 )
+_some_movements: Final = (
+    select(treasury_movements)
+    .where(treasury_movements.c.id > bindparam("after"))
+    .order_by(treasury_movements.c.id)
+    .limit(bindparam("most"))
+    .subquery()
+)
+_OF_MOVEMENT: Final = and_(
+    postings.c.merchant_id == _some_movements.c.merchant_id,
+    postings.c.cause == TREASURY_MOVED,
+    postings.c.subject_id == _some_movements.c.id,
+)
+#: Movements of our own money with their postings.
+TREASURY: Final = (
+    select(*_some_movements.c, *_LEG)
+    .select_from(_some_movements.outerjoin(postings, _OF_MOVEMENT))
+    .order_by(_some_movements.c.id, postings.c.id)
+)
 #: Whether the audit log has an entry about the subject: two people settled it against the provider's answer.
 SETTLED_BY_PEOPLE: Final = (
     select(audit_log.c.number)
     .where(audit_log.c.subject == bindparam("about"), audit_log.c.action == bindparam("action"))
     .limit(1)
 )
-#: Postings without a payment, refund or dispute of the same merchant, environment and currency.
+#: Postings without a payment, refund, dispute or movement of our own money of the same merchant, environment and
+#: currency.
 ORPHAN_POSTINGS: Final = (
     select(postings.c.id, postings.c.cause, postings.c.subject_id)
     .outerjoin(
@@ -186,10 +207,19 @@ ORPHAN_POSTINGS: Final = (
             disputes.c.currency == postings.c.currency,
         ),
     )
+    .outerjoin(
+        treasury_movements,
+        and_(
+            treasury_movements.c.id == postings.c.subject_id,
+            postings.c.cause == TREASURY_MOVED,
+            treasury_movements.c.merchant_id == postings.c.merchant_id,
+            treasury_movements.c.currency == postings.c.currency,
+        ),
+    )
     .where(
         postings.c.id > bindparam("after"),
         postings.c.id <= bindparam("last"),
-        func.coalesce(payments.c.id, refunds.c.id, disputes.c.id).is_(None),
+        func.coalesce(payments.c.id, refunds.c.id, disputes.c.id, treasury_movements.c.id).is_(None),
     )
     .order_by(postings.c.id)
     .limit(1)
@@ -210,7 +240,7 @@ class Leg(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """A payment, or a refund; the amounts and the operator are always those of the payment."""
+    """A payment, a refund or a dispute; the amounts are always those of the payment."""
 
     id: int
     merchant_id: MerchantId
@@ -221,7 +251,7 @@ class Subject(NamedTuple):
     amount: Hundredths
     fee_amount: Hundredths
     currency: Currency
-    operator: str
+    provider_account: str
 
 
 class PaymentFacts(NamedTuple):
@@ -259,3 +289,10 @@ def split(group: Sequence[Any], facts: int) -> tuple[Subject, list[Any], list[Le
     rows = [list(row) for row in group]
     legs = [Leg(*row[width + facts :]) for row in rows if row[width + facts] is not None]
     return Subject(*rows[0][:width]), rows[0][width : width + facts], legs
+
+
+def split_movement(group: Sequence[Any]) -> tuple[TreasuryMovement, list[Leg]]:
+    """A movement of our own money from a group of rows, and its postings."""
+    width = len(treasury_movements.c)
+    legs = [Leg(*row[width:]) for row in group if row[width] is not None]
+    return TreasuryMovement(*group[0][:width]), legs

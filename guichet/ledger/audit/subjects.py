@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import Final
 
 from guichet.db.tables import postings
-from guichet.domain import posting_rules as ledger
 from guichet.domain.messages import Amount, Fact, Message
 from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import (
@@ -17,6 +16,7 @@ from guichet.domain.posting_rules import (
     DISPUTE_CAUSES,
     DISPUTE_OPENED,
     DISPUTE_WON,
+    FLOAT,
     LATE_RETURNED,
     LATE_RETURNED_AGAIN,
     MANUAL_SETTLEMENT,
@@ -30,6 +30,7 @@ from guichet.domain.posting_rules import (
     REFUND_RETURNED,
     REFUND_RETURNED_AGAIN,
     SUSPENSE,
+    TREASURY_MOVED,
 )
 from guichet.ledger.audit import expectations, provider_fees
 from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, AuditState, id_ranges, next_id_range
@@ -41,17 +42,19 @@ from guichet.ledger.audit.subject_statements import (
     PAYMENTS,
     REFUNDS,
     SETTLED_BY_PEOPLE,
+    TREASURY,
     DisputeFacts,
     Leg,
     PaymentFacts,
     RefundFacts,
     Subject,
     split,
+    split_movement,
 )
 
 _NEXT_POSTINGS: Final = next_id_range(postings.c.id)
-#: The causes that move money of an operator: towards us (-1: it owes us more) or back.
-_OPERATOR_MOVES: Final = {
+#: The causes that move our money with a provider: towards us (-1: a float is the source when it grows) or back.
+_FLOAT_MOVES: Final = {
     COLLECTED: -1,
     DISBURSED: 1,
     PAID_LATE: -1,
@@ -109,11 +112,42 @@ async def check_disputes(state: AuditState) -> Message | None:
     return None
 
 
+async def check_treasury(state: AuditState) -> Message | None:
+    """Every movement of our own money that was posted has exactly its posting, every other one has none."""
+    after = BEFORE_ALL
+    while rows := await state.db.scan(TREASURY, after=after, most=ROWS_AT_ONCE):
+        for _, group in groupby(rows, key=lambda row: row[0]):
+            movement, legs = split_movement(list(group))
+            expected = {TREASURY_MOVED: movement.entries} if movement.status == "posted" else {}
+            subject = Subject(
+                id=movement.id,
+                merchant_id=movement.merchant_id,
+                env="live",
+                reference=movement.reference,
+                status="succeeded",
+                amount=movement.amount,
+                fee_amount=Hundredths(0),
+                currency=movement.currency,
+                provider_account="",
+            )
+            if fault := _difference(subject, expected, legs):
+                return AuditFault.OF_TREASURY(reference=movement.reference, audit_fault=fault)
+            _add_floats(state, subject, legs)
+            state.count("movements", 1)
+        after = rows[-1][0]
+    return None
+
+
 async def check_orphan_postings(state: AuditState) -> Message | None:
     """Every posting belongs to a payment, refund or dispute of its own merchant, environment and currency."""
     async for after, last, rows in id_ranges(state.db, _NEXT_POSTINGS):
         for posting_id, cause, subject_id in await state.db.scan(ORPHAN_POSTINGS, after=after, last=last):
-            nouns = {"payment": PAYMENT_CAUSES, "refund": REFUND_CAUSES, "dispute": DISPUTE_CAUSES}
+            nouns = {
+                "payment": PAYMENT_CAUSES,
+                "refund": REFUND_CAUSES,
+                "dispute": DISPUTE_CAUSES,
+                "movement": (TREASURY_MOVED,),
+            }
             noun = next((name for name, causes in nouns.items() if cause in causes), "subject")
             return AuditFault.ORPHAN(posting=posting_id, cause=cause, noun=noun, number=subject_id)
         state.count("postings", rows)
@@ -176,6 +210,15 @@ def _dispute_fault(state: AuditState, dispute: Subject, facts: DisputeFacts, leg
     return None
 
 
+def _add_floats(state: AuditState, subject: Subject, legs: Iterable[Leg]) -> None:
+    """What a movement of our own money adds to floats: its posting, which was compared with its row."""
+    for leg in legs:
+        for account, sign in ((leg.destination, 1), (leg.source, -1)):
+            if account.startswith(FLOAT) and leg.id <= state.horizon:
+                key = subject.merchant_id, subject.env, subject.currency, account
+                state.expected_floats[key] += sign * leg.amount
+
+
 def _difference(subject: Subject, expected: Expected, found: Iterable[Leg]) -> Message | None:
     wanted = {(cause, each.leg): each for cause, entries in expected.items() for each in entries}
     for leg in found:
@@ -204,21 +247,21 @@ def _named(subject: Subject) -> dict[str, Fact]:
 
 
 def _add_expected(state: AuditState, subject: Subject, legs: list[Leg]) -> None:
-    _add_moved(state, subject, legs, _OPERATOR_MOVES, expectations.total(subject))
+    _add_moved(state, subject, legs, _FLOAT_MOVES, expectations.total(subject))
 
 
 def _add_moved(
     state: AuditState, subject: Subject, legs: list[Leg], signs: Mapping[str, int], amount: Hundredths
 ) -> None:
-    """Adds what the operator moved at each cause, which is `amount` by the subject's own facts. Where the horizon lies
+    """Adds what the provider moved at each cause, which is `amount` by the subject's own facts. Where the horizon lies
     between two postings of a cause, the posted amounts before it count instead."""
-    account = ledger.operator_account(subject.operator)
     for cause, sign in signs.items():
-        operators = [leg for leg in legs if leg.cause == cause and account in (leg.source, leg.destination)]
-        before_horizon = [leg for leg in operators if leg.id <= state.horizon]
+        account = expectations.float_account(subject, cause, legs)
+        floats = [leg for leg in legs if leg.cause == cause and account in (leg.source, leg.destination)]
+        before_horizon = [leg for leg in floats if leg.id <= state.horizon]
         if not before_horizon:
             continue
         moved = sign * amount
-        if len(before_horizon) < len(operators):
+        if len(before_horizon) < len(floats):
             moved = sum(leg.amount * ((leg.destination == account) - (leg.source == account)) for leg in before_horizon)
-        state.expected_operators[subject.merchant_id, subject.env, subject.currency, account] += moved
+        state.expected_floats[subject.merchant_id, subject.env, subject.currency, account] += moved

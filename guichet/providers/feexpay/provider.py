@@ -189,7 +189,7 @@ class FeexPay(HttpProvider):
             await self._get(self._balance_path), partial(feexpay_balances, currency_of=_label_currency)
         )
 
-    def payout_wallet(self, operator: str) -> str:
+    def collection_wallet(self, operator: str) -> str:
         return operator.upper().replace("_", " ")
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:

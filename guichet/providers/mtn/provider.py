@@ -164,6 +164,9 @@ class Mtn(HttpProvider):
             found += read
         return found
 
+    def collection_wallet(self, operator: str) -> str:
+        return "collection"
+
     def payout_wallet(self, operator: str) -> str:
         return "disbursement"
 

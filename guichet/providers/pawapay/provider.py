@@ -183,6 +183,10 @@ class PawaPay(HttpProvider):
     async def balances(self) -> list[FloatBalance] | Unknown:
         return read_balances(await self._get("/v2/wallet-balances"), pawapay_balances)
 
+    def collection_wallet(self, operator: str) -> str:
+        """The country, for payments and payouts alike."""
+        return _PROVIDERS[operator][0].rpartition("_")[2] if operator in _PROVIDERS else ""
+
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         codes = {operator: code for operator, (code, _) in _PROVIDERS.items()}
         found = await pawapay_checks.check(setup, self._get, self._post, codes)

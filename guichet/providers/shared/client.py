@@ -175,6 +175,12 @@ class ProviderBase(ABC):
     @abstractmethod
     def takes(self, operator: str, currency: Currency) -> bool: ...
 
+    def collection_wallet(self, operator: str) -> str:
+        return ""
+
+    def payout_wallet(self, operator: str) -> str:
+        return self.collection_wallet(operator)
+
     @abstractmethod
     async def initiate(self, charge: Charge) -> InitiationResult: ...
 
@@ -210,7 +216,3 @@ class HttpProvider(ProviderBase):
         self.float_alert_below: Mapping[str, Hundredths] = account.float_alert_below
         self._http = ProviderClient(http_client, account.base_url)
         self._clock = clock
-
-    def payout_wallet(self, operator: str) -> str:
-        """See `Balances`: the only wallet of an account that has one."""
-        return ""

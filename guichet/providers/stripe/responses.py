@@ -1,6 +1,8 @@
 """How Stripe's objects and errors become results (docs/providers/stripe.md, "Asking for its state", "Errors")."""
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from guichet.domain.failures import RefusalReason
@@ -128,8 +130,12 @@ def _code_of(error: Mapping[str, Any]) -> str:
 
 
 def stripe_balances(body: Body) -> list[FloatBalance | None]:
-    """What can be paid out now, by currency, in its smallest unit."""
-    return [
-        balance_of("", hundredths(row.get("amount"), currency_of(row)), row.get("currency"))
+    """What can be paid out now, by currency, in its smallest unit, and what comes later."""
+    later: Counter[object] = Counter()
+    for row in rows_of(body.get("pending")):
+        later[row.get("currency")] += hundredths(row.get("amount"), currency_of(row)) or 0
+    found = [
+        (balance_of("", hundredths(row.get("amount"), currency_of(row)), row.get("currency")), row.get("currency"))
         for row in rows_of(body.get("available"))
     ]
+    return [each and replace(each, not_yet_available=later[currency]) for each, currency in found]

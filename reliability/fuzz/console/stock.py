@@ -112,6 +112,7 @@ async def _payments(ctx: AppContext, caller: Caller, word: str, phone_number: st
             REFUSED if number == 0 else CONFIRMED,
             catalogue,
             now,
+            ctx.registry.float_account(payment, payment),
             failure_reason="expired" if number == 0 else None,
         )
         for number, payment in enumerate(made[:-1] if caller.env == "live" else made)

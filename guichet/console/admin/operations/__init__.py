@@ -10,6 +10,7 @@ from guichet.console.admin.operations import (
     payments_page,
     reconciliation_page,
     statement_page,
+    treasury_page,
     wallets_page,
 )
 from guichet.console.sections import StaffPage
@@ -19,6 +20,7 @@ PAGES: Final[tuple[StaffPage, ...]] = (
     *approvals_page.PAGES,
     *payments_page.PAGES,
     *wallets_page.PAGES,
+    *treasury_page.PAGES,
     *reconciliation_page.PAGES,
     *statement_page.PAGES,
     *deliveries_page.PAGES,

@@ -64,7 +64,7 @@ class ApprovalView(View, frozen=True):
 
 async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
     approval, now = await _approval(request), request.now()
-    case = None if approval.act.startswith("wallet.") else await case_of(request.ctx, approval.subject)
+    case = None if approval.act.startswith(("wallet.", "treasury.")) else await case_of(request.ctx, approval.subject)
     if case is not None:
         await record_read(request, "payment.viewed", "payment", case.payment.reference, approval.merchant_id)
     view = ApprovalView(

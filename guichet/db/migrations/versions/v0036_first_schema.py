@@ -10,7 +10,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 from alembic import op
 
-revision = "v0035"
+revision = "v0036"
 down_revision = None
 
 _UUID: Final = sa.Uuid(as_uuid=False).with_variant(sa.String(36), "sqlite")
@@ -22,6 +22,7 @@ def upgrade() -> None:
     _people()
     _payments()
     _ledger()
+    _treasury()
     _webhooks()
     _providers()
     _lists()
@@ -720,8 +721,8 @@ def _ledger() -> None:
         sa.Column("cause", sa.String(32), nullable=False),
         sa.Column("subject_id", sa.BigInteger(), nullable=False),
         sa.Column("leg", sa.String(16), nullable=False),
-        sa.Column("source", sa.String(48), nullable=False),
-        sa.Column("destination", sa.String(48), nullable=False),
+        sa.Column("source", sa.String(128), nullable=False),
+        sa.Column("destination", sa.String(128), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_postings"),
@@ -758,6 +759,53 @@ def _ledger() -> None:
         sa.Column("hash_chain_links", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id", name="pk_ledger_audits"),
     )
+
+
+def _treasury() -> None:
+    _table(
+        "treasury_movements",
+        _id(),
+        _merchant("treasury_movements"),
+        sa.Column("reference", _UUID, nullable=False),
+        sa.Column("kind", sa.String(16), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("source", sa.String(128), nullable=False),
+        sa.Column("destination", sa.String(128), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("recorded_at", sa.BigInteger(), nullable=False),
+        sa.Column("ended_at", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="pk_treasury_movements"),
+        sa.UniqueConstraint("reference", name="uq_treasury_movements_reference"),
+        _one_of("treasury_movements", "kind", "opening", "top_up", "withdrawal", "transfer", "fee"),
+        _one_of("treasury_movements", "status", "announced", "posted", "cancelled"),
+        sa.CheckConstraint("amount > 0", name="ck_treasury_movements_amount"),
+        sa.CheckConstraint("(status = 'announced') = (ended_at IS NULL)", name="ck_treasury_movements_ended_at"),
+    )
+    _index("ix_treasury_movements_announced", "treasury_movements", "id", where="status = 'announced'")
+    _table(
+        "treasury_rollups",
+        sa.Column("through_posting_id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("sums", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("through_posting_id", name="pk_treasury_rollups"),
+    )
+    _table(
+        "treasury_readings",
+        _id(),
+        sa.Column("place", sa.String(128), nullable=False),
+        sa.Column("source", sa.String(16), nullable=False),
+        sa.Column("stated", sa.BigInteger(), nullable=False),
+        sa.Column("ledger", sa.BigInteger(), nullable=False),
+        sa.Column("low", sa.BigInteger(), nullable=False),
+        sa.Column("high", sa.BigInteger(), nullable=False),
+        sa.Column("difference", sa.BigInteger(), nullable=False),
+        sa.Column("moved", sa.BigInteger(), nullable=False),
+        sa.Column("read_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_treasury_readings"),
+        _one_of("treasury_readings", "source", "provider", "statement"),
+    )
+    _index("ix_treasury_readings_place", "treasury_readings", "place", "read_at")
 
 
 def _webhooks() -> None:
@@ -1062,6 +1110,7 @@ def _staff() -> None:
             "dispute.resolve",
             "wallet.reopen",
             "account.confirm",
+            "treasury.record",
         ),
         _one_of("approval_requests", "status", "pending", "approved", "refused", "expired"),
         sa.CheckConstraint(

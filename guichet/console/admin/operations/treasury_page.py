@@ -1,0 +1,129 @@
+"""Our own money: where it is and whose, what differs from what is stated, and the movements that people record."""
+
+from typing import Final, Literal
+
+from starlette.responses import Response
+
+from guichet.accounts import approvals
+from guichet.back_office import money_acts
+from guichet.console.downloads import attachment, file_name
+from guichet.console.forms import Reason
+from guichet.console.page_request import FormFault, StaffRequest
+from guichet.console.sections import StaffPage
+from guichet.db.references import new_reference, parse_reference
+from guichet.domain.approvals import Arguments, WantedAct
+from guichet.domain.audit_log import ActRefused
+from guichet.domain.money import CURRENCIES, Currency, parse_typed
+from guichet.domain.treasury import MOVEMENT_KINDS, STATEMENT, MovementKind, TreasuryMovement
+from guichet.exports.treasury import movements_file, places_file
+from guichet.pages.fields import Fields, Lenient
+from guichet.pages.views import View
+from guichet.treasury import movements, readings, repository
+from guichet.treasury.position import Position, positions
+from guichet.treasury.readings import Reading
+
+_KINDS: Final = (*MOVEMENT_KINDS, STATEMENT)
+_PATH: Final = "/treasury"
+
+
+class TreasuryView(View, frozen=True):
+    """`readings`: the last one of each place. `reference`: of the movement that the form records, so that it counts
+    once."""
+
+    positions: list[Position]
+    readings: dict[str, Reading]
+    movements: list[TreasuryMovement]
+    kinds: tuple[str, ...]
+    currencies: tuple[Currency, ...]
+    reference: str
+    may_record: bool
+
+
+class TreasuryForm(Fields):
+    """Records a movement or a statement, or ends an announced movement (`end`)."""
+
+    kind: Lenient[MovementKind | Literal["statement"]] = None
+    currency: Lenient[Currency] = None
+    amount: str = ""
+    source: str = ""
+    to: str = ""
+    announced: str = ""
+    reference: str = ""
+    end: Lenient[Literal["posted", "cancelled"]] = None
+    reason: Reason = None
+
+
+async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    stated = await _readings(request)
+    view = TreasuryView(
+        positions=await positions(request.db, stated),
+        readings=stated,
+        movements=await repository.latest(request.db),
+        kinds=_KINDS,
+        currencies=CURRENCIES,
+        reference=new_reference(request.now()),
+        may_record=request.may("incidents.decide"),
+    )
+    return request.page("admin/operations/treasury.html", view, fault)
+
+
+async def change(request: StaffRequest) -> Response:
+    """Another person approves what is recorded, unless it is small (`money_acts.needs_two_people`)."""
+    form = await request.form(TreasuryForm)
+    request.require("incidents.decide")
+    reference = parse_reference(form.reference)
+    if form.reason is None or reference is None:
+        return await show(request, FormFault(request.text("operations.reason_missing")))
+    try:
+        if form.end is not None:
+            await movements.end(request.ctx, reference, form.end, request.actor, form.reason)
+            return request.redirect(request.at_admin(_PATH))
+        wanted = WantedAct("treasury.record", reference, _arguments(request, form), form.reason)
+        if not money_acts.needs_two_people(request.ctx.settings, wanted):
+            await approvals.do_alone(request.ctx, wanted, request.person, approvals.CONSOLE)
+            return request.redirect(request.at_admin(_PATH))
+        approval = await approvals.ask(request.ctx, wanted, request.person, approvals.CONSOLE)
+    except ActRefused as refusal:
+        return await show(request, request.refused(refusal))
+    except FormFault as fault:
+        return await show(request, fault)
+    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
+
+
+def _arguments(request: StaffRequest, form: TreasuryForm) -> Arguments:
+    amount = parse_typed(form.amount, 2)
+    if form.kind is None or form.currency is None or amount is None:
+        raise FormFault(request.text("treasury.incomplete"))
+    return {
+        "kind": form.kind,
+        "currency": form.currency,
+        "amount": amount,
+        "announced": form.announced == "yes",
+        "from": form.source.strip(),
+        "to": form.to.strip(),
+    }
+
+
+async def download_places(request: StaffRequest) -> Response:
+    stated = await _readings(request)
+    return _file(places_file(await positions(request.db, stated), stated), "places")
+
+
+async def download_movements(request: StaffRequest) -> Response:
+    """The latest, as the page shows them."""
+    return _file(movements_file(await repository.latest(request.db)), "movements")
+
+
+def _file(content: bytes, name: str) -> Response:
+    return attachment(content, "text/csv; charset=utf-8", file_name("treasury", name, suffix="csv"))
+
+
+async def _readings(request: StaffRequest) -> dict[str, Reading]:
+    return {each.place: each for each in await readings.latest(request.db, request.now())}
+
+
+PAGES: Final = (
+    StaffPage(_PATH, "wallets.view", show, change, menu="treasury"),
+    StaffPage(f"{_PATH}/places.csv", "wallets.view", download_places),
+    StaffPage(f"{_PATH}/movements.csv", "wallets.view", download_movements),
+)

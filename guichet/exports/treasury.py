@@ -1,0 +1,64 @@
+"""Our own money at providers and banks, as files for a spreadsheet."""
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from guichet.domain.treasury import TreasuryMovement
+from guichet.exports import cells
+from guichet.treasury.position import Position
+from guichet.treasury.readings import Reading
+
+PLACES: Final = ("currency", "what", "account", "wallet", "amount", "stated", "difference", "read_at")
+MOVEMENTS: Final = (
+    "reference",
+    "kind",
+    "currency",
+    "amount",
+    "from",
+    "to",
+    "status",
+    "recorded_at",
+    "ended_at",
+)
+
+
+def places_file(positions: Iterable[Position], readings: Mapping[str, Reading]) -> bytes:
+    """`readings`: the last one of each place. Dates are of UTC."""
+    rows: list[Sequence[object]] = []
+    for each in positions:
+        for name, amount in each.places():
+            reading = readings.get(name.account)
+            seen = (cells.amount(reading.stated), cells.amount(reading.difference)) if reading else ("", "")
+            read_at = cells.moment(reading.read_at) if reading else ""
+            rows.append((each.currency, name.what, name.name, name.wallet, cells.amount(amount), *seen, read_at))
+        sides = ("owed", each.owed), ("held", each.held), ("ours", each.ours)
+        rows += [(each.currency, side, "", "", cells.amount(total), "", "", "") for side, total in sides]
+    return _file(PLACES, rows)
+
+
+def movements_file(movements: Iterable[TreasuryMovement]) -> bytes:
+    """Dates are of UTC."""
+    return _file(
+        MOVEMENTS,
+        (
+            (
+                each.reference,
+                each.kind,
+                each.currency,
+                cells.amount(each.amount),
+                cells.text(each.destination),
+                cells.text(each.source),
+                each.status,
+                cells.moment(each.recorded_at),
+                cells.moment(each.ended_at),
+            )
+            for each in movements
+        ),
+    )
+
+
+def _file(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    file = io.StringIO(newline="")
+    cells.writer(file, columns).writerows(rows)
+    return file.getvalue().encode()

@@ -1,0 +1,190 @@
+"""What a provider or a statement says that a place holds, less what the ledger says.
+
+    difference = stated − ledger − movements in flight − announced settlements
+
+What is in flight may have moved already or not: payments that were sent and have no end yet, refunds likewise, what was
+posted while the provider was asked, and fees that its statement of a day will name. So the ledger admits a range, and
+only what lies outside it differs. Two readings a day apart that both differ are an incident.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+from uuid import NAMESPACE_URL, uuid5
+
+from sqlalchemy import ColumnElement, bindparam, case, func, literal, or_, select, union_all
+
+from guichet.audit_log import entries as audit_log
+from guichet.clock import DAY, Instant, earlier
+from guichet.context import AppContext
+from guichet.db.engine import Database, Transaction
+from guichet.db.tables import payments, refunds, treasury_movements
+from guichet.domain.audit_log import Act, Actor
+from guichet.domain.messages import Amount, Moment
+from guichet.domain.money import DECIMALS, Currency, Hundredths
+from guichet.domain.posting_rules import FLOAT, float_account
+from guichet.domain.treasury import ReadingSource
+from guichet.incidents import repository as incidents
+from guichet.incidents.repository import IncidentDetail
+from guichet.merchants import repository as merchants
+from guichet.providers.base import Provider
+from guichet.providers.capabilities import FloatBalance, History
+from guichet.treasury import readings
+from guichet.treasury.balances import Total, Totals, totals
+from guichet.treasury.readings import Reading
+
+#: A statement of a day names fees up to two days later; until then they may have been up to this part of what moved.
+_CHARGED_WITHIN: Final = 2 * DAY
+_HIGHEST_FEE: Final = 5
+#: An earlier reading counts when it is this old.
+_APART: Final = DAY
+_LONGEST_APART: Final = 2 * DAY
+
+
+def _moved(amount: ColumnElement[int], currency: ColumnElement[str]) -> ColumnElement[int]:
+    """As `money.round_to_currency`: what a provider can move of an amount."""
+    whole = or_(*(currency == each for each, decimals in DECIMALS.items() if decimals == 0))
+    return case((whole, (amount + 50) // 100 * 100), else_=amount)
+
+
+_PENDING: Final = union_all(
+    select(
+        literal("payment").label("kind"),
+        payments.c.operator,
+        payments.c.currency,
+        func.sum(_moved(payments.c.total_amount, payments.c.currency)),
+    )
+    .where(
+        payments.c.status == "pending", payments.c.provider_account == bindparam("account"), payments.c.env == "live"
+    )
+    .group_by(payments.c.operator, payments.c.currency),
+    select(
+        literal("refund").label("kind"),
+        payments.c.operator,
+        refunds.c.currency,
+        func.sum(_moved(refunds.c.amount, refunds.c.currency)),
+    )
+    .join(payments, payments.c.id == refunds.c.payment_id)
+    .where(
+        refunds.c.status == "pending",
+        refunds.c.provider_account == bindparam("account"),
+        refunds.c.env == "live",
+        refunds.c.sent_at.is_not(None),
+    )
+    .group_by(payments.c.operator, refunds.c.currency),
+)
+_ANNOUNCED: Final = (
+    select(treasury_movements.c.destination, func.sum(treasury_movements.c.amount))
+    .where(treasury_movements.c.status == "announced")
+    .group_by(treasury_movements.c.destination)
+)
+
+
+@dataclass(slots=True)
+class _Flight:
+    """Hundredths that may have come in or gone out of one place already."""
+
+    incoming: int = 0
+    outgoing: int = 0
+
+
+async def compare(
+    ctx: AppContext, account: str, provider: Provider, stated: Sequence[FloatBalance], before: Totals
+) -> None:
+    """Compares what a provider states of an account's wallets. `before`: the ledger before it was asked. A wallet that
+    it does not state is not compared. Cost: pending rows of the account, and as `balances.totals`."""
+    in_flight, after = await _in_flight(ctx.db, account, provider), await totals(ctx.db)
+    charged_later = isinstance(provider, History)
+    for balance in stated:
+        currency = cast("Currency", balance.currency)
+        place = float_account(account, balance.wallet, currency)
+        held = balance.amount + balance.not_yet_available
+        flight = in_flight.get(place, _Flight())
+        sides = before.get((currency, place), Total()), after.get((currency, place), Total())
+        reading = await _reading(ctx, place, held, "provider", sides, flight, charged_later=charged_later)
+        async with ctx.db.transaction() as tx:
+            await _keep(ctx, tx, reading, currency)
+
+
+async def record_statement(
+    ctx: AppContext, place: str, currency: Currency, stated: Hundredths, actor: Actor, evidence: str
+) -> None:
+    """A person typed what a statement says that the place holds now, and another one approved it."""
+    account, found = place.split(":")[1], await totals(ctx.db)
+    flight = _Flight()
+    if place.startswith(FLOAT):
+        flight = (await _in_flight(ctx.db, account, ctx.registry.provider(account))).get(place, flight)
+    total = found.get((currency, place), Total())
+    reading = await _reading(ctx, place, stated, "statement", (total, total), flight, charged_later=False)
+    async with ctx.db.transaction() as tx:
+        house = await merchants.house(tx, ctx.vault, reading.read_at)
+        await _keep(ctx, tx, reading, currency)
+        facts = {"to": place, "amount": stated, "currency": currency}
+        act = Act(actor, "treasury.stated", "treasury", place, house, evidence, after=facts)  # type: ignore[arg-type]
+        await audit_log.record(tx, act, reading.read_at)
+
+
+async def _reading(
+    ctx: AppContext,
+    place: str,
+    stated: int,
+    source: ReadingSource,
+    sides: tuple[Total, Total],
+    flight: _Flight,
+    *,
+    charged_later: bool,
+) -> Reading:
+    before, after = sides
+    now, moved = ctx.clock.now(), after.given + after.taken
+    fees = await _fees_to_come(ctx.db, place, moved, now) if charged_later else 0
+    announced = {destination: int(amount) for destination, amount in await ctx.db.all(_ANNOUNCED)}.get(place, 0)
+    low = before.held - (after.taken - before.taken) - flight.outgoing - fees - announced
+    high = before.held + (after.given - before.given) + flight.incoming - announced
+    difference = min(0, stated - low) + max(0, stated - high)
+    return Reading(0, place, source, stated, after.held, low, high, difference, moved, now)
+
+
+async def _fees_to_come(db: Database, place: str, moved: int, now: Instant) -> int:
+    before = await readings.newest(db, place, earlier(now, _CHARGED_WITHIN)) or await readings.oldest(db, place)
+    return (moved - before.moved) * _HIGHEST_FEE // 100 if before else 0
+
+
+async def _in_flight(db: Database, account: str, provider: Provider) -> dict[str, _Flight]:
+    """By place, what the account was asked to move and has no end yet."""
+    found: dict[str, _Flight] = {}
+    for kind, operator, currency, amount in await db.scan(_PENDING, account=account):
+        is_payment = kind == "payment"
+        wallet = provider.collection_wallet(operator) if is_payment else provider.payout_wallet(operator)
+        flight = found.setdefault(float_account(account, wallet, currency), _Flight())
+        if is_payment:
+            flight.incoming += int(amount)
+        else:
+            flight.outgoing += int(amount)
+    return found
+
+
+async def _keep(ctx: AppContext, tx: Transaction, reading: Reading, currency: Currency) -> None:
+    """Stores the reading, and opens or closes the incident of its place."""
+    now, reference = reading.read_at, str(uuid5(NAMESPACE_URL, reading.place))
+    earlier_one = await readings.newest(tx, reading.place, earlier(now, _APART))
+    await readings.insert_new(tx, reading)
+    if not reading.difference:
+        if (house := await merchants.house_id(tx)) is not None:
+            await incidents.close_all(tx, house, reference, now)
+        return
+    if earlier_one is None or not earlier_one.difference or now - earlier_one.read_at > _LONGEST_APART:
+        return
+    since = min(earlier_one.read_at, await readings.differs_since(tx, reading.place) or now)
+    await incidents.report(
+        tx,
+        merchant_id=await merchants.house(tx, ctx.vault, now),
+        env="live",
+        kind=incidents.FLOAT_DIFFERS,
+        subject_type="account",
+        reference=reference,
+        provider_account=reading.place.split(":")[1],
+        detail=IncidentDetail.FLOAT_DIFFERS(
+            place=reading.place, total=Amount(reading.difference, currency), since=Moment(since)
+        ),
+        now=now,
+    )

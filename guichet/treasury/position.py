@@ -1,0 +1,83 @@
+"""Where the money is: what we have at providers and banks, and whose it is."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from guichet.db.engine import Database
+from guichet.domain.money import CURRENCIES, Currency, Hundredths
+from guichet.domain.posting_rules import BANK, DISPUTED, FLOAT, HOLD, LATE_SUSPENSE, SUSPENSE, WALLET, float_account
+from guichet.treasury.balances import Total, Totals, totals
+
+#: Owed to merchants, and held until somebody decides or is paid; every other account is ours.
+_OWED: Final = frozenset({WALLET, SUSPENSE})
+_HELD: Final = frozenset({HOLD, LATE_SUSPENSE, DISPUTED})
+
+
+class Place(NamedTuple):
+    """`account`: as the ledger names it; `what`: `wallet` or `bank`."""
+
+    account: str
+    what: str
+    name: str
+    wallet: str
+
+
+@dataclass(slots=True)
+class Position:
+    """Of one currency, in hundredths. `wallets`: by provider account and its own wallet; `banks`: by name. These add up
+    to `owed` (to merchants), `held` (refunds on their way, late and disputed money) and `ours`."""
+
+    currency: Currency
+    wallets: dict[tuple[str, str], Hundredths] = field(default_factory=dict)
+    banks: dict[str, Hundredths] = field(default_factory=dict)
+    owed: int = 0
+    held: int = 0
+    ours: int = 0
+
+    @property
+    def total(self) -> Hundredths:
+        return Hundredths(sum(self.wallets.values()) + sum(self.banks.values()))
+
+    def places(self) -> list[tuple[Place, Hundredths]]:
+        """Every wallet and bank with what it holds."""
+        wallets = [
+            (Place(float_account(name, wallet, self.currency), "wallet", name, wallet), amount)
+            for (name, wallet), amount in self.wallets.items()
+        ]
+        banks = [
+            (Place(f"{BANK}{name}:{self.currency}", "bank", name, ""), amount) for name, amount in self.banks.items()
+        ]
+        return [*wallets, *banks]
+
+
+async def positions(db: Database, stated: Iterable[str] = ()) -> list[Position]:
+    """By currency. `stated`: places that are shown even if nothing was posted there. Cost: as `balances.totals`."""
+    found = await totals(db)
+    for place in stated:
+        currency = next(each for each in CURRENCIES if place.endswith(f":{each}"))
+        found.setdefault((currency, place), Total())
+    return _positions_of(found)
+
+
+def _positions_of(found: Totals) -> list[Position]:
+    by_currency: dict[Currency, Position] = {}
+    for (currency, account), total in sorted(found.items()):
+        position = by_currency.setdefault(currency, Position(currency))
+        if account.startswith(FLOAT):
+            position.wallets[wallet_of(account)] = total.held
+        elif account.startswith(BANK):
+            position.banks[account.split(":")[1]] = total.held
+        elif account in _OWED:
+            position.owed += total.owed
+        elif account in _HELD:
+            position.held += total.owed
+        else:
+            position.ours += total.owed
+    return list(by_currency.values())
+
+
+def wallet_of(account: str) -> tuple[str, str]:
+    """The provider account, and its own word for the wallet, of a float account."""
+    provider_account, _, rest = account.removeprefix(FLOAT).partition(":")
+    return provider_account, rest.rpartition(":")[0]

@@ -1,0 +1,59 @@
+"""Recorded movements of our own money: SQL and row mapping."""
+
+from typing import Final
+
+from sqlalchemy import bindparam, select, update
+
+from guichet.clock import Instant
+from guichet.db.engine import Database, Reader, Transaction
+from guichet.db.tables import treasury_movements
+from guichet.db.upsert import upsert
+from guichet.domain.treasury import MovementStatus, TreasuryMovement
+
+#: Movements that one list shows. People record some a day.
+MOST: Final = 200
+
+_rows: Final = treasury_movements.c
+_INSERT: Final = (
+    upsert(treasury_movements)
+    .values({column.name: bindparam(column.name) for column in _rows if column.name != "id"})
+    .on_conflict_do_nothing()
+    .returning(*_rows)
+)
+_FIND: Final = select(treasury_movements).where(_rows.reference == bindparam("ours"))
+_END: Final = (
+    update(treasury_movements)
+    .where(_rows.reference == bindparam("ours"), _rows.status == "announced")
+    .values(status=bindparam("new_status"), ended_at=bindparam("now"))
+    .returning(*_rows)
+)
+_LATEST: Final = select(treasury_movements).order_by(_rows.id.desc()).limit(MOST)
+_ANNOUNCED: Final = select(treasury_movements).where(_rows.status == "announced").order_by(_rows.id).limit(MOST)
+
+
+async def insert_new(tx: Transaction, movement: TreasuryMovement) -> TreasuryMovement | None:
+    """None when its reference was used before."""
+    values = {column.name: getattr(movement, column.name) for column in _rows if column.name != "id"}
+    row = await tx.write(_INSERT, **values)
+    return TreasuryMovement(*row) if row else None
+
+
+async def end(tx: Transaction, reference: str, status: MovementStatus, now: Instant) -> TreasuryMovement | None:
+    """None when it is not announced any more."""
+    row = await tx.write(_END, ours=reference, new_status=status, now=now)
+    return TreasuryMovement(*row) if row else None
+
+
+async def find(db: Reader, reference: str) -> TreasuryMovement | None:
+    row = await db.one(_FIND, ours=reference)
+    return TreasuryMovement(*row) if row else None
+
+
+async def latest(db: Database) -> list[TreasuryMovement]:
+    """The newest, at most 200."""
+    return [TreasuryMovement(*row) for row in await db.scan(_LATEST)]
+
+
+async def announced(db: Database) -> list[TreasuryMovement]:
+    """What did not arrive yet, oldest first, at most 200."""
+    return [TreasuryMovement(*row) for row in await db.scan(_ANNOUNCED)]
