@@ -135,5 +135,19 @@ PROVIDER_CASES = {
             refunds=False,
             polls=False,
         ),
+        ProviderCase(
+            "paydunya",
+            "orange_bf",
+            {
+                "master_key": "master-simulator",
+                "private_key": "live_private_simulator",
+                "token": "token-simulator",
+                "store": "Guichet",
+                "email": "paiements@example.com",
+            },
+            order={"otp": "123456"},
+            dial="226",
+            base="paydunya/api",
+        ),
     )
 }
