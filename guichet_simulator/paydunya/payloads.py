@@ -116,7 +116,7 @@ def payout_key(token: object) -> str:
 
 def company(ctx: SimulatorContext) -> str:
     """The account that the client's keys lead to at present."""
-    return str(getattr(ctx.dashboard("paydunya"), "company", ""))
+    return ctx.dashboard("paydunya").company
 
 
 def answer(code: str, text: str, **more: object) -> dict[str, object]:

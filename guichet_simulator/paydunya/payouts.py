@@ -71,7 +71,7 @@ class PayDunyaPayouts:
         if payout is None:
             raise Refused(_NO_PAYOUT)
         used = self._ctx.store.select("provider = 'paydunya' AND kind = 'credit' AND client_ref = ?", reference)
-        if used or self._ctx.find(self._api.name, "credit", token) is not None:
+        if self._ctx.own(used) or self._ctx.find(self._api.name, "credit", token) is not None:
             raise Refused(refusal("5000", "disburse_id already used"))
 
         def create() -> Response:
@@ -111,7 +111,7 @@ class PayDunyaPayouts:
     async def balance(self, request: Request) -> Response:
         balances = dict.fromkeys(COUNTRIES.values(), 0)
         filled = not self._ctx.dashboard(self._api.name).float_empty
-        for tx in self._ctx.store.select("provider = 'paydunya' AND state = 'succeeded'"):
+        for tx in self._ctx.own(self._ctx.store.select("provider = 'paydunya' AND state = 'succeeded'")):
             if filled and (country := COUNTRIES.get(tx.operator)):
                 balances[country] += tx.amount // 100 * (1 if tx.kind == "debit" else -1)
         stated = {f"Balance {country}": f"{amount} XOF" for country, amount in balances.items()}

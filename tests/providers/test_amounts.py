@@ -70,6 +70,7 @@ STATUSES: dict[str, tuple[str, dict[str, Any]]] = {
         {"operator": "orange_sn"},
     ),
     "stripe": ('{"id": "cs_1", "payment_status": "paid", "amount_total": %s, "currency": "xof"}', {"operator": "VISA"}),
+    "paydunya": ('{"response_code": "00", "status": "completed", "invoice": {"total_amount": %s}}', {}),
     "coris": ('{"code": "0", "transactionId": "t", "montant": %s}', {"operator": "coris"}),
 }
 

@@ -312,7 +312,8 @@ async def test_an_invoice_that_a_callback_named_must_have_our_reference() -> Non
         check(await paydunya.provider.status(lost), succeeded(5000_00, "XOF"))
         paydunya.answers[:] = [(200, confirmed("pending"))]
         assert await paydunya.provider.status(lost) == Accepted(TOKEN)
-        for custom_data in ([], {}, {"reference": "another"}):
+        others: tuple[object, ...] = ([], {}, {"reference": "another"})
+        for custom_data in others:
             paydunya.answers[:] = [(200, confirmed("completed", custom_data=custom_data))]
             check(await paydunya.provider.status(lost), UNKNOWN)
         asked = len(paydunya.received)

@@ -35,6 +35,7 @@ from guichet.providers.paydunya.payouts import PAYOUTS, Payouts
 from guichet.providers.paydunya.requests import MIN_AMOUNT, PayinRequests, as_address, foreign_number
 from guichet.providers.paydunya.responses import (
     CURRENCY,
+    NO_SUCH_PATH,
     Verdict,
     as_token,
     code_of,
@@ -58,7 +59,6 @@ from guichet.providers.shared.results import classify_http_error, refuse_unserve
 _INVOICE_TIMEOUT: Final = 15.0
 _SOFTPAY_TIMEOUT: Final = 75.0
 _CONFIRM_TIMEOUT: Final = 10.0
-_NOT_FOUND: Final = 404
 _CODE_REFUSED: Final = 422
 _INVOICES: Final = "/v1/checkout-invoice"
 _TEST_PATH: Final = "sandbox-api"
@@ -217,7 +217,7 @@ def _refused_by_status(result: CallResult, charge: Charge) -> NotProcessed | Ref
         return result
     if common := classify_http_error(result):
         return common
-    if result.status == _NOT_FOUND:  # A path that does not exist answers a page.
+    if result.status == NO_SUCH_PATH:
         return NotProcessed("configuration", result.raw)
     if result.status == _CODE_REFUSED and charge.otp and result.object() is not None:
         return Refused("bad_otp", result.raw)

@@ -39,6 +39,8 @@ from guichet.providers.shared.results import (
 )
 
 CURRENCY: Final = "XOF"
+#: The status of a path that does not exist: a wrong `base_url`, or a charge in the test mode.
+NO_SUCH_PATH: Final = 404
 #: Every other word means pending (docs/providers/README.md, "States").
 INVOICE_STATUSES: Final[dict[str, ProviderStatus]] = {
     "COMPLETED": SUCCEEDED,
@@ -166,6 +168,8 @@ def not_taken(result: CallResult) -> NotProcessed:
         return NotProcessed("operator_unavailable", result.raw)
     if isinstance(common := classify_http_error(result), NotProcessed):
         return common
+    if result.status == NO_SUCH_PATH:
+        return NotProcessed("configuration", result.raw)
     body = result.object()
     if common is not None or body is None:
         return NotProcessed("operator_unavailable", result.raw)
