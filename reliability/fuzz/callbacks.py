@@ -25,6 +25,7 @@ _NAMES: Final = {
     "sonatel": "sonatel",
     "stripe": "stripe",
     "coris": "coris",
+    "paydunya": "paydunya",
 }
 PROVIDERS: Final = tuple(_NAMES)
 
@@ -53,6 +54,7 @@ def _members(ours: str) -> Mapping[str, Mapping[str, object]]:
         "sonatel": {"transaction": sonatel, "amount": {"value": 5088, "unit": "XOF"}},
         "stripe": {"id": "evt_1", "type": "checkout.session.completed", "data": {"object": stripe}},
         "coris": {"reference": ours, "status": "SUCCESS"},
+        "paydunya": {"data": {"invoice": {"token": "token1"}, "custom_data": {"reference": ours}}},
     }
 
 

@@ -195,7 +195,7 @@ async def test_codes_pages_and_late_answers(simulator: Simulator) -> None:
     assert right["success"] is True
     page = await charge(simulator, await create(simulator), "new-orange-money-senegal")
     assert set(page["other_url"]) == {"om_url", "maxit_url"}
-    code = {"api_type": "OTPCODE", "authorization_code": "123456"}
+    code: dict[str, Any] = {"api_type": "OTPCODE", "authorization_code": "123456"}
     assert "url" not in await charge(simulator, await create(simulator), "new-orange-money-senegal", **code)
     late = await create(simulator)
     await simulator.force("paydunya", "pending_long", after=31)

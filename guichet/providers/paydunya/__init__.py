@@ -15,9 +15,4 @@ TYPE: Final = ProviderType(
     callbacks="each call",
     sandbox=lambda settings: AccountFinding.SANDBOX_PRIVATE_KEY() if is_test(settings.get("private_key", "")) else None,
     tells_sandbox=lambda settings: "private_key" in settings,
-    statement={
-        "reference": ("custom_data.reference", "token", "disburse_id", "transaction_id"),
-        "amount": ("total_amount",),
-        "date": ("updated_at",),
-    },
 )
