@@ -40,18 +40,6 @@ _MARKS: Final[dict[FindingState, str]] = {"ok": "✓", "wrong": "✗", "unchecke
 _STYLES: Final[dict[FindingState, str]] = {"ok": "green", "wrong": "red", "unchecked": "dim"}
 
 
-@app.command(
-    "confirm-account",
-    epilog=f'Example: `guichet providers confirm-account {EXAMPLE_REFERENCE} --evidence "renewed key" --by Awa`',
-)
-def confirm_account(reference: Reference, evidence: Evidence, by: By, as_json: Json = False) -> None:
-    """Say that an account whose key was changed is still the one that this payment or refund was sent to (incident
-    `account_changed`). Another person approves it in the console; then all that was sent there under the earlier key
-    is followed again.
-    """
-    ask_for_approval(WantedAct("account.confirm", reference, {}, evidence), by, as_json=as_json)
-
-
 @app.command(epilog="Example: `guichet providers check --deep`")
 def check(
     account: _Accounts = None,
@@ -148,6 +136,18 @@ def _ask(settings: Settings, providers: ProvidersConfig, question: Callable[[Reg
 
     with error_console.status("Calling the providers…"):
         return asyncio.run(main())
+
+
+@app.command(
+    "confirm-account",
+    epilog=f'Example: `guichet providers confirm-account {EXAMPLE_REFERENCE} --evidence "renewed key" --by Awa`',
+)
+def confirm_account(reference: Reference, evidence: Evidence, by: By, as_json: Json = False) -> None:
+    """Say that an account whose key was changed is still the one that this payment or refund was sent to (incident
+    `account_changed`). Another person approves it in the console; then all that was sent there under the earlier key
+    is followed again.
+    """
+    ask_for_approval(WantedAct("account.confirm", reference, {}, evidence), by, as_json=as_json)
 
 
 app.command("try", epilog="Example: `guichet providers try mtn_benin --phone 2290197000000 --amount 100`")(try_account)

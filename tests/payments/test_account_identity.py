@@ -45,7 +45,7 @@ class Restarted:
         async with open_service(self.settings, clock, accounts=accounts, routes=routes) as service:
             merchant = (await service.merchant()).live if self.live is None else self.live.merchant
             merchant.service = service
-            self.live = LivePayments(service, merchant, self.first, self.second)  # type: ignore[arg-type]
+            self.live = LivePayments(service, merchant, self.first, self.second)
             yield self.live
 
 
@@ -115,8 +115,8 @@ async def test_another_address_is_another_account_whatever_the_provider_says(res
 
 
 async def test_while_the_identity_is_unknown_nothing_is_sent_again_or_concluded(restarted: Restarted) -> None:
-    """The key is the same one, but the provider has never said whose it is."""
-    restarted.first.identity = Unknown()
+    """The key is the same one, but the provider has never said whose it is. The refund is a payout."""
+    restarted.first.identity, restarted.first.own_refunds = Unknown(), False
     refund = await lost_refund(restarted)
     restarted.first.questions.clear()
     restarted.first.script("refund_status", NotFound())
@@ -135,7 +135,7 @@ async def test_while_the_identity_is_unknown_nothing_is_sent_again_or_concluded(
 
 
 async def test_an_explicit_answer_counts_while_the_identity_is_unknown(restarted: Restarted) -> None:
-    restarted.first.identity = Unknown()
+    restarted.first.identity, restarted.first.own_refunds = Unknown(), False
     refund = await lost_refund(restarted)
     restarted.first.script("refund_status", done)
     async with restarted.running() as live:

@@ -98,7 +98,7 @@ async def test_an_old_return_that_goes_through_ends_the_matter(live: LivePayment
     assert (await late(live, payment) or given_up).stage == "returned"
     assert await accounts(live) == {}
     assert await open_kinds(live) == []
-    with pytest.raises(ActRefused, match="is returned now"):
+    with pytest.raises(ActRefused, match="just decided"):
         await resolve(live, given_up, "payer")
     assert len(live.first.references_of("refund")) == 1
 
