@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+import aiohttp
 from starlette.requests import Request
 from starlette.responses import Response
 
+from guichet_simulator.background import send_request
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.http_helpers import Refused, json_object, json_response, new_uuid
-from guichet_simulator.models import SUCCEEDED, Transaction
+from guichet_simulator.models import SUCCEEDED, CallbackRequest, Transaction
 from guichet_simulator.paydunya.payloads import (
     COUNTRIES,
     MASTER_KEY,
@@ -32,6 +34,8 @@ _SAID_FIRST: Final = frozenset(
         ResponseKind.RATE_LIMITED,
     }
 )
+_NO_CALLBACK: Final = refusal("4002", "the callback is not accessible")
+_TRY_SECONDS: Final = 5
 _NO_PAYOUT: Final = refusal("4004", "Invalid disburse_invoice")
 
 
@@ -56,6 +60,8 @@ class PayDunyaPayouts:
         }
         if not scenario.stored and scenario.response in _SAID_FIRST:
             return self._api.error(scenario.response, "credit")
+        if not await _answers(body.get("callback_url")):
+            raise Refused(_NO_CALLBACK)
 
         def create() -> Response:
             self._ctx.store.set_setting(payout_key(token), payout)
@@ -120,6 +126,15 @@ class PayDunyaPayouts:
     def callback_payload(self, tx: Transaction, status: str) -> dict[str, Any]:
         payout: Mapping[str, Any] = self._ctx.store.setting(payout_key(tx.ref))
         return payout_payload(tx.ref, payout, tx, self._ctx.clock.now(), status)
+
+
+async def _answers(address: object) -> bool:
+    """Whether the client's address answers an empty POST, which PayDunya tries at once."""
+    if not isinstance(address, str) or not address.startswith("http"):
+        return False
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TRY_SECONDS)) as session:
+        status, _ = await send_request(session, CallbackRequest(address, b""))
+    return status is not None and 200 <= status < 300
 
 
 def _submitted(tx: Transaction) -> dict[str, object]:

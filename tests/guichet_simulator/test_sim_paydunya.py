@@ -257,15 +257,21 @@ async def test_callbacks_come_in_four_forms_and_a_forged_one_lacks_the_digest(
 
 def payout(**more: Any) -> dict[str, Any]:
     body = {"account_alias": "0197000001", "amount": 500, "withdraw_mode": "moov-benin"}
-    return body | {"callback_url": "http://127.0.0.1:9/"} | more
+    return body | more
+
+
+@pytest.fixture
+async def address(callback_receiver: CallbackReceiver) -> str:
+    """It answers the empty POST by which every announcement is tried."""
+    return f"{callback_receiver.url}/callback/r-1"
 
 
 async def ask(simulator: Simulator, call: str, status: int = 200, **body: Any) -> Any:
     return await simulator.json("POST", f"{PAYOUTS}/{call}", status, json=body, headers=KEYS)
 
 
-async def test_a_payout_is_announced_submitted_and_read(simulator: Simulator) -> None:
-    token = (await ask(simulator, "get-invoice", **payout()))["disburse_token"]
+async def test_a_payout_is_announced_submitted_and_read(simulator: Simulator, address: str) -> None:
+    token = (await ask(simulator, "get-invoice", **payout(callback_url=address)))["disburse_token"]
     assert (await ask(simulator, "check-status", disburse_invoice=token))["status"] == "created"
     assert await simulator.credits() == 0
     sent = await ask(simulator, "submit-invoice", disburse_invoice=token, disburse_id="r-1")
@@ -281,9 +287,9 @@ async def test_a_payout_is_announced_submitted_and_read(simulator: Simulator) ->
     assert (balances["Balance BJ"], balances["Balance SN"]) == ("-500 XOF", "0 XOF")
 
 
-async def test_one_reference_pays_once_under_another_announcement_too(simulator: Simulator) -> None:
+async def test_one_reference_pays_once_under_another_announcement_too(simulator: Simulator, address: str) -> None:
     for number in range(2):
-        token = (await ask(simulator, "get-invoice", **payout()))["disburse_token"]
+        token = (await ask(simulator, "get-invoice", **payout(callback_url=address)))["disburse_token"]
         answer = await ask(simulator, "submit-invoice", disburse_invoice=token, disburse_id="r-1")
         assert answer["response_code"] == ("00", "5000")[number]
     assert len((await simulator.truth(kind="credit"))["transactions"]) == 1
@@ -298,8 +304,10 @@ async def test_one_reference_pays_once_under_another_announcement_too(simulator:
         ({"account_alias": "2290197000001"}, "4004"),
     ],
 )
-async def test_invalid_payouts_are_refused(simulator: Simulator, change: dict[str, Any], code: str) -> None:
-    assert (await ask(simulator, "get-invoice", **payout(**change)))["response_code"] == code
+async def test_invalid_payouts_are_refused(
+    simulator: Simulator, address: str, change: dict[str, Any], code: str
+) -> None:
+    assert (await ask(simulator, "get-invoice", **payout(callback_url=address, **change)))["response_code"] == code
 
 
 @pytest.mark.parametrize(
@@ -307,15 +315,15 @@ async def test_invalid_payouts_are_refused(simulator: Simulator, change: dict[st
     [("refused", 200, "4004"), ("not_configured", 401, "1001"), ("rate_limited", 429, None)],
 )
 async def test_who_may_not_pay_is_told_at_the_announcement(
-    simulator: Simulator, scenario: str, status: int, code: str | None
+    simulator: Simulator, address: str, scenario: str, status: int, code: str | None
 ) -> None:
     await simulator.force("paydunya", scenario, "credit")
-    assert (await ask(simulator, "get-invoice", status, **payout())).get("response_code") == code
+    assert (await ask(simulator, "get-invoice", status, **payout(callback_url=address))).get("response_code") == code
 
 
-async def test_an_empty_balance_refuses_the_submission(simulator: Simulator) -> None:
+async def test_an_empty_balance_refuses_the_submission(simulator: Simulator, address: str) -> None:
     await simulator.json("POST", "/control/dashboard", json={"family": "paydunya", "float_empty": True})
-    token = (await ask(simulator, "get-invoice", **payout()))["disburse_token"]
+    token = (await ask(simulator, "get-invoice", **payout(callback_url=address)))["disburse_token"]
     answer = await ask(simulator, "submit-invoice", disburse_invoice=token, disburse_id="r-1")
     assert (answer["response_code"], "enough funds" in answer["response_text"]) == ("4002", True)
     assert (await ask(simulator, "check-status", disburse_invoice=token))["status"] == "created"
@@ -326,9 +334,23 @@ async def test_an_empty_balance_refuses_the_submission(simulator: Simulator) -> 
     [("token", f"{INVOICES}/create", order()), ("token", f"{PAYOUTS}/get-invoice", payout())],
 )
 async def test_the_answers_to_calls_that_move_nothing_can_be_lost(
-    simulator: Simulator, call: str, path: str, body: dict[str, Any]
+    simulator: Simulator, address: str, call: str, path: str, body: dict[str, Any]
 ) -> None:
+    body = {**body, "callback_url": address}
     await simulator.force("paydunya", "lost_answer", call)
     with pytest.raises(aiohttp.ClientError):
         await simulator.json("POST", path, json=body, headers=KEYS)
     assert (await simulator.json("POST", path, json=body, headers=KEYS))["response_code"] == "00"
+
+
+async def test_an_announcement_tries_the_address_with_an_empty_body(
+    simulator: Simulator, callback_receiver: CallbackReceiver, address: str
+) -> None:
+    await ask(simulator, "get-invoice", **payout(callback_url=address))
+    [tried] = callback_receiver.received
+    assert (tried.method, tried.path, tried.body) == ("POST", "/callback/r-1", b"")
+    for deaf in ("http://127.0.0.1:9/", None):
+        answer = await ask(simulator, "get-invoice", **payout(callback_url=deaf))
+        assert answer == {"response_code": "4002", "response_text": "the callback is not accessible"}
+    callback_receiver.answers = [404]
+    assert (await ask(simulator, "get-invoice", **payout(callback_url=address)))["response_code"] == "4002"
