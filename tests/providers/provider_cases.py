@@ -135,5 +135,6 @@ PROVIDER_CASES = {
             refunds=False,
             polls=False,
         ),
+        ProviderCase("fedapay", "moov", {"secret_key": "sk_live_simulator", "webhook_secret": SECRETS["fedapay"]}),
     )
 }

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from guichet.providers.base import Unknown
+from guichet.providers.base import NotProcessed, Unknown
 from guichet.providers.shared.fields import plain_text, return_url
 from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import callback, charge, provider_under_test, reversal
@@ -64,6 +64,10 @@ async def test_an_unreadable_200_gives_unknown(provider_name: str, body: bytes) 
             if verb.startswith("refund"):
                 subject = reversal(provider_case.operator, taken=known, provider_reference="theirs")
             answer = await getattr(under_test.provider, verb)(subject)
+            if verb == "initiate" and provider_name == "fedapay":
+                # What would have asked for the PIN was never sent: the transaction that it needs could not be read.
+                assert (type(answer), len(under_test.received)) == (NotProcessed, 1)
+                continue
             if verb == "refund" and provider_name in ("stripe", "sonatel"):
                 # The refund itself was never sent: the payment that it needs first could not be read.
                 assert not [one for one in under_test.received if "refunds" in one.line or "cashins" in one.line]

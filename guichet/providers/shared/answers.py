@@ -25,6 +25,7 @@ class ProviderAnswer(Code):
     NOT_PAID_BY_SONATEL = "provider_answer.not_paid_by_sonatel", "currency"
     NOT_PAID_BY_PAWAPAY = "provider_answer.not_paid_by_pawapay", "operator", "currency"
     TOO_SMALL_FOR_FEEXPAY = "provider_answer.too_small_for_feexpay"
+    TOO_SMALL_FOR_FEDAPAY = "provider_answer.too_small_for_fedapay"
     TOO_LARGE_FOR_STRIPE = "provider_answer.too_large_for_stripe"
     NOT_TAKEN_BY_STRIPE = "provider_answer.not_taken_by_stripe", "operator", "currency", "page"
     NO_RETURN_PAGE = "provider_answer.no_return_page"
