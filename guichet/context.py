@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from guichet.availability import AttemptCounts, AvailabilityReader
-from guichet.clock import Clock
+from guichet.clock import Clock, Instant
 from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.db.write_probe import WriteProbe
@@ -90,9 +90,11 @@ class AppContext:
     repeated_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=60, per_second=1))
     #: Initiations that this process counted and the worker has not written yet.
     attempts: AttemptCounts = field(default_factory=AttemptCounts)
+    #: When the provider of an account is asked next whose account it is (`payments/account_identity.py`).
+    identity_due: dict[str, Instant] = field(default_factory=dict)
     #: Polls that are running, which others may join (`payments/polling.py`).
     running_polls: dict[PaymentId, asyncio.Task[Payment | None]] = field(default_factory=dict)
-    #: Polls that a reader waits for, or waited for long enough (`payments/polling.py`).
+    #: Polls that a reader waits for, or waited for long enough (`payments/polling.py`), and readings of identities.
     awaited_polls: set[asyncio.Task[Any]] = field(default_factory=set)
     #: Initiations whose request was answered before they ended (`payments/initiation.py`).
     slow_initiations: set[asyncio.Task[Payment]] = field(default_factory=set)

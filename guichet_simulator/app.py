@@ -28,6 +28,7 @@ every number.
     credentials      mtn, mtn_new_platform: {API user or subscription key: [products]}; refuse every other use
     float_empty      true: our balance is empty, payouts are refused (Stripe keeps refunds until it is filled)
     float_ambiguous  true: by a code that may mean the payee too (feexpay, mtn, stripe; wave in any case)
+    company          our key leads to another account now, of this name: what the one before made is unknown to it
 
 **Not promised**, so that a client cannot rely on it: the order of FeexPay's history, Sonatel's list and Wave's
 searches, and where Sonatel's list stands in its response.

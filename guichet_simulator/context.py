@@ -45,6 +45,8 @@ class Dashboard:
     #: MTN: the products ("collection", "disbursement") that each API user and each subscription key opens; None: every
     #: acceptable credential opens every product.
     credentials: Mapping[str, Sequence[str]] | None = None
+    #: The account that the client's key leads to: what was made through another one is unknown to it. Empty: the first.
+    company: str = ""
     #: Whether the client's balance is empty: nothing can be paid out of it.
     float_empty: bool = False
     #: Whether that is then said, where the provider can, by a code that may mean the payee too.
@@ -152,6 +154,7 @@ class SimulatorContext:
                 "due_at": None if scenario.final_state is None else later(now, int(wait * SECOND)),
                 "created_at": now,
                 "callback_url": callback_url,
+                "company": self.dashboard(provider).company,
                 "detail": dict(detail or {}),
             }
         )
@@ -164,7 +167,16 @@ class SimulatorContext:
 
     def find(self, provider: str, kind: Kind, ref: str, resource: str = "") -> Transaction | None:
         self.apply_due_decisions()
-        return self.store.find(provider, kind, ref, resource)
+        return self.store.find(provider, kind, ref, resource, self.dashboard(provider).company)
+
+    def own(self, found: Sequence[Transaction]) -> list[Transaction]:
+        """Those that the account of the client's present key made."""
+        return [tx for tx in found if tx.company == self.dashboard(tx.provider).company]
+
+    def own_key(self, provider: str, key: str) -> str:
+        """An Idempotency-Key, which another account may use for itself."""
+        company = self.dashboard(provider).company
+        return f"{company}/{key}" if company else key
 
     def decide(self, tx: Transaction, state: FinalState, reason: str | None = None, *, final: bool = False) -> bool:
         """Make a transaction final and queue its callbacks; False if it was final already.

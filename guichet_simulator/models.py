@@ -57,6 +57,8 @@ class Transaction:
     created_at: Instant
     decided_at: Instant | None
     callback_url: str | None
+    #: The client's account that made it; see `Dashboard.company`.
+    company: str
     detail: dict[str, Any]
 
     def fee(self, fees: Fees) -> int:

@@ -23,8 +23,9 @@ CREATE TABLE IF NOT EXISTS transactions (
     created_at INTEGER NOT NULL,
     decided_at INTEGER,
     callback_url TEXT,
+    company TEXT NOT NULL DEFAULT '',
     detail TEXT NOT NULL,
-    CONSTRAINT transactions_ref UNIQUE (provider, kind, resource, ref)
+    CONSTRAINT transactions_ref UNIQUE (provider, kind, resource, ref, company)
 );
 CREATE INDEX IF NOT EXISTS transactions_due ON transactions (due_at) WHERE state = 'pending';
 CREATE INDEX IF NOT EXISTS transactions_client ON transactions (provider, client_ref);

@@ -17,7 +17,7 @@ from guichet.clock import Instant
 from guichet_simulator.models import PENDING, SUCCEEDED, FinalState, Kind, QueuedCallback, Transaction
 
 #: Kept in the file as `user_version`. A file of another version is emptied: it only holds play money.
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 _COLUMNS: Final = tuple(field.name for field in fields(Transaction))
 
 
@@ -93,9 +93,9 @@ class Store:
         [found] = self.select("id = ?", transaction_id)
         return found
 
-    def find(self, provider: str, kind: Kind, ref: str, resource: str = "") -> Transaction | None:
-        where = "provider = ? AND kind = ? AND resource = ? AND ref = ?"
-        return next(iter(self.select(where, provider, kind, resource, ref)), None)
+    def find(self, provider: str, kind: Kind, ref: str, resource: str, company: str) -> Transaction | None:
+        where = "provider = ? AND kind = ? AND resource = ? AND ref = ? AND company = ?"
+        return next(iter(self.select(where, provider, kind, resource, ref, company)), None)
 
     def select(self, where: str, *args: object) -> list[Transaction]:
         """Newest first. `where` is written in this package and never comes from a request."""

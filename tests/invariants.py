@@ -131,9 +131,9 @@ def _operators_agree(
     moved after the end was told, less what a bank took back and its own fees."""
     owed: dict[Wallet, Counter[str]] = defaultdict(Counter)
     for dispute in taken_back:
-        matched = dispute.payment_id is not None
-        operator = f"operator:{paid[dispute.payment_id].operator if matched else dispute.provider_account}"
-        owed[dispute.merchant_id, dispute.env, dispute.currency][operator] += dispute.amount
+        # One that matches no payment stands at the account that it was found at.
+        taken_from = dispute.provider_account if dispute.payment_id is None else paid[dispute.payment_id].operator
+        owed[dispute.merchant_id, dispute.env, dispute.currency][f"operator:{taken_from}"] += dispute.amount
     for each in late:
         about_refund = each.subject_type == "refund"
         payment = paid[returned[RefundId(each.subject_id)].payment_id if about_refund else PaymentId(each.subject_id)]
@@ -194,7 +194,11 @@ def _each_transition_is_told_once(
         if refund.status != "pending":
             expected.add((refund.payment_id, f"refund.{refund.status}"))
     for dispute in fought:
-        expected |= {(dispute.payment_id, f"dispute.{told}") for told in {"opened", dispute.status} - {"open"}}
+        if dispute.payment_id is None or not dispute.taken:
+            continue  # It is nobody's, or a person decides first.
+        expected |= {
+            (dispute.payment_id, f"dispute.{told}") for told in {"opened", dispute.status} - {"open", "prevented"}
+        }
     # A failure at initiation was stated in the answer and has no event (D20); the others have one.
     failures = {(payment_id, event) for payment_id, event in events_queued if event == "payment.failed"}
     assert {payment_id for payment_id, _ in failures} <= {row.id for row in paid.values() if row.status == "failed"}

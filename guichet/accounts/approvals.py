@@ -107,6 +107,7 @@ async def ask(ctx: AppContext, wanted: WantedAct, requester: User, os_user: str)
     right = RIGHTS[wanted.act]
     if not _may(requester, right):
         raise ActRefused(Refusal.NOT_ALLOWED(email=requester.email, right=right))
+    wanted = await money_acts.with_present_state(ctx, wanted)
     merchant_id = await money_acts.check(ctx, wanted)
     now, actor = ctx.clock.now(), Actor(requester.email, os_user)
     async with ctx.db.transaction() as tx:

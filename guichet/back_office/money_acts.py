@@ -2,9 +2,10 @@
 and how it is done once a second person approves it."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Final, get_args
 
-from guichet.back_office import manual_settlement, merchants
+from guichet.back_office import account_confirmation, manual_settlement, merchants
 from guichet.back_office.manual_settlement import Decision
 from guichet.context import AppContext
 from guichet.db.engine import Database
@@ -28,6 +29,13 @@ from guichet.refunds import repository as refund_repository
 from guichet.refunds import request
 
 
+async def with_present_state(ctx: AppContext, wanted: WantedAct) -> WantedAct:
+    """The act with what must still be the same when it is done."""
+    if wanted.act != "account.confirm":
+        return wanted
+    return replace(wanted, arguments=account_confirmation.arguments(ctx, await _subject(ctx.db, wanted)))
+
+
 async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
     """The merchant that the act is about. Raises ActRefused when it could not be done now; no provider is asked."""
     match wanted.act:
@@ -45,6 +53,10 @@ async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
             return late.merchant_id
         case "dispute.resolve":
             return (await _dispute(ctx.db, wanted))[0].merchant_id
+        case "account.confirm":
+            subject = await _subject(ctx.db, wanted)
+            account_confirmation.check(ctx, subject, wanted)
+            return subject.merchant_id
         case "wallet.reopen":
             merchant_id, currency = _wallet(wanted)
             if await wallets.wallet_status(ctx.db, merchant_id, "live", currency) == ACTIVE:
@@ -86,6 +98,10 @@ async def _reopen_wallet(ctx: AppContext, wanted: WantedAct, actor: Actor) -> No
     await merchants.change_status(ctx.db, ctx.clock, *_wallet(wanted), ACTIVE, actor, wanted.reason)
 
 
+async def _confirm_account(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    await account_confirmation.confirm(ctx, await _subject(ctx.db, wanted), wanted, actor)
+
+
 _PERFORMED: Final[dict[MoneyAct, Callable[[AppContext, WantedAct, Actor], Awaitable[None]]]] = {
     "payment.settle": _settle,
     "refund.settle": _settle,
@@ -93,6 +109,7 @@ _PERFORMED: Final[dict[MoneyAct, Callable[[AppContext, WantedAct, Actor], Awaita
     "late_money.resolve": _resolve_late_money,
     "dispute.resolve": _resolve_dispute,
     "wallet.reopen": _reopen_wallet,
+    "account.confirm": _confirm_account,
 }
 
 
@@ -100,6 +117,8 @@ async def _subject(db: Database, wanted: WantedAct) -> Payment | Refund:
     if wanted.act == "refund.settle":
         return await _refund(db, wanted)
     payment = await repository.find(db, _reference(wanted))
+    if payment is None and wanted.act == "account.confirm":
+        return await _refund(db, wanted)
     if payment is None:
         raise ActRefused(Refusal.NO_PAYMENT(subject=wanted.subject))
     return payment

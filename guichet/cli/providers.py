@@ -8,12 +8,14 @@ from typing import Annotated, Final, TypeVar
 import typer
 from rich.table import Table
 
-from guichet.cli.arguments import Json
+from guichet.cli.approvals import ask_for_approval
+from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
 from guichet.cli.console import console, described, error_console, print_json, print_table, show_rows, with_sentence
 from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_registry
 from guichet.cli.provider_setup import setup
 from guichet.cli.provider_try import try_account
 from guichet.cli.runner import load_settings
+from guichet.domain.approvals import WantedAct
 from guichet.domain.money import plain
 from guichet.printable import printable
 from guichet.providers.account_review import BalanceLine, balance_lines, findings_of, probe_accounts
@@ -134,6 +136,18 @@ def _ask(settings: Settings, providers: ProvidersConfig, question: Callable[[Reg
 
     with error_console.status("Calling the providers…"):
         return asyncio.run(main())
+
+
+@app.command(
+    "confirm-account",
+    epilog=f'Example: `guichet providers confirm-account {EXAMPLE_REFERENCE} --evidence "renewed key" --by Awa`',
+)
+def confirm_account(reference: Reference, evidence: Evidence, by: By, as_json: Json = False) -> None:
+    """Say that an account whose key was changed is still the one that this payment or refund was sent to (incident
+    `account_changed`). Another person approves it in the console; then all that was sent there under the earlier key
+    is followed again.
+    """
+    ask_for_approval(WantedAct("account.confirm", reference, {}, evidence), by, as_json=as_json)
 
 
 app.command("try", epilog="Example: `guichet providers try mtn_benin --phone 2290197000000 --amount 100`")(try_account)

@@ -18,9 +18,16 @@ from guichet.domain.ids import ApprovalId, MerchantId
 from guichet.domain.records import Record
 from guichet.domain.roles import StaffRight
 
-#: `wallet.reopen` posts the credits that were suspended while the wallet was not `Actif`.
+#: `account.confirm` lets refunds be sent again through an account with a new key, `wallet.reopen` posts the credits
+#: that were suspended while the wallet was not `Actif`.
 MoneyAct = Literal[
-    "payment.settle", "refund.settle", "refund.confirm_payee", "late_money.resolve", "dispute.resolve", "wallet.reopen"
+    "payment.settle",
+    "refund.settle",
+    "refund.confirm_payee",
+    "late_money.resolve",
+    "dispute.resolve",
+    "wallet.reopen",
+    "account.confirm",
 ]
 MONEY_ACTS: Final[tuple[MoneyAct, ...]] = get_args(MoneyAct)
 #: What the person who asks and the one who approves must both be allowed to do.
@@ -31,6 +38,7 @@ RIGHTS: Final[dict[MoneyAct, StaffRight]] = {
     "late_money.resolve": "incidents.decide",
     "dispute.resolve": "incidents.decide",
     "wallet.reopen": "wallets.change",
+    "account.confirm": "incidents.decide",
 }
 ApprovalStatus = Literal["pending", "approved", "refused", "expired"]
 APPROVAL_STATUSES: Final[tuple[ApprovalStatus, ...]] = get_args(ApprovalStatus)
@@ -43,8 +51,9 @@ Arguments = Mapping[FactName, str | bool]
 
 @dataclass(frozen=True, slots=True)
 class WantedAct:
-    """A money act that somebody asks for. `subject`: the reference of the payment, refund or dispute, or
-    `<merchant>/<currency>` of a wallet. `reason`: the evidence."""
+    """A money act that somebody asks for. `subject`: the reference of the payment, refund or dispute, for
+    `account.confirm` of one that was sent to the account, or `<merchant>/<currency>` of a wallet. `reason`: the
+    evidence."""
 
     act: MoneyAct
     subject: str

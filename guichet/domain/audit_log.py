@@ -82,6 +82,7 @@ FactName = Literal[
     "expires_at",
     "fee_fixed",
     "fee_percent",
+    "fingerprint",
     "first_id",
     "format",
     "from",

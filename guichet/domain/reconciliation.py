@@ -143,7 +143,8 @@ class StatementIndex:
         elif not moved:
             if expected or found:
                 note = ComparisonNote.STATUS_THERE(status=found[-1].status) if found else ComparisonNote.NOT_THERE()
-                yield Finding(MISSING_THERE, None, ours, note)
+                # Dated by the line: a refund may come back days after its success.
+                yield Finding(MISSING_THERE, found[-1] if found else None, ours, note)
         else:
             yield _compared(moved[0], ours)
             yield from (Finding(MISSING_HERE, line, ours, ComparisonNote.SECOND_TIME()) for line in moved[1:])

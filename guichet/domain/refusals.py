@@ -49,6 +49,10 @@ class Refusal(Code):
     CANNOT_GIVE_BACK = "refusal.cannot_give_back", "account"
     PAYER_UNKNOWN = "refusal.payer_unknown"
     NOT_LOST = "refusal.not_lost", "reference"
+    NOT_SENT = "refusal.not_sent", "reference"
+    ACCOUNT_NAMED = "refusal.account_named", "account"
+    ACCOUNT_UNREAD = "refusal.account_unread", "account"
+    SETTINGS_CHANGED = "refusal.settings_changed", "account"
     # Wallets.
     WALLET_NOT_ACTIVE = "refusal.wallet_not_active"
     WALLET_TOO_LOW = "refusal.wallet_too_low", "balance", "wanted"

@@ -30,6 +30,7 @@ IncidentKind = Literal[
     "statement_differs",
     "missing_aggregated_merchant",
     "misconfigured_route",
+    "account_changed",
 ]
 #: A provider reported another amount or currency than ours; nothing was credited.
 MISMATCH: Final = "mismatch"
@@ -57,6 +58,8 @@ PAYEE_UNCONFIRMED: Final = "payee_unconfirmed"
 MISSING_AGGREGATED_MERCHANT: Final = "missing_aggregated_merchant"
 #: Payments fail because no account serves their operator, or the provider does not let ours in.
 MISCONFIGURED_ROUTE: Final = "misconfigured_route"
+#: A key may belong to another account than the one that payments were sent to: two people confirm that it does not.
+ACCOUNT_CHANGED: Final = "account_changed"
 KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 
 _MOST: Final = 500
@@ -122,6 +125,15 @@ _OPEN_OF_ACCOUNT: Final = (
         incidents.c.closed_at.is_(None),
     )
     .limit(1)
+)
+_CLOSE_OF_ACCOUNT: Final = (
+    update(incidents)
+    .where(
+        incidents.c.provider_account == bindparam("account"),
+        incidents.c.kind == bindparam("wanted_kind"),
+        incidents.c.closed_at.is_(None),
+    )
+    .values(closed_at=bindparam("now"))
 )
 _LOCK_ACCOUNT: Final = select(lock_until_commit(bindparam("locked_account")))
 _CLOSE: Final = (
@@ -237,6 +249,11 @@ async def close_of_merchant(
     await writer.write(_CLOSE_OF_MERCHANT, merchant=merchant_id, wanted_kind=kind, account=account, now=now)
 
 
+async def close_of_account(writer: Writer, kind: IncidentKind, account: str, now: Instant) -> None:
+    """Closes the open incident of this kind about the account."""
+    await writer.write(_CLOSE_OF_ACCOUNT, wanted_kind=kind, account=account, now=now)
+
+
 async def still_open(db: Database) -> list[Incident]:
     """The open incidents, live before test, oldest first, at most 500."""
     return [_incident(row) for row in await db.scan(_LIST)]
@@ -287,3 +304,4 @@ class IncidentDetail(Code):
     MERCHANT_UNKNOWN = "incident_detail.merchant_unknown", "account", "name"
     NOT_SERVED = "incident_detail.not_served", "operator"
     MISCONFIGURED = "incident_detail.misconfigured", "operator", "answer"
+    ACCOUNT_CHANGED = "incident_detail.account_changed", "account"

@@ -136,6 +136,8 @@ async def _ask_about_returns(ctx: AppContext, late: LateResult, decision: Decisi
     provider still works on what the person gives up, or when money would leave again too soon after a request that may
     still be executed."""
     pending = [each for each in await return_repository.of(ctx.db, late) if each.status == "pending" and each.sent_at]
+    if not pending:
+        return
     subject, payment = await store.subject_of(ctx.db, late)
     answers = [await returns.ask(ctx, each, subject, payment, ask_only=True) for each in pending]
     now_known = await store.by_id(ctx.db, late.id)

@@ -26,15 +26,17 @@ from guichet.late_money import repository as store
 from guichet.late_money import return_repository
 from guichet.ledger import postings
 from guichet.logs import log
+from guichet.payments.account_identity import AccountMatch
 from guichet.payments.outcomes import Mismatch, checked
 from guichet.payments.provider_calls import (
     ANOTHER_ACCOUNT,
     LEASE_DURATION,
+    account_match,
     call_provider,
     charge_for,
     decode_provider_data,
     encode_provider_data,
-    is_another_account,
+    explicit,
     request_of,
 )
 from guichet.providers.base import (
@@ -66,7 +68,7 @@ async def work(ctx: AppContext, request: LateReturn) -> None:
     provider = ctx.registry.provider(request.provider_account)
     if request.sent_at is not None:
         await ask(ctx, request, subject, payment, ask_only=not _is_awaited(late, request))
-    elif is_another_account(provider, _taken_by(request, subject, payment)):
+    elif await account_match(ctx, provider, _taken_by(request, subject, payment)) is not AccountMatch.SAME:
         await _apply(ctx, request, subject, payment, ANOTHER_ACCOUNT)
     elif (sent := await _mark_sent(ctx, provider, request, subject, payment)) is not None:
         call = provider.refund(await _reversal(ctx, provider, sent, subject, payment))
@@ -79,11 +81,13 @@ async def ask(
 ) -> Result | Mismatch:
     """Asks what became of a request that was sent, and applies a final answer. `ask_only`: see `Reversal`."""
     provider = ctx.registry.provider(request.provider_account)
-    if is_another_account(provider, _taken_by(request, subject, payment)):
+    match = await account_match(ctx, provider, _taken_by(request, subject, payment))
+    if match is AccountMatch.OTHER:
         return await _apply(ctx, request, subject, payment, ANOTHER_ACCOUNT)
+    ask_only = ask_only or match is AccountMatch.UNSURE
     call = provider.refund_status(await _reversal(ctx, provider, request, subject, payment, ask_only=ask_only))
     answer = await call_provider(provider, call, request.provider_account, "refund_status")
-    return await _apply(ctx, request, subject, payment, answer)
+    return await _apply(ctx, request, subject, payment, explicit(answer, match))
 
 
 def _taken_by(request: LateReturn, subject: Payment | Refund, payment: Payment) -> Payment | Refund:

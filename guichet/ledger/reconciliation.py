@@ -118,6 +118,12 @@ _REFUND_OF_PAYMENT: Final = _REFUNDS.where(
 _RETURNED: Final = _PAYMENTS.join(late_returns, late_returns.c.late_result_id == late_results.c.id).where(
     _of_accounts(payments.c.provider_account), late_returns.c.reference == bindparam("ours")
 )
+#: A payment by one reference of the provider's: for a list of them SQLite would read the table.
+_PAID: Final = _PAYMENTS.where(
+    _of_accounts(payments.c.provider_account),
+    payments.c.provider_reference == bindparam("theirs"),
+    payments.c.provider_reference.is_not(None),
+)
 _IDS: Final = {kind: IdsByDate(table) for kind, (table, _) in _SELECTED.items()}
 _NOBODY: Final = str(UUID(int=0))
 
@@ -199,12 +205,15 @@ async def _not_ours(db: Database, line: Line, names: str) -> Finding:
 async def _given_back(db: Database, line: Line, names: str) -> Ours | None:
     """The payment that a refund gives back, by its references or by ours of a return."""
     ours = [text for text in map(_as_uuid, line.references) if text]
-    for statement in (_RETURNED, _OURS[PAYMENT]):
-        for reference in ours:
-            if rows := await db.scan(statement, provider_accounts=names, ours=reference):
+    for statement, name, references in (
+        (_RETURNED, "ours", ours),
+        (_OURS[PAYMENT], "ours", ours),
+        (_PAID, "theirs", line.references),
+    ):
+        for reference in references:
+            if rows := await db.scan(statement, provider_accounts=names, **{name: reference}):
                 return _ours(PAYMENT, rows[0])
-    rows = await db.scan(_THEIRS[PAYMENT], provider_accounts=names, theirs=json.dumps(line.references))
-    return _ours(PAYMENT, rows[0]) if rows else None
+    return None
 
 
 def _ours(kind: SubjectType, row: Row) -> Ours:

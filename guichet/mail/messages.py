@@ -39,6 +39,7 @@ _ACTS: Final[dict[Language, dict[str, str]]] = {
         "late_money.resolve": "décider d'un argent arrivé en retard",
         "dispute.resolve": "dire qui supporte un litige perdu",
         "wallet.reopen": "rouvrir un portefeuille",
+        "account.confirm": "confirmer un compte dont la clé a changé",
     },
     "en": {
         "payment.settle": "settle a payment by hand",
@@ -47,6 +48,7 @@ _ACTS: Final[dict[Language, dict[str, str]]] = {
         "late_money.resolve": "decide about late money",
         "dispute.resolve": "say who bears a lost dispute",
         "wallet.reopen": "reopen a wallet",
+        "account.confirm": "confirm an account whose key changed",
     },
 }
 

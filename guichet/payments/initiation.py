@@ -20,7 +20,7 @@ from guichet.domain.errors import PaymentFailed, ServerError
 from guichet.domain.failures import OUR_FAULTS, failure_of
 from guichet.domain.payments import POLL_INTERVALS, Payment
 from guichet.logs import log
-from guichet.payments import pending, repository
+from guichet.payments import account_identity, pending, repository
 from guichet.payments.outcomes import checked, refuse_payment
 from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data, name_merchant
 from guichet.payments.settlement import settle_payment
@@ -113,6 +113,8 @@ async def _initiate(
         )
         if provider.remote:
             ctx.attempts.add(payment.operator, result, ctx.clock.now())
+        if provider.named_by_key:
+            account_identity.read_soon(ctx, provider, account)
         if not isinstance(result, NotProcessed):
             break
         log.warning("initiation.not_processed", reference=payment.reference, provider_account=account, raw=result.raw)

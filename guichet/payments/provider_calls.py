@@ -17,7 +17,8 @@ from guichet.domain.payments import Payment, Refund, never_arrived
 from guichet.domain.phone_numbers import payee_number
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
-from guichet.payments import repository
+from guichet.payments import account_identity, repository
+from guichet.payments.account_identity import AccountMatch
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
     Accepted,
@@ -41,8 +42,9 @@ T = TypeVar("T")
 
 #: How long a process may work on a payment or refund alone; longer than a provider may take to answer.
 LEASE_DURATION: Final = 30 * SECOND
-#: What is known when `is_another_account`: an old and a new account of a provider must stand side by side.
+#: What is known of what another account has: an old and a new account of a provider must stand side by side.
 ANOTHER_ACCOUNT: Final = Unknown(ProviderAnswer.ANOTHER_ACCOUNT())
+UNSURE_ACCOUNT: Final = Unknown(ProviderAnswer.UNSURE_ACCOUNT())
 _RESULT_NAMES: Final[dict[type, str]] = {
     Accepted: "accepted",
     Succeeded: "succeeded",
@@ -88,23 +90,25 @@ async def call_provider(
     return result
 
 
-def is_another_account(provider: Provider, subject: Payment | Refund) -> bool:
-    """Whether the settings of the account changed since the payment or refund was sent: its address, its user or its
-    target environment. It must then not be asked: the provider would say that it does not know the transaction."""
-    return subject.account_fingerprint is not None and subject.account_fingerprint != provider.fingerprint
+async def account_match(ctx: AppContext, provider: Provider, subject: Payment | Refund) -> AccountMatch:
+    """Whether the account is the one that the payment or refund was sent to; see `AccountMatch`."""
+    if subject.account_fingerprint == provider.fingerprint and not provider.named_by_key:
+        return AccountMatch.SAME
+    return await account_identity.compare(ctx, provider, subject)
 
 
 async def payment_status(ctx: AppContext, payment: Payment, *, ask_only: bool = False) -> StatusResult:
     """What the provider says about the payment. `ask_only`: see `Charge`."""
     account = require(payment.provider_account)
     provider = ctx.registry.provider(account)
-    if is_another_account(provider, payment):
+    match = await account_match(ctx, provider, payment)
+    if match is AccountMatch.OTHER:
         return ANOTHER_ACCOUNT
-    charge = charge_for(ctx, payment, ask_only=ask_only)
+    charge = charge_for(ctx, payment, ask_only=ask_only or match is AccountMatch.UNSURE)
     if provider.remote and payment.provider_reference is None:  # The answer to the initiation was lost.
         named = await repository.reference_from_callback(ctx.db, payment)
         charge = msgspec.structs.replace(charge, callback_reference=named)
-    return await call_provider(provider, provider.status(charge), account, "status")
+    return explicit(await call_provider(provider, provider.status(charge), account, "status"), match)
 
 
 async def refund_status(
@@ -114,13 +118,19 @@ async def refund_status(
     sent again."""
     account = require(refund.provider_account)
     provider = ctx.registry.provider(account)
-    if is_another_account(provider, refund):
+    match = await account_match(ctx, provider, refund)
+    if match is AccountMatch.OTHER:
         return ANOTHER_ACCOUNT
-    if ask_only:
+    if ask_only or match is AccountMatch.UNSURE:
         reversal = replace(reversal_for(ctx, refund, payment), ask_only=True)
     else:
         reversal = await request_of(ctx, provider, refund, payment)
-    return await call_provider(provider, provider.refund_status(reversal), account, "refund_status")
+    return explicit(await call_provider(provider, provider.refund_status(reversal), account, "refund_status"), match)
+
+
+def explicit(result: T, match: AccountMatch) -> T | Unknown:
+    """The result; without "not found" from an account that may be another one."""
+    return UNSURE_ACCOUNT if match is AccountMatch.UNSURE and isinstance(result, NotFound) else result
 
 
 def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None, *, ask_only: bool = False) -> Charge:

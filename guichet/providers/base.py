@@ -206,10 +206,14 @@ class Provider(Protocol):
 
     #: False when every result comes from what we know already: such a call needs no lease and no network.
     remote: bool
-    #: Which account this really is: derived from its address, user and target environment, not from its secrets, which
-    #: are renewed. None where there is no account. A provider knows a transaction only on the account that took it, so
-    #: another fingerprint means that "not found" proves nothing.
+    #: Which account this really is: derived from its address, its users and its target environment, and from its key
+    #: only where no setting names the account (`shared/fingerprints.py`). None where there is no account. A provider
+    #: knows a transaction only on the account that took it: elsewhere "not found" proves nothing.
     fingerprint: str | None
+    #: The same account by the first rule of fingerprints, for what was sent before the present one.
+    former_fingerprint: str | None
+    #: No setting names the account. Keys are renewed, so the provider itself is asked whose it is (`StatesIdentity`).
+    named_by_key: bool
     #: Whether this account wants its own id of the merchant with every payment and payout; then a charge without
     #: `provider_merchant_id` is NotProcessed.
     names_merchants: bool

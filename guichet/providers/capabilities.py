@@ -78,6 +78,14 @@ class Balances(Protocol):
 
 
 @runtime_checkable
+class StatesIdentity(Protocol):
+    """A provider that says whose account a key belongs to."""
+
+    async def account_identity(self) -> str | Unknown | None:
+        """Its own name of the account, which stays when the key is renewed. None where it does not tell this key."""
+
+
+@runtime_checkable
 class HasDisputes(Protocol):
     """A provider whose payers can contest a payment with their bank."""
 

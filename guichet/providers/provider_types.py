@@ -1,5 +1,6 @@
 """The types of providers there are, and where an account with one leads."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
 from typing import Final
@@ -14,6 +15,9 @@ from guichet.providers.shared.provider_type import ProviderType
 #: A new provider is a folder here, a folder in the simulator, a page in docs/providers, and its name in this line.
 NAMES: Final = ("mtn", "wave", "pawapay", "feexpay", "orange", "sonatel", "stripe", "coris", "fedapay")
 SIMULATOR_PATH: Final = "/simulator/"
+_SANDBOX: Final = "sandbox"
+#: Words by which hosts of test environments are called.
+_TEST_WORDS: Final = frozenset({"test", "testbed", _SANDBOX, "staging", "preprod", "demo", "uat"})
 
 
 class _ProviderTypes(Mapping[str, ProviderType]):
@@ -41,12 +45,32 @@ def served_operators(account: ProviderAccount) -> Collection[str] | None:
 
 
 def sandbox_reason(account: ProviderAccount) -> Message | None:
-    """How the settings of an account show that it leads to a sandbox, where no money moves; None when they do not."""
-    host = urlsplit(account.base_url).hostname or ""
-    if "sandbox" in host.split("."):
+    """Why an account must not be used in production: it leads to a sandbox, where no money moves, or its host reads
+    like a test environment and no `live_host` says that it is none. None when nothing is known against it."""
+    if reason := _known_sandbox(account):
+        return reason
+    host = _host(account)
+    if leads_to_simulator(account) or host == account.live_host or _TEST_WORDS.isdisjoint(_words(host)):
+        return None
+    return AccountFinding.TEST_HOST(host=host)
+
+
+def _known_sandbox(account: ProviderAccount) -> Message | None:
+    """How the provider, or the word itself in the host, marks a sandbox."""
+    host, declared = _host(account), PROVIDER_TYPES.get(account.provider)
+    named = _SANDBOX in host.split(".") and host != account.live_host
+    if named or (declared and host in declared.sandbox_hosts):
         return AccountFinding.SANDBOX_HOST(host=host)
-    declared = PROVIDER_TYPES.get(account.provider)
     return declared.sandbox(account.settings) if declared else None
+
+
+def _host(account: ProviderAccount) -> str:
+    return urlsplit(account.base_url).hostname or ""
+
+
+def _words(host: str) -> set[str]:
+    """`uat2-api.example.com` → uat, api, example, com."""
+    return {word for label in host.split(".") for word in re.split(r"[-\d]+", label)}
 
 
 def leads_to_simulator(account: ProviderAccount) -> bool:
@@ -54,10 +78,11 @@ def leads_to_simulator(account: ProviderAccount) -> bool:
 
 
 def is_real(account: ProviderAccount) -> bool:
-    """Whether money may move there: it is not on this machine, not a simulator, and not known as a sandbox."""
-    host = urlsplit(account.base_url).hostname or ""
+    """Whether money may move there: it is not on this machine, not a simulator, and not known as a sandbox. A host that
+    only reads like a test environment may be real."""
+    host = _host(account)
     here = not host or is_loopback_host(host) or leads_to_simulator(account)
-    return not here and sandbox_reason(account) is None
+    return not here and _known_sandbox(account) is None
 
 
 def may_be_real(account: ProviderAccount) -> bool:

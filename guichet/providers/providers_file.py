@@ -40,6 +40,10 @@ _NAME: Final = re.compile(r"[a-z0-9_]{1,64}")
 _COMMON: Final = ("provider", "base_url")
 #: A whole number of main units for every wallet of the account, or a table of numbers by wallet.
 _ALERT_BELOW: Final = "float_alert_below"
+#: The host of `base_url`, for one that reads like a test environment and is none.
+_LIVE_HOST: Final = "live_host"
+#: What every account may have; these are no settings of its provider.
+_OF_EVERY_ACCOUNT: Final = (_ALERT_BELOW, _LIVE_HOST)
 #: Keys of earlier versions of this file, and what they are called now.
 _RENAMED_SECTIONS: Final = {"connections": "[accounts.NAME]"}
 _RENAMED_KEYS: Final = {"family": "provider"}
@@ -138,7 +142,8 @@ def first_real_account(path: Path, environ: Mapping[str, str]) -> ProviderAccoun
             for key, value in table.items()
         }
         settings = {key: str(value) for key, value in values.items() if value is not None}
-        account = ProviderAccount(name, settings.get("provider", ""), settings.get("base_url", ""), settings)
+        provider, address = settings.get("provider", ""), settings.get("base_url", "")
+        account = ProviderAccount(name, provider, address, settings, settings.get(_LIVE_HOST, ""))
         if not _is_http_address(account.base_url):
             continue  # Nobody can use it.
         if may_be_real(account):
@@ -194,20 +199,22 @@ class _Reader:
         provider_type = PROVIDER_TYPES.get(str(table.get("provider")))
         if provider_type is None:
             self._error(section, "provider", f"must be one of {', '.join(PROVIDER_TYPES)}")
-        known = (*_COMMON, *provider_type.required, *provider_type.optional, _ALERT_BELOW)
-        settings = {
-            key: self._setting(section, key, value, known) for key, value in table.items() if key != _ALERT_BELOW
-        }
+        known = (*_COMMON, *provider_type.required, *provider_type.optional, *_OF_EVERY_ACCOUNT)
+        values = {key: self._setting(section, key, value, known) for key, value in table.items() if key != _ALERT_BELOW}
+        settings = {key: value for key, value in values.items() if key != _LIVE_HOST}
         for key in (*_COMMON, *provider_type.required):
             if not settings.get(key):
                 self._error(section, None, f"{key} is missing")
         if not _is_http_address(settings["base_url"]):
             self._error(section, "base_url", "must be an http or https address")
+        if values.get(_LIVE_HOST) not in (None, urlsplit(settings["base_url"]).hostname):
+            self._error(section, _LIVE_HOST, "must be the host of base_url")
         return ProviderAccount(
             name=name,
             provider=settings["provider"],
             base_url=settings["base_url"].rstrip("/"),
             settings={key: value for key, value in settings.items() if key not in _COMMON},
+            live_host=values.get(_LIVE_HOST, ""),
             float_alert_below=self._alert_below(section, table.get(_ALERT_BELOW, {})),
         )
 

@@ -23,7 +23,8 @@ from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS, payee_number
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
 from guichet.logs import log
-from guichet.payments import repository
+from guichet.payments import account_identity, repository
+from guichet.payments.account_identity import AccountMatch
 from guichet.payments.outcomes import (
     MIN_POLL_INTERVAL,
     Mismatch,
@@ -35,10 +36,10 @@ from guichet.payments.outcomes import (
 from guichet.payments.polling import REQUEST_WAIT, result_within
 from guichet.payments.provider_calls import (
     LEASE_DURATION,
+    account_match,
     call_provider,
     decode_provider_data,
     encode_provider_data,
-    is_another_account,
     refund_status,
     request_of,
     reversal_for,
@@ -129,7 +130,7 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     accounts = [account for account in routes if payee is not None or account not in payouts]
     if not accounts:
         return await _wait_for_payee(ctx, refund)
-    if accounts := _that_know(ctx, payment, accounts, payouts):
+    if accounts := await _that_know(ctx, payment, accounts, payouts):
         return await _send_through(ctx, refund, payment, accounts, payouts)
     log.warning("refund.account_changed", reference=refund.reference, provider_account=collected_by)
     await report_if_stuck(ctx, refund)
@@ -137,11 +138,14 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     return require(await refund_repository.by_id(ctx.db, refund.id))
 
 
-def _that_know(ctx: AppContext, payment: Payment, accounts: list[str], payouts: set[str]) -> list[str]:
-    """Without the account that collected, if its name stands for another account now: it would say that it does not
+async def _that_know(ctx: AppContext, payment: Payment, accounts: list[str], payouts: set[str]) -> list[str]:
+    """Without the account that collected, if its name may stand for another account now: it would say that it does not
     know the payment, which proves nothing."""
-    changed = is_another_account(ctx.registry.provider(require(payment.provider_account)), payment)
-    return [name for name in accounts if not (changed and name == payment.provider_account and name not in payouts)]
+    collected_by = require(payment.provider_account)
+    if collected_by not in accounts or collected_by in payouts:
+        return accounts
+    match = await account_match(ctx, ctx.registry.provider(collected_by), payment)
+    return accounts if match is AccountMatch.SAME else [name for name in accounts if name != collected_by]
 
 
 async def _send_through(
@@ -167,6 +171,7 @@ async def _send_through(
             break
         call = provider.refund(await request_of(ctx, provider, sent, payment))
         result: RefundResult = await call_provider(provider, call, account, "refund")
+        account_identity.read_soon(ctx, provider, account)
         if isinstance(result, AmbiguousRefusal):
             result = await judge(ctx, sent, payment, result)
         if not isinstance(result, FloatEmpty):

@@ -210,7 +210,7 @@ class FeexPay(SimulatedProvider):
         states = [state for state, word in STATES.items() if status in (*everything, word)]
         networks = [name for name, network in NETWORKS.items() if label in (*everything, network.label)]
         operators = [*networks, *(CARDS if label in everything else [label])]
-        return self.ctx.store.select(
+        found = self.ctx.store.select(
             "id IN (SELECT id FROM transactions WHERE provider = 'feexpay' AND kind IN (SELECT value FROM json_each(?))"
             " AND state IN (SELECT value FROM json_each(?)) AND operator IN (SELECT value FROM json_each(?))"
             " AND created_at >= 1000000 * strftime('%s', ?) AND created_at < 1000000 * strftime('%s', ?, '+1 day')"
@@ -222,6 +222,7 @@ class FeexPay(SimulatedProvider):
             last,
             _HISTORY_LIMIT,
         )
+        return self.ctx.own(found)
 
     async def balance(self, request: Request) -> Response:
         balances = {network.label: 0 for network in NETWORKS.values()}

@@ -52,7 +52,8 @@ async def active_conf(ctx: SimulatorContext, request: Request) -> Response:
     signed_only = ctx.dashboard("pawapay").request_keys is not None
     signing = {"signedRequestsOnly": signed_only, "signedCallbacks": True}
     countries = _by_country(request, providers)
-    return json_response({"companyName": "Simulateur", "signatureConfiguration": signing, "countries": countries})
+    company = ctx.dashboard("pawapay").company or "Simulateur"
+    return json_response({"companyName": company, "signatureConfiguration": signing, "countries": countries})
 
 
 async def availability(ctx: SimulatorContext, request: Request) -> Response:

@@ -188,7 +188,9 @@ class Sonatel(SimulatedProvider):
     async def search(self, request: Request) -> Response:
         self.ctx.apply_due_decisions()
         reference = request.query_params.get("reference")
-        found = undocumented_order(self.ctx.store.select("provider = 'sonatel' AND client_ref = ?", reference))
+        found = undocumented_order(
+            self.ctx.own(self.ctx.store.select("provider = 'sonatel' AND client_ref = ?", reference))
+        )
         forced = self.ctx.forced_scenario(self.name, "status")
         shape = list_shape(str(reference))
 

@@ -84,7 +84,7 @@ class StripeApi(SimulatedProvider):
         """The session of the key's mode that has this payment intent. Raises Refused."""
         self.ctx.apply_due_decisions()
         where = "provider = 'stripe' AND kind = 'debit' AND json_extract(detail, '$.payment_intent') = ?"
-        found = self.ctx.store.select(where, intent)
+        found = self.ctx.own(self.ctx.store.select(where, intent))
         if not found or found[0].detail["live"] is not self.is_live(request):
             raise Refused(missing("payment_intent", intent))
         return found[0]
@@ -98,7 +98,8 @@ class StripeApi(SimulatedProvider):
         if not 0 < len(key) <= _MAX_KEY:
             raise Refused(invalid_request("Invalid Idempotency-Key."))
         try:
-            return http_helpers.stored_response(self.ctx.store, self.name, key=key, fingerprint=fingerprint)
+            own_key = self.ctx.own_key(self.name, key)
+            return http_helpers.stored_response(self.ctx.store, self.name, key=own_key, fingerprint=fingerprint)
         except http_helpers.IdempotencyKeyReused:
             message = "Keys for idempotent requests can only be used with the same parameters."
             raise Refused(error(400, "idempotency_error", message)) from None
@@ -107,13 +108,20 @@ class StripeApi(SimulatedProvider):
         response = json_response(payload)
         if key is None:
             return response
-        return http_helpers.store_response(self.ctx.store, self.name, response, key=key, fingerprint=fingerprint)
+        own_key = self.ctx.own_key(self.name, key)
+        return http_helpers.store_response(self.ctx.store, self.name, response, key=own_key, fingerprint=fingerprint)
 
     # What is only read
 
     async def account(self, request: Request) -> Response:
+        company = self.ctx.dashboard(self.name).company
         return json_response(
-            {"id": "acct_simulator", "country": "FR", "default_currency": "eur", "charges_enabled": True}
+            {
+                "id": f"acct_{company or 'simulator'}",
+                "country": "FR",
+                "default_currency": "eur",
+                "charges_enabled": True,
+            }
         )
 
     async def webhook_endpoints(self, request: Request) -> Response:

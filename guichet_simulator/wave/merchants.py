@@ -65,7 +65,7 @@ async def search(
     wave.ctx.apply_due_decisions()
     where = "provider = 'wave' AND kind = ? AND resource = ? AND operator = ? AND client_ref = ?"
     reference = request.query_params.get("client_reference")
-    found = wave.ctx.store.select(where, kind, resource, wallet_of(request).name, reference)
+    found = wave.ctx.own(wave.ctx.store.select(where, kind, resource, wallet_of(request).name, reference))
     rows = [payload(tx) for tx in undocumented_order(found)]
     forced = wave.ctx.forced_scenario(wave.name, "status")
     return await wave.respond("status", forced, lambda: json_response({"result": rows}))

@@ -36,7 +36,7 @@ class WavePayouts:
         _check_payout(body, wallet)
         self._merchants.refuse_unknown(request, body)
         key = request.headers["idempotency-key"]
-        key, fingerprint = f"{wallet.name}:{key}", http_helpers.fingerprint("payout", body)
+        key, fingerprint = self._ctx.own_key(api.name, f"{wallet.name}:{key}"), http_helpers.fingerprint("payout", body)
         try:
             stored = http_helpers.stored_response(self._ctx.store, api.name, key=key, fingerprint=fingerprint)
         except http_helpers.IdempotencyKeyReused:

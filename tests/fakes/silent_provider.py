@@ -12,6 +12,8 @@ class SilentProvider:
     times to Guichet."""
 
     fingerprint: str | None = None
+    former_fingerprint: str | None = None
+    named_by_key: bool = False
     #: False: it gives money back by payouts only, even what it collected itself.
     own_refunds: bool = True
     initiation_timeout: float = PROVIDER_TIMEOUT

@@ -238,6 +238,12 @@ async def test_old_comparisons_are_pruned(settings: Settings, raw_sql: RawSql) -
         assert len(kept) == 9, "yesterday's of then, the days that were made up for, and today"
 
 
+async def sold(simulated: SimulatedProviders, provider: str) -> Any:
+    """A payment that will succeed, whatever its amount, where the simulator reads the scenario from it."""
+    await simulated.force(provider, "succeeds")
+    return await pay(simulated, provider)
+
+
 async def _given_back_in_the_portal(simulated: SimulatedProviders, provider: str, debit: Any) -> None:
     """Somebody of ours, or of the merchant's, gives the payment back without Guichet."""
     settings = PROVIDER_CASES[provider].settings
@@ -259,7 +265,7 @@ async def _given_back_in_the_portal(simulated: SimulatedProviders, provider: str
 async def test_a_refund_that_somebody_made_without_us_is_an_incident(settings: Settings, provider: str) -> None:
     """The merchant has the money, and the customer too."""
     async with at_noon(settings, provider) as simulated:
-        payment = await pay(simulated, provider)
+        payment = await sold(simulated, provider)
         await turn(simulated, 10, times=3)
         [debit] = await simulated.held(kind="debit")
         await _given_back_in_the_portal(simulated, provider, debit)
@@ -278,8 +284,8 @@ async def test_a_refund_that_somebody_made_without_us_is_an_incident(settings: S
 async def test_the_days_of_stripe_are_compared(settings: Settings, cli: Cli) -> None:
     """Payments, refunds and failed refunds are in its balance transactions."""
     async with at_noon(settings, "stripe") as simulated:
-        await pay(simulated, "stripe")
-        returned, failing = await pay(simulated, "stripe"), await pay(simulated, "stripe")
+        await sold(simulated, "stripe")
+        returned, failing = await sold(simulated, "stripe"), await sold(simulated, "stripe")
         await turn(simulated, 10, times=3)
         assert (await simulated.merchant.live.post(f"/payments/{returned['reference']}/refund")).status == 201
         await turn(simulated, 10, times=3)
@@ -295,7 +301,7 @@ async def test_the_days_of_stripe_are_compared(settings: Settings, cli: Cli) -> 
 
 async def test_a_refund_of_stripe_that_fails_late_is_found_without_a_callback(settings: Settings) -> None:
     async with at_noon(settings, "stripe") as simulated:
-        payment = await pay(simulated, "stripe")
+        payment = await sold(simulated, "stripe")
         await turn(simulated, 10, times=3)
         assert (await simulated.merchant.live.post(f"/payments/{payment['reference']}/refund")).status == 201
         await turn(simulated, 10, times=3)

@@ -3,7 +3,9 @@
 from typing import Any
 
 from guichet.providers.base import FloatEmpty, NotProcessed, Refused
+from guichet.providers.provider_types import PROVIDER_TYPES
 from guichet.providers.shared.client import ProviderAccount
+from guichet.providers.shared.fingerprints import former_fingerprint, only_key_differs
 from tests.fakes.scripted_provider import done, refused, taken
 from tests.payments.conftest import LivePayments, stored
 from tests.payments.test_refunds import paid, refund_of
@@ -20,9 +22,37 @@ def test_a_fingerprint_follows_the_account_and_not_its_secrets() -> None:
     others = [
         fingerprint("https://momoapi.momo.africa"),
         fingerprint(api_user="user-2"),
+        fingerprint(disbursement_api_user="user-2"),
         fingerprint(target_env="sandbox"),
     ]
-    assert len({fingerprint(), *others}) == 4
+    assert len({fingerprint(), *others}) == 5
+
+
+def test_where_no_setting_names_the_account_its_key_does() -> None:
+    one, other = (ProviderAccount("p", "pawapay", "https://api.pawapay.io", {"token": each}) for each in ("a", "b"))
+    assert one.fingerprint != other.fingerprint
+    assert only_key_differs(one.fingerprint, other.fingerprint)
+    elsewhere = ProviderAccount("p", "pawapay", "https://elsewhere.example", {"token": "a"})
+    assert not only_key_differs(one.fingerprint, elsewhere.fingerprint)
+    assert not only_key_differs(fingerprint(), fingerprint(api_user="user-2"))
+
+
+def test_every_users_setting_of_a_provider_is_in_the_fingerprint() -> None:
+    """What the settings of all providers call a user, a shop, a merchant or a point of sale."""
+    for name, provider in PROVIDER_TYPES.items():
+        settings = dict.fromkeys(provider.required, "x")
+        before = ProviderAccount(name, name, "https://a.example", settings).fingerprint
+        for key in (*provider.required, *provider.optional):
+            if key.endswith(("_user", "client_id", "shop", "merchant_code", "code_pv", "_msisdn")):
+                changed = ProviderAccount(name, name, "https://a.example", {**settings, key: "y"}).fingerprint
+                assert changed != before, f"{key} of {name}"
+
+
+def test_an_older_fingerprint_is_that_of_the_first_rule() -> None:
+    """As it was stored until November 2026: it names no disbursement user, and no key."""
+    assert former_fingerprint("mtn", "https://proxy.momoapi.mtn.com", SETTINGS) == "e26443c08cbd8c41"
+    changed = {**SETTINGS, "disbursement_api_user": "user-2"}
+    assert former_fingerprint("mtn", "https://proxy.momoapi.mtn.com", changed) == "e26443c08cbd8c41"
 
 
 async def test_a_payment_of_another_account_stays_pending_without_a_question(live: LivePayments) -> None:

@@ -261,7 +261,7 @@ async def test_a_person_credits_the_merchant(live: LivePayments) -> None:
     assert await open_kinds(live) == []
     assert (await margins(live.ctx.db, None, None))["mtn", "XOF"].fees == 87_50, "late or not, the fee is earned"
     assert await live.state(payment.reference) == "failed"
-    with pytest.raises(ActRefused, match="it is credited"):
+    with pytest.raises(ActRefused, match="which is credited, can be decided: payer"):
         await resolve(live, (await late(live, payment)) or found, "wallet")
     with pytest.raises(ActRefused, match="just decided"):
         await resolve(live, found, "wallet")

@@ -84,28 +84,55 @@ class SimulatedProviders:
                 await asyncio.sleep(0.01)
 
 
+@dataclass
+class Simulation:
+    """The simulator, which goes on while the service is stopped and started again."""
+
+    settings: Settings
+    port: int
+    simulator: str
+    clock: TurningClock
+    merchant: MerchantClient | None = None
+
+    @asynccontextmanager
+    async def running(self, setup: Setup) -> AsyncIterator[SimulatedProviders]:
+        """The service with these accounts, and the same merchant each time."""
+        config = ProvidersConfig(
+            {name: _simulated(each, self.simulator) for name, each in setup.accounts.items()},
+            {code: tuple(names) for code, names in setup.routes.items()},
+        )
+        async with (
+            open_service(self.settings, self.clock, self.port, providers=config) as service,
+            aiohttp.ClientSession() as http,
+        ):
+            self.merchant = replace(self.merchant, service=service) if self.merchant else await service.merchant()
+            yield SimulatedProviders(service, self.merchant, self.simulator, http, self.clock)
+
+
+def _simulated(account: ProviderAccount, simulator: str) -> ProviderAccount:
+    return replace(account, base_url=account.base_url.replace("{sim}", simulator))
+
+
 @asynccontextmanager
-async def open_simulated_providers(settings: Settings, setup: Setup) -> AsyncIterator[SimulatedProviders]:
+async def open_simulation(settings: Settings, setup: Setup) -> AsyncIterator[Simulation]:
     """The schema must be there already. Callbacks without a URL in their request go to that of the provider."""
     clock = TurningClock()
     port, simulator_port = free_port(), free_port()
     settings = replace(settings, public_url=f"http://127.0.0.1:{port}")
     simulator = f"http://127.0.0.1:{simulator_port}/simulator"
-    accounts = {
-        name: replace(each, base_url=each.base_url.replace("{sim}", simulator)) for name, each in setup.accounts.items()
-    }
     dashboards = {
         provider_name: Dashboard(
             f"{settings.public_url}/providers/{provider_name}/callback", SECRETS.get(provider_name)
         )
-        for provider_name in {each.provider for each in accounts.values()}
+        for provider_name in {each.provider for each in setup.accounts.values()}
     }
     app = create_simulator(None, public_url=simulator, clock=clock, callbacks=dashboards)
-    config = ProvidersConfig(accounts, {code: tuple(names) for code, names in setup.routes.items()})
-    async with (
-        app.router.lifespan_context(app),
-        serving(app, simulator_port),
-        open_service(settings, clock, port, providers=config) as service,
-        aiohttp.ClientSession() as http,
-    ):
-        yield SimulatedProviders(service, await service.merchant(), simulator, http, clock)
+    async with app.router.lifespan_context(app), serving(app, simulator_port):
+        yield Simulation(settings, port, simulator, clock)
+
+
+@asynccontextmanager
+async def open_simulated_providers(settings: Settings, setup: Setup) -> AsyncIterator[SimulatedProviders]:
+    """The simulator and one service."""
+    async with open_simulation(settings, setup) as simulation, simulation.running(setup) as simulated:
+        yield simulated

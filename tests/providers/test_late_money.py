@@ -66,7 +66,8 @@ async def lost_return(run: SimulatedProviders, case: ProviderCase, scenario: str
     await run.force(case.provider, "declined")
     body = {"amount": 10_000, "operator": case.operator, "phone_number": f"{case.dial}771230000", **case.order}
     answer = await run.nudged(run.merchant.live.post("/payments", body))
-    reference = answer.data["reference"]
+    # Where the customer's code comes with the request, the refusal is its answer.
+    reference = answer.body["error"]["reference"] if answer.status == 402 else answer.data["reference"]
     for _ in range(4):
         await run.turn(5)
     if (await shown(run, reference))["status"] == "pending":  # Its page lets the customer try again until it expires.

@@ -9,8 +9,10 @@ from guichet.bootstrap import live_providers, simulator
 from guichet.clock import SystemClock
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue_file import load_catalogue
+from guichet.providers.provider_types import is_real
 from guichet.providers.providers_file import NO_PROVIDERS, ProvidersFileError, read_providers_file
-from guichet.settings import SettingsError, load
+from guichet.providers.shared.client import ProviderAccount
+from guichet.settings import Settings, SettingsError, load
 
 CODES = ("mtn", "wave_ci")
 GOOD = """
@@ -149,6 +151,11 @@ def test_without_a_file_development_has_the_simulator_and_production_no_provider
             'country = "dev" is the sandbox',
         ),
         (
+            'provider = "coris"\nbase_url = "https://testbed.corismoney.com/external/v1/api"\nclient_id = "i"\n'
+            'client_secret = "s"\ncode_pv = "1"',
+            "testbed.corismoney.com is a sandbox",
+        ),
+        (
             'provider = "stripe"\nbase_url = "https://api.stripe.com"\nsecret_key = "sk_test_1"',
             "secret_key is a test key",
         ),
@@ -170,6 +177,66 @@ def test_production_refuses_sandboxes(tmp_path: Path, table: str, reason: str) -
     assert str(refusal.value) == (
         f"providers.toml, line 1: [accounts.one] {reason}, which the production profile refuses."
     )
+
+
+def _in_production(tmp_path: Path, account: str) -> Settings:
+    file = tmp_path / "providers.toml"
+    file.write_text(f"[accounts.one]\n{account}\n")
+    environ = {
+        "GUICHET_HOME": str(tmp_path),
+        "GUICHET_SECRET_KEYS": Fernet.generate_key().decode(),
+        "GUICHET_PROVIDERS_FILE": str(file),
+        "GUICHET_PROFILE": "production",
+        "GUICHET_PUBLIC_URL": "https://pay.example",
+    }
+    return load(environ)
+
+
+FEEXPAY = 'provider = "feexpay"\nbase_url = "https://{host}/v2"\napi_key = "k"\nshop = "s"'
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "test.bank.example",
+        "api-test.bank.example",
+        "test2.bank.example",
+        "api.testbed.example",
+        "staging.bank.example",
+        "preprod-api.bank.example",
+        "demo.bank.example",
+        "uat1-api.bank.example",
+        "UAT.bank.example",
+        "my-sandbox.example",
+    ],
+)
+def test_production_refuses_a_host_that_reads_like_a_test_environment(tmp_path: Path, host: str) -> None:
+    account = FEEXPAY.format(host=host)
+    with pytest.raises(SettingsError, match="reads like a test environment"):
+        live_providers(_in_production(tmp_path, account))
+    allowed = f'{account}\nlive_host = "{host.lower()}"'
+    assert list(live_providers(_in_production(tmp_path, allowed)).accounts) == ["one"]
+
+
+@pytest.mark.parametrize("host", ["latest.bank.example", "contest.example", "demonstrate.example", "testing.example"])
+def test_production_takes_a_host_that_only_contains_such_a_word(tmp_path: Path, host: str) -> None:
+    assert live_providers(_in_production(tmp_path, FEEXPAY.format(host=host))).routes == {}
+
+
+def test_a_live_host_is_that_of_the_address_and_admits_no_known_sandbox(tmp_path: Path) -> None:
+    with pytest.raises(ProvidersFileError, match=r"line 6: \[accounts.one\] live_host must be the host of base_url"):
+        live_providers(_in_production(tmp_path, FEEXPAY.format(host="a.example") + '\nlive_host = "b.example"'))
+    coris = 'provider = "coris"\nbase_url = "https://testbed.corismoney.com/external/v1/api"\nclient_id = "i"\n'
+    coris += 'client_secret = "s"\ncode_pv = "1"\nlive_host = "testbed.corismoney.com"'
+    with pytest.raises(SettingsError, match="is a sandbox"):
+        live_providers(_in_production(tmp_path, coris))
+
+
+def test_development_takes_a_host_for_real_that_only_reads_like_a_test_environment() -> None:
+    account = ProviderAccount("one", "feexpay", "https://demo.bank.example", {})
+    assert is_real(account)
+    assert not is_real(ProviderAccount("one", "coris", "https://testbed.corismoney.com", {}))
+    assert is_real(ProviderAccount("one", "feexpay", "https://sandbox.bank.example", {}, "sandbox.bank.example"))
 
 
 WAVE = '[accounts.dakar]\nprovider = "wave"\nbase_url = "https://api.wave.com"\napi_key = "k"\n'

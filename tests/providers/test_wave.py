@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from guichet.clock import DAY, SECOND, earlier
+from guichet.clock import DAY, HOUR, SECOND, earlier
 from guichet.domain.failures import RefusalReason
 from guichet.providers.base import Accepted, CallbackReference, Charge, FloatEmpty, NotFound, Reversal
 from guichet.providers.shared import signatures
@@ -225,6 +225,45 @@ async def test_payout_status_responses_become_results() -> None:
         assert wave.path() == "/v1/payout/pt-1"
         check(await wave.provider.refund_status(reversal("wave_sn", collected_here=False)), succeeded(5000_00, "XOF"))
         assert wave.received[-1].headers["idempotency-key"] == REFUND
+
+
+def late_payout(**changes: Any) -> Reversal:
+    """A payout whose answer was lost 20 hours ago."""
+    return reversal("wave_sn", collected_here=False, sent_at=earlier(NOW, 20 * HOUR), **changes)
+
+
+FOUND = payout("succeeded") | {"client_reference": REFUND}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, {"result": [FOUND]}), succeeded(5000_00, "XOF")),
+        ((200, {"result": [payout("failed") | {"client_reference": REFUND}, FOUND]}), succeeded(5000_00, "XOF")),
+        ((200, {"result": [payout("processing") | {"client_reference": REFUND}]}), Accepted("pt-1")),
+        ((200, {"result": [payout("failed") | {"client_reference": REFUND}]}), refused("limit_reached")),
+        ((200, {"result": [payout("succeeded") | {"client_reference": "another"}]}), UNKNOWN),
+        ((200, {"result": []}), NotFound),
+        ((200, {}), UNKNOWN),
+        ((500, error("internal-server-error")), UNKNOWN),
+        ((404, error("payout-not-found")), UNKNOWN),
+    ],
+)
+async def test_an_old_payout_is_searched_and_not_made_again(said: Scripted, meant: Any) -> None:
+    """How long Wave knows an Idempotency-Key is not published: a repeat with an old one may pay again."""
+    async with provider_under_test("wave", said) as wave:
+        check(await wave.provider.refund_status(late_payout()), meant)
+        assert [request.line.split(" ")[0] for request in wave.received] == ["GET"]
+        assert wave.path() == f"/v1/payouts/search?client_reference={REFUND}"
+
+
+async def test_an_old_payout_that_was_never_made_is_made_after_the_proof() -> None:
+    async with provider_under_test("wave", (200, {"result": []}), (200, payout("succeeded"))) as wave:
+        check(await wave.provider.refund_status(late_payout(never_arrived=True)), succeeded(5000_00, "XOF"))
+        assert [request.line.split(" ")[0] for request in wave.received] == ["GET", "POST"]
+    async with provider_under_test("wave", (500, {}), (200, payout("succeeded"))) as wave:
+        check(await wave.provider.refund_status(late_payout(never_arrived=True)), UNKNOWN)
+        assert [request.line.split(" ")[0] for request in wave.received] == ["GET"], "no answer: a person"
 
 
 EVENT = {"id": "EV_1", "type": "checkout.session.completed", "data": session("complete", "succeeded")}

@@ -47,7 +47,12 @@ from guichet.db.tables.operations_tables import (
     write_probe,
 )
 from guichet.db.tables.payment_tables import daily_totals, payment_links, payments, provider_callbacks, refunds
-from guichet.db.tables.provider_tables import provider_balance_reads, provider_balances, provider_merchants
+from guichet.db.tables.provider_tables import (
+    provider_balance_reads,
+    provider_balances,
+    provider_identities,
+    provider_merchants,
+)
 from guichet.db.tables.webhook_tables import webhook_deliveries
 
 __all__ = [
@@ -87,6 +92,7 @@ __all__ = [
     "provider_balance_reads",
     "provider_balances",
     "provider_callbacks",
+    "provider_identities",
     "provider_merchants",
     "published_heads",
     "reconciliation_runs",

@@ -27,6 +27,19 @@ provider_balance_reads: Final = table(
     Column("error", Text),
 )
 
+#: Whose account the credentials of a fingerprint belong to, where no setting names it. `stated`: what the provider said
+#: last, or the fingerprint where it says nothing. `identity`: the same at first, and what two people decided since;
+#: null from another `stated` than before until they decide.
+provider_identities: Final = table(
+    "provider_identities",
+    Column("provider_account", String(64), nullable=False),
+    Column("fingerprint", String(32), nullable=False),
+    Column("identity", Text),
+    Column("stated", Text, nullable=False),
+    Column("read_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("provider_account", "fingerprint", name="pk_provider_identities"),
+)
+
 #: The provider's own id of one of our merchants, where the account must name it (Wave's aggregated merchants).
 provider_merchants: Final = table(
     "provider_merchants",

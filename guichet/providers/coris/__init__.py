@@ -11,4 +11,5 @@ TYPE: Final = ProviderType(
     optional=("code_pays",),
     operators=lambda _: (OPERATOR,),
     callbacks="none",
+    sandbox_hosts=("testbed.corismoney.com",),
 )

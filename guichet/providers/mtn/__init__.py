@@ -13,6 +13,7 @@ TYPE: Final = ProviderType(
     without={"disbursement_subscription_key": AccountFinding.CANNOT_REFUND},
     operators=operators,
     callbacks="each call",
+    sandbox_hosts=("sandbox.momodeveloper.mtn.com",),
     sandbox=lambda settings: AccountFinding.SANDBOX_TARGET() if settings.get("target_env") == "sandbox" else None,
     statement={"reference": ("externalId", "financialTransactionId", "referenceId", "X-Reference-Id")},
 )

@@ -15,6 +15,7 @@ TYPE: Final = ProviderType(
         "callback_public_key": AccountFinding.CALLBACKS_UNCHECKED,
     },
     operators=lambda _: OPERATORS,
+    sandbox_hosts=("api.sandbox.pawapay.io",),
     statement={
         "reference": ("depositId", "refundId", "payoutId", "clientReferenceId", "providerTransactionId"),
         "date": ("created",),

@@ -47,10 +47,10 @@ from guichet.providers.pawapay.responses import (
 )
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
+from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import parse_callback_json, plain_text, return_url, text_or_none, units
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_repeated_refund, probe_result, refuse_unserved
+from guichet.providers.shared.results import as_repeated_refund, as_unknown, probe_result, refuse_unserved
 
 #: For each of our operators pawaPay's word for it, and its currency.
 _PROVIDERS: Final[dict[str, tuple[str, str]]] = {
@@ -187,6 +187,13 @@ class PawaPay(HttpProvider):
         codes = {operator: code for operator, (code, _) in _PROVIDERS.items()}
         found = await pawapay_checks.check(setup, self._get, self._post, codes)
         return [balances_read(await self.balances()), *found]
+
+    async def account_identity(self) -> str | Unknown | None:
+        """The name of the company, which is the same under each of its tokens."""
+        result = await self._get("/v2/active-conf")
+        if not isinstance(result, ProviderResponse) or not result.ok_object():
+            return as_unknown(result)
+        return text_or_none(result.ok_object().get("companyName"))
 
     async def availability(self) -> Mapping[str, OperatorState] | Unknown:
         states = read_availability(await self._get("/v2/availability"))

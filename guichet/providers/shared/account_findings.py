@@ -45,6 +45,7 @@ class AccountFinding(Code):
     SIMULATOR = "account_finding.simulator"
     SANDBOX = "account_finding.sandbox", "why"
     SANDBOX_HOST = "account_finding.sandbox_host", "host"
+    TEST_HOST = "account_finding.test_host", "host"
     SANDBOX_TARGET = "account_finding.sandbox_target"
     SANDBOX_COUNTRY = "account_finding.sandbox_country"
     SANDBOX_KEY = "account_finding.sandbox_key"

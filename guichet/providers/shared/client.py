@@ -3,7 +3,6 @@
 A call that fails returns a result of base.py instead of raising.
 """
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,11 +29,10 @@ from guichet.providers.base import (
     StatusResult,
     Unknown,
 )
+from guichet.providers.shared import fingerprints
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.fields import clean_text, decode_json, decode_json_object
 
-#: The settings that say whose account it is. None of them is a secret.
-_IDENTITY: Final = ("target_env", "api_user", "country", "client_id", "merchant_code", "shop", "code_pv")
 #: Seconds. Some providers wait for the customer's PIN before they answer an initiation.
 TIMEOUT: Final = 30.0
 
@@ -47,14 +45,15 @@ class ProviderAccount:
     provider: str
     base_url: str
     settings: Mapping[str, str]
+    #: The host of `base_url` where it reads like one of a test environment and is none.
+    live_host: str = ""
     #: See `Balances.float_alert_below`.
     float_alert_below: Mapping[str, Hundredths] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits; see `Provider.fingerprint`."""
-        identity = (self.provider, self.base_url, *(self.settings.get(name, "") for name in _IDENTITY))
-        return hashlib.sha256("\0".join(identity).encode()).hexdigest()[:16]
+        """See `Provider.fingerprint`."""
+        return fingerprints.fingerprint(self.provider, self.base_url, self.settings)
 
     def __repr__(self) -> str:
         """Without the settings, because they contain secrets."""
@@ -159,6 +158,8 @@ class ProviderBase(ABC):
 
     remote = False
     fingerprint: str | None = None
+    former_fingerprint: str | None = None
+    named_by_key = False
     initiation_timeout = PROVIDER_TIMEOUT
     names_merchants = False
 
@@ -204,6 +205,8 @@ class HttpProvider(ProviderBase):
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Subclasses raise ValueError for settings that cannot work."""
         self.fingerprint = account.fingerprint
+        self.former_fingerprint = fingerprints.former_fingerprint(account.provider, account.base_url, account.settings)
+        self.named_by_key = not fingerprints.is_named(account.settings)
         self.float_alert_below: Mapping[str, Hundredths] = account.float_alert_below
         self._http = ProviderClient(http_client, account.base_url)
         self._clock = clock

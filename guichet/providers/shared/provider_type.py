@@ -33,6 +33,8 @@ class ProviderType:
     #: The operators that an account with these settings can serve; None for any.
     operators: Callable[[Settings], Collection[str] | None] = lambda _: None
     callbacks: CallbackAddress = "one address"
+    #: The hosts of the provider's sandbox or test bed, where no money moves.
+    sandbox_hosts: tuple[str, ...] = ()
     #: What in the settings shows that the account is one of the provider's sandbox; None when nothing does.
     sandbox: Callable[[Settings], Message | None] = lambda _: None
     #: Whether the settings, some of which may be missing, tell a sandbox from the live side at all.

@@ -16,5 +16,6 @@ TYPE: Final = ProviderType(
         "retailer_pin": AccountFinding.CANNOT_REFUND,
     },
     operators=lambda _: (OPERATOR,),
+    sandbox_hosts=("api.sandbox.orange-sonatel.com",),
     statement={"reference": ("transactionId", "requestId")},
 )

@@ -55,6 +55,7 @@ _KEY_LIFETIME: Final = 20 * HOUR
 _MAX_PRODUCT_NAME: Final = 250
 #: Bytes. A page of movements, each with its charge, is longer than other responses.
 _MAX_HISTORY: Final = 2 * 1024 * 1024
+_FORBIDDEN: Final = 403
 #: In the smallest unit of the currency.
 _MAX_AMOUNT: Final = 99_999_999
 
@@ -172,6 +173,14 @@ class Stripe(HttpProvider):
 
     async def probe(self) -> Answer:
         return probe_result(await self._get("/v1/balance"))
+
+    async def account_identity(self) -> str | Unknown | None:
+        """`acct_…`. A restricted key may not be allowed to read it, and 403 says so."""
+        result = await self._get("/v1/account")
+        if isinstance(result, ProviderResponse) and result.status == _FORBIDDEN:
+            return None
+        account_id = text_or_none(result.ok_object().get("id")) if isinstance(result, ProviderResponse) else None
+        return account_id or as_unknown(result)
 
     async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:
         """Only those of the mode that the key belongs to: another one's money does not exist here."""

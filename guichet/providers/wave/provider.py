@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from guichet.clock import Clock, Instant
+from guichet.clock import HOUR, Clock, Instant
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.domain.payments import UNSEEN_END
@@ -49,6 +49,7 @@ from guichet.providers.wave.history import wave_history, wave_session_refund
 from guichet.providers.wave.responses import (
     read_new_session,
     read_payout,
+    read_payout_object,
     read_payout_refusal,
     read_refusal,
     read_session,
@@ -60,6 +61,8 @@ from guichet.providers.wave.responses import (
 _COUNTRIES: Final = {"ci": "225", "sn": "221", "bf": "226"}
 _CURRENCY: Final = "XOF"
 _SESSIONS: Final = "/v1/checkout/sessions"
+#: After this long a payout is searched before it is made again under its Idempotency-Key.
+_KEY_LIFETIME: Final = 20 * HOUR
 #: Bytes. A page of transactions is longer than other responses.
 _MAX_HISTORY: Final = 512 * 1024
 
@@ -147,7 +150,7 @@ class Wave(HttpProvider):
 
     async def _search(self, charge: Charge) -> StatusResult:
         """The session that was created under our reference, when the response with its id was lost."""
-        sessions = await self._sessions_by_reference(charge.payment.reference)
+        sessions = await self._found_by_reference(f"{_SESSIONS}/search", charge.payment.reference)
         if isinstance(sessions, Unknown):
             return sessions
         if found := most_conclusive(read_session(session) for session in sessions):
@@ -174,8 +177,8 @@ class Wave(HttpProvider):
             return read_payout(await self._client.get(f"/v1/payout/{reversal.provider_reference}"))
         if reversal.ask_only and reversal.collected_here:
             return await self._search_refund(reversal)
-        if reversal.ask_only:
-            return Unknown(ProviderAnswer.ASKED_BY_REPEATING())
+        if not reversal.collected_here and (reversal.ask_only or self._key_expired(reversal)):
+            return await self._search_payout(reversal)
         return as_refund_status(await self.refund(reversal), is_first=self._first_has_ended(reversal))
 
     def _first_has_ended(self, reversal: Reversal) -> bool:
@@ -194,6 +197,22 @@ class Wave(HttpProvider):
         if found is None:
             return NotFound(ProviderAnswer.NO_SESSION_REFUND())
         return Succeeded(found.amount, found.currency, session_id)
+
+    def _key_expired(self, reversal: Reversal) -> bool:
+        """How long Wave knows an Idempotency-Key is not published."""
+        return self._clock.now() - (reversal.sent_at or Instant(0)) >= _KEY_LIFETIME
+
+    async def _search_payout(self, reversal: Reversal) -> RefundStatusResult:
+        """The payout that was made under our reference. It is made again only once several searches proved that there
+        is none, and never without an answer."""
+        payouts = await self._found_by_reference("/v1/payouts/search", reversal.reference)
+        if isinstance(payouts, Unknown):
+            return payouts
+        if payouts:
+            return most_conclusive(map(read_payout_object, payouts)) or Unknown()
+        if reversal.never_arrived and not reversal.ask_only:
+            return as_refund_status(await self.refund(reversal))
+        return NotFound(ProviderAnswer.NO_PAYOUT())
 
     async def _pay_out(self, reversal: Reversal) -> RefundInitiationResult:
         payment = msgspec.structs.replace(reversal.charge.payment, phone_number=reversal.payee_number)
@@ -241,8 +260,8 @@ class Wave(HttpProvider):
             return signatures.constant_time_equal(f"Bearer {secret}", header(callback, "authorization"))
         return signatures.is_signed(callback, "wave-signature", secret=secret, separator=b"", now=self._clock.now())
 
-    async def _sessions_by_reference(self, reference: str) -> list[dict[str, Any]] | Unknown:
-        result = await self._client.get(f"{_SESSIONS}/search", {"client_reference": reference})
+    async def _found_by_reference(self, path: str, reference: str) -> list[dict[str, Any]] | Unknown:
+        result = await self._client.get(path, {"client_reference": reference})
         if not isinstance(result, ProviderResponse):
             return as_unknown(result)
         rows = result.ok_object().get("result")

@@ -95,21 +95,22 @@ def read_session_refund_refusal(result: CallResult) -> RefundInitiationResult:
 
 
 def read_payout(result: CallResult) -> Accepted | Succeeded | Refused | Unknown | FloatEmpty:
-    if not isinstance(result, ProviderResponse):
-        return as_unknown(result)
-    payout = result.ok_object()
-    payout_id = text_or_none(payout.get("id"))
-    match _PAYOUT_STATUSES.get(str(payout.get("status"))):
+    payout = result.ok_object() if isinstance(result, ProviderResponse) else None
+    return read_payout_object(payout) if payout else as_unknown(result)
+
+
+def read_payout_object(payout: Mapping[str, Any]) -> Accepted | Succeeded | Refused | Unknown | FloatEmpty:
+    payout_id, status = text_or_none(payout.get("id")), str(payout.get("status"))
+    code = _nested_code(payout.get("payout_error"), "error_code")
+    raw = verbatim(f"{status} {code}".strip())
+    match _PAYOUT_STATUSES.get(status):
         case ProviderStatus.SUCCEEDED:
             return Succeeded(hundredths(payout.get("receive_amount")), text_or_none(payout.get("currency")), payout_id)
         case ProviderStatus.FAILED:
-            code = _nested_code(payout.get("payout_error"), "error_code")
-            if code == _FLOAT_EMPTY:
-                return FloatEmpty(result.raw)
-            return Refused(_REASONS.get(code, "refused"), result.raw)
+            return FloatEmpty(raw) if code == _FLOAT_EMPTY else Refused(_REASONS.get(code, "refused"), raw)
         case ProviderStatus.PENDING if payout_id:
             return Accepted(payout_id)
-    return Unknown(result.raw)
+    return Unknown(raw)
 
 
 def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:

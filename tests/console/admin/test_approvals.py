@@ -327,3 +327,25 @@ async def test_mails_tell_who_may_approve_and_then_who_asked(operations: Operati
     results = [each for each in await told() if each[1] != "approval_requested"]
     assert results == [("awa@example.com", "approval_approved"), ("awa@example.com", "approval_refused")]
     assert len(await told()) == len(before) + 1
+
+
+async def test_an_account_with_another_key_is_confirmed_on_the_page_of_its_incident(operations: Operations) -> None:
+    live = operations.live
+    live.first.named_by_key, live.first.fingerprint = True, "2:address:key-1"
+    payment = (await live.merchant.pay())["reference"]
+    await live.service.run_worker(5)
+    live.first.fingerprint = "2:address:key-2"
+    live.ctx.identity_due.clear()  # The service was started again.
+    await live.service.run_worker(60)
+    assert await open_kinds(live) == ["account_changed"]
+    awa, zoe = await operations.staff(), await operations.staff(ZOE, "admin")
+    page = await act(awa, f"/admin/incidents/{payment}", act="account", reason="le portail montre les deux clés")
+    assert page.path == "/admin/approvals/1"
+    assert "Empreinte de ses réglages" in page.text
+    assert "2:address:key-2" in page.text
+    page = await act(zoe, "/admin/approvals/1", act="approve", reason="vu")
+    assert (page.status, await operations.status()) == (200, "approved")
+    assert await open_kinds(live) == []
+    ((_, actor, subject, after),) = await operations.acts("account.confirmed")
+    assert (actor, subject) == ("awa@example.com", payment)
+    assert (after["account"], after["fingerprint"]) == ("first", "2:address:key-2")

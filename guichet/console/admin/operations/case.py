@@ -45,6 +45,10 @@ class Case:
     def needs_payee(self) -> bool:
         return any(each.kind == incidents.PAYEE_UNCONFIRMED for each in self.incidents)
 
+    @property
+    def needs_account(self) -> bool:
+        return any(each.kind == incidents.ACCOUNT_CHANGED for each in self.incidents)
+
 
 async def case_of(ctx: AppContext, text: str) -> Case | None:
     """By the reference of a payment, a refund or a dispute; None when there is none. Reads a few rows by their indexes,
@@ -53,7 +57,8 @@ async def case_of(ctx: AppContext, text: str) -> Case | None:
     if reference is None:
         return None
     disputes = await dispute_repository.undecided(ctx.db)
-    named = next((each.payment_reference for each in disputes if each.reference == reference), reference)
+    contested = next((each.payment_reference for each in disputes if each.reference == reference), None)
+    named = contested or reference
     payment = await repository.find(ctx.db, named)
     refund = None
     if payment is None:

@@ -77,7 +77,8 @@ async def show_list(request: StaffRequest) -> Response:
 
 class CaseForm(Fields):
     """One act each, with its reason: an incident is closed (`incident`), the payment or refund is settled (`outcome`,
-    `override`), the payee of a refund is confirmed (`phone`), late money (`to`) or a dispute (`from`) is decided."""
+    `override`), the payee of a refund (`phone`) or the account is confirmed, late money (`to`) or a dispute (`from`) is
+    decided."""
 
     act: str = ""
     reason: Reason = None
@@ -170,8 +171,10 @@ def _act(case: Case | None, form: CaseForm, reason: str) -> WantedAct | None:
     """The act that the form asks for; None when a choice is missing."""
     if form.act == "dispute" and form.bearer is not None:
         return WantedAct("dispute.resolve", form.dispute, {"from": form.bearer}, reason)
-    if case is None:
-        return None
+    return None if case is None else _act_about(case, form, reason)
+
+
+def _act_about(case: Case, form: CaseForm, reason: str) -> WantedAct | None:
     reference = case.subject.reference
     match form.act:
         case "settle" if form.outcome is not None:
@@ -179,6 +182,8 @@ def _act(case: Case | None, form: CaseForm, reason: str) -> WantedAct | None:
             return WantedAct("refund.settle" if case.refund else "payment.settle", reference, arguments, reason)
         case "payee":
             return WantedAct("refund.confirm_payee", reference, {"phone": form.phone[:20]}, reason)
+        case "account":
+            return WantedAct("account.confirm", reference, {}, reason)
         case "late" if form.to in case.decisions:
             return WantedAct("late_money.resolve", reference, {"to": form.to}, reason)
     return None

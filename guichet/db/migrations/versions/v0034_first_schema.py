@@ -380,7 +380,7 @@ def _payments() -> None:
         sa.Column("next_poll_at", sa.BigInteger()),
         sa.Column("poll_count", sa.Integer(), nullable=False),
         sa.Column("lease_expires_at", sa.BigInteger()),
-        sa.Column("account_fingerprint", sa.String(16)),
+        sa.Column("account_fingerprint", sa.String(32)),
         sa.Column("payer_number", sa.String(15)),
         sa.Column("asked_at", sa.BigInteger()),
         sa.Column("initiation_ended_at", sa.BigInteger()),
@@ -474,7 +474,7 @@ def _payments() -> None:
         sa.Column("next_poll_at", sa.BigInteger()),
         sa.Column("poll_count", sa.Integer(), nullable=False),
         sa.Column("lease_expires_at", sa.BigInteger()),
-        sa.Column("account_fingerprint", sa.String(16)),
+        sa.Column("account_fingerprint", sa.String(32)),
         sa.Column("request_number", sa.Integer(), nullable=False, server_default="0"),
         sa.Column("float_empty_accounts", sa.Text()),
         sa.Column("payee_number", sa.String(15)),
@@ -851,6 +851,15 @@ def _providers() -> None:
         sa.PrimaryKeyConstraint("provider_account", name="pk_provider_balance_reads"),
     )
     _table(
+        "provider_identities",
+        sa.Column("provider_account", sa.String(64), nullable=False),
+        sa.Column("fingerprint", sa.String(32), nullable=False),
+        sa.Column("identity", sa.Text()),
+        sa.Column("stated", sa.Text(), nullable=False),
+        sa.Column("read_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("provider_account", "fingerprint", name="pk_provider_identities"),
+    )
+    _table(
         "provider_merchants",
         sa.Column("provider_account", sa.String(64), nullable=False),
         _merchant("provider_merchants"),
@@ -1052,6 +1061,7 @@ def _staff() -> None:
             "late_money.resolve",
             "dispute.resolve",
             "wallet.reopen",
+            "account.confirm",
         ),
         _one_of("approval_requests", "status", "pending", "approved", "refused", "expired"),
         sa.CheckConstraint(
