@@ -26,7 +26,7 @@ PAYOUT_MODES: Final = (
 )
 MIN_PAYIN: Final = 100
 MAX_PAYOUT: Final = 1_000_000
-ACCOUNT_ID: Final = 1234
+_FIRST_ACCOUNT: Final = 1234
 _CURRENCY_IDS: Final = {"XOF": 1, "GNF": 2, "EUR": 3, "XAF": 4}
 #: Microseconds until an approved transaction is part of the balance.
 _TRANSFERRED_AFTER: Final = 3 * DAY
@@ -116,7 +116,7 @@ def _common(record: Record, tx: Transaction | None, klass: str, word: str, at: I
         "currency": {"klass": "v1/currency", "iso": currency},
         "merchant_reference": record.get("merchant_reference"),
         "custom_metadata": record.get("custom_metadata"),
-        "account_id": ACCOUNT_ID,
+        "account_id": _FIRST_ACCOUNT + sum(map(ord, record["company"])),
         "fees": 0 if word in ("approved", "transferred", "sent") else None,
         "last_error_code": _ERROR_CODES.get(tx.reason) if tx else None,
         "created_at": iso(record["created_at"]),

@@ -106,7 +106,7 @@ class FedaPayPayouts:
         self._ctx.apply_due_decisions()
         found = dict.fromkeys(PAYOUT_MODES, 0)
         if not self._ctx.dashboard(self._api.name).float_empty:
-            for tx in self._ctx.store.select("provider = ? AND state = 'succeeded'", self._api.name):
+            for tx in self._ctx.own(self._ctx.store.select("provider = ? AND state = 'succeeded'", self._api.name)):
                 change = tx.amount if tx.kind == "debit" else -tx.amount
                 found[tx.operator] = found.get(tx.operator, 0) + change // 100
         rows = [

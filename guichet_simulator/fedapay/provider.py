@@ -9,7 +9,6 @@ from starlette.routing import BaseRoute, Route
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.context import SimulatorContext
 from guichet_simulator.fedapay.payloads import (
-    ACCOUNT_ID,
     FLOAT_EMPTY,
     NOT_ALLOWED,
     PAYOUT_MODES,
@@ -85,7 +84,7 @@ class FedaPay(SimulatedProvider):
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
         dashboard, now = self.ctx.dashboard(self.name), self.ctx.clock.now()
-        record = self._records.get(tx.kind, tx.ref)
+        record = self._records.made_by_any(tx.kind, tx.ref)
         if dashboard.callback_url is None or record is None or queued.claim not in _CLAIMS:
             return None
         claim = queued.claim if queued.claim != tx.state else None
@@ -100,7 +99,7 @@ class FedaPay(SimulatedProvider):
             "object": kind,
             "object_id": record["id"],
             "entity": entity,
-            "account": {"id": ACCOUNT_ID, "name": "Simulateur", "country": "BJ"},
+            "account": {"id": entity["account_id"], "name": "Simulateur", "country": "BJ"},
         }
         body, secret = json_bytes(event), dashboard.secret or ""
         signature = hmac_signature_header(body, queued, secret=secret, separator=b".", now=now, scheme="s")

@@ -26,27 +26,37 @@ class Records:
 
     def add(self, kind: Kind, values: Mapping[str, Any]) -> Record:
         number = int(self._store.setting(f"{NAME}:last:{kind}") or 0) + 1
-        record = {"id": number, "kind": kind, "created_at": self._ctx.clock.now(), **values}
+        company = self._ctx.dashboard(NAME).company
+        record = {"id": number, "kind": kind, "created_at": self._ctx.clock.now(), "company": company, **values}
         self._store.set_setting(f"{NAME}:last:{kind}", number)
         self.save(record)
         if values.get("merchant_reference"):
-            self._store.set_setting(f"{NAME}:ours:{kind}:{values['merchant_reference']}", number)
+            self._store.set_setting(f"{NAME}:ours:{kind}:{company}:{values['merchant_reference']}", number)
         return record
 
     def save(self, record: Record) -> None:
         self._store.set_setting(f"{NAME}:{record['kind']}:{record['id']}", record)
 
     def get(self, kind: Kind, number: object) -> Record | None:
+        """One of the account that the client's key leads to."""
+        found = self.made_by_any(kind, number)
+        return found if found is not None and self._is_shown(found) else None
+
+    def made_by_any(self, kind: Kind, number: object) -> Record | None:
         found: Record | None = self._store.setting(f"{NAME}:{kind}:{number}")
-        return None if found is None or found.get("deleted") else found
+        return found
+
+    def _is_shown(self, record: Record) -> bool:
+        return not record.get("deleted") and bool(record["company"] == self._ctx.dashboard(NAME).company)
 
     def by_reference(self, kind: Kind, reference: str) -> Record | None:
-        return self.get(kind, self._store.setting(f"{NAME}:ours:{kind}:{reference}"))
+        company = self._ctx.dashboard(NAME).company
+        return self.get(kind, self._store.setting(f"{NAME}:ours:{kind}:{company}:{reference}"))
 
     def all(self, kind: Kind) -> list[Record]:
         rows = self._store.rows("SELECT value FROM settings WHERE name GLOB ?", f"{NAME}:{kind}:*")
         found = [json.loads(row["value"]) for row in rows]
-        return [record for record in found if not record.get("deleted")]
+        return [record for record in found if self._is_shown(record)]
 
     def token(self, record: Record) -> str:
         """A new one each time."""

@@ -9,7 +9,7 @@ import pytest
 
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, earlier, iso
 from guichet.providers.base import Accepted, Callback, CallbackReference, NotFound, Refused, Succeeded, Unknown
-from guichet.providers.capabilities import Balances, History
+from guichet.providers.capabilities import Balances, History, StatesIdentity
 from guichet.providers.fedapay import TYPE
 from guichet.providers.shared.signatures import hmac_sha256_hex
 from guichet_simulator.app import SECRETS
@@ -357,7 +357,7 @@ async def test_states_of_payouts_become_results(said: Scripted, meant: Any) -> N
 
 async def test_a_payout_whose_start_was_lost_is_started_again_after_three_minutes() -> None:
     """And not sooner after that start: whether two pay twice is not known."""
-    known = {"provider_reference": "77", "sent_at": earlier(NOW, 3 * MINUTE)}
+    known: dict[str, Any] = {"provider_reference": "77", "sent_at": earlier(NOW, 3 * MINUTE)}
     cases: tuple[tuple[dict[str, Any], bool], ...] = (
         (known, True),
         (known | {"sent_at": earlier(NOW, 179 * SECOND)}, False),
@@ -516,7 +516,8 @@ async def test_the_account_is_the_one_that_transactions_name() -> None:
     rows = pages("transaction", [listed(1, 0, account_id=1234)])
     for answer, meant in ((rows[0], "1234"), (pages("transaction", [])[0], Unknown), ((401, {}), Unknown)):
         async with fedapay(answer) as tested:
-            identity = await tested.provider.account_identity()  # type: ignore[attr-defined]
+            assert isinstance(tested.provider, StatesIdentity)
+            identity = await tested.provider.account_identity()
             assert identity == meant or type(identity) is meant
 
 

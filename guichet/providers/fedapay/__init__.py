@@ -13,6 +13,7 @@ TYPE: Final = ProviderType(
     optional=("webhook_secret", "page_operators", "mtn_payout_mode", "sandbox_mode", "phone_format"),
     without={"webhook_secret": AccountFinding.CALLBACKS_UNCHECKED},
     operators=served,
+    sandbox_hosts=("sandbox-api.fedapay.com", "dev-api.fedapay.com"),
     sandbox=lambda settings: AccountFinding.SANDBOX_KEY() if is_sandbox_key(settings) else None,
     tells_sandbox=lambda settings: "secret_key" in settings,
     statement={"reference": ("merchant_reference", "id"), "date": ("approved_at", "sent_at", "created_at")},
