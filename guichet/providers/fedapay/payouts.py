@@ -57,7 +57,7 @@ class Payouts:
             # Without an address of mail: FedaPay takes the same address for the same customer, and renames it.
             "customer": {
                 "firstname": payer.firstname or "Client",
-                "lastname": payer.lastname or "Guichet",
+                "lastname": payer.lastname or "Client",
                 "phone_number": self._networks.phone(operator, reversal.payee_number),
             },
             "merchant_reference": reversal.reference,

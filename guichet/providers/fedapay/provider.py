@@ -39,6 +39,7 @@ from guichet.providers.fedapay.responses import (
     fedapay_balances,
     is_not_found,
     is_refused_repeat,
+    object_in,
     our_reference,
     read_push,
     read_transaction,
@@ -97,7 +98,7 @@ class FedaPay(HttpProvider):
         if unserved := refuse_unserved(charge, "FedaPay", self.takes):
             return unserved
         created = await self._create(charge)
-        if isinstance(created, NotProcessed | Refused):
+        if not isinstance(created, str):
             return created
         token = await self._token(created)
         if isinstance(token, NotProcessed):
@@ -108,9 +109,9 @@ class FedaPay(HttpProvider):
             return Accepted(created, page) if page else lost
         return await self._push(charge, created, key)
 
-    async def _create(self, charge: Charge) -> str | NotProcessed | Refused:
+    async def _create(self, charge: Charge) -> str | Accepted | NotProcessed | Refused:
         """FedaPay's id of the transaction. Whatever goes wrong, nothing was taken: a transaction alone takes nothing,
-        and nobody was sent to its page."""
+        and nobody was sent to its page. One that existed and is not as it was created is only asked about."""
         reference, page = charge.payment.reference, return_url(charge, None)
         body: dict[str, object] = {
             "description": plain_text(charge.payment.description, _MAX_TEXT),
@@ -124,6 +125,9 @@ class FedaPay(HttpProvider):
         result = await self._client.post("/v1/transactions", body, timeout=_CREATION_TIMEOUT)
         if is_refused_repeat(result):
             result = await self._client.by_reference("transaction", reference)
+            found = object_in(result, "transaction")
+            if found and (found.get("status") != "pending" or our_reference(found) != reference):
+                return Accepted(next_poll_at=self._clock.now())
         if theirs := id_of(result, "transaction"):
             return theirs
         if not isinstance(result, ProviderResponse):
