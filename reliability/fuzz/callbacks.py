@@ -27,6 +27,7 @@ _NAMES: Final = {
     "stripe": "stripe",
     "coris": "coris",
     "fedapay": "fedapay",
+    "paydunya": "paydunya",
 }
 PROVIDERS: Final = tuple(_NAMES)
 
@@ -56,6 +57,7 @@ def _members(ours: str) -> Mapping[str, Mapping[str, object]]:
         "stripe": {"id": "evt_1", "type": "checkout.session.completed", "data": {"object": stripe}},
         "coris": {"reference": ours, "status": "SUCCESS"},
         "fedapay": {"name": "transaction.approved", "object_id": 1, "entity": {"id": 1, "merchant_reference": ours}},
+        "paydunya": {"data": {"invoice": {"token": "token1"}, "custom_data": {"reference": ours}}},
     }
 
 

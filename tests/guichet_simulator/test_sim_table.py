@@ -14,6 +14,7 @@ from tests.guichet_simulator import test_sim_fedapay as fedapay
 from tests.guichet_simulator import test_sim_feexpay as feexpay
 from tests.guichet_simulator import test_sim_mtn, test_sim_orange, test_sim_sonatel
 from tests.guichet_simulator import test_sim_pawapay as pawapay
+from tests.guichet_simulator import test_sim_paydunya as paydunya
 from tests.guichet_simulator import test_sim_stripe as stripe
 from tests.guichet_simulator import test_sim_wave as wave
 from tests.guichet_simulator.conftest import Simulator
@@ -74,6 +75,11 @@ async def coris_call(simulator: Simulator) -> Call:
     return Call(path, {"clientId": "c", "hashParam": hashed}, params=query)
 
 
+async def paydunya_call(simulator: Simulator) -> Call:
+    token = await paydunya.create(simulator)
+    return Call(f"{paydunya.SOFTPAY}/moov-benin", paydunya.KEYS, json=paydunya.fields("moov-benin", token))
+
+
 CALLS: dict[str, Callable[[Simulator], Awaitable[Call]]] = {
     "feexpay": feexpay_call,
     "mtn": mtn_call,
@@ -84,6 +90,7 @@ CALLS: dict[str, Callable[[Simulator], Awaitable[Call]]] = {
     "stripe": stripe_call,
     "coris": coris_call,
     "fedapay": fedapay_call,
+    "paydunya": paydunya_call,
 }
 
 #: The statuses that a client may get, by kind of response; providers differ in how they state a refusal.

@@ -74,6 +74,7 @@ STATUSES: dict[str, tuple[str, dict[str, Any]]] = {
         '{"id": 1, "status": "approved", "amount": %s, "currency_id": 1, "merchant_reference": "%%s"}',
         {},
     ),
+    "paydunya": ('{"response_code": "00", "status": "completed", "invoice": {"total_amount": %s}}', {}),
     "coris": ('{"code": "0", "transactionId": "t", "montant": %s}', {"operator": "coris"}),
 }
 

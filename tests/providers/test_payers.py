@@ -12,7 +12,7 @@ from tests.invariants import check_books
 from tests.payments.confirming import confirmed
 from tests.providers.provider_under_test import (
     PAYEE,
-    PAYEE_IN_SENEGAL,
+    PAYEES,
     REFERENCE,
     charge,
     provider_under_test,
@@ -126,7 +126,7 @@ async def test_every_payout_goes_to_the_payee(
     async with provider_under_test(provider_type, (200, {}), **settings) as one:
         assert one.provider.pays_out(operator, collected_here=False)
         await one.provider.refund(reversal(operator, collected_here=False))
-        assert read(one.sent()) == (PAYEE_IN_SENEGAL if operator == "wave_sn" else PAYEE)
+        assert read(one.sent()) == PAYEES.get(operator, PAYEE)
 
 
 @pytest.mark.parametrize(
