@@ -34,6 +34,7 @@ async def test_a_payment_is_a_transaction_its_token_and_the_request_for_the_pin(
     [
         ((400, {"message": "…", "errors": {"amount": ["…"]}}), refused()),
         ((401, {"message": "…"}), not_taken()),
+        ((404, {"message": "…"}), not_taken()),
         ((429, {"message": "…"}), not_taken("operator_unavailable")),
         ((500, b""), not_taken("operator_unavailable")),
         ((502, b"<html>"), not_taken("operator_unavailable")),

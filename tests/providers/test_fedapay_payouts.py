@@ -38,6 +38,7 @@ async def test_a_refund_is_a_payout_that_is_created_and_then_started() -> None:
         ((403, {"message": "Solde insuffisant"}), FLOAT_EMPTY),
         ((403, NOT_ALLOWED), not_taken()),
         ((400, NOT_ALLOWED), not_taken()),
+        ((404, {"message": "…"}), not_taken()),
         ((401, {"message": "…"}), not_taken()),
         ((429, {"message": "…"}), not_taken("operator_unavailable")),
         ((400, {"message": "Limite de 3 dépôts par jour"}), not_taken("limit_reached")),

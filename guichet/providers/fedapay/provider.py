@@ -134,6 +134,8 @@ class FedaPay(HttpProvider):
             return NotProcessed(raw=result.raw)
         if isinstance(common := classify_http_error(result), NotProcessed):
             return common
+        if result.status == 404:  # A wrong address.
+            return NotProcessed("configuration", result.raw)
         explicit = 400 <= result.status < 500 and result.object() is not None
         return Refused("refused", result.raw) if explicit else NotProcessed(raw=result.raw)
 

@@ -209,7 +209,7 @@ def read_payout_refusal(result: CallResult) -> NotProcessed | Refused | Unknown 
         return common
     if result.object() is None or not 400 <= result.status < 500:
         return Unknown(result.raw)
-    if _says(result, _NOT_ALLOWED):
+    if result.status == 404 or _says(result, _NOT_ALLOWED):
         return NotProcessed("configuration", result.raw)
     return NotProcessed("limit_reached", result.raw) if _says(result, (_LIMIT,)) else Refused("refused", result.raw)
 
