@@ -159,11 +159,13 @@ def check_invoice(body: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
     if not isinstance(invoice, dict) or not isinstance(store, dict) or not store.get("name"):
         raise Refused(refusal("1001", "Invalid Store or Invoice"))
     amount = invoice.get("total_amount")
-    if not isinstance(amount, int) or isinstance(amount, bool):
+    # Its own Python client adds up the items as 1000.0.
+    whole = int(amount) if isinstance(amount, float) and amount.is_integer() else amount
+    if not isinstance(whole, int) or isinstance(whole, bool):
         raise Refused(refusal("4003", "Total Amount must be a number"))
-    if amount < MIN_AMOUNT:
+    if whole < MIN_AMOUNT:
         raise Refused(refusal("4003", f"Minimum checkout amount is {MIN_AMOUNT}"))
-    return amount * 100, invoice
+    return whole * 100, invoice
 
 
 def check_payout(body: Mapping[str, Any]) -> tuple[str, str, int]:
