@@ -75,6 +75,7 @@ from guichet_simulator.background import BackgroundTask
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.context import Dashboard, SimulatorContext
 from guichet_simulator.coris.provider import Coris
+from guichet_simulator.fedapay.provider import FedaPay
 from guichet_simulator.feexpay.provider import FeexPay
 from guichet_simulator.http_helpers import Refused
 from guichet_simulator.mtn.provider import Mtn, MtnNewPlatform
@@ -87,7 +88,7 @@ from guichet_simulator.stripe.provider import Stripe
 from guichet_simulator.wave.provider import Wave
 
 PROVIDERS: Final[tuple[type[SimulatedProvider], ...]] = (
-    FeexPay, Mtn, MtnNewPlatform, Wave, PawaPay, Orange, Sonatel, Stripe, Coris, PayDunya,
+    FeexPay, Mtn, MtnNewPlatform, Wave, PawaPay, Orange, Sonatel, Stripe, Coris, PayDunya, FedaPay,
 )  # fmt: skip
 
 SECRETS: Final = {provider.name: provider.signing_key for provider in PROVIDERS if provider.signing_key}

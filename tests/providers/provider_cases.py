@@ -135,6 +135,7 @@ PROVIDER_CASES = {
             refunds=False,
             polls=False,
         ),
+        ProviderCase("fedapay", "moov", {"secret_key": "sk_live_simulator", "webhook_secret": SECRETS["fedapay"]}),
         ProviderCase(
             "paydunya",
             "orange_bf",

@@ -25,10 +25,11 @@ CHANGES: Mapping[str, Mapping[str, str]] = {
     "feexpay": {"shop": "othershop01"},
     "sonatel": {"retailer_msisdn": "772220000"},
     "stripe": {"secret_key": "sk_live_other"},
+    "fedapay": {"secret_key": "sk_live_other"},
     "paydunya": {"token": "other"},
 }
 #: Accounts that no setting names. Of these, the keys of Wave and PayDunya tell nobody whose they are.
-KEYS = ("wave", "pawapay", "stripe", "paydunya")
+KEYS = ("wave", "pawapay", "stripe", "paydunya", "fedapay")
 #: Seconds until a refund is sent, where that is not at once: PayDunya's token is stored first.
 SENT_AFTER = {"paydunya": (5,)}
 #: Seconds: an hour, long enough for three answers "not found" to prove something.
@@ -129,7 +130,7 @@ async def test_a_debited_payment_does_not_fail_because_another_account_does_not_
             assert await moved(simulated, "debit") == ["succeeded"]
 
 
-@on_databases("pawapay", "stripe")
+@on_databases("pawapay", "stripe", "fedapay")
 async def test_a_refund_goes_on_under_a_renewed_key_of_the_same_account(settings: Settings, name: str) -> None:
     """The provider says that it is the same account: a refund that was lost on its way is sent again."""
     case = PROVIDER_CASES[name]

@@ -48,8 +48,14 @@ def test_the_return_url_is_the_merchants_the_accounts_or_ours() -> None:
 
 VERBS = ("initiate", "status", "refund", "refund_status")
 #: What takes a call that moves nothing before the one that moves money, and the paths of the latter.
-TWO_CALLS = {("stripe", "refund"), ("sonatel", "refund"), ("paydunya", "initiate"), ("paydunya", "refund")}
-MOVING = ("refunds", "cashins", "softpay", "submit-invoice")
+TWO_CALLS = {
+    ("stripe", "refund"),
+    ("sonatel", "refund"),
+    ("paydunya", "initiate"),
+    ("paydunya", "refund"),
+    ("fedapay", "initiate"),
+}
+MOVING = ("refunds", "cashins", "softpay", "submit-invoice", "POST /v1/moov")
 
 
 @pytest.mark.parametrize("body", UNREADABLE, ids=lambda body: repr(body[:12]))

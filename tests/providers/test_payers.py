@@ -117,6 +117,7 @@ def test_a_masked_or_incomplete_number_is_none(stated: object, country_code: str
         ("mtn", "mtn", {"refund_via": "transfer"}, lambda body: body["payee"]["partyId"]),
         ("pawapay", "mtn", {}, lambda body: body["recipient"]["accountDetails"]["phoneNumber"]),
         ("wave", "wave_sn", {}, lambda body: body["mobile"].removeprefix("+")),
+        ("fedapay", "moov", {}, lambda body: body["customer"]["phone_number"]["number"].removeprefix("+")),
     ],
 )
 async def test_every_payout_goes_to_the_payee(
@@ -138,6 +139,7 @@ async def test_every_payout_goes_to_the_payee(
         ("stripe", "VISA", {}, False),
         ("feexpay", "moov", {}, True),
         ("sonatel", "orange_sn", {}, True),
+        ("fedapay", "moov", {}, True),
     ],
 )
 async def test_a_provider_says_whether_the_refund_of_its_own_debit_is_a_payout(

@@ -26,6 +26,7 @@ class ProviderAnswer(Code):
     NOT_PAID_BY_SONATEL = "provider_answer.not_paid_by_sonatel", "currency"
     NOT_PAID_BY_PAWAPAY = "provider_answer.not_paid_by_pawapay", "operator", "currency"
     TOO_SMALL_FOR_FEEXPAY = "provider_answer.too_small_for_feexpay"
+    TOO_SMALL_FOR_FEDAPAY = "provider_answer.too_small_for_fedapay"
     TOO_SMALL_FOR_PAYDUNYA = "provider_answer.too_small_for_paydunya"
     NOT_PAID_BY_PAYDUNYA = "provider_answer.not_paid_by_paydunya", "currency"
     TOO_LARGE_FOR_STRIPE = "provider_answer.too_large_for_stripe"
