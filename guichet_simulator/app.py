@@ -15,19 +15,20 @@ served alone, it answers on the same paths. A mounted application gets no lifesp
     /simulator/wave/v1/checkout/sessions                             /simulator/pawapay/v2/deposits
     /simulator/orange/orange-money-webpay/ml/v1/webpayment           /simulator/sonatel/api/eWallet/v1/payments/onestep
     /simulator/stripe/v1/checkout/sessions                           /simulator/coris/external/v1/api/send-code-otp
+    /simulator/paydunya/api/v1/checkout-invoice/create
 
 **Credentials**: every credential is accepted, except an empty one and one that contains "invalid" (401). `SECRETS` has
 the secrets that sign callbacks. A key of Wave belongs to one wallet: `wave_sn_…`, `wave_ci_…`, `wave_bf_…` and
 `wave_ml_…` take the numbers of their country only and see their own transactions; a key that names no country takes
 every number.
-**Callbacks** go to the URL in the request where the API has one (mtn, orange), else to the URL of the `Dashboard`.
+**Callbacks** go to the URL in the request where the API has one (mtn, orange, paydunya), else to the dashboard's.
 **The dashboard** (`POST /simulator/control/dashboard`) makes a provider as strict as a real account can be:
 
     signing_secret   wave: refuse every request that is not signed with it, GET too
     request_keys     pawapay: {key id: public key in PEM}; refuse deposits, refunds and payouts without their signature
     credentials      mtn, mtn_new_platform: {API user or subscription key: [products]}; refuse every other use
     float_empty      true: our balance is empty, payouts are refused (Stripe keeps refunds until it is filled)
-    float_ambiguous  true: by a code that may mean the payee too (feexpay, mtn, stripe; wave in any case)
+    float_ambiguous  true: by a code that may mean the payee too (feexpay, mtn, paydunya, stripe; wave in any case)
     company          our key leads to another account now, of this name: what the one before made is unknown to it
 
 **Not promised**, so that a client cannot rely on it: the order of FeexPay's history, Sonatel's list and Wave's
@@ -74,18 +75,20 @@ from guichet_simulator.background import BackgroundTask
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.context import Dashboard, SimulatorContext
 from guichet_simulator.coris.provider import Coris
+from guichet_simulator.fedapay.provider import FedaPay
 from guichet_simulator.feexpay.provider import FeexPay
 from guichet_simulator.http_helpers import Refused
 from guichet_simulator.mtn.provider import Mtn, MtnNewPlatform
 from guichet_simulator.orange.provider import Orange
 from guichet_simulator.pawapay.provider import PawaPay
+from guichet_simulator.paydunya.provider import PayDunya
 from guichet_simulator.sonatel.provider import Sonatel
 from guichet_simulator.store import Store
 from guichet_simulator.stripe.provider import Stripe
 from guichet_simulator.wave.provider import Wave
 
 PROVIDERS: Final[tuple[type[SimulatedProvider], ...]] = (
-    FeexPay, Mtn, MtnNewPlatform, Wave, PawaPay, Orange, Sonatel, Stripe, Coris,
+    FeexPay, Mtn, MtnNewPlatform, Wave, PawaPay, Orange, Sonatel, Stripe, Coris, PayDunya, FedaPay,
 )  # fmt: skip
 
 SECRETS: Final = {provider.name: provider.signing_key for provider in PROVIDERS if provider.signing_key}

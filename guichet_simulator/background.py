@@ -81,7 +81,7 @@ class BackgroundTask:
             ctx.store.run("UPDATE callbacks SET due_at = NULL WHERE id = ?", queued.id)
             ctx.changed.set()
             return
-        status, error = await _send_request(session, request)
+        status, error = await send_request(session, request)
         due_at = None
         if not (status and 200 <= status < 300) and queued.attempts <= len(provider.retries):
             due_at = ctx.clock.now() + int(provider.retries[queued.attempts - 1] * SECOND)
@@ -92,7 +92,7 @@ class BackgroundTask:
         ctx.changed.set()
 
 
-async def _send_request(session: aiohttp.ClientSession, request: CallbackRequest) -> tuple[int | None, str | None]:
+async def send_request(session: aiohttp.ClientSession, request: CallbackRequest) -> tuple[int | None, str | None]:
     """The status, or why there was none. Certificates are not checked: a developer's server signs its own."""
     headers = {"Content-Type": "application/json", **request.headers}
     try:

@@ -1,4 +1,4 @@
-"""Signatures with HMAC and a timestamp (Wave, Sonatel, Stripe), and keys that are made once and stored."""
+"""Signatures with HMAC and a timestamp (Wave, Sonatel, Stripe, FedaPay), and keys that are made once and stored."""
 
 import hashlib
 import hmac
@@ -23,15 +23,18 @@ def hmac_hex(secret: str, message: bytes) -> str:
     return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
 
 
-def hmac_signature_header(body: bytes, queued: QueuedCallback, *, secret: str, separator: bytes, now: Instant) -> str:
-    """`t=<unix seconds>,v1=<hex>` over `{t}{separator}{body}`. A forged callback has a wrong secret or an old time."""
+def hmac_signature_header(
+    body: bytes, queued: QueuedCallback, *, secret: str, separator: bytes, now: Instant, scheme: str = "v1"
+) -> str:
+    """`t=<unix seconds>,v1=<hex>` over `{t}{separator}{body}`, with `scheme` for `v1`. A forged callback has a wrong
+    secret or an old time."""
     seconds = now // SECOND
     if queued.forged:
         if queued.id % 2:
             secret = f"not-{secret}"
         else:
             seconds -= _STALE
-    return f"t={seconds},v1={hmac_hex(secret, str(seconds).encode() + separator + body)}"
+    return f"t={seconds},{scheme}={hmac_hex(secret, str(seconds).encode() + separator + body)}"
 
 
 def is_signed_now(header: str, body: bytes, *, secret: str, now: Instant) -> bool:

@@ -30,7 +30,7 @@ _HOSTILE: Final = (
 
 
 #: Providers whose wallet of ours can be empty for a while: payouts are refused then.
-_FLOATS: Final = ("mtn", "pawapay", "feexpay", "sonatel", "wave")
+_FLOATS: Final = ("mtn", "pawapay", "feexpay", "sonatel", "wave", "paydunya")
 
 
 @dataclass

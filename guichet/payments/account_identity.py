@@ -1,8 +1,8 @@
 """Whether an account is still the one that a payment or refund was sent to, where no setting of ours names it.
 
-Only a key leads there, and keys are renewed: the provider says whose it is (Stripe, pawaPay). It is asked at the first
-use after a start, then daily, and what it said is stored by fingerprint. Wave says nothing: another key is another
-account until two people confirm that it is not (`back_office/account_confirmation.py`).
+Only a key leads there, and keys are renewed: the provider says whose it is (Stripe, pawaPay, FedaPay). It is asked at
+the first use after a start, then daily, and what it said is stored by fingerprint. Wave says nothing: another key is
+another account until two people confirm that it is not (`back_office/account_confirmation.py`).
 """
 
 import asyncio

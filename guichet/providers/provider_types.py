@@ -13,7 +13,7 @@ from guichet.providers.shared.client import ProviderAccount
 from guichet.providers.shared.provider_type import ProviderType
 
 #: A new provider is a folder here, a folder in the simulator, a page in docs/providers, and its name in this line.
-NAMES: Final = ("mtn", "wave", "pawapay", "feexpay", "orange", "sonatel", "stripe", "coris")
+NAMES: Final = ("mtn", "wave", "pawapay", "feexpay", "orange", "sonatel", "stripe", "coris", "paydunya", "fedapay")
 SIMULATOR_PATH: Final = "/simulator/"
 _SANDBOX: Final = "sandbox"
 #: Words by which hosts of test environments are called.

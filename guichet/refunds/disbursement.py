@@ -275,7 +275,7 @@ async def _record_no_end(
             stored_data = encode_provider_data({**decode_provider_data(refund.provider_data), **data})
             await pending.record_acceptance(
                 ctx.db,
-                refund.id,
+                refund,
                 reference,
                 stored_data,
                 next_poll_at,

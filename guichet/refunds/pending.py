@@ -93,7 +93,12 @@ _MARK_NOT_SENT: Final = (
 )
 _RECORD_ACCEPTANCE: Final = (
     update(refunds)
-    .where(*_PENDING)
+    .where(
+        *_PENDING,
+        refunds.c.provider_reference.is_not_distinct_from(
+            bindparam("known_ref", type_=refunds.c.provider_reference.type)
+        ),
+    )
     .values(
         provider_reference=bindparam("new_ref"),
         provider_data=bindparam("new_data"),
@@ -227,17 +232,20 @@ async def mark_not_sent(db: Database, refund_id: RefundId, next_poll_at: Instant
 
 async def record_acceptance(
     db: Database,
-    refund_id: RefundId,
+    refund: Refund,
     provider_reference: str | None,
     provider_data: str | None,
     next_poll_at: Instant,
     *,
     ambiguous_code: str | None = None,
 ) -> None:
-    """`ambiguous_code`: None keeps what is stored."""
+    """`refund`: as it was when the provider was called. Nothing is stored if another process has stored the provider's
+    reference since: this one was held up for longer than its lease, and its answer is about an older call.
+    `ambiguous_code`: None keeps what is stored."""
     await db.write(
         _RECORD_ACCEPTANCE,
-        refund_id=refund_id,
+        refund_id=refund.id,
+        known_ref=refund.provider_reference,
         new_ref=provider_reference,
         new_data=provider_data,
         new_code=ambiguous_code,

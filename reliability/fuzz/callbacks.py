@@ -9,11 +9,12 @@ from guichet_simulator.app import SECRETS
 from guichet_simulator.signatures import hmac_hex
 from reliability.fuzz.known import Known
 
-#: The header of the signature, and what stands between its time and the body (docs/providers).
+#: The header of the signature, what stands between its time and the body, and its name (docs/providers).
 _SIGNED: Final = {
-    "wave": ("Wave-Signature", b""),
-    "sonatel": ("X-Sonatel-Signature", b","),
-    "stripe": ("Stripe-Signature", b"."),
+    "wave": ("Wave-Signature", b"", "v1"),
+    "sonatel": ("X-Sonatel-Signature", b",", "v1"),
+    "stripe": ("Stripe-Signature", b".", "v1"),
+    "fedapay": ("X-FEDAPAY-SIGNATURE", b".", "s"),
 }
 #: The address of each provider's callbacks: an account, or a provider that knows one address only.
 _NAMES: Final = {
@@ -25,6 +26,8 @@ _NAMES: Final = {
     "sonatel": "sonatel",
     "stripe": "stripe",
     "coris": "coris",
+    "fedapay": "fedapay",
+    "paydunya": "paydunya",
 }
 PROVIDERS: Final = tuple(_NAMES)
 
@@ -53,6 +56,8 @@ def _members(ours: str) -> Mapping[str, Mapping[str, object]]:
         "sonatel": {"transaction": sonatel, "amount": {"value": 5088, "unit": "XOF"}},
         "stripe": {"id": "evt_1", "type": "checkout.session.completed", "data": {"object": stripe}},
         "coris": {"reference": ours, "status": "SUCCESS"},
+        "fedapay": {"name": "transaction.approved", "object_id": 1, "entity": {"id": 1, "merchant_reference": ours}},
+        "paydunya": {"data": {"invoice": {"token": "token1"}, "custom_data": {"reference": ours}}},
     }
 
 
@@ -66,9 +71,9 @@ def signature(provider: str, body: bytes) -> Mapping[str, str]:
     """The headers that sign `body` now, as this provider does it; empty where it does not sign."""
     if provider not in _SIGNED:
         return {}
-    header, separator = _SIGNED[provider]
+    header, separator, scheme = _SIGNED[provider]
     seconds = str(int(time()))
-    return {header: f"t={seconds},v1={hmac_hex(SECRETS[provider], seconds.encode() + separator + body)}"}
+    return {header: f"t={seconds},{scheme}={hmac_hex(SECRETS[provider], seconds.encode() + separator + body)}"}
 
 
 def genuine_body(provider: str, known: Known) -> bytes:

@@ -48,6 +48,7 @@ def test_a_payment_is_made_and_given_back(development: Cli) -> None:
         ("pawapay", "pawapay", "2290197000000", ("--operator", "mtn")),
         ("feexpay", "feexpay", "2290197000000", ("--operator", "moov")),
         ("stripe", "stripe", None, ("--operator", "VISA")),
+        ("fedapay", "fedapay", "22898000000", ("--operator", "moov_tg")),
     ],
 )
 def test_other_providers_go_the_same_way(

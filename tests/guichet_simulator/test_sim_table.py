@@ -10,9 +10,11 @@ import aiohttp
 import pytest
 
 from guichet_simulator.scenarios import SCENARIOS, ResponseKind, Scenario
+from tests.guichet_simulator import test_sim_fedapay as fedapay
 from tests.guichet_simulator import test_sim_feexpay as feexpay
 from tests.guichet_simulator import test_sim_mtn, test_sim_orange, test_sim_sonatel
 from tests.guichet_simulator import test_sim_pawapay as pawapay
+from tests.guichet_simulator import test_sim_paydunya as paydunya
 from tests.guichet_simulator import test_sim_stripe as stripe
 from tests.guichet_simulator import test_sim_wave as wave
 from tests.guichet_simulator.conftest import Simulator
@@ -60,11 +62,22 @@ async def stripe_call(simulator: Simulator) -> Call:
     return Call(stripe.SESSIONS, stripe.KEY, data=stripe.order())
 
 
+async def fedapay_call(simulator: Simulator) -> Call:
+    """The request for the PIN: nothing before it moves money."""
+    token = (await fedapay.created(simulator))["token"]
+    return Call("/fedapay/v1/moov", fedapay.KEY, json={"token": token, "phone_number": fedapay.PHONE})
+
+
 async def coris_call(simulator: Simulator) -> Call:
     query = {"codePays": "229", "telephone": "0161000000", "codePv": "1", "montant": "500", "codeOTP": "123456"}
     hashed = hashlib.sha256(("".join(query.values()) + "coris-simulator").encode()).hexdigest()
     path = "/coris/external/v1/api/operations/paiement-bien"
     return Call(path, {"clientId": "c", "hashParam": hashed}, params=query)
+
+
+async def paydunya_call(simulator: Simulator) -> Call:
+    token = await paydunya.create(simulator)
+    return Call(f"{paydunya.SOFTPAY}/moov-benin", paydunya.KEYS, json=paydunya.fields("moov-benin", token))
 
 
 CALLS: dict[str, Callable[[Simulator], Awaitable[Call]]] = {
@@ -76,6 +89,8 @@ CALLS: dict[str, Callable[[Simulator], Awaitable[Call]]] = {
     "sonatel": sonatel_call,
     "stripe": stripe_call,
     "coris": coris_call,
+    "fedapay": fedapay_call,
+    "paydunya": paydunya_call,
 }
 
 #: The statuses that a client may get, by kind of response; providers differ in how they state a refusal.
@@ -88,7 +103,7 @@ STATUSES: dict[ResponseKind, set[int]] = {
     ResponseKind.REFUSED: {200, 400, 403, 500},
     ResponseKind.BUSINESS_500: {200, 400, 403, 500},
     ResponseKind.AMBIGUOUS: {200, 400, 403, 500},
-    ResponseKind.NOT_CONFIGURED: {200, 403, 404, 500},
+    ResponseKind.NOT_CONFIGURED: {200, 400, 403, 404, 500},
     ResponseKind.DUPLICATE: {200, 400, 409},
 }
 TAKEN = {200, 201, 202}

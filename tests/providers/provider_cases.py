@@ -135,5 +135,20 @@ PROVIDER_CASES = {
             refunds=False,
             polls=False,
         ),
+        ProviderCase("fedapay", "moov", {"secret_key": "sk_live_simulator", "webhook_secret": SECRETS["fedapay"]}),
+        ProviderCase(
+            "paydunya",
+            "orange_bf",
+            {
+                "master_key": "master-simulator",
+                "private_key": "live_private_simulator",
+                "token": "token-simulator",
+                "store": "Guichet",
+                "email": "paiements@example.com",
+            },
+            order={"otp": "123456"},
+            dial="226",
+            base="paydunya/api",
+        ),
     )
 }

@@ -25,8 +25,8 @@ REFERENCE = "5f0c7a10-6a54-4a8e-9d0e-2f9f6d1f6a01"
 REFUND = "a3b1c2d3-0f1e-4d2c-8b3a-9e8f7d6c5b4a"
 #: The number that paid; another one than the request named.
 PAYEE = "22997000009"
-#: The same in Sénégal: an account of Wave pays in its own country only.
-PAYEE_IN_SENEGAL = "221770000009"
+#: The same in other countries: Wave and PayDunya pay to numbers of the operator's country only.
+PAYEES = {"wave_sn": "221770000009", "orange_bf": "22670000009"}
 NOW = Instant(1_795_000_000 * SECOND)
 
 #: A status and a body: bytes as they are, anything else as JSON.
@@ -55,10 +55,8 @@ def charge(operator: str = "mtn", **changes: Any) -> Charge:
 
 def reversal(operator: str = "mtn", *, taken: Mapping[str, Any] | None = None, **changes: Any) -> Reversal:
     """The whole 5 000 back; `taken` changes the debit."""
-    payee = PAYEE_IN_SENEGAL if operator == "wave_sn" else PAYEE
-    known = Reversal(
-        REFUND, charge(operator, **(taken or {})), Hundredths(5000_00), "XOF", payee_number=payee, sent_at=NOW
-    )
+    of_debit, payee = charge(operator, **(taken or {})), PAYEES.get(operator, PAYEE)
+    known = Reversal(REFUND, of_debit, Hundredths(5000_00), "XOF", payee_number=payee, sent_at=NOW)
     return replace(known, **changes)
 
 

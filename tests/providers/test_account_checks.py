@@ -197,6 +197,26 @@ async def test_sonatels_registered_callback_is_compared(answer: Scripted, state:
     assert (findings["registered callback"][0], findings["list of transactions"][0]) == (state, "wrong")
 
 
+FEDAPAY_LISTS = {
+    "v1/balances": [{"amount": 1, "mode": "moov"}],
+    "v1/currencies": [{"iso": "XOF", "modes": ["mtn_open", "moov"]}],
+    "v1/webhooks": [{"url": f"{PUBLIC}/providers/fedapay/callback", "enabled": True}],
+}
+
+
+async def test_fedapay_lists_its_networks_and_its_webhooks() -> None:
+    findings, sent = await found("fedapay", (200, FEDAPAY_LISTS), operators=("moov", "mtn", "VISA"))
+    assert {state for subject, (state, _) in findings.items() if subject != "limits"} == {"ok"}
+    assert sent == ["GET /v1/balances", "GET /v1/currencies", "GET /v1/webhooks"]
+    findings, _ = await found("fedapay", (200, FEDAPAY_LISTS), operators=("moov_tg",))
+    assert findings["networks"][0] == "unchecked"
+    off = {**FEDAPAY_LISTS, "v1/webhooks": [{"url": f"{PUBLIC}/providers/fedapay/callback", "enabled": False}]}
+    findings, _ = await found("fedapay", (200, off))
+    assert findings["registered callback"][0] == "wrong"
+    findings, _ = await found("fedapay", (403, {}))
+    assert [findings[subject][0] for subject in ("networks", "registered callback")] == ["wrong", "unchecked"]
+
+
 async def test_what_no_call_tells_is_said() -> None:
     for provider_type in ("orange", "coris", "feexpay", "mtn"):
         findings, _ = await found(provider_type, (200, {}))

@@ -70,6 +70,11 @@ STATUSES: dict[str, tuple[str, dict[str, Any]]] = {
         {"operator": "orange_sn"},
     ),
     "stripe": ('{"id": "cs_1", "payment_status": "paid", "amount_total": %s, "currency": "xof"}', {"operator": "VISA"}),
+    "fedapay": (
+        '{"id": 1, "status": "approved", "amount": %s, "currency_id": 1, "merchant_reference": "%%s"}',
+        {},
+    ),
+    "paydunya": ('{"response_code": "00", "status": "completed", "invoice": {"total_amount": %s}}', {}),
     "coris": ('{"code": "0", "transactionId": "t", "montant": %s}', {"operator": "coris"}),
 }
 

@@ -8,7 +8,7 @@ from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import NOW, ProviderUnderTest, charge, provider_under_test, reversal
 
 #: Questions that are POSTs with some providers.
-_QUESTIONS = ("history", "transactionstatus")
+_QUESTIONS = ("history", "transactionstatus", "check-status")
 NOT_FOUND = (404, {"code": "RESOURCE_NOT_FOUND", "status": "NOT_FOUND", "error": {"code": "resource_missing"}})
 
 

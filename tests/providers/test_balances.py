@@ -50,6 +50,11 @@ async def _ask(provider_type: str, *answers: Scripted, **settings: str) -> Any:
             [("", 1500_00, "XOF"), ("", 19_99, "EUR")],
         ),
         ("stripe", {"available": []}, []),
+        (
+            "fedapay",
+            {"v1/balances": [{"amount": 1500, "mode": "moov"}, {"amount": 7, "mode": None, "currency_id": 2}]},
+            [("moov", 1500_00, "XOF"), ("", 7_00, "GNF")],
+        ),
     ],
 )
 async def test_the_answer_becomes_balances(provider_type: str, answer: Mapping[str, Any], meant: Any) -> None:
@@ -72,7 +77,7 @@ async def test_each_product_of_mtn_has_a_balance() -> None:
     assert await _ask("mtn", answers[0], disbursement_subscription_key="") == [("collection", 700_00, "XOF")]
 
 
-@pytest.mark.parametrize("provider_type", ["mtn", "wave", "pawapay", "feexpay", "stripe"])
+@pytest.mark.parametrize("provider_type", ["mtn", "wave", "pawapay", "feexpay", "stripe", "paydunya", "fedapay"])
 @pytest.mark.parametrize("answer", [(500, {}), (401, {}), (200, b"<html>"), (200, {}), (200, {"amount": "much"})])
 async def test_a_balance_that_cannot_be_read_is_unknown_and_never_zero(provider_type: str, answer: Scripted) -> None:
     assert isinstance(await _ask(provider_type, answer), Unknown)
@@ -83,7 +88,7 @@ async def test_a_single_unreadable_wallet_makes_all_unknown() -> None:
     assert isinstance(await _ask("pawapay", (200, {"balances": [row, {"country": "CIV"}]})), Unknown)
 
 
-@pytest.mark.parametrize("provider_type", ["mtn", "wave", "pawapay", "feexpay", "stripe"])
+@pytest.mark.parametrize("provider_type", ["mtn", "wave", "pawapay", "feexpay", "stripe", "paydunya", "fedapay"])
 async def test_the_simulated_provider_states_balances(sqlite_settings: Settings, provider_type: str) -> None:
     account = PROVIDER_CASES[provider_type].setup.accounts[f"{provider_type}_one"]
     async with open_simulated_providers(sqlite_settings, Setup({"one": account}, {})) as simulated:

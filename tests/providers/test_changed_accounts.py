@@ -25,9 +25,13 @@ CHANGES: Mapping[str, Mapping[str, str]] = {
     "feexpay": {"shop": "othershop01"},
     "sonatel": {"retailer_msisdn": "772220000"},
     "stripe": {"secret_key": "sk_live_other"},
+    "fedapay": {"secret_key": "sk_live_other"},
+    "paydunya": {"token": "other"},
 }
-#: Accounts that no setting names. Of these, the key of Wave alone tells nobody whose it is.
-KEYS = ("wave", "pawapay", "stripe")
+#: Accounts that no setting names. Of these, the keys of Wave and PayDunya tell nobody whose they are.
+KEYS = ("wave", "pawapay", "stripe", "paydunya", "fedapay")
+#: Seconds until a refund is sent, where that is not at once: PayDunya's token is stored first.
+SENT_AFTER = {"paydunya": (5,)}
 #: Seconds: an hour, long enough for three answers "not found" to prove something.
 HOUR = TURNS[:17]
 #: Seconds until the next question about what is an hour old.
@@ -72,6 +76,7 @@ async def lost_refund(simulated: SimulatedProviders, case: ProviderCase, scenari
     await simulated.force(case.provider, scenario, "credit")
     answer = await simulated.merchant.live.post(f"/payments/{payment}/refund")
     await simulated.service.worker.run_until_idle()  # The clock stands still: the refund is not asked about yet.
+    await turns(simulated, SENT_AFTER.get(case.provider, ()))
     return payment, answer.data["reference"]
 
 
@@ -127,7 +132,7 @@ async def test_a_debited_payment_does_not_fail_because_another_account_does_not_
             assert await moved(simulated, "debit") == ["succeeded"]
 
 
-@on_databases("pawapay", "stripe")
+@on_databases("pawapay", "stripe", "fedapay")
 async def test_a_refund_goes_on_under_a_renewed_key_of_the_same_account(settings: Settings, name: str) -> None:
     """The provider says that it is the same account: a refund that was lost on its way is sent again."""
     case = PROVIDER_CASES[name]

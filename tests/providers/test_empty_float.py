@@ -22,8 +22,8 @@ async def set_float(simulated: SimulatedProviders, provider: str, *, empty: bool
 
 #: Each provider, and whether it says so by a code that may mean the payee too: our balance must then be read. Stripe
 #: otherwise keeps the refund, and makes it by itself.
-SAID = [(name, False) for name in ("mtn", "pawapay", "feexpay", "sonatel", "stripe", "wave")]
-SAID += [(name, True) for name in ("mtn", "feexpay", "stripe")]
+SAID = [(name, False) for name in ("mtn", "pawapay", "feexpay", "sonatel", "stripe", "wave", "paydunya", "fedapay")]
+SAID += [(name, True) for name in ("mtn", "feexpay", "stripe", "paydunya")]
 
 
 @pytest.mark.parametrize(("name", "ambiguous"), SAID)

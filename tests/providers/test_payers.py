@@ -12,7 +12,7 @@ from tests.invariants import check_books
 from tests.payments.confirming import confirmed
 from tests.providers.provider_under_test import (
     PAYEE,
-    PAYEE_IN_SENEGAL,
+    PAYEES,
     REFERENCE,
     charge,
     provider_under_test,
@@ -117,6 +117,7 @@ def test_a_masked_or_incomplete_number_is_none(stated: object, country_code: str
         ("mtn", "mtn", {"refund_via": "transfer"}, lambda body: body["payee"]["partyId"]),
         ("pawapay", "mtn", {}, lambda body: body["recipient"]["accountDetails"]["phoneNumber"]),
         ("wave", "wave_sn", {}, lambda body: body["mobile"].removeprefix("+")),
+        ("fedapay", "moov", {}, lambda body: body["customer"]["phone_number"]["number"].removeprefix("+")),
     ],
 )
 async def test_every_payout_goes_to_the_payee(
@@ -125,7 +126,7 @@ async def test_every_payout_goes_to_the_payee(
     async with provider_under_test(provider_type, (200, {}), **settings) as one:
         assert one.provider.pays_out(operator, collected_here=False)
         await one.provider.refund(reversal(operator, collected_here=False))
-        assert read(one.sent()) == (PAYEE_IN_SENEGAL if operator == "wave_sn" else PAYEE)
+        assert read(one.sent()) == PAYEES.get(operator, PAYEE)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +139,7 @@ async def test_every_payout_goes_to_the_payee(
         ("stripe", "VISA", {}, False),
         ("feexpay", "moov", {}, True),
         ("sonatel", "orange_sn", {}, True),
+        ("fedapay", "moov", {}, True),
     ],
 )
 async def test_a_provider_says_whether_the_refund_of_its_own_debit_is_a_payout(

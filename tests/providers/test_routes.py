@@ -257,12 +257,31 @@ CODES = [
         ("free_sn", "221771239001", {"return_url": "https://shop.example/back"}),
         ("wave_sn", "221771239001", {}), ("mtn_cg", "242067129001", {"currency": "XAF"}),
     )),
+    *(("fedapay", code, phone, {}) for code, phone in (
+        ("mtn", "22997129001"), ("moov", "22997129001"), ("celtiis_bj", "22997129001"), ("mtn_ci", "2250777129001"),
+        ("togocom_tg", "22897129001"), ("moov_tg", "22897129001"),
+    )),
+    ("fedapay", "free_sn", "221771239001", {"return_url": "https://shop.example/back"}),
+    *(("paydunya", code, phone, more) for code, phone, more in (
+        ("mtn", "22997129001", {}), ("moov", "22997129001", {}), ("celtiis_bj", "22997129001", {}),
+        ("moov_bf", "22677129001", {}), ("orange_bf", "22677129001", {"otp": "123456"}),
+        ("mtn_ci", "2250777129001", {}), ("moov_ci", "2250777129001", {}), ("orange_ci", "2250777129001", {}),
+        ("wave_ci", "2250777129001", {}), ("orange_ml", "22377129001", {}),
+        ("orange_sn", "221771239001", {"otp": "123456"}),
+        ("free_sn", "221771239001", {"return_url": "https://shop.example/back"}),
+        ("wave_sn", "221771239001", {}), ("togocom_tg", "22897129001", {}), ("moov_tg", "22897129001", {}),
+        ("VISA", "", PERSON), ("MASTERCARD", "", PERSON),
+    )),
     ("wave", "wave_ci", "2250777129001", {}),
     ("wave", "wave_sn", "221771239001", {}),
     ("wave", "wave_bf", "22677129001", {"otp": "123456"}),
     ("stripe", "VISA", "", PERSON),
     ("stripe", "MASTERCARD", "", {**PERSON, "currency": "EUR"}),
 ]  # fmt: skip
+
+
+NO_WAY_BACK = {("feexpay", "coris"), ("fedapay", "free_sn")}
+NO_WAY_BACK |= {(name, card) for name in ("feexpay", "paydunya") for card in ("VISA", "MASTERCARD")}
 
 
 @pytest.mark.parametrize(("provider_name", "code", "phone", "more"), CODES, ids=[f"{c[0]}-{c[1]}" for c in CODES])
@@ -273,8 +292,9 @@ async def test_every_operator_code_of_a_provider_pays_and_refunds(
     if provider_name == "wave":
         settings["api_key"] = f"{code}_prod_simulator"  # A key belongs to one country.
         settings["country"] = code.removeprefix("wave_")
+    base = f"{{sim}}/{PROVIDER_CASES[provider_name].base or provider_name}"
     async with open_simulated_providers(
-        sqlite_settings, route(code, account(provider_name, provider_name, settings))
+        sqlite_settings, route(code, account(provider_name, provider_name, settings, base))
     ) as simulated:
         await simulated.force(provider_name, "succeeds")
         body = {"amount": 5000, "operator": code, **({"phone_number": phone} if phone else {}), **more}
@@ -289,11 +309,11 @@ async def test_every_operator_code_of_a_provider_pays_and_refunds(
         refund = (await simulated.merchant.live.post(f"/payments/{reference}/refund")).data
         for _ in range(3):
             await simulated.turn(5)
-        if provider_name == "feexpay" and "redirect_url" in answer.data:
+        if provider_name in ("feexpay", "paydunya") and "redirect_url" in answer.data:
             await confirmed(simulated.service.ctx, refund["reference"], phone)
             for _ in range(3):
                 await simulated.turn(5)
-        payable = not (provider_name == "feexpay" and code in ("coris", "VISA", "MASTERCARD"))
+        payable = (provider_name, code) not in NO_WAY_BACK
         refund = (await simulated.merchant.live.get(f"/refunds/{refund['reference']}")).data
         assert refund["status"] == ("succeeded" if payable else "failed")
         assert [tx["state"] for tx in await simulated.held() if tx["kind"] == "credit"] == ["succeeded"] * payable

@@ -12,7 +12,7 @@ from guichet.providers.shared import signatures
 from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, ambiguous, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
-    PAYEE_IN_SENEGAL,
+    PAYEES,
     REFERENCE,
     REFUND,
     Scripted,
@@ -215,7 +215,7 @@ async def test_a_payout_refunds_a_payment_of_another_provider(said: Scripted, me
     async with provider_under_test("wave", said) as wave:
         check(await wave.provider.refund(reversal("wave_sn", collected_here=False)), meant)
     assert wave.received[0].headers["idempotency-key"] == REFUND
-    assert wave.sent()["mobile"] == f"+{PAYEE_IN_SENEGAL}"
+    assert wave.sent()["mobile"] == f"+{PAYEES['wave_sn']}"
 
 
 async def test_payout_status_responses_become_results() -> None:

@@ -1,4 +1,5 @@
-"""Signatures with a shared secret and a timestamp: `t=<unix seconds>,v1=<hex>[,v1=<hex>]` (Wave, Sonatel, Stripe)."""
+"""Signatures with a shared secret and a timestamp: `t=<unix seconds>,v1=<hex>[,v1=<hex>]` (Wave, Sonatel, Stripe), with
+`s` in place of `v1` at FedaPay."""
 
 import hashlib
 import hmac
@@ -12,22 +13,29 @@ from guichet.providers.shared.fields import header
 TOLERANCE: Final = 300
 
 
-def is_signed(callback: Callback, name: str, *, secret: str | None, separator: bytes, now: Instant) -> bool:
+def is_signed(
+    callback: Callback, name: str, *, secret: str | None, separator: bytes, now: Instant, scheme: str = "v1"
+) -> bool:
     """Whether the header `name` signs the callback. True without a secret in our settings: the provider is asked before
     anything is booked in any case."""
     if not secret:
         return True
-    return verify_signature(header(callback, name), callback.body, secret=secret, separator=separator, now=now)
+    return verify_signature(
+        header(callback, name), callback.body, secret=secret, separator=separator, now=now, scheme=scheme
+    )
 
 
-def verify_signature(given: str, body: bytes, *, secret: str, separator: bytes, now: Instant) -> bool:
-    """Whether a `v1` of the header `given` is the HMAC-SHA256 of `{t}{separator}{body}` and `t` is near `now`."""
+def verify_signature(
+    given: str, body: bytes, *, secret: str, separator: bytes, now: Instant, scheme: str = "v1"
+) -> bool:
+    """Whether a `v1`, or other `scheme`, of the header `given` is the HMAC-SHA256 of `{t}{separator}{body}` and `t` is
+    near `now`."""
     parts = [part.strip().partition("=") for part in given.split(",")]
     timestamp = next((value for name, _, value in parts if name == "t"), "")
     if not (timestamp.isascii() and timestamp.isdigit() and abs(now // SECOND - int(timestamp)) <= TOLERANCE):
         return False
     expected = hmac_sha256_hex(secret, timestamp.encode() + separator + body)
-    return any(constant_time_equal(expected, value) for name, _, value in parts if name == "v1")
+    return any(constant_time_equal(expected, value) for name, _, value in parts if name == scheme)
 
 
 def hmac_sha256_hex(secret: str, message: bytes) -> str:

@@ -1,0 +1,49 @@
+"""Calls to one account of FedaPay: a transaction or a payout by its id, by our reference, and what makes them.
+
+Source: docs/providers/fedapay.md, "Initiating a payment", "Lost answers".
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+from urllib.parse import quote
+
+from guichet.providers.fedapay.responses import object_in
+from guichet.providers.shared.client import TIMEOUT, CallResult, ProviderClient
+
+Kind = Literal["transaction", "payout"]
+#: Else the currency is a number.
+_WITH_CURRENCY: Final = {"include": "currency"}
+#: Bytes. A page of a hundred transactions is longer than other responses.
+_MAX_LIST: Final = 1024 * 1024
+
+
+class FedaPayClient:
+    def __init__(self, http: ProviderClient, secret_key: str) -> None:
+        self._http = http
+        self._headers = {"Authorization": f"Bearer {secret_key}"}
+
+    async def by_id(self, kind: Kind, theirs: str) -> CallResult:
+        return await self.get(f"/v1/{kind}s/{quote(theirs, safe='')}", _WITH_CURRENCY)
+
+    async def by_reference(self, kind: Kind, ours: str) -> CallResult:
+        return await self.get(f"/v1/{kind}s/merchant/{quote(ours, safe='')}", _WITH_CURRENCY)
+
+    async def rows(self, kind: Kind, page: int, per_page: int) -> CallResult:
+        query = {"search": "*", "page": str(page), "per_page": str(per_page), **_WITH_CURRENCY}
+        return await self.get(f"/v1/{kind}s/search", query, max_bytes=_MAX_LIST)
+
+    async def get(self, path: str, query: Mapping[str, str] | None = None, *, max_bytes: int = _MAX_LIST) -> CallResult:
+        return await self._http.send("GET", path, query=query, headers=self._headers, max_bytes=max_bytes)
+
+    async def post(self, path: str, body: Mapping[str, object], *, timeout: float = TIMEOUT) -> CallResult:
+        return await self._http.send("POST", path, json=body, headers=self._headers, timeout=timeout)
+
+    async def start(self, payout_id: str) -> CallResult:
+        """Sends a payout at once. Whether a second start of one payout pays twice is not known."""
+        body = {"payouts": [{"id": int(payout_id) if payout_id.isdecimal() else payout_id}]}
+        return await self._http.send("PUT", "/v1/payouts/start", json=body, headers=self._headers)
+
+
+def id_of(result: CallResult, kind: Kind) -> str | None:
+    found = object_in(result, kind)
+    return str(found["id"]) if found else None

@@ -1,0 +1,234 @@
+"""FedaPay: payins by PIN or on its page, and payouts, with one account (docs/providers/fedapay.md).
+
+A payin is a transaction, its token, and then the request for the PIN, which alone moves money: what is lost before it
+took nothing. A payout is created, then started, which alone moves money. Our reference is unique in the account and
+finds both again.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from guichet.clock import Clock, Instant
+from guichet.domain.messages import Answer
+from guichet.domain.money import Currency, Hundredths
+from guichet.domain.reconciliation import Line
+from guichet.http_client import HttpClient
+from guichet.providers.base import (
+    CARDS,
+    Accepted,
+    Callback,
+    CallbackReference,
+    Charge,
+    InitiationResult,
+    NotFound,
+    NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
+    Refused,
+    Reversal,
+    StatusResult,
+    Unknown,
+)
+from guichet.providers.capabilities import FloatBalance
+from guichet.providers.fedapay import checks
+from guichet.providers.fedapay.client import FedaPayClient, id_of
+from guichet.providers.fedapay.history import fedapay_history
+from guichet.providers.fedapay.networks import CURRENCY, NETWORKS, Networks
+from guichet.providers.fedapay.payouts import Payouts
+from guichet.providers.fedapay.responses import (
+    fedapay_balances,
+    is_not_found,
+    is_refused_repeat,
+    object_in,
+    our_reference,
+    read_push,
+    read_transaction,
+    token_in,
+)
+from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.fields import (
+    decode_json_object,
+    parse_callback_json,
+    plain_text,
+    return_url,
+    text_or_none,
+    units,
+)
+from guichet.providers.shared.listings import read_balances
+from guichet.providers.shared.results import as_unknown, classify_http_error, probe_result, refuse_unserved
+from guichet.providers.shared.signatures import is_signed
+
+_MIN_PAYIN: Final = Hundredths(100_00)
+_MAX_TEXT: Final = 60
+#: Seconds. FedaPay publishes none; its libraries wait 80. Together, with the token asked for twice, they are what an
+#: initiation may take.
+_CREATION_TIMEOUT: Final = 12.0
+_TOKEN_TIMEOUT: Final = 8.0
+_PUSH_TIMEOUT: Final = 30.0
+
+
+def is_sandbox_key(settings: Mapping[str, str]) -> bool:
+    """The keys and the secrets of webhooks say which side they belong to."""
+    key, secret = settings.get("secret_key") or "", settings.get("webhook_secret") or ""
+    return "_sandbox_" in key or secret.startswith("wh_sandbox")
+
+
+class FedaPay(HttpProvider):
+    initiation_timeout = _CREATION_TIMEOUT + 2 * _TOKEN_TIMEOUT + _PUSH_TIMEOUT
+
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        """Raises ValueError for settings that cannot work."""
+        super().__init__(account, http_client, clock)
+        self._networks = Networks(account.settings)
+        self._client = FedaPayClient(self._http, account.settings["secret_key"])
+        self._payouts = Payouts(self._client, self._networks, clock)
+        self._webhook_secret = account.settings.get("webhook_secret")
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return self._networks.payout_mode(operator) is not None
+
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return operator in self._networks.served and currency == CURRENCY
+
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        if charge.amount < _MIN_PAYIN:
+            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_FEDAPAY())
+        if unserved := refuse_unserved(charge, "FedaPay", self.takes):
+            return unserved
+        created = await self._create(charge)
+        if not isinstance(created, str):
+            return created
+        token = await self._token(created)
+        if isinstance(token, NotProcessed):
+            return token
+        key, page = token
+        if not NETWORKS[charge.payment.operator].push:
+            lost = NotProcessed("operator_unavailable", ProviderAnswer.PAY_PAGE_LOST())
+            return Accepted(created, page) if page else lost
+        return await self._push(charge, created, key)
+
+    async def _create(self, charge: Charge) -> str | Accepted | NotProcessed | Refused:
+        """FedaPay's id of the transaction. Whatever goes wrong, nothing was taken: a transaction alone takes nothing,
+        and nobody was sent to its page. One that existed and is not as it was created is only asked about."""
+        reference, page = charge.payment.reference, return_url(charge, None)
+        body: dict[str, object] = {
+            "description": plain_text(charge.payment.description, _MAX_TEXT),
+            "amount": units(charge.amount),
+            "currency": {"iso": CURRENCY},
+            "merchant_reference": reference,
+            "custom_metadata": {"reference": reference},
+        }
+        if page and not NETWORKS[charge.payment.operator].push:
+            body["callback_url"] = page
+        result = await self._client.post("/v1/transactions", body, timeout=_CREATION_TIMEOUT)
+        if is_refused_repeat(result):
+            result = await self._client.by_reference("transaction", reference)
+            found = object_in(result, "transaction")
+            if found and (found.get("status") != "pending" or our_reference(found) != reference):
+                return Accepted(next_poll_at=self._clock.now())
+        if theirs := id_of(result, "transaction"):
+            return theirs
+        if not isinstance(result, ProviderResponse):
+            return NotProcessed(raw=result.raw)
+        if isinstance(common := classify_http_error(result), NotProcessed):
+            return common
+        if result.status == 404:  # A wrong address.
+            return NotProcessed("configuration", result.raw)
+        explicit = 400 <= result.status < 500 and result.object() is not None
+        return Refused("refused", result.raw) if explicit else NotProcessed(raw=result.raw)
+
+    async def _token(self, theirs: str) -> tuple[str, str | None] | NotProcessed:
+        """The token and the address of the page. It may be asked for again."""
+        result: CallResult = NotProcessed()
+        for _ in range(2):
+            result = await self._client.post(f"/v1/transactions/{theirs}/token", {}, timeout=_TOKEN_TIMEOUT)
+            if token := token_in(result):
+                return token
+            if isinstance(result, ProviderResponse) and 400 <= result.status < 500:
+                break
+        common = classify_http_error(result) if isinstance(result, ProviderResponse) else None
+        return common if isinstance(common, NotProcessed) else NotProcessed(raw=result.raw)
+
+    async def _push(self, charge: Charge, theirs: str, token: str) -> InitiationResult:
+        """Asks for the PIN, once: nobody knows whether a second request for one token asks twice."""
+        operator = charge.payment.operator
+        body = {"token": token, "phone_number": self._networks.phone(operator, charge.payment.phone_number)}
+        path = f"/v1/{self._networks.mode(operator)}"
+        return read_push(await self._client.post(path, body, timeout=_PUSH_TIMEOUT), theirs)
+
+    async def status(self, charge: Charge) -> StatusResult:
+        """By FedaPay's id, else by our reference. An id that only a callback named is asked about too; the answer
+        counts if it states our reference."""
+        theirs = charge.payment.provider_reference
+        if theirs is None:
+            result = await self._client.by_reference("transaction", charge.payment.reference)
+            theirs = charge.callback_reference if is_not_found(result) else None
+            if is_not_found(result) and theirs is None:
+                return NotFound(as_unknown(result).raw)
+            if theirs is None:
+                return self._read(result, charge)
+        return self._read(await self._client.by_id("transaction", theirs), charge)
+
+    def _read(self, result: CallResult, charge: Charge) -> StatusResult:
+        operator = charge.payment.operator
+        mode = self._networks.mode(operator) if operator in NETWORKS else None
+        return read_transaction(result, charge, mode, self._clock.now())
+
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+        return await self._payouts.pay(reversal)
+
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+        return await self._payouts.status(reversal)
+
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        return await fedapay_history(self._client.rows, since, until)
+
+    async def probe(self) -> Answer:
+        return probe_result(await self._client.get("/v1/balances"))
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return read_balances(await self._client.get("/v1/balances"), fedapay_balances)
+
+    def payout_wallet(self, operator: str) -> str:
+        return self._networks.payout_mode(operator) or ""
+
+    async def account_identity(self) -> str | Unknown | None:
+        """The account that every transaction names. Unknown while there is none."""
+        result = await self._client.rows("transaction", 1, 1)
+        rows = result.ok_object().get("v1/transactions") if isinstance(result, ProviderResponse) else None
+        first = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else {}
+        return text_or_none(first.get("account_id")) or as_unknown(result)
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        modes = {each: self._networks.mode(each) for each in setup.operators if each not in CARDS}
+        return [balances_read(await self.balances()), *await checks.check(setup, self._client.get, modes)]
+
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        """Signatures are checked when `webhook_secret` is configured. A payout may have the id of a transaction, so ids
+        count only beside our reference."""
+        event = parse_callback_json(callback)
+        signed = is_signed(
+            callback,
+            "x-fedapay-signature",
+            secret=self._webhook_secret,
+            separator=b".",
+            now=self._clock.now(),
+            scheme="s",
+        )
+        if event is None or not signed:
+            return None
+        entity = _entity(event)
+        kind = str(event.get("name") or event.get("type") or "").partition(".")[0]
+        if kind not in ("transaction", "payout") or (ours := our_reference(entity)) is None:
+            return CallbackReference()
+        return CallbackReference(ours, text_or_none(entity.get("id")) if kind == "transaction" else None)
+
+
+def _entity(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An object, or the text of one."""
+    entity = event.get("entity")
+    if isinstance(entity, str):
+        return decode_json_object(entity.encode()) or {}
+    return entity if isinstance(entity, dict) else {}

@@ -1,0 +1,120 @@
+"""Payouts of PayDunya: announced, then submitted, then asked about (docs/providers/paydunya.md, "Refunds").
+
+An announcement moves nothing and has a token. The token is stored before the payout is submitted under it, and only
+what PayDunya then says about the token counts: a submission that was lost is never made under another one.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from guichet.clock import MINUTE, Clock
+from guichet.domain.money import Hundredths
+from guichet.providers.base import (
+    Accepted,
+    NotFound,
+    NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
+    Reversal,
+    Unknown,
+)
+from guichet.providers.paydunya.networks import NETWORKS
+from guichet.providers.paydunya.requests import MIN_AMOUNT, foreign_number, national_number
+from guichet.providers.paydunya.responses import (
+    CURRENCY,
+    NOT_SUBMITTED,
+    as_token,
+    code_of,
+    not_taken,
+    read_payout_refusal,
+    read_payout_status,
+)
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.fields import text_or_none, units
+from guichet.providers.shared.results import as_unknown, classify_http_error
+
+#: Sends one POST to a path, with a body and a time limit in seconds.
+Post = Callable[[str, Mapping[str, Any], float], Awaitable[CallResult]]
+
+PAYOUTS: Final = "/v2/disburse"
+#: Seconds. The last two together are below the time that a provider may take for one question.
+_ANNOUNCE_TIMEOUT: Final = 15.0
+_CHECK_TIMEOUT: Final = 6.0
+_SUBMIT_TIMEOUT: Final = 12.0
+#: Microseconds after which a payout that PayDunya still calls `created` is submitted again, under the same token.
+_SUBMIT_AGAIN: Final = 10 * MINUTE
+_SUBMITTED: Final = "submitted_at"
+
+
+class Payouts:
+    def __init__(self, post: Post, clock: Clock) -> None:
+        self._post = post
+        self._clock = clock
+
+    async def announce(self, reversal: Reversal) -> RefundInitiationResult:
+        """It is submitted by the next question about it, once its token is stored; whatever is lost here may be
+        announced again."""
+        operator = reversal.charge.payment.operator
+        network = NETWORKS[operator]
+        if reversal.currency != CURRENCY:
+            unpaid = ProviderAnswer.NOT_PAID_BY_PAYDUNYA(currency=reversal.currency)
+            return NotProcessed("currency_not_accepted", unpaid)
+        if reversal.amount < Hundredths(MIN_AMOUNT * 100):
+            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_PAYDUNYA())
+        if foreign := foreign_number(operator, reversal.payee_number):
+            return foreign
+        body = {
+            "account_alias": national_number(network, reversal.payee_number or ""),
+            "amount": units(reversal.amount),
+            "withdraw_mode": network.payout,
+            "callback_url": reversal.charge.notify_url,
+        }
+        result = await self._post(f"{PAYOUTS}/get-invoice", body, _ANNOUNCE_TIMEOUT)
+        answer = result.ok_object() if isinstance(result, ProviderResponse) else {}
+        token = as_token(answer.get("disburse_token") or answer.get("token"))
+        if code_of(answer) == "00" and token is not None:
+            return Accepted(token)
+        refused = read_payout_refusal(result) if isinstance(result, ProviderResponse) and result.ok else None
+        return refused or not_taken(result)
+
+    async def status(self, reversal: Reversal) -> RefundStatusResult:
+        token = reversal.provider_reference
+        if token is None:
+            return await self._announce_again(reversal)
+        result = await self._post(f"{PAYOUTS}/check-status", {"disburse_invoice": token}, _CHECK_TIMEOUT)
+        body = result.ok_object() if isinstance(result, ProviderResponse) else {}
+        if code_of(body) != "00":
+            return as_unknown(result)
+        stated = text_or_none(body.get("disburse_id"))
+        if stated not in (None, reversal.reference) or text_or_none(body.get("token")) not in (None, token):
+            return Unknown(ProviderAnswer.OTHER_REFERENCE(answer=result.raw))
+        if str(body.get("status")).upper() != NOT_SUBMITTED:
+            return read_payout_status(body, str(result.raw), token)
+        return await self._submit_if_due(reversal, token)
+
+    async def _announce_again(self, reversal: Reversal) -> RefundStatusResult:
+        """Without a token nothing was ever submitted."""
+        if reversal.ask_only:
+            return NotFound(ProviderAnswer.NO_PAYDUNYA_INVOICE())
+        result = await self.announce(reversal)
+        return Unknown(result.raw) if isinstance(result, NotProcessed) else result
+
+    async def _submit_if_due(self, reversal: Reversal, token: str) -> RefundStatusResult:
+        """PayDunya says that it has no submission of this payout. One that was sent may still be on its way: it is sent
+        again only some minutes later, under the same token and the same `disburse_id`, of which either alone lets a
+        payout happen once."""
+        submitted_at = reversal.provider_data.get(_SUBMITTED)
+        now = self._clock.now()
+        if reversal.ask_only or (submitted_at and now - int(submitted_at) < _SUBMIT_AGAIN):
+            return Accepted()
+        body = {"disburse_invoice": token, "disburse_id": reversal.reference}
+        result = await self._post(f"{PAYOUTS}/submit-invoice", body, _SUBMIT_TIMEOUT)
+        if isinstance(result, NotProcessed):
+            return Unknown(result.raw)
+        if isinstance(result, ProviderResponse) and isinstance(common := classify_http_error(result), NotProcessed):
+            return Unknown(common.raw)
+        sent = Accepted(token, provider_data={_SUBMITTED: str(now)})
+        if submitted_at or isinstance(result, Unknown) or not result.ok or code_of(result.ok_object()) in ("", "00"):
+            return sent
+        return read_payout_refusal(result) or sent

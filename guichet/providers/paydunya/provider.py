@@ -1,0 +1,224 @@
+"""PayDunya: Mobile Money of six countries, and cards on its page (docs/providers/paydunya.md).
+
+A payin takes two calls: an invoice, which moves nothing, and `softpay`, which charges one network on it and is never
+sent twice. A payout takes two as well (`payouts.py`). There is no history and no refund of a payin; callbacks are not
+signed.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from guichet.clock import Clock
+from guichet.domain.messages import Answer
+from guichet.domain.money import Currency, Hundredths
+from guichet.http_client import HttpClient
+from guichet.providers.base import (
+    Accepted,
+    Callback,
+    CallbackReference,
+    Charge,
+    InitiationResult,
+    NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
+    Refused,
+    Reversal,
+    StatusResult,
+    Unknown,
+)
+from guichet.providers.capabilities import FloatBalance
+from guichet.providers.paydunya.callbacks import read_callback
+from guichet.providers.paydunya.checks import check
+from guichet.providers.paydunya.networks import NETWORKS
+from guichet.providers.paydunya.payouts import PAYOUTS, Payouts
+from guichet.providers.paydunya.requests import MIN_AMOUNT, PayinRequests, as_address, foreign_number
+from guichet.providers.paydunya.responses import (
+    CURRENCY,
+    NO_SUCH_PATH,
+    Verdict,
+    as_token,
+    code_of,
+    is_unpaid,
+    not_taken,
+    paydunya_balances,
+    read_invoice_status,
+    refusal,
+    says_no,
+    says_yes,
+    verdict,
+)
+from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.listings import read_balances
+from guichet.providers.shared.results import classify_http_error, refuse_unserved
+
+#: Seconds. `moov_ci` answers `softpay` only after the customer typed the PIN. Together they stay below
+#: `initiation_timeout`, so that the invoice's token is stored whatever happens to the second call.
+_INVOICE_TIMEOUT: Final = 15.0
+_SOFTPAY_TIMEOUT: Final = 75.0
+_CONFIRM_TIMEOUT: Final = 10.0
+_CODE_REFUSED: Final = 422
+_INVOICES: Final = "/v1/checkout-invoice"
+_TEST_PATH: Final = "sandbox-api"
+_TEST: Final = "test_"
+#: What no invoice is called.
+_NO_INVOICE: Final = "guichet-probe"
+
+
+def is_test(name: str) -> bool:
+    """Whether a private key or an invoice's token is one of the test mode."""
+    return name.startswith(_TEST)
+
+
+def build(account: ProviderAccount, http_client: HttpClient, clock: Clock) -> "PayDunya":
+    """The call that states balances stands in no page of theirs that could be read: a setting leaves it out. Raises
+    ValueError for settings that contradict each other."""
+    balances = account.settings.get("balances") or "yes"
+    if balances not in ("yes", "no"):
+        raise ValueError("balances must be true or false")
+    return (PayDunyaWithBalances if balances == "yes" else PayDunya)(account, http_client, clock)
+
+
+class PayDunya(HttpProvider):
+    initiation_timeout = _INVOICE_TIMEOUT + _SOFTPAY_TIMEOUT + _CONFIRM_TIMEOUT + 5
+
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        super().__init__(account, http_client, clock)
+        settings = account.settings
+        self._is_test = is_test(settings["private_key"])
+        if self._is_test != (_TEST_PATH in urlsplit(account.base_url).path.split("/")):
+            raise ValueError("base_url ends with /sandbox-api for a private_key that begins with test_, else with /api")
+        self._master_key = settings["master_key"]
+        self._headers = {
+            "PAYDUNYA-MASTER-KEY": self._master_key,
+            "PAYDUNYA-PRIVATE-KEY": settings["private_key"],
+            "PAYDUNYA-TOKEN": settings["token"],
+        }
+        self._requests = PayinRequests(settings)
+        self._payouts = Payouts(self._post, clock)
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return operator in NETWORKS and NETWORKS[operator].payout is not None
+
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return True
+
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return operator in NETWORKS and currency == CURRENCY
+
+    def payout_wallet(self, operator: str) -> str:
+        return NETWORKS[operator].country
+
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        """The invoice, then its charge; where there is no charge, the invoice's own page."""
+        if unserved := _unserved(charge, self):
+            return unserved
+        created = await self._create(self._requests.invoice(charge))
+        body = created.ok_object() if isinstance(created, ProviderResponse) else {}
+        token = as_token(body.get("token"))
+        if code_of(body) != "00" or token is None:
+            return not_taken(created)
+        if is_test(token) != self._is_test:
+            return NotProcessed("configuration", ProviderAnswer.OTHER_MODE(mode=token.partition("_")[0]))
+        if NETWORKS[charge.payment.operator].softpay is not None:
+            return await self._charge(charge, token)
+        page = as_address(body.get("response_text"))
+        return Accepted(token, page) if page else not_taken(created)
+
+    async def _charge(self, charge: Charge, token: str) -> InitiationResult:
+        """Charges the network on the invoice. Without an explicit refusal the invoice's state decides."""
+        path, fields = self._requests.softpay(charge, token)
+        result = await self._post(f"/v1/softpay/{path}", fields, _SOFTPAY_TIMEOUT)
+        refused = _refused_by_status(result, charge)
+        if isinstance(refused, NotProcessed | Refused):
+            return refused
+        if refused is not None or not isinstance(result, ProviderResponse):
+            return Accepted(token)
+        body = result.object() or {}
+        if result.ok and says_yes(body):
+            is_final = NETWORKS[charge.payment.operator].answers_when_final or charge.otp
+            next_poll_at = self._clock.now() if is_final else None
+            return Accepted(token, self._requests.page(body, charge), next_poll_at=next_poll_at)
+        return await self._refused_by_text(result, body, token)
+
+    async def _refused_by_text(self, result: ProviderResponse, body: Mapping[str, Any], token: str) -> InitiationResult:
+        """The texts are free and may change: one that is in no table refuses only an invoice that is not paid."""
+        match verdict(body):
+            case Verdict.NOT_TAKEN:
+                return NotProcessed("configuration", result.raw)
+            case Verdict.REFUSED:
+                return refusal(body, result.raw)
+            case Verdict.UNLISTED if says_no(body) and is_unpaid(await self._confirm(token)):
+                return refusal(body, result.raw)
+        return Accepted(token)
+
+    async def status(self, charge: Charge) -> StatusResult:
+        """The invoice's. One that only a callback named is proven by our reference in it."""
+        token = charge.payment.provider_reference
+        named = as_token(token or charge.callback_reference)
+        if named is None:
+            return Unknown(ProviderAnswer.NO_PAYDUNYA_INVOICE())
+        mode = "test" if self._is_test else "live"
+        return read_invoice_status(await self._confirm(named), charge, named, mode=mode, proven=token is not None)
+
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+        return await self._payouts.announce(reversal)
+
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+        return await self._payouts.status(reversal)
+
+    async def probe(self) -> Answer:
+        """Wrong keys are told by the code 1001; right ones by another, since there is no such invoice."""
+        result = await self._confirm(_NO_INVOICE)
+        code = code_of(result.ok_object()) if isinstance(result, ProviderResponse) else ""
+        return "ok" if code not in ("", "1001") else result.raw
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        """Makes an invoice that nobody is shown: nobody can pay it."""
+        return check(setup, await self._create(self._requests.invoice_of(MIN_AMOUNT, "Verification")))
+
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        return read_callback(callback, self._master_key)
+
+    async def _create(self, invoice: Mapping[str, Any]) -> CallResult:
+        return await self._post(f"{_INVOICES}/create", invoice, _INVOICE_TIMEOUT)
+
+    async def _confirm(self, token: str) -> CallResult:
+        path = f"{_INVOICES}/confirm/{quote(token, safe='')}"
+        return await self._http.send("GET", path, headers=self._headers, timeout=_CONFIRM_TIMEOUT)
+
+    async def _post(self, path: str, body: Mapping[str, Any], timeout: float) -> CallResult:
+        return await self._http.send("POST", path, json=body, headers=self._headers, timeout=timeout)
+
+
+class PayDunyaWithBalances(PayDunya):
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        result = await self._http.send("GET", f"{PAYOUTS}/check-balance", headers=self._headers)
+        return read_balances(result, paydunya_balances)
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        return [*await super().check_account(setup), balances_read(await self.balances())]
+
+
+def _unserved(charge: Charge, provider: PayDunya) -> NotProcessed | None:
+    """Why this payin is not sent to PayDunya; None when it is."""
+    if unserved := refuse_unserved(charge, "PayDunya", provider.takes):
+        return unserved
+    if charge.amount < Hundredths(MIN_AMOUNT * 100):
+        return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_PAYDUNYA())
+    return foreign_number(charge.payment.operator, charge.payment.phone_number)
+
+
+def _refused_by_status(result: CallResult, charge: Charge) -> NotProcessed | Refused | Unknown | None:
+    """What a charge became by its HTTP status, whatever the body says; None when the body must tell it."""
+    if not isinstance(result, ProviderResponse):
+        return result
+    if common := classify_http_error(result):
+        return common
+    if result.status == NO_SUCH_PATH:
+        return NotProcessed("configuration", result.raw)
+    if result.status == _CODE_REFUSED and charge.otp and result.object() is not None:
+        return Refused("bad_otp", result.raw)
+    return None

@@ -1,0 +1,144 @@
+"""Payouts of the simulated PayDunya: announced, submitted once, asked about; and the balance of each country."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import aiohttp
+from starlette.requests import Request
+from starlette.responses import Response
+
+from guichet_simulator.background import send_request
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.http_helpers import Refused, json_object, json_response, new_uuid
+from guichet_simulator.models import SUCCEEDED, CallbackRequest, Transaction
+from guichet_simulator.paydunya.payloads import (
+    COUNTRIES,
+    MASTER_KEY,
+    answer,
+    check_payout,
+    company,
+    payout_key,
+    payout_payload,
+    refusal,
+)
+from guichet_simulator.scenarios import BY_NAME, ResponseKind
+
+#: Responses that come to the announcement: the account may not pay, or the payee not be paid. The others come to the
+#: submission.
+_SAID_FIRST: Final = frozenset(
+    {
+        ResponseKind.REFUSED,
+        ResponseKind.BUSINESS_500,
+        ResponseKind.NOT_CONFIGURED,
+        ResponseKind.UNAUTHORIZED,
+        ResponseKind.RATE_LIMITED,
+    }
+)
+_NO_CALLBACK: Final = refusal("4002", "the callback is not accessible")
+_TRY_SECONDS: Final = 5
+_NO_PAYOUT: Final = refusal("4004", "Invalid disburse_invoice")
+
+
+class PayDunyaPayouts:
+    def __init__(self, api: SimulatedProvider) -> None:
+        self._api = api
+        self._ctx = api.ctx
+
+    async def announce(self, request: Request) -> Response:
+        body = await json_object(request) or {}
+        operator, number, amount = check_payout(body)
+        scenario, token = self._ctx.choose_scenario(self._api.name, "credit", number), new_uuid().replace("-", "")[:16]
+        payout = {
+            "operator": operator,
+            "number": number,
+            "amount": amount,
+            "withdraw_mode": body["withdraw_mode"],
+            "callback_url": body.get("callback_url"),
+            "scenario": scenario.name,
+            "master_key": request.headers[MASTER_KEY],
+            "company": company(self._ctx),
+        }
+        if not scenario.stored and scenario.response in _SAID_FIRST:
+            return self._api.error(scenario.response, "credit")
+        if not await _answers(body.get("callback_url")):
+            raise Refused(_NO_CALLBACK)
+
+        def create() -> Response:
+            self._ctx.store.set_setting(payout_key(token), payout)
+            return json_response({"response_code": "00", "disburse_token": token})
+
+        return await self._api.respond("token", self._ctx.forced_scenario(self._api.name, "token"), create)
+
+    async def submit(self, request: Request) -> Response:
+        """Once for each announcement, and once for each `disburse_id`."""
+        body = await json_object(request) or {}
+        token, reference = str(body.get("disburse_invoice")), str(body.get("disburse_id") or new_uuid())
+        payout = self._find(token)
+        if payout is None:
+            raise Refused(_NO_PAYOUT)
+        used = self._ctx.store.select("provider = 'paydunya' AND kind = 'credit' AND client_ref = ?", reference)
+        if self._ctx.own(used) or self._ctx.find(self._api.name, "credit", token) is not None:
+            raise Refused(refusal("5000", "disburse_id already used"))
+
+        def create() -> Response:
+            tx = self._ctx.create_transaction(
+                self._api.name,
+                "credit",
+                BY_NAME[payout["scenario"]],
+                operator=payout["operator"],
+                ref=token,
+                client_ref=reference,
+                phone=payout["number"],
+                amount=payout["amount"],
+                currency="XOF",
+                callback_url=payout["callback_url"],
+            )
+            return json_response(_submitted(tx))
+
+        return await self._api.respond("credit", BY_NAME[payout["scenario"]], create)
+
+    def _find(self, token: str) -> dict[str, Any] | None:
+        payout: dict[str, Any] | None = self._ctx.store.setting(payout_key(token))
+        return payout if payout is not None and payout["company"] == company(self._ctx) else None
+
+    async def status(self, request: Request) -> Response:
+        body = await json_object(request) or {}
+        token = str(body.get("disburse_invoice"))
+        payout = self._find(token)
+        if payout is None:
+            raise Refused(_NO_PAYOUT)
+        tx = self._ctx.find(self._api.name, "credit", token)
+
+        def normal() -> Response:
+            return json_response({"response_code": "00", **payout_payload(token, payout, tx, self._ctx.clock.now())})
+
+        return await self._api.respond("status", self._ctx.forced_scenario(self._api.name, "status"), normal)
+
+    async def balance(self, request: Request) -> Response:
+        balances = dict.fromkeys(COUNTRIES.values(), 0)
+        filled = not self._ctx.dashboard(self._api.name).float_empty
+        for tx in self._ctx.own(self._ctx.store.select("provider = 'paydunya' AND state = 'succeeded'")):
+            if filled and (country := COUNTRIES.get(tx.operator)):
+                balances[country] += tx.amount // 100 * (1 if tx.kind == "debit" else -1)
+        stated = {f"Balance {country}": f"{amount} XOF" for country, amount in balances.items()}
+        return json_response({"success": True, "description": "Balance of your accounts", **stated})
+
+    def callback_payload(self, tx: Transaction, status: str) -> dict[str, Any]:
+        payout: Mapping[str, Any] = self._ctx.store.setting(payout_key(tx.ref))
+        return payout_payload(tx.ref, payout, tx, self._ctx.clock.now(), status)
+
+
+async def _answers(address: object) -> bool:
+    """Whether the client's address answers an empty POST, which PayDunya tries at once."""
+    if not isinstance(address, str) or not address.startswith("http"):
+        return False
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TRY_SECONDS)) as session:
+        status, _ = await send_request(session, CallbackRequest(address, b""))
+    return status is not None and 200 <= status < 300
+
+
+def _submitted(tx: Transaction) -> dict[str, object]:
+    """One that succeeds at once states no status, as in the examples of Wave and Orange."""
+    if tx.state == SUCCEEDED:
+        return answer("00", "Transaction completed successfully", transaction_id=f"TFA-TX-{tx.id:06d}")
+    return answer("00", "Transaction pending", status="pending", transaction_id=f"TFA-TX-{tx.id:06d}")
