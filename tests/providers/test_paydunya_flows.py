@@ -10,6 +10,7 @@ from guichet.db.engine import require
 from guichet.db.tables import payments
 from guichet.provider_callbacks import unmatched
 from guichet.refunds import pending
+from guichet.refunds import repository as refund_repository
 from guichet.settings import Settings
 from guichet_simulator.scenarios import BY_NAME
 from tests.invariants import check_books
@@ -36,7 +37,7 @@ async def announced(simulated: SimulatedProviders) -> Any:
     answer = await simulated.merchant.live.post(f"/payments/{reference}/refund")
     await simulated.service.worker.run_until_idle()  # The clock stands still: it is not asked about yet.
     assert await simulated.held(kind="credit") == []
-    return require(await pending.find(simulated.service.ctx.db, answer.data["reference"]))
+    return require(await refund_repository.find(simulated.service.ctx.db, answer.data["reference"]))
 
 
 async def test_a_late_answer_does_not_put_another_token_in_the_place_of_the_stored_one(settings: Settings) -> None:
@@ -51,7 +52,7 @@ async def test_a_late_answer_does_not_put_another_token_in_the_place_of_the_stor
         for _ in range(4):
             await simulated.turn(5)
         [credit] = await simulated.held(kind="credit")
-        stored = require(await pending.by_id(ctx.db, refund.id))
+        stored = require(await refund_repository.by_id(ctx.db, refund.id))
         assert (stored.status, stored.provider_reference) == ("succeeded", credit["operator_ref"])
         assert stored.provider_reference == refund.provider_reference
         await check_books(ctx.db)
