@@ -1,20 +1,31 @@
 """A payment is asked about only on the account that it was sent to: elsewhere "not found" proves nothing."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
+from guichet.http_client import HttpClient
 from guichet.providers.base import FloatEmpty, NotProcessed, Refused
 from guichet.providers.provider_types import PROVIDER_TYPES
 from guichet.providers.shared.client import ProviderAccount
 from guichet.providers.shared.fingerprints import former_fingerprint, only_key_differs
+from tests.fakes.clock import ManualClock
 from tests.fakes.scripted_provider import done, refused, taken
 from tests.payments.conftest import LivePayments, stored
 from tests.payments.test_refunds import paid, refund_of
+from tests.providers.provider_cases import PROVIDER_CASES
 
-SETTINGS = {"target_env": "mtnbenin", "api_user": "user-1", "api_key": "secret-1"}
+SETTINGS = {"target_env": "mtnbenin", "subscription_key": "s", "api_user": "user-1", "api_key": "secret-1"}
 
 
 def fingerprint(base_url: str = "https://proxy.momoapi.mtn.com", **changes: str) -> str:
-    return ProviderAccount("mtn", "mtn", base_url, {**SETTINGS, **changes}).fingerprint
+    return of("mtn", base_url, {**SETTINGS, **changes})
+
+
+def of(provider: str, base_url: str, settings: Mapping[str, str]) -> str:
+    account = ProviderAccount(provider, provider, base_url, settings)
+    return str(PROVIDER_TYPES[provider].build(account, HttpClient(), ManualClock()).fingerprint)
 
 
 def test_a_fingerprint_follows_the_account_and_not_its_secrets() -> None:
@@ -29,23 +40,27 @@ def test_a_fingerprint_follows_the_account_and_not_its_secrets() -> None:
 
 
 def test_where_no_setting_names_the_account_its_key_does() -> None:
-    one, other = (ProviderAccount("p", "pawapay", "https://api.pawapay.io", {"token": each}) for each in ("a", "b"))
-    assert one.fingerprint != other.fingerprint
-    assert only_key_differs(one.fingerprint, other.fingerprint)
-    elsewhere = ProviderAccount("p", "pawapay", "https://elsewhere.example", {"token": "a"})
-    assert not only_key_differs(one.fingerprint, elsewhere.fingerprint)
+    one, other = (of("pawapay", "https://api.pawapay.io", {"token": each}) for each in ("a", "b"))
+    assert one != other
+    assert only_key_differs(one, other)
+    assert not only_key_differs(one, of("pawapay", "https://elsewhere.example", {"token": "a"}))
     assert not only_key_differs(fingerprint(), fingerprint(api_user="user-2"))
 
 
-def test_every_users_setting_of_a_provider_is_in_the_fingerprint() -> None:
-    """What the settings of all providers call a user, a shop, a merchant or a point of sale."""
-    for name, provider in PROVIDER_TYPES.items():
-        settings = dict.fromkeys(provider.required, "x")
-        before = ProviderAccount(name, name, "https://a.example", settings).fingerprint
-        for key in (*provider.required, *provider.optional):
-            if key.endswith(("_user", "client_id", "shop", "merchant_code", "code_pv", "_msisdn")):
-                changed = ProviderAccount(name, name, "https://a.example", {**settings, key: "y"}).fingerprint
-                assert changed != before, f"{key} of {name}"
+@pytest.mark.parametrize("name", PROVIDER_TYPES)
+def test_every_users_setting_of_a_provider_is_in_the_fingerprint(name: str) -> None:
+    """What the settings of all providers call a user, a shop, a merchant or a point of sale; without one, the key."""
+    declared, settings = PROVIDER_TYPES[name], PROVIDER_CASES[name].settings
+    base_url = "https://a.example/api" if name == "paydunya" else "https://a.example"
+    before = of(name, base_url, settings)
+    of_account = [
+        each
+        for each in (*declared.required, *declared.optional)
+        if each.endswith(("_user", "client_id", "shop", "merchant_code", "code_pv", "_msisdn"))
+    ]
+    for each in of_account:
+        assert of(name, base_url, {**settings, each: "y"}) != before, each
+    assert bool(of_account) != (before.count(":") == 2), "an account is named by its settings or by its key"
 
 
 def test_an_older_fingerprint_is_that_of_the_first_rule() -> None:

@@ -49,6 +49,8 @@ _REFUSED: Final = "-1"
 
 
 class Coris(HttpProvider):
+    account_settings = ("client_id", "code_pv")
+
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """`base_url` must end with `/external/v1/api`."""
         super().__init__(account, http_client, clock)

@@ -76,6 +76,7 @@ def is_sandbox_key(settings: Mapping[str, str]) -> bool:
 
 
 class FedaPay(HttpProvider):
+    key_setting = "secret_key"
     initiation_timeout = _CREATION_TIMEOUT + 2 * _TOKEN_TIMEOUT + _PUSH_TIMEOUT
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:

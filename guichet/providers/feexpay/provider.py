@@ -74,6 +74,7 @@ _PAYIN_STATUS: Final = "/api/transactions/public/single/status/"
 
 
 class FeexPay(HttpProvider):
+    account_settings = ("shop",)
     initiation_timeout = _INITIATION_TIMEOUT
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:

@@ -65,6 +65,8 @@ def operators(settings: Mapping[str, str]) -> Collection[str] | None:
 
 
 class Mtn(HttpProvider):
+    account_settings = ("target_env", "api_user", "disbursement_api_user")
+
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Raises ValueError for a `target_env` or a `refund_via` that does not exist."""
         super().__init__(account, http_client, clock)

@@ -70,6 +70,8 @@ def operators(settings: Mapping[str, str]) -> Collection[str] | None:
 
 
 class Orange(HttpProvider):
+    account_settings = ("country", "client_id")
+
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         super().__init__(account, http_client, clock)
         settings = account.settings

@@ -85,6 +85,8 @@ _MAX_MESSAGE: Final = 22
 
 
 class PawaPay(HttpProvider):
+    key_setting = "token"
+
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Raises ValueError for a key that cannot be used."""
         super().__init__(account, http_client, clock)

@@ -82,6 +82,7 @@ def build(account: ProviderAccount, http_client: HttpClient, clock: Clock) -> "P
 
 
 class PayDunya(HttpProvider):
+    key_setting = "token"
     initiation_timeout = _INVOICE_TIMEOUT + _SOFTPAY_TIMEOUT + _CONFIRM_TIMEOUT + 5
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:

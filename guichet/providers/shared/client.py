@@ -6,7 +6,7 @@ A call that fails returns a result of base.py instead of raising.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import urlencode
 
 import msgspec
@@ -49,11 +49,6 @@ class ProviderAccount:
     live_host: str = ""
     #: See `Balances.float_alert_below`.
     float_alert_below: Mapping[str, Hundredths] = field(default_factory=dict)
-
-    @property
-    def fingerprint(self) -> str:
-        """See `Provider.fingerprint`."""
-        return fingerprints.fingerprint(self.provider, self.base_url, self.settings)
 
     def __repr__(self) -> str:
         """Without the settings, because they contain secrets."""
@@ -207,12 +202,18 @@ class HttpProvider(ProviderBase):
     """A provider that is called over HTTP, through one account."""
 
     remote = True
+    #: The settings that say which account it is: its users, its shop, what its API's address serves. No secret is one.
+    account_settings: ClassVar[tuple[str, ...]] = ()
+    #: Only for an account that no setting names: the one that holds its key.
+    key_setting: ClassVar[str | None] = None
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Subclasses raise ValueError for settings that cannot work."""
-        self.fingerprint = account.fingerprint
+        self.fingerprint = fingerprints.fingerprint(
+            account.provider, account.base_url, account.settings, self.account_settings, self.key_setting
+        )
         self.former_fingerprint = fingerprints.former_fingerprint(account.provider, account.base_url, account.settings)
-        self.named_by_key = not fingerprints.is_named(account.settings)
+        self.named_by_key = self.key_setting is not None
         self.float_alert_below: Mapping[str, Hundredths] = account.float_alert_below
         self._http = ProviderClient(http_client, account.base_url)
         self._clock = clock

@@ -13,44 +13,27 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 _VERSION: Final = "2:"
-#: What the API of an address serves: no account by itself.
-_SCOPE: Final = ("target_env", "country")
-#: The settings that name the account, or the user of one of its products. None of them is a secret.
-_NAMES: Final = (
-    "api_user",
-    "disbursement_api_user",
-    "client_id",
-    "merchant_code",
-    "retailer_msisdn",
-    "shop",
-    "code_pv",
-)
-#: The settings that stand for the account where none names it. They are renewed, so another one proves nothing.
-_KEYS: Final = ("api_key", "token", "secret_key")
 _DIGITS: Final = 12
 #: The colons of a fingerprint with a key.
 _COLONS: Final = 2
+#: Of all providers that there were.
 _FIRST_RULE: Final = ("target_env", "api_user", "country", "client_id", "merchant_code", "shop", "code_pv")
 _FIRST_DIGITS: Final = 16
 
 Settings = Mapping[str, str]
 
 
-def fingerprint(provider: str, base_url: str, settings: Settings) -> str:
-    account = _digest((provider, base_url, *_values(settings, (*_SCOPE, *_NAMES))), _DIGITS)
-    if is_named(settings):
-        return f"{_VERSION}{account}"
-    return f"{_VERSION}{account}:{_digest(_values(settings, _KEYS), _DIGITS)}"
+def fingerprint(
+    provider: str, base_url: str, settings: Settings, account_settings: Iterable[str], key_setting: str | None
+) -> str:
+    """`account_settings`, `key_setting`: see `HttpProvider`."""
+    account = f"{_VERSION}{_digest((provider, base_url, *_values(settings, account_settings)), _DIGITS)}"
+    return f"{account}:{_digest((settings[key_setting],), _DIGITS)}" if key_setting else account
 
 
 def former_fingerprint(provider: str, base_url: str, settings: Settings) -> str:
     """That of the first rule."""
     return _digest((provider, base_url, *_values(settings, _FIRST_RULE)), _FIRST_DIGITS)
-
-
-def is_named(settings: Settings) -> bool:
-    """Whether a setting names the account."""
-    return any(settings.get(name) for name in _NAMES)
 
 
 def is_fingerprint(text: str) -> bool:

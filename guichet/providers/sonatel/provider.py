@@ -53,6 +53,8 @@ TransactionType = Literal["MERCHANT_PAYMENT", "CASHIN"]
 
 
 class Sonatel(HttpProvider):
+    account_settings = ("client_id", "merchant_code", "retailer_msisdn")
+
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         super().__init__(account, http_client, clock)
         settings = account.settings

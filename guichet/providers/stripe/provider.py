@@ -65,6 +65,8 @@ def is_test_key(secret_key: str) -> bool:
 
 
 class Stripe(HttpProvider):
+    key_setting = "secret_key"
+
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         super().__init__(account, http_client, clock)
         settings = account.settings

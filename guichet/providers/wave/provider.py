@@ -72,6 +72,9 @@ def operators(settings: Mapping[str, str]) -> Collection[str]:
 
 
 class Wave(HttpProvider):
+    account_settings = ("country",)
+    key_setting = "api_key"
+
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Raises ValueError for a `country` or a `webhook_mode` that does not exist, or contradicting settings."""
         super().__init__(account, http_client, clock)
