@@ -165,8 +165,9 @@ class People:
     async def _work(
         self, person: Person, acts: Sequence[Callable[[], Awaitable[None]]], until: Callable[[], bool]
     ) -> None:
-        await self._patiently(lambda: person.join(self._links[person.email]))
-        await self._patiently(person.sign_out)
+        async with person.lock:  # A colleague may already want this person's approval.
+            await self._patiently(lambda: person.join(self._links[person.email]))
+            await self._patiently(person.sign_out)
         await self._act(person, acts, until, self.interval)
 
     async def _act(
