@@ -12,6 +12,7 @@ from guichet.db.engine import Database
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
 from reliability.comparison import Comparison, rendered
+from reliability.float_books import compare_floats
 from reliability.installation import Installation
 from reliability.journal import Journal
 from reliability.merchant import Merchant
@@ -53,11 +54,12 @@ async def compare(
     found = Comparison(proof_expected)
     async with service(installation.settings) as opened:
         ours = await read_tables(opened.ctx.db, installation)
+        truth = read_truth(installation, ours)
+        _compare_journal(found, journal, ours, merchants)
+        _compare_truth(found, ours, truth)
         if with_ledger:
             await _check_ledger(found, opened.ctx.db)
-    truth = read_truth(installation, ours)
-    _compare_journal(found, journal, ours, merchants)
-    _compare_truth(found, ours, truth)
+            await compare_floats(found, opened.ctx.db, ours, truth)
     compare_merchants(found, ours, journal, merchants)
     found.figures.update(Counter(f"payments {each.status}" for each in ours.payments.values()))
     found.figures.update(Counter(f"refunds {each.status}" for each in ours.refunds.values()))

@@ -36,6 +36,8 @@ _DUE = (
 )
 #: An answer after 25 seconds.
 _SLOW = "18"
+#: FedaPay's refusals are believed a minute later.
+_DECIDED_EARLIER = "UPDATE transactions SET decided_at = decided_at - ? WHERE provider = 'fedapay' AND state = 'failed'"
 #: A debit that became a payment which succeeded.
 _A_DEBIT = "SELECT MIN(id) FROM transactions WHERE provider = 'mtn' AND kind = 'debit' AND state = 'succeeded'"
 
@@ -45,6 +47,7 @@ class ShortTrial(Trial):
     """Leases and pauses between webhooks pass at once."""
 
     settings: Settings | None = None
+    simulator_db: Path = Path()
     _looked: bool = False
 
     async def before_each_look(self) -> None:
@@ -57,6 +60,8 @@ class ShortTrial(Trial):
             for due in (*_DUE, *leases):
                 async with opened.ctx.db.transaction() as tx:
                     await tx.write(_sooner(due))
+        with closing(sqlite3.connect(self.simulator_db, timeout=10)) as db, db:
+            db.execute(_DECIDED_EARLIER, (MINUTE,))
 
 
 def _sooner(due: Column[Any]) -> Update:
@@ -94,7 +99,7 @@ async def test_the_books_of_providers_guichet_and_merchants_agree_after_kills(
         unsaid=0,
         scenarios={digits: share for digits, share in DEBIT_SCENARIOS.items() if digits != _SLOW},
     )
-    trial = ShortTrial(plan, settings=settings)
+    trial = ShortTrial(plan, settings=settings, simulator_db=installation.simulator_db)
     services = Services(installation, first + 2, second + 1, several=several)
     try:
         await trial.run_on(services)
@@ -113,6 +118,9 @@ async def test_the_books_of_providers_guichet_and_merchants_agree_after_kills(
         with spoil(trial, installation):
             spoiled = await compare(installation, trial.journal, trial.merchants, False, with_ledger=False)
         assert spoiled.difference_count == 1, f"{spoil.__name__}: {rendered(spoiled)}"
+    with a_debit_is_another_providers(installation):
+        spoiled = await compare(installation, trial.journal, trial.merchants, False)
+    assert list(spoiled.differences) == ["a float account and its provider disagree"], rendered(spoiled)
 
 
 async def _people_are_compared(trial: Trial, installation: Installation) -> None:
@@ -141,6 +149,10 @@ def the_simulators_file(installation: Installation, *statements: str) -> Iterato
 
 def a_debit_disappears(_: Trial, installation: Installation) -> AbstractContextManager[None]:
     return the_simulators_file(installation, f"DELETE FROM books WHERE transaction_id = ({_A_DEBIT})")
+
+
+def a_debit_is_another_providers(installation: Installation) -> AbstractContextManager[None]:
+    return the_simulators_file(installation, f"UPDATE transactions SET provider = 'coris' WHERE id = ({_A_DEBIT})")
 
 
 def a_debit_is_doubled(_: Trial, installation: Installation) -> AbstractContextManager[None]:
