@@ -18,10 +18,12 @@ from tests.service_fixture import MerchantClient, ServiceFixture, open_service, 
 
 T = TypeVar("T")
 
-#: Real seconds after which something that has not answered is taken to wait for the clock.
-_PATIENCE = 0.4
 #: Seconds that the simulator's slow answers take.
-_SLOW = 25
+_SLOW = 25.0
+#: Real seconds after which it is looked whether a slow answer is what somebody waits for, and after which anything that
+#: has not ended is taken to wait for the clock in another way.
+_LOOK = 0.05
+_PATIENCE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,13 @@ class SimulatedProviders:
 
     async def nudged(self, work: Awaitable[T]) -> T:
         """Waits for `work`; advances the clock whenever `work` waits for it."""
-        task = asyncio.ensure_future(work)
+        task, waited = asyncio.ensure_future(work), 0.0
         while not task.done():
-            await asyncio.wait([task], timeout=_PATIENCE)
-            if not task.done():
+            await asyncio.wait([task], timeout=_LOOK)
+            waited += _LOOK
+            if not task.done() and (_SLOW in self.clock.sleepers or waited >= _PATIENCE):
                 self.clock.advance(_SLOW)
+                waited = 0.0
         return await task
 
     async def turn(self, seconds: float) -> None:
