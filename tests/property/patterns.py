@@ -56,6 +56,7 @@ STRANGERS: Final[dict[str, Worst]] = {
     "domain/money.py _TYPED": Worst("1.", "1", "!"),
     "domain/treasury.py _BANK": Worst("bank:", "a", "!"),
     "domain/treasury.py _FLOAT": Worst("a:", "a", "!"),
+    "exports/cells.py _BETWEEN": Worst("", ",", "a"),
     "history/staff_search.py _PHONE": Worst("+", "1", "!"),
     "history/staff_search.py search": Worst("", "!", "1"),
     "ledger/provider_statement.py _AMOUNT": Worst("-", "1", "!"),
