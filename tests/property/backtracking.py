@@ -151,6 +151,7 @@ class Matcher:
             "AT_BEGINNING_STRING": at == 0,
             "AT_END": at == len(text) or text[at:] == "\n",
             "AT_END_STRING": at == len(text),
+            "AT_BOUNDARY": _is_word(text[at - 1 : at] or " ") is not _is_word(text[at : at + 1] or " "),
         }[place]
 
     def _is_one_of(self, item: Item, at: int) -> bool:
