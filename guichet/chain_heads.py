@@ -25,7 +25,7 @@ from guichet.logs import log, unfiltered_log
 from guichet.settings import Settings
 from guichet.webhooks.sender import sign
 
-_GET: Final = select(*(column for column in published_heads.c if column.name != "singleton"))
+_GET: Final = select(*(column for column in published_heads.c if column.name not in ("singleton", "demonstration")))
 _SET: Final = update(published_heads).values(
     {name: bindparam(f"new_{name}") for name in ("published_at", "posting_id", "link", "digest", "act", "act_digest")}
 )

@@ -159,7 +159,7 @@ async def _taken(writer: Writer, answer: str, now: Instant) -> tuple[bytes, int 
         client = msgspec.json.decode(_bytes(_read(answer).response.clientDataJSON), type=_ClientData)
         challenge = _bytes(client.challenge)
         asked = challenge.decode("ascii")
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise CodeRefused from error
     row = await writer.write(_TAKE, asked=secret_hash(asked), since=earlier(now, CHALLENGE_LASTS))
     if row is None:
@@ -170,7 +170,7 @@ async def _taken(writer: Writer, answer: str, now: Instant) -> tuple[bytes, int 
 def _read(answer: str) -> _Answer:
     try:
         return msgspec.json.decode(answer, type=_Answer)
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise CodeRefused from error
 
 

@@ -16,7 +16,7 @@ from guichet.domain.events import WEBHOOK_TEST, Delivery
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, new_webhook_secret
 from guichet.domain.records import Record
-from guichet.domain.warnings import RequestWarning, WarningCode, warning
+from guichet.domain.warnings import RequestWarning, warning
 from guichet.http_client import HttpClient
 from guichet.merchants import repository as merchants
 from guichet.merchants.vault import Vault
@@ -87,12 +87,12 @@ async def reveal_secret(
 
 
 async def warnings_about(http_client: HttpClient, url: str | None) -> list[RequestWarning]:
-    """What speaks against an address that was just configured. Looks its name up, for a few seconds at most."""
-    found = None if url is None else await http_client.why_unreachable(url)
-    if found is None:
-        return []
-    code: WarningCode = "webhook_address_not_public" if found.is_refused else "webhook_host_not_resolvable"
-    return [warning(code, host=found.host)]
+    """What speaks against an address that was just configured. Looks its name up, for a few seconds at most.
+
+    One code for a name that leads to an address of ours and for one that leads nowhere: two would tell a merchant which
+    internal names exist."""
+    host = None if url is None else await http_client.unreachable_host(url)
+    return [] if host is None else [warning("webhook_address_not_public", host=host)]
 
 
 async def queue_test(

@@ -1198,6 +1198,7 @@ def _staff() -> None:
         sa.Column("digest", sa.String(64)),
         sa.Column("act", sa.BigInteger()),
         sa.Column("act_digest", sa.String(64)),
+        sa.Column("demonstration", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.PrimaryKeyConstraint("singleton", name="pk_published_heads"),
         sa.CheckConstraint("singleton = 1", name="ck_published_heads_singleton"),
     )
