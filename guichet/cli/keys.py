@@ -14,6 +14,7 @@ from guichet.domain.ids import ApiKeyId
 from guichet.domain.key_access import (
     FULL_ACCESS,
     KEY_SCOPES,
+    UNRESTRICTED,
     KeyAccess,
     read_network,
     scope_bits,
@@ -86,7 +87,7 @@ def create(
     )
     if as_json:
         shown = {"id": created.id, "key": key, "env": created.env, "expires_at": iso_or_none(created.expires_at)}
-        print_json({**shown, **_access(created)})
+        print_json(shown if access == UNRESTRICTED else {**shown, **_access(created)})
         return
     until = f" until {iso(created.expires_at)}" if created.expires_at is not None else ""
     console.print(f"Key {created.id} is for the {created.env} environment{until}. It is shown only once:")
