@@ -19,6 +19,7 @@ MailKind = Literal[
     "approval_approved",
     "approval_refused",
     "approval_expired",
+    "key_used_on_webhooks",
 ]
 MAIL_KINDS: Final[tuple[MailKind, ...]] = get_args(MailKind)
 

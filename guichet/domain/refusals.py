@@ -71,6 +71,8 @@ class Refusal(Code):
     TOO_MANY_KEYS = "refusal.too_many_keys", "count"
     KEY_ENDED = "refusal.key_ended"
     KEY_IN_PAST = "refusal.key_in_past", "at"
+    KEY_NETWORKS_LIVE = "refusal.key_networks_live"
+    TOO_MANY_NETWORKS = "refusal.too_many_networks", "count"
     # The test environment.
     CLOCK_STEP = "refusal.clock_step"
     CLOCK_MOVED = "refusal.clock_moved"

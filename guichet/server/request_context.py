@@ -151,6 +151,11 @@ class ClientAddresses:
         """What limits of requests count by: `203.0.113.7`, or `2001:db8:0:1::/64`."""
         return counted_address(self._client(scope), self.ipv6_prefix)
 
+    def is_within(self, scope: Scope, networks: Sequence[Network]) -> bool:
+        """Whether the client is in one of them, judged by its whole address."""
+        address = _parse(self._client(scope))
+        return address is not None and any(address in network for network in networks)
+
     def counted_peer(self, peer: str) -> str | None:
         """What limits of connections count by; None for a trusted proxy, which is not limited."""
         return None if self._is_trusted(peer) else counted_address(peer, self.ipv6_prefix)

@@ -51,18 +51,34 @@ async def configure(
     rotate: bool,
     actor: Actor | None = None,
 ) -> Configuration:
-    """Sets or, with None, disables the address. A rotated secret signs from the next attempt on (D34). `actor`: the
-    person who changes the address, for the audit log; None for a merchant's program."""
-    new_secret = vault.encrypt(new_webhook_secret()) if rotate else None
+    """As `change`. `actor`: the person who changes the address, for the audit log; None for a command of a
+    developer."""
     async with db.transaction() as tx:
-        before = await merchants.endpoint(tx, merchant_id, env) if actor else None
-        endpoint = await merchants.configure_endpoint(tx, merchant_id, env, url, new_secret, now)
-        if url is None:
-            await deliveries.cancel_waiting(tx, merchant_id, env)
-        if actor and before and before.url != url:
-            old: Facts = {"url": before.url}
+        before, configured = await change(tx, vault, merchant_id, env, url, now, rotate=rotate)
+        if actor and before != url:
+            old: Facts = {"url": before}
             await _record(tx, actor, "webhook_endpoint.changed", merchant_id, env, now, old, {"url": url})
-    return Configuration(endpoint.url, vault.decrypt(endpoint.secret))
+    return configured
+
+
+async def change(
+    tx: Transaction,
+    vault: Vault,
+    merchant_id: MerchantId,
+    env: Environment,
+    url: str | None,
+    now: Instant,
+    *,
+    rotate: bool,
+) -> tuple[str | None, Configuration]:
+    """Sets or, with None, disables the address. A rotated secret signs from the next attempt on (D34). The address
+    before, and the endpoint as it is now."""
+    new_secret = vault.encrypt(new_webhook_secret()) if rotate else None
+    before = await merchants.lock_endpoint(tx, merchant_id, env)
+    endpoint = await merchants.configure_endpoint(tx, merchant_id, env, url, new_secret, now)
+    if url is None:
+        await deliveries.cancel_waiting(tx, merchant_id, env)
+    return before.url, Configuration(endpoint.url, vault.decrypt(endpoint.secret))
 
 
 async def rotate_secret(

@@ -62,11 +62,29 @@ def _merchants() -> None:
         sa.Column("expires_at", sa.BigInteger()),
         sa.Column("revoked_at", sa.BigInteger()),
         sa.Column("last_used_at", sa.BigInteger()),
+        sa.Column("scopes", sa.Integer(), nullable=False, server_default="-1"),
+        sa.Column("networks", sa.Text()),
+        sa.Column("secret_read_at", sa.BigInteger()),
+        sa.Column("owners_mailed_at", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id", name="pk_api_keys"),
+        sa.CheckConstraint("scopes = -1 OR scopes > 0", name="ck_api_keys_scopes"),
+        sa.CheckConstraint("env = 'live' OR networks IS NULL", name="ck_api_keys_networks"),
         sa.UniqueConstraint("hash", name="uq_api_keys_hash"),
         _one_of("api_keys", "env", "test", "live"),
     )
     _index("ix_api_keys_merchant_id", "api_keys", "merchant_id", "id")
+    _table(
+        "key_acts",
+        _id(),
+        _merchant("key_acts"),
+        sa.Column("key_id", sa.BigInteger(), sa.ForeignKey("api_keys.id", name="fk_key_acts_key_id"), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("after_number", sa.BigInteger(), nullable=False),
+        sa.Column("action", sa.String(48), nullable=False),
+        sa.Column("url", sa.Text()),
+        sa.PrimaryKeyConstraint("id", name="pk_key_acts"),
+    )
+    _index("ix_key_acts_place", "key_acts", "merchant_id", "after_number", "id")
     _table(
         "webhook_endpoints",
         _merchant("webhook_endpoints"),
