@@ -64,11 +64,10 @@ def test_revisions_are_numbered_and_never_admit_older_code_again() -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With a database of the schema that this version needs: it is migrated once, and copied for each fault."""
-    folder = tmp_path_factory.mktemp("schema")
-    _migrate(folder, REQUIRED_REVISION)
-    return folder
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[str, Any]]]:
+    """A database of the schema that this version needs, made once and copied for each fault; and what is in it."""
+    path = _migrate(tmp_path_factory.mktemp("schema"), REQUIRED_REVISION)
+    return path, _described(path)
 
 
 def test_what_older_code_knows_is_still_there(tmp_path: Path) -> None:
@@ -87,12 +86,14 @@ def test_what_older_code_knows_is_still_there(tmp_path: Path) -> None:
         ("ALTER TABLE merchants ADD COLUMN kind TEXT CHECK (kind IN ('a'))", "merchants has the rule kind IN ('a')"),
     ],
 )
-def test_a_promise_that_is_not_kept_is_found(folder: Path, tmp_path: Path, statement: str, fault: str) -> None:
-    before = folder / DATABASE
-    after = Path(shutil.copy(before, tmp_path))
+def test_a_promise_that_is_not_kept_is_found(
+    migrated: tuple[Path, dict[str, dict[str, Any]]], tmp_path: Path, statement: str, fault: str
+) -> None:
+    path, before = migrated
+    after = Path(shutil.copy(path, tmp_path))
     with closing(sqlite3.connect(after)) as connection:
         connection.execute(statement)
-    assert fault in _broken(_described(before), _described(after))
+    assert fault in _broken(before, _described(after))
 
 
 def _migrate(folder: Path, revision: str) -> Path:
