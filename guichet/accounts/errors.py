@@ -10,7 +10,8 @@ AccountError
 ├── PasswordWeak       `weakness` says why
 ├── Forbidden          the role does not allow it
 ├── SecondFactorNeeded a fresh second factor is asked for first
-└── LastOwner          the last owner of a merchant, or the last admin, cannot be removed
+├── LastOwner          the last owner of a merchant, or the last admin, cannot be removed
+└── OnBothSides        nobody is in a merchant's team and in the staff
 """
 
 
@@ -59,4 +60,8 @@ class SecondFactorNeeded(AccountError):
 
 
 class LastOwner(AccountError):
+    pass
+
+
+class OnBothSides(AccountError):
     pass

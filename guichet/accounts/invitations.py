@@ -1,9 +1,8 @@
 """Invitations and new passwords: both are single-use links in mails (docs/security.md)."""
 
-from guichet.accounts import mail_links, sessions, users
+from guichet.accounts import approvers, mail_links, people, sessions, users
 from guichet.accounts.errors import AccountError, LinkUnusable, PasswordWeak
 from guichet.accounts.passwords import weakness
-from guichet.accounts.people import tell_admins
 from guichet.accounts.sign_in import Accounts, Browser, SignedIn, begin_session
 from guichet.audit_log import entries as audit_log
 from guichet.clock import Instant
@@ -63,11 +62,13 @@ async def invite(
     offer = None
     if merchant is not None:
         offer = TeamOffer(merchant.id, role)  # type: ignore[arg-type]
-    elif user.staff_role != role:
-        user = require(await users.set_staff_role(tx, user.id, role, now))  # type: ignore[arg-type]
-        await sessions.end_all(tx, user.id)
-    if merchant is None:
-        await tell_admins(tx, outbox, user, role, actor, now)  # type: ignore[arg-type]
+    elif user.staff_role is not None and user.staff_role != role:
+        await people.set_staff_role(tx, outbox, user, role, actor, now)  # type: ignore[arg-type]
+    else:
+        if user.staff_role is None:
+            user = require(await users.set_staff_role(tx, user.id, role, now))  # type: ignore[arg-type]
+            await sessions.end_all(tx, user.id)
+        await approvers.tell_added(tx, outbox, user, role, actor, now)  # type: ignore[arg-type]
     await _record_invited(tx, user, invitation, actor, now)
     if offer is None and user.status == "active":
         return Invited(user, None)

@@ -75,6 +75,7 @@ NOT_SHOWN: Final = frozenset(
         "user.created",
         "user.sign_in_link_used",
         "approval.approved",
+        "approval.objected",
         "approval.refused",
         "approval.requested",
         "document.read",

@@ -44,6 +44,8 @@ class User(Record, frozen=True):
     the person proved once that the telephone shows its codes; `next_totp_secret` is that of a new telephone until it
     has proved the same; `totp_step` is the number of the last code that was accepted, so that each counts once.
     `staff_role`: None for a merchant's team; `staff_since`: when the person got it, or was enabled again with it.
+    `approver_until`: when the right to approve was last taken from the person; `removed_approver_at`: when the person
+    last took it from somebody.
     """
 
     id: UserId
@@ -61,6 +63,8 @@ class User(Record, frozen=True):
     last_signed_in_at: Instant | None
     next_totp_secret: str | None = None
     staff_since: Instant | None = None
+    approver_until: Instant | None = None
+    removed_approver_at: Instant | None = None
 
 
 class Membership(Record, frozen=True):

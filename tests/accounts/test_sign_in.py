@@ -20,7 +20,7 @@ async def test_why_a_sign_in_is_refused_is_never_said(people: People) -> None:
     await people.invited("invited@example.com", await people.merchant(), "reader")
     disabled = await people.joined("gone@example.com")
     async with people.ctx.db.transaction() as tx:
-        await acts.set_status(tx, disabled.user, "disabled", ACTOR, people.clock.now())
+        await acts.disable(tx, people.accounts.outbox, disabled.user, ACTOR, people.clock.now())
     for email, password in (
         (AWA, "trois chats dormen"),
         ("nobody@example.com", PASSWORD),

@@ -11,6 +11,7 @@ from guichet.domain.accounts import STEP_UP_LASTS
 from guichet.domain.audit_log import Actor
 from guichet.domain.roles import MERCHANT_ROLES, may_as_merchant
 from guichet.mail.messages import text_of
+from guichet.mail.outbox import Outbox
 from tests.console.conftest import ConsoleFixture
 
 
@@ -91,7 +92,7 @@ async def test_an_owner_learns_nothing_about_an_address_but_that_it_was_invited(
     ctx = console.service.ctx
     async with ctx.db.transaction() as tx:
         gone = require(await users.by_email(tx, "gone@example.com"))
-        await people.set_status(tx, gone, "disabled", Actor("Staff", "root"), ctx.clock.now())
+        await people.disable(tx, Outbox(ctx.vault), gone, Actor("Staff", "root"), ctx.clock.now())
     owner = await console.joined("awa@example.com", kora)
     team = f"/console/{kora.id}/live/team"
     known = ("stranger@example.com", "gone@example.com", "staff@example.com")

@@ -174,7 +174,9 @@ def test_every_kind_exists_in_both_languages(kind: str) -> None:
     texts = {language: text_of(kind, Message(language, VALUES)) for language in ("fr", "en")}
     assert texts["fr"].subject != texts["en"].subject
     for text in texts.values():
-        assert VALUES["person" if kind == "staff_changed" else "link"] in text.body
+        assert (
+            VALUES["person" if kind in ("staff_changed", "approver_removed", "team_changed") else "link"] in text.body
+        )
     if kind.startswith("approval_"):
         assert "rouvrir un portefeuille (7/XOF)" in texts["fr"].body
         assert "reopen a wallet (7/XOF)" in texts["en"].body

@@ -197,6 +197,8 @@ def _people() -> None:
         sa.Column("last_signed_in_at", sa.BigInteger()),
         sa.Column("next_totp_secret", sa.Text()),
         sa.Column("staff_since", sa.BigInteger()),
+        sa.Column("approver_until", sa.BigInteger()),
+        sa.Column("removed_approver_at", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id", name="pk_users"),
         sa.UniqueConstraint("email", name="uq_users_email"),
         _one_of("users", "status", "invited", "active", "disabled"),
@@ -206,6 +208,7 @@ def _people() -> None:
         sa.CheckConstraint("totp_secret IS NOT NULL OR NOT totp_confirmed", name="ck_users_totp_confirmed"),
     )
     _index("ix_users_staff", "users", "id", where="staff_role IS NOT NULL")
+    _index("ix_users_approver_until", "users", "approver_until", where="approver_until IS NOT NULL")
     _table(
         "memberships",
         sa.Column("user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_memberships_user_id"), nullable=False),
@@ -1117,6 +1120,7 @@ def _staff() -> None:
         sa.Column("decided_by", sa.Text()),
         sa.Column("decided_at", sa.BigInteger()),
         sa.Column("decision_reason", sa.Text()),
+        sa.Column("effective_at", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id", name="pk_approval_requests"),
         _one_of(
             "approval_requests",
@@ -1129,6 +1133,9 @@ def _staff() -> None:
             "wallet.reopen",
             "account.confirm",
             "treasury.record",
+            "staff.add",
+            "staff.restore",
+            "team.give_role",
         ),
         _one_of("approval_requests", "status", "pending", "approved", "refused", "expired"),
         sa.CheckConstraint(
