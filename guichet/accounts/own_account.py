@@ -1,10 +1,10 @@
-"""What people change about their own account: the password, passkeys and the telephone's codes. Each change is kept in
-the audit log and told by mail, since somebody else may have made it."""
+"""What people change about their own account: the password, passkeys, telephones and recovery codes. Each change is
+kept in the audit log and told by mail, since somebody else may have made it."""
 
 from guichet.accounts import factors, passkeys, sessions, users
 from guichet.accounts.errors import PasswordWeak, SignInRefused
 from guichet.accounts.passwords import weakness
-from guichet.accounts.sign_in import Accounts, refusals_logged
+from guichet.accounts.sign_in import Accounts, refusals_logged, renewed
 from guichet.audit_log import entries as audit_log
 from guichet.db.engine import Transaction
 from guichet.domain.accounts import Session, User
@@ -48,6 +48,29 @@ async def remove_passkey(accounts: Accounts, user: User, passkey_id: int, actor:
     async with accounts.ctx.db.transaction() as tx:
         if await passkeys.remove(tx, user.id, passkey_id) is not None:
             await _record(tx, accounts, user, "user.passkey_removed", actor)
+
+
+async def add_telephone(
+    accounts: Accounts, user: User, session: Session, code: str, actor: Actor
+) -> tuple[str, list[str]]:
+    """A first telephone counts: the session's new secret, and the recovery codes. One transaction: a telephone that
+    counts has recovery codes, an entry in the audit log and a mail. Raises CodeRefused, TooManyAttempts."""
+    ctx = accounts.ctx
+    await accounts.attempt("factor", str(user.id))
+    async with ctx.db.transaction() as tx:
+        await factors.check_totp(ctx, user, code, confirms=True, tx=tx)
+        secret, _ = await renewed(accounts, session, tx)
+        codes = await factors.new_recovery_codes(tx, user.id, ctx.clock.now())
+        await _record(tx, accounts, user, "user.factor_added", actor)
+    return secret, codes
+
+
+async def make_recovery_codes(accounts: Accounts, user: User, actor: Actor) -> list[str]:
+    """New codes, shown once; those before count no more."""
+    async with accounts.ctx.db.transaction() as tx:
+        codes = await factors.new_recovery_codes(tx, user.id, accounts.ctx.clock.now())
+        await _record(tx, accounts, user, "user.recovery_codes_made", actor)
+    return codes
 
 
 async def change_telephone(accounts: Accounts, user: User, code: str, actor: Actor, *, kept: int) -> None:

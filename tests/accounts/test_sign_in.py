@@ -190,6 +190,23 @@ async def test_codes_count_only_after_the_first_was_given(sqlite_people: People)
 
 
 @pytest.mark.both_databases
+async def test_whoever_was_slower_takes_no_telephone_away(people: People) -> None:
+    """Two sessions set up a first telephone at once: what one read before the other ended changes nothing after it."""
+    await people.joined(AWA)
+    stale = await people.user(AWA)
+    seed = await factors.begin_totp(people.ctx, stale)
+    shown = await people.user(AWA)
+    await factors.begin_totp(people.ctx, shown)
+    with pytest.raises(CodeRefused):
+        await factors.check_totp(people.ctx, shown, people.code(seed), confirms=True)
+    assert not (await people.user(AWA)).totp_confirmed, "the seed that was replaced"
+    await with_codes(people)
+    with pytest.raises(CodeRefused):
+        await factors.begin_totp(people.ctx, stale)
+    assert (await people.user(AWA)).totp_confirmed
+
+
+@pytest.mark.both_databases
 async def test_recovery_codes_count_once_each(people: People) -> None:
     signed = await people.joined(AWA)
     await with_codes(people)
