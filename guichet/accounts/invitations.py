@@ -184,6 +184,7 @@ async def _choose_password(
 ) -> SignedIn:
     ctx = accounts.ctx
     user, _ = await mail_links.find(ctx.db, secret, purpose, ctx.clock.now())
+    known = accounts.devices.known(user, browser.device)
     if found := weakness(password, user.email, user.name):
         raise PasswordWeak(found)
     hashed = await accounts.passwords.hash(password)
@@ -200,7 +201,7 @@ async def _choose_password(
             await _take_offer(tx, changed, offer, now)
         await sessions.end_all(tx, user_id)
         await _tell(accounts, tx, changed, purpose, offer, now)
-    return await begin_session(accounts, changed, browser, "mail")
+    return await begin_session(accounts, changed, browser, "mail", known=known)
 
 
 async def _tell(

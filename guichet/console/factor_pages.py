@@ -30,14 +30,12 @@ async def give(request: ConsoleRequest) -> Response:
     form = await request.fields()
     session, user = request.signed_in
     try:
-        secret, _ = await give_factor(request.console.accounts, session, user, form.get("code", ""))
+        signed = await give_factor(request.console.accounts, session, user, form.get("code", ""), request.browser())
     except CodeRefused:
         return await code_form(request, 422, request.text("factor.refused"), next_page(request, form.get("next")))
     except TooManyAttempts as refused:
-        minutes = -(-refused.retry_after // 60)
-        fault = request.text("sign_in.too_many", minutes=minutes)
-        return await code_form(request, 429, fault, next_page(request, form.get("next")))
-    return renewed_response(request, secret, next_page(request, form.get("next")))
+        return await code_form(request, 429, request.too_many(refused), next_page(request, form.get("next")))
+    return request.sign_in_response(signed, next_page(request, form.get("next")))
 
 
 async def show_setup(request: ConsoleRequest) -> Response:
@@ -66,18 +64,17 @@ async def set_up(request: ConsoleRequest) -> Response:
         return elsewhere
     session, user = request.signed_in
     try:
-        secret, codes = await add_telephone(
-            request.console.accounts, user, session, form.get("code", ""), request.actor
+        signed, codes = await add_telephone(
+            request.console.accounts, user, session, form.get("code", ""), request.actor, request.browser()
         )
     except CodeRefused:
         return _setup_form(request, None, 422, request.text("factor.refused"), to=form.get("next"))
     except TooManyAttempts as refused:
-        fault = request.text("sign_in.too_many", minutes=-(-refused.retry_after // 60))
-        return _setup_form(request, None, 429, fault, to=form.get("next"))
+        return _setup_form(request, None, 429, request.too_many(refused), to=form.get("next"))
     # The forms of this page are already those of the renewed session.
-    request.state, request.secret = "open", secret
+    request.state, request.secret = "open", signed.secret
     response = request.show("recovery_codes.html", codes=codes, next=next_page(request, form.get("next")))
-    request.console.cookies.set_session(response, secret)
+    request.set_cookies(response, signed)
     return response
 
 
@@ -116,21 +113,14 @@ async def take_new_telephone(request: ConsoleRequest) -> Response:
     if not session.factor_is_fresh(ctx.clock.now()):
         raise SecondFactorNeeded
     try:
-        await accounts.attempt("factor", str(user.id))
-        await change_telephone(accounts, user, form.get("code", ""), request.actor, kept=session.id)
+        await change_telephone(accounts, user, session, form.get("code", ""), request.actor, request.browser())
     except CodeRefused:
         status, fault = 422, request.text("factor.refused")
     except TooManyAttempts as refused:
-        status, fault = 429, request.text("sign_in.too_many", minutes=-(-refused.retry_after // 60))
+        status, fault = 429, request.too_many(refused)
     else:
         return request.redirect(request.at("/security"))
     return _setup_form(request, None, status, fault, replaces=True)
-
-
-def renewed_response(request: ConsoleRequest, secret: str, to: str) -> Response:
-    response = request.redirect(to)
-    request.console.cookies.set_session(response, secret)
-    return response
 
 
 async def code_form(request: ConsoleRequest, status: int = 200, fault: Any = None, to: str | None = None) -> Response:

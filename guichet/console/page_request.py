@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from guichet.accounts import sessions
-from guichet.accounts.errors import AccountError
+from guichet.accounts.errors import AccountError, TooManyAttempts
 from guichet.accounts.rights import Member, StaffMember, staff_member
 from guichet.accounts.sign_in import Accounts, Browser, SessionState, SignedIn, WithoutPassword, state_of
 from guichet.clock import Instant
@@ -270,12 +270,22 @@ class ConsoleRequest(PageRequest):
         }
 
     def sign_in_response(self, signed: SignedIn, to: str) -> Response:
-        """Sends a person who just signed in to `to`, with the cookies."""
+        """Sends a person who just proved who they are to `to`, with the cookies."""
         response = self.redirect(to)
+        self.set_cookies(response, signed)
+        return response
+
+    def set_cookies(self, response: Response, signed: SignedIn) -> None:
         self.console.cookies.set_session(response, signed.secret)
         if signed.device is not None:
             self.console.cookies.set_device(response, signed.device)
-        return response
+
+    def too_many(self, refused: TooManyAttempts) -> Markup:
+        """What is said to somebody who has used up their attempts."""
+        minutes = -(-refused.retry_after // 60)
+        if minutes <= 60:
+            return self.text("sign_in.too_many", minutes=minutes)
+        return self.text("sign_in.too_many_today", hours=-(-minutes // 60))
 
 
 class MerchantRequest(ConsoleRequest):

@@ -5,7 +5,7 @@ from starlette.responses import Response
 from guichet.accounts import passkeys
 from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, SignInRefused, TooManyAttempts, TooManyPasskeys
 from guichet.accounts.sign_in import give_passkey, sign_in_with_passkey
-from guichet.console.factor_pages import code_form, renewed_response
+from guichet.console.factor_pages import code_form
 from guichet.console.page_request import ConsoleRequest
 from guichet.console.sign_in_page import next_page, sign_in_form
 
@@ -42,12 +42,12 @@ async def answer(request: ConsoleRequest) -> Response:
     try:
         if request.session is None or request.user is None:
             return request.sign_in_response(await sign_in_with_passkey(accounts, given, request.browser()), to)
-        secret, _ = await give_passkey(accounts, request.session, request.user, given)
-        return renewed_response(request, secret, to)
+        signed = await give_passkey(accounts, request.session, request.user, given, request.browser())
+        return request.sign_in_response(signed, to)
     except (SignInRefused, CodeRefused):
         status, fault = 422, request.text("passkey.refused")
     except TooManyAttempts as refused:
-        status, fault = 429, request.text("sign_in.too_many", minutes=-(-refused.retry_after // 60))
+        status, fault = 429, request.too_many(refused)
     return (
         await code_form(request, status, fault, to)
         if request.user
