@@ -28,6 +28,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
 from guichet.domain.messages import TEXTS, Answer
 from guichet.domain.money import Currency, plain, round_to_currency
+from guichet.domain.names import holds_address
 from guichet.domain.payments import Payment
 from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight
@@ -45,6 +46,8 @@ ADMIN_ROOT: Final = "/admin"
 ASSETS_PATH: Final = f"{ROOT}/assets"
 Form = TypeVar("Form", bound=Fields)
 
+#: Of a name that was refused, so much is read to say why.
+_LONGEST_NAME: Final = 400
 #: Where Starlette's request keeps ours, for the page of an error: the menu is known, and nothing is read again.
 PAGE_REQUEST: Final = "guichet.page_request"
 
@@ -279,6 +282,10 @@ class ConsoleRequest(PageRequest):
         self.console.cookies.set_session(response, signed.secret)
         if signed.device is not None:
             self.console.cookies.set_device(response, signed.device)
+
+    def name_fault(self, typed: str, otherwise: str) -> Markup:
+        """Why a name is refused: it holds an address, or the text `otherwise`."""
+        return self.text("name.holds_address" if holds_address(typed[:_LONGEST_NAME]) else otherwise)
 
     def too_many(self, refused: TooManyAttempts) -> Markup:
         """What is said to somebody who has used up their attempts."""

@@ -62,7 +62,7 @@ async def _choose(request: ConsoleRequest, purpose: LinkPurpose, form: dict[str,
     accounts, secret, password = request.console.accounts, request.path["secret"], form.get("password", "")
     name = form.get("name", "")
     if purpose == "invitation" and normal_name(name) is None:
-        return await _form(request, purpose, 422, request.text("password.name"), name)
+        return await _form(request, purpose, 422, request.name_fault(name, "password.name"), name)
     try:
         if purpose == "invitation":
             signed = await accept(accounts, secret, normal_name(name), password, request.browser())

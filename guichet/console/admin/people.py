@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from guichet.accounts import people, users
 from guichet.accounts.errors import Forbidden, LastOwner
-from guichet.accounts.invitations import Invitation, InvitationRefused, invite
+from guichet.accounts.invitations import Invitation, InvitationRefused, TooManyInvitations, invite
 from guichet.console.admin.reads import record_read
 from guichet.console.forms import Confirmed
 from guichet.console.page_request import ROOT, FormFault, StaffRequest
@@ -55,7 +55,7 @@ async def invite_colleague(request: StaffRequest) -> Response:
     request.require("staff.change")
     email, name = normal_email(form.email), normal_name(form.name)
     if email is None or name is None or form.role is None:
-        return await show_staff(request, FormFault(request.text("team.incomplete")))
+        return await show_staff(request, FormFault(request.name_fault(form.name, "team.incomplete")))
     known = await users.by_email(request.db, email)
     if known is not None and known.staff_role is not None and known.status != "invited":
         return await show_staff(request, FormFault(request.text("admin_people.known"), 409))
@@ -64,6 +64,8 @@ async def invite_colleague(request: StaffRequest) -> Response:
     try:
         async with request.db.transaction() as tx:
             await invite(tx, outbox, invitation, request.actor, url, request.now())
+    except TooManyInvitations:
+        return await show_staff(request, FormFault(request.text("invitations.too_many"), 429))
     except InvitationRefused:
         return await show_staff(request, FormFault(request.text("admin_people.not_possible"), 409))
     return request.redirect(request.at_admin("/staff"))

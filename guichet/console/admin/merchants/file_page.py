@@ -10,7 +10,7 @@ from typing import Final, Literal
 from starlette.responses import Response
 
 from guichet.accounts import mail_links, users
-from guichet.accounts.invitations import Invitation, InvitationRefused, invite, withdraw
+from guichet.accounts.invitations import Invitation, InvitationRefused, TooManyInvitations, invite, withdraw
 from guichet.accounts.mail_links import OpenOffer
 from guichet.back_office import merchants as administration
 from guichet.back_office.merchants import read_amount, read_rate, set_limits
@@ -151,7 +151,7 @@ async def _set_status(request: StaffRequest, merchant: Merchant, form: FileForm)
 async def _set_name(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
     name = merchant_name(form.name)
     if name is None:
-        raise FormFault(request.text("admin_merchants.incomplete"))
+        raise FormFault(request.name_fault(form.name, "admin_merchants.incomplete"))
     await administration.set_name(request.db, request.ctx.clock, merchant.id, name, request.actor)
 
 
@@ -181,7 +181,7 @@ async def _set_limits(request: StaffRequest, merchant: Merchant, form: FileForm)
 async def _invite_owner(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
     email, name = normal_email(form.email), normal_name(form.person)
     if email is None or name is None:
-        raise FormFault(request.text("admin_merchants.owner_incomplete"))
+        raise FormFault(request.name_fault(form.person, "admin_merchants.owner_incomplete"))
     url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
     invitation = Invitation(email, name, request.person.language, "owner", merchant)
     try:
@@ -189,6 +189,8 @@ async def _invite_owner(request: StaffRequest, merchant: Merchant, form: FileFor
             if _has_owner(await users.team(tx, merchant.id)):
                 raise FormFault(request.text("admin_merchants.owner_there"))
             await invite(tx, outbox, invitation, request.actor, url, request.now())
+    except TooManyInvitations:
+        raise FormFault(request.text("invitations.too_many"), 429) from None
     except InvitationRefused:
         raise FormFault(request.text("admin_merchants.owner_not_possible")) from None
 
