@@ -41,11 +41,11 @@ async def change_password(
     return accounts.device_cookie(changed, browser, accounts.devices.known(user, browser.device))
 
 
-async def add_passkey(accounts: Accounts, user: User, answer: str, name: str, actor: Actor) -> None:
+async def add_passkey(accounts: Accounts, user: User, answer: str, name: str, actor: Actor, browser: Browser) -> None:
     """Stores a key that the person's browser made. Raises CodeRefused, TooManyPasskeys."""
     ctx, messages = accounts.ctx, await passkeys.load_messages()
     async with ctx.db.transaction() as tx:
-        await passkeys.add(ctx, tx, messages, user, answer, name)
+        await passkeys.add(ctx, tx, messages, user, answer, name, browser.passkey)
         await _record(tx, accounts, user, "user.passkey_added", actor)
 
 

@@ -49,11 +49,13 @@ AttemptKind = Literal["address", "account", "device", "factor", "factor_device",
 
 
 class Browser(Record, frozen=True):
-    """Who is asking: the address as limits count it, the browser's name for itself, and its device cookie."""
+    """Who is asking: the address as limits count it, the browser's name for itself, its device cookie, and that of the
+    questions to passkeys."""
 
     address: str
     agent: str
     device: str | None = None
+    passkey: str | None = None
 
 
 class SignedIn(Record, frozen=True):
@@ -199,7 +201,7 @@ async def _sign_in_with_passkey(accounts: Accounts, answer: str, browser: Browse
     ctx = accounts.ctx
     await accounts.attempt("address", browser.address)
     try:
-        user = await users.get(ctx.db, await passkeys.check(ctx, answer, None))
+        user = await users.get(ctx.db, await passkeys.check(ctx, answer, None, browser.passkey))
     except CodeRefused:
         raise SignInRefused from None
     if user is None or user.status != "active":
@@ -212,7 +214,7 @@ async def give_passkey(accounts: Accounts, session: Session, user: User, answer:
     """The session under a new secret, after one of the user's passkeys. Raises CodeRefused, TooManyAttempts."""
     with refusals_logged("passkey", user, session.address):
         await accounts.attempt_factor(user, browser)
-        await passkeys.check(accounts.ctx, answer, user)
+        await passkeys.check(accounts.ctx, answer, user, browser.passkey)
     return await _factor_given(accounts, session, user, browser, "passkey")
 
 

@@ -161,7 +161,8 @@ class ConsoleRequest(PageRequest):
     def browser(self) -> Browser:
         address = self.console.addresses.counted(self.http.scope)
         agent = "".join(character for character in self.http.headers.get("user-agent", "") if character.isprintable())
-        return Browser(address, agent, self.console.cookies.device(self.http))
+        cookies = self.console.cookies
+        return Browser(address, agent, cookies.device(self.http), cookies.passkey(self.http))
 
     @property
     def is_from_this_machine(self) -> bool:

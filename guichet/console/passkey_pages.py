@@ -8,6 +8,7 @@ from guichet.accounts.sign_in import give_passkey, sign_in_with_passkey
 from guichet.console.factor_pages import code_form
 from guichet.console.page_request import ConsoleRequest
 from guichet.console.sign_in_page import next_page, sign_in_form
+from guichet.domain.accounts import is_secret, new_secret
 
 _JSON = "application/json"
 
@@ -21,17 +22,26 @@ async def ask(request: ConsoleRequest) -> Response:
     """What the browser is asked, as JSON: to make a key (`make`), or to answer with one."""
     form = await request.fields()
     ctx = request.ctx
+    # The same for all questions of this browser, so that another tab does not spoil one.
+    before = request.browser().passkey or ""
+    browser = before if is_secret(before) else new_secret()
     if form.get("act") != "make":
-        return request.respond((await passkeys.request_options(ctx, request.user)).encode(), _JSON)
+        return _question(request, await passkeys.request_options(ctx, request.user, browser), browser)
     if request.user is None:  # The session ended while its page was open.
         return request.redirect(request.at("/sign-in", next=request.at("/security")))
     session, user = request.signed_in
     if request.state != "open" or not user.totp_confirmed or not session.factor_is_fresh(ctx.clock.now()):
         raise SecondFactorNeeded
     try:
-        return request.respond((await passkeys.creation_options(ctx, user)).encode(), _JSON)
+        return _question(request, await passkeys.creation_options(ctx, user, browser), browser)
     except TooManyPasskeys:
         return request.redirect(request.at("/security", fault="too_many"))
+
+
+def _question(request: ConsoleRequest, options: str, browser: str) -> Response:
+    response = request.respond(options.encode(), _JSON)
+    request.console.cookies.set_passkey(response, browser)
+    return response
 
 
 async def answer(request: ConsoleRequest) -> Response:

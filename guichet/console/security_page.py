@@ -134,7 +134,7 @@ async def _change_passkeys(request: ConsoleRequest, form: SecurityForm) -> Respo
     accounts = request.console.accounts
     try:
         if form.act == "add_passkey":
-            await add_passkey(accounts, user, form.answer, form.name, request.actor)
+            await add_passkey(accounts, user, form.answer, form.name, request.actor, request.browser())
         else:
             await remove_passkey(accounts, user, form.passkey, request.actor)
     except CodeRefused:
