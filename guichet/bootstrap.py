@@ -367,7 +367,8 @@ def application(
         routes.append(Mount("/simulator", operators_simulator))
     limits = {f"{ROOT}/": api_limit(ctx.settings), f"{PREFIX}/": CALLBACKS}
     rate_limit = Middleware(RateLimitMiddleware, limiter, limits, f"{ROOT}/", ClientAddresses.of(ctx.settings))
-    app: ASGIApp = RequestContext(error_handler.application(routes, [rate_limit]), ctx.request_log)
+    routed = error_handler.application(routes, [rate_limit])
+    app: ASGIApp = RequestContext(routed, ctx.request_log, ctx.settings.public_url)
     if tracer := tracing.tracer():
         from guichet.server.request_tracing import TracedRequests
 

@@ -1,11 +1,13 @@
 """Invitations and new passwords: both are single-use links in mails (docs/security.md)."""
 
+from typing import Final
+
 from guichet.accounts import approvers, mail_links, people, sessions, users
 from guichet.accounts.errors import AccountError, LinkUnusable, PasswordWeak
 from guichet.accounts.passwords import weakness
 from guichet.accounts.sign_in import Accounts, Browser, SignedIn, begin_session
 from guichet.audit_log import entries as audit_log
-from guichet.clock import Instant
+from guichet.clock import DAY, Instant, earlier
 from guichet.db.engine import Transaction, require
 from guichet.domain.accounts import Language, LinkPurpose, TeamOffer, User, normal_email, secret_hash
 from guichet.domain.audit_log import Act, Actor
@@ -15,6 +17,12 @@ from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRole, StaffRole
 from guichet.mail.outbox import Outbox
 
+#: Invitations within a day: of one merchant, of one merchant to one address, and to one address by anybody. They are
+#: mails to strangers in our name.
+FROM_MERCHANT_A_DAY: Final = 30
+FROM_MERCHANT_TO_ADDRESS_A_DAY: Final = 3
+TO_ADDRESS_A_DAY: Final = 10
+
 
 class InvitationRefused(AccountError):
     """The message is one sentence for the staff who invites: staff cannot be in a merchant's team, nor the other way
@@ -23,6 +31,10 @@ class InvitationRefused(AccountError):
 
 class InTeamAlready(InvitationRefused):
     """A role in the team is changed, not offered."""
+
+
+class TooManyInvitations(InvitationRefused):
+    """Of the merchant or to the address, within a day."""
 
 
 class Invitation(Record, frozen=True):
@@ -48,16 +60,18 @@ async def invite(
     """Offers a person a place in a team, in the caller's transaction: a link is mailed, and who accepts it is a member.
     A role of the staff is given at once; a person without a password is mailed a link to choose one.
 
-    Raises InvitationRefused.
+    Raises InvitationRefused, of which TooManyInvitations.
     """
     merchant, role = invitation.merchant, invitation.role
     email = normal_email(invitation.email)
     if email is None:
         raise InvitationRefused(f"{invitation.email} is not an e-mail address.")
     staff_role = role if merchant is None else None
-    user = await users.create(tx, email, invitation.name, invitation.language, staff_role, now)  # type: ignore[arg-type]
-    if user is None:
-        user = await users.lock(tx, require(await users.by_email(tx, email)).id)
+    new = await users.create(tx, email, invitation.name, invitation.language, staff_role, now)  # type: ignore[arg-type]
+    user = new or await users.lock(tx, require(await users.by_email(tx, email)).id)
+    # First: whether an address may join at all must not show in what is counted.
+    await _refuse_too_many(tx, user, merchant, now)
+    if new is None:
         await _refuse_both_sides(tx, user, merchant)
     offer = None
     if merchant is not None:
@@ -83,10 +97,11 @@ async def invite_to_team(
     tx: Transaction, outbox: Outbox, invitation: Invitation, actor: Actor, console_url: str, now: Instant
 ) -> None:
     """As an owner invites: the team waits for an answer in the same way whoever has the address. One that may not join
-    (the staff, a disabled account) is sent nothing, and its link is known to nobody. Raises InTeamAlready."""
+    (the staff, a disabled account) is sent nothing, and its link is known to nobody. Raises InTeamAlready,
+    TooManyInvitations."""
     try:
         await invite(tx, outbox, invitation, actor, console_url, now)
-    except InTeamAlready:
+    except (InTeamAlready, TooManyInvitations):
         raise
     except InvitationRefused:
         # Nothing has been written: the address had an account already.
@@ -109,6 +124,17 @@ async def _record_invited(tx: Transaction, user: User, invitation: Invitation, a
     merchant_id = invitation.merchant.id if invitation.merchant else None
     act = Act(actor, "user.invited", "user", str(user.id), merchant_id, after={"role": invitation.role})
     await audit_log.record(tx, act, now)
+
+
+async def _refuse_too_many(tx: Transaction, user: User, merchant: Merchant | None, now: Instant) -> None:
+    """`user` is locked or new, so that nobody else invites the person at this moment. Raises TooManyInvitations."""
+    by_all, by_merchant, of_merchant = await mail_links.invitations_since(
+        tx, user.id, merchant.id if merchant else None, earlier(now, DAY)
+    )
+    if by_all >= TO_ADDRESS_A_DAY or by_merchant >= FROM_MERCHANT_TO_ADDRESS_A_DAY:
+        raise TooManyInvitations(f"{user.email} was invited too often today: try again tomorrow.")
+    if of_merchant >= FROM_MERCHANT_A_DAY:
+        raise TooManyInvitations(f"This merchant has invited {FROM_MERCHANT_A_DAY} people today: try again tomorrow.")
 
 
 async def _refuse_both_sides(tx: Transaction, user: User, merchant: Merchant | None) -> None:
@@ -185,6 +211,7 @@ async def _choose_password(
 ) -> SignedIn:
     ctx = accounts.ctx
     user, _ = await mail_links.find(ctx.db, secret, purpose, ctx.clock.now())
+    known = accounts.devices.known(user, browser.device)
     if found := weakness(password, user.email, user.name):
         raise PasswordWeak(found)
     hashed = await accounts.passwords.hash(password)
@@ -201,7 +228,7 @@ async def _choose_password(
             await _take_offer(tx, changed, offer, now)
         await sessions.end_all(tx, user_id)
         await _tell(accounts, tx, changed, purpose, offer, now)
-    return await begin_session(accounts, changed, browser, "mail")
+    return await begin_session(accounts, changed, browser, "mail", known=known)
 
 
 async def _tell(

@@ -109,6 +109,7 @@ _SET_TOTP: Final = (
         updated_at=bindparam("now"),
     )
 )
+_BEGIN_TOTP: Final = _SET_TOTP.where(users.c.totp_confirmed.is_(False)).returning(users.c.id)
 _PREPARE_TOTP: Final = (
     update(users)
     .where(users.c.id == bindparam("user"))
@@ -129,7 +130,11 @@ _REPLACE_TOTP: Final = (
 #: A code counts once, whoever sends it again and on whichever machine.
 _TAKE_STEP: Final = (
     update(users)
-    .where(users.c.id == bindparam("user"), users.c.totp_step < bindparam("step"))
+    .where(
+        users.c.id == bindparam("user"),
+        users.c.totp_secret == bindparam("proved"),
+        users.c.totp_step < bindparam("step"),
+    )
     .values(
         totp_step=bindparam("step"),
         totp_confirmed=case((bindparam("confirms", type_=Boolean), True), else_=users.c.totp_confirmed),
@@ -247,9 +252,13 @@ async def note_sign_in(db: Writer, user_id: UserId, now: Instant) -> None:
     await db.write(_SIGNED_IN, user=user_id, now=now)
 
 
-async def set_totp(db: Writer, user_id: UserId, encrypted: str | None, now: Instant) -> None:
-    """A new seed that is not confirmed yet, or none."""
-    await db.write(_SET_TOTP, user=user_id, new_secret=encrypted, now=now)
+async def begin_totp(db: Writer, user_id: UserId, encrypted: str, now: Instant) -> bool:
+    """A first seed that is not confirmed yet. False, without a change, for somebody whose telephone counts by now."""
+    return await db.write(_BEGIN_TOTP, user=user_id, new_secret=encrypted, now=now) is not None
+
+
+async def remove_totp(db: Writer, user_id: UserId, now: Instant) -> None:
+    await db.write(_SET_TOTP, user=user_id, new_secret=None, now=now)
 
 
 async def prepare_totp(db: Writer, user_id: UserId, encrypted: str | None, now: Instant) -> None:
@@ -263,9 +272,9 @@ async def replace_totp(db: Writer, user_id: UserId, proved: str, step: int, now:
     return await db.write(_REPLACE_TOTP, user=user_id, proved=proved, step=step, now=now) is not None
 
 
-async def take_totp_step(db: Writer, user_id: UserId, step: int, *, confirms: bool) -> bool:
-    """Whether the code of this step had not been used; it is now."""
-    return await db.write(_TAKE_STEP, user=user_id, step=step, confirms=confirms) is not None
+async def take_totp_step(db: Writer, user_id: UserId, proved: str, step: int, *, confirms: bool) -> bool:
+    """Whether the code of this step had not been used, and the seed is still `proved` (encrypted); it is used now."""
+    return await db.write(_TAKE_STEP, user=user_id, proved=proved, step=step, confirms=confirms) is not None
 
 
 async def names(db: Reader, user_ids: Collection[UserId]) -> dict[UserId, str]:

@@ -25,7 +25,7 @@ app = typer.Typer(no_args_is_help=True, help="People who use the console: invita
 _ROLES: Final = f"With `--merchant`: {', '.join(MERCHANT_ROLES)}. With `--staff`: {', '.join(STAFF_ROLES)}."
 
 
-_name = parser(normal_name, "1 to 100 printable characters are expected.")
+_name = parser(normal_name, "1 to 100 printable characters without a web or mail address are expected.")
 Email = Annotated[str, typer.Argument(parser=email_address, metavar="EMAIL", help="The person's e-mail address.")]
 OfMerchant = Annotated[
     int | None, typer.Option("--merchant", parser=row_id, metavar="MERCHANT_ID", help="The merchant whose team it is.")

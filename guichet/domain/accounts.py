@@ -9,6 +9,7 @@ from typing import Final, Literal, NewType, get_args
 from guichet.clock import DAY, HOUR, MINUTE, Instant
 from guichet.domain.ids import MerchantId
 from guichet.domain.mails import normalised_email
+from guichet.domain.names import holds_address
 from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRole, StaffRole
 
@@ -137,10 +138,11 @@ def normal_email(text: str) -> str | None:
 
 
 def normal_name(text: str) -> str | None:
-    """A person's name on one line, None when nothing readable is left or it is longer than 100 characters."""
+    """A person's name on one line, None when nothing readable is left, it is longer than 100 characters or it holds an
+    address."""
     name = " ".join(unicodedata.normalize("NFC", text).split())
     readable = name and len(name) <= 100 and not any(unicodedata.category(each).startswith("C") for each in name)
-    return name if readable else None
+    return name if readable and not holds_address(name) else None
 
 
 def normal_password(text: str) -> str:

@@ -13,6 +13,7 @@ MailKind = Literal[
     "password",
     "password_changed",
     "new_sign_in",
+    "attempts_used_up",
     "factor_changed",
     "staff_changed",
     "approver_removed",

@@ -8,6 +8,7 @@ from guichet.clock import Instant
 from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.key_access import FULL_ACCESS, Network
 from guichet.domain.money import Currency, Hundredths
+from guichet.domain.names import holds_address
 from guichet.domain.records import Record
 
 Environment = Literal["test", "live"]
@@ -97,9 +98,10 @@ class Caller(Record, frozen=True):
 
 
 def merchant_name(typed: str) -> str | None:
-    """The name that customers see; None unless it is 1 to 100 printable characters."""
+    """The name that customers see; None unless it is 1 to 100 printable characters, without an address."""
     name = typed.strip()
-    return name if name and len(typed) <= _MAX_NAME and typed.isprintable() else None
+    fits = name and len(typed) <= _MAX_NAME and typed.isprintable()
+    return name if fits and not holds_address(name) else None
 
 
 def random_text(length: int) -> str:

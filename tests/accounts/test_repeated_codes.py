@@ -7,7 +7,7 @@ import pytest
 from guichet.accounts import factors
 from guichet.accounts.errors import CodeRefused
 from guichet.accounts.sign_in import give_factor
-from tests.accounts.conftest import People
+from tests.accounts.conftest import PHONE, People
 from tests.accounts.test_sign_in import AWA, with_codes
 from tests.console.test_asvs_sessions import RecordedLines
 
@@ -22,7 +22,7 @@ async def test_a_repeated_code_is_refused_and_is_a_line_of_the_log(
     await factors.check_totp(people.ctx, user, code)
     monkeypatch.setattr("guichet.accounts.sign_in.log", log)
     with pytest.raises(CodeRefused):
-        await give_factor(people.accounts, signed.session, user, code)
+        await give_factor(people.accounts, signed.session, user, code, PHONE)
     [(event, fields)] = log.lines
     expected: dict[str, Any] = {"user": user.id, "means": "code", "why": "CodeRefused"}
     assert (event, {name: fields[name] for name in expected}) == ("sign_in.refused", expected)

@@ -25,7 +25,7 @@ from tests.service_fixture import ServiceFixture, open_service
 
 VALUES = {
     "name": "Awa", "inviter": "Ada", "place": "Boutique Kora", "role": "owner", "date": "1795399200000000",
-    "agent": "Firefox", "address": "203.0.113.7", "link": "https://pay.example/console/invitation/SECRET",
+    "agent": "Firefox", "means": "code", "address": "203.0.113.7", "link": "https://pay.example/console/invitation/SECRET",
     "person": "zoe@example.com", "act": "wallet.reopen", "subject": "7/XOF",
     "key": "sk_live_AbCd…", "deed": "webhook_secret.shown",
 }  # fmt: skip

@@ -41,7 +41,9 @@ class Worst(NamedTuple):
 #: Strangers are everybody but those who write the settings: customers, merchants and their programs, the people of the
 #: console, providers and whoever says to be one, and receivers of webhooks.
 STRANGERS: Final[dict[str, Worst]] = {
-    "accounts/sessions.py _SHAPE": Worst("a" * 43 + ".", "0", "!"),
+    "accounts/access_acts.py _SUBJECT": Worst("user/1/", "1", "!"),
+    "accounts/objections.py _SHAPE": Worst("1-1-", "a", "!"),
+    "accounts/signed_tokens.py _SHAPE": Worst("a" * 43 + ".", "0", "!"),
     "checkout/tokens.py _SHAPE": Worst("a" * 22 + ".", "0", "!"),
     "checkout/views.py initials": Worst("", "!", "a"),
     "clock.py _READABLE": Worst("2026-11-20T10:15:30.", "1", "!"),
@@ -54,6 +56,7 @@ STRANGERS: Final[dict[str, Worst]] = {
     "domain/accounts.py _SECRET": Worst("", "a", "!"),
     "domain/mails.py _PLAIN": Worst("a@", "a.", "!"),
     "domain/money.py _TYPED": Worst("1.", "1", "!"),
+    "domain/names.py _ADDRESS": Worst("", "1.", "!"),
     "domain/treasury.py _BANK": Worst("bank:", "a", "!"),
     "domain/treasury.py _FLOAT": Worst("a:", "a", "!"),
     "exports/cells.py _BETWEEN": Worst("", ",", "a"),

@@ -16,14 +16,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from starlette.requests import Request, cookie_parser
 
 from guichet import clock
-from guichet.accounts import passkeys, sessions
+from guichet.accounts import passkeys
+from guichet.accounts.signed_tokens import SignedTokens
 from guichet.accounts.webauthn_messages import Site, made_key
 from guichet.back_office.anonymisation import without_customer
 from guichet.checkout.tokens import FormTokens
 from guichet.console import form_tokens
 from guichet.console.links.new_link import link_body
 from guichet.db.references import parse_reference
-from guichet.domain.accounts import UserId
 from guichet.domain.mails import is_email
 from guichet.domain.money import parse_typed
 from guichet.exports import cells
@@ -51,7 +51,7 @@ _CLOCK: Final = clock.SystemClock()
 _KEY: Final = ec.generate_private_key(ec.SECP256R1()).public_key()
 _SECONDS: Final = NOW // clock.SECOND
 _TOKENS: Final = FormTokens(["key"], _CLOCK)
-_DEVICES: Final = sessions.Devices(["key"], _CLOCK)
+_DEVICES: Final = SignedTokens(["key"], "known browsers", clock.DAY, _CLOCK)
 
 
 class Reader(NamedTuple):
@@ -207,7 +207,7 @@ READERS: Final[dict[str, Reader]] = {
         lambda n: 'a="' + "\\1" * (n // 2) + '"',
     ),
     "cookie of a known browser": Reader(
-        lambda content: _DEVICES.known(UserId(1), _header(content)),
+        lambda content: _DEVICES.nonce_of("1", _header(content)),
         ("a" * 43 + ".%s." + "a" * 43, "%s"),
         lambda n: "a" * n,
     ),

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from guichet.accounts import access_acts, approvals, people, users
 from guichet.accounts.errors import Forbidden, LastOwner
-from guichet.accounts.invitations import Invitation, InvitationRefused, invite
+from guichet.accounts.invitations import Invitation, InvitationRefused, TooManyInvitations, invite
 from guichet.clock import Instant
 from guichet.console.admin.reads import record_read
 from guichet.console.forms import Confirmed
@@ -71,7 +71,7 @@ async def invite_colleague(request: StaffRequest) -> Response:
     request.require("staff.change")
     email, name = normal_email(form.email), normal_name(form.name)
     if email is None or name is None or form.role is None:
-        return await show_staff(request, FormFault(request.text("team.incomplete")))
+        return await show_staff(request, FormFault(request.name_fault(form.name, "team.incomplete")))
     known = await users.by_email(request.db, email)
     if known is not None and known.staff_role is not None and known.status != "invited":
         return await show_staff(request, FormFault(request.text("admin_people.known"), 409))
@@ -90,6 +90,8 @@ async def invite_colleague(request: StaffRequest) -> Response:
 def _fault(request: StaffRequest, refused: ActRefused | InvitationRefused | LastOwner) -> FormFault:
     if isinstance(refused, ActRefused):
         return request.refused(refused)
+    if isinstance(refused, TooManyInvitations):
+        return FormFault(request.text("invitations.too_many"), 429)
     why = "admin_people.last_admin" if isinstance(refused, LastOwner) else "admin_people.not_possible"
     return FormFault(request.text(why), 409)
 

@@ -93,12 +93,11 @@ passkeys: Final = table(
     Index("ix_passkeys_user_id", "user_id", "id"),
 )
 
-#: Questions to browsers that wait for an answer; `user_id` is null at a sign-in, where nobody is known yet.
+#: Questions to browsers that have been answered, by the hash of their nonce: none is answered twice.
 passkey_challenges: Final = table(
     "passkey_challenges",
     id_column(),
     Column("hash", String(64), nullable=False),
-    Column("user_id", BigInteger, ForeignKey("users.id")),
     Column("created_at", BigInteger, nullable=False),
     UniqueConstraint("hash", name="uq_passkey_challenges_hash"),
 )

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from starlette.responses import Response
 
 from guichet.accounts import access_acts, approvals, mail_links, users
-from guichet.accounts.invitations import Invitation, InvitationRefused, invite, withdraw
+from guichet.accounts.invitations import Invitation, InvitationRefused, TooManyInvitations, invite, withdraw
 from guichet.accounts.mail_links import OpenOffer
 from guichet.back_office import merchants as administration
 from guichet.back_office.merchants import read_amount, read_rate, set_limits
@@ -158,7 +158,7 @@ async def _set_status(request: StaffRequest, merchant: Merchant, form: FileForm)
 async def _set_name(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
     name = merchant_name(form.name)
     if name is None:
-        raise FormFault(request.text("admin_merchants.incomplete"))
+        raise FormFault(request.name_fault(form.name, "admin_merchants.incomplete"))
     await administration.set_name(request.db, request.ctx.clock, merchant.id, name, request.actor)
 
 
@@ -189,7 +189,7 @@ async def _invite_owner(request: StaffRequest, merchant: Merchant, form: FileFor
     """Leads to the request if another person must approve it."""
     email, name = normal_email(form.email), normal_name(form.person)
     if email is None or name is None:
-        raise FormFault(request.text("admin_merchants.owner_incomplete"))
+        raise FormFault(request.name_fault(form.person, "admin_merchants.owner_incomplete"))
     url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
     invitation = Invitation(email, name, request.person.language, "owner", merchant)
     try:
@@ -203,6 +203,8 @@ async def _invite_owner(request: StaffRequest, merchant: Merchant, form: FileFor
             user = await access_acts.known_or_new(tx, email, name, request.person.language, request.now())
         wanted = WantedAct("team.give_role", access_acts.team_subject(user, merchant), {"role": "owner"}, "")
         approval = await approvals.ask(request.ctx, wanted, request.person, CONSOLE)
+    except TooManyInvitations:
+        raise FormFault(request.text("invitations.too_many"), 429) from None
     except InvitationRefused:
         raise FormFault(request.text("admin_merchants.owner_not_possible")) from None
     except ActRefused as refusal:

@@ -247,7 +247,6 @@ def _people() -> None:
         "passkey_challenges",
         _id(),
         sa.Column("hash", sa.String(64), nullable=False),
-        sa.Column("user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_passkey_challenges_user_id")),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_passkey_challenges"),
         sa.UniqueConstraint("hash", name="uq_passkey_challenges_hash"),
