@@ -1,5 +1,5 @@
-"""docs/operations/ha/haproxy-two-machines.cfg, with a real primary and its standby: it leads to the primary, stays there,
-and follows a promotion."""
+"""docs/operations/ha/haproxy-two-machines.cfg, with a real primary and its standby: it leads to the primary, stays
+there, and follows a promotion."""
 
 import asyncio
 import os
