@@ -94,7 +94,7 @@ class App:
         await self._haproxy_to_primary.start()
         await self._pgbouncer.start()
         lines = (files / "guichet.env").read_text(encoding="utf-8").splitlines()
-        self.installation.variables.update(line.split("=", 1) for line in lines if line.startswith("GUICHET_"))
+        self.installation.variables |= dict(line.split("=", 1) for line in lines if line.startswith("GUICHET_"))
         for number, port in enumerate(SERVER_PORTS):
             await self.servers[number].stop()
             self.servers[number] = self.installation.server(port, "--no-worker")

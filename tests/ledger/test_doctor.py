@@ -137,7 +137,8 @@ async def test_heads_are_not_missed_before_a_worker_could_publish_them(settings:
     """After an upgrade, or an installation, doctor is run at once."""
 
     def missed() -> bool:
-        return _checks(cli)["published heads"]["problems"] == ["they never left the machine: does a worker run?"]
+        problems: list[str] = _checks(cli)["published heads"]["problems"]
+        return problems == ["they never left the machine: does a worker run?"]
 
     cli("merchant", "create", "Awa")  # An act, so there is a head.
     async with open_service(settings) as service:
