@@ -50,10 +50,13 @@ _MASKED_FIELDS: Final[Mapping[str, Callable[[str], str]]] = {
 }
 
 
-_AROUND: Final = r"\s\"'<>()\[\],;:\\/=@%"
 #: In any spelling that a mail server takes, and as an address (URL) holds it. Not the user of a database
 #: (`postgresql://guichet@db.example`). A run of characters is looked at once, so the time grows with the text's length.
-_EMAIL: Final = re.compile(rf"(?<![^{_AROUND}])(?<!//)[^{_AROUND}]+(?:@|%40)[^{_AROUND}.]+(?:\.[^{_AROUND}.]+)+")
+_EMAIL: Final = re.compile(
+    r"(?<![^\s\"'<>()\[\],;:\\/=@%])(?<!//)"
+    r"[^\s\"'<>()\[\],;:\\/=@%]+(?:@|%40)"
+    r"[^\s\"'<>()\[\],;:\\/=@%.]+(?:\.[^\s\"'<>()\[\],;:\\/=@%.]+)+"
+)
 
 
 def without_emails(text: str) -> str:

@@ -67,6 +67,7 @@ STRANGERS: Final[dict[str, Worst]] = {
     "ledger/provider_statement.py _GROUPED": Worst("-1", ".000", "!"),
     "ledger/provider_statement.py _SPACES": Worst("", " ", "a"),
     "ledger/provider_statement.py _amount": Worst("", ".", "1"),
+    "logs.py _EMAIL": Worst("a", "%40", "!"),
     "logs.py _NUMBER": Worst("", "1", "a"),
     "merchants/api_keys.py _KEY": Worst("sk_live_", "a", "!"),
     "api/links.py _ID": Worst("", "1", "!"),

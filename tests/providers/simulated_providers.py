@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import aiohttp
 
+from guichet.providers.pawapay.history import _PAUSE
+from guichet.providers.pawapay.provider import _PAGE_PAUSE
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings
@@ -20,8 +22,11 @@ T = TypeVar("T")
 
 #: Seconds that the simulator's slow answers take.
 _SLOW = 25.0
-#: Real seconds after which it is looked whether a slow answer is what somebody waits for, and after which anything that
-#: has not ended is taken to wait for the clock in another way.
+#: How long somebody sleeps who answers only when the clock is turned: a slow answer, and pawaPay's client between two
+#: questions. Others sleep too, such as the simulator until its next callback.
+_ANSWERING = (_SLOW, _PAGE_PAUSE, _PAUSE)
+#: Real seconds after which it is looked whether one of them is what is waited for, and after which anything that has
+#: not ended is taken to wait for the clock in another way.
 _LOOK = 0.05
 _PATIENCE = 5.0
 
@@ -62,7 +67,7 @@ class SimulatedProviders:
         while not task.done():
             await asyncio.wait([task], timeout=_LOOK)
             waited += _LOOK
-            if not task.done() and (_SLOW in self.clock.sleepers or waited >= _PATIENCE):
+            if not task.done() and (waited >= _PATIENCE or not set(_ANSWERING).isdisjoint(self.clock.sleepers)):
                 self.clock.advance(_SLOW)
                 waited = 0.0
         return await task
