@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from guichet.accounts import mail_links
 from guichet.accounts.errors import LinkUnusable, PasswordWeak, SignInRefused, TooBusy, TooManyAttempts
-from guichet.accounts.invitations import accept, count_request, join_team, mail_new_password, reset_password
+from guichet.accounts.link_acceptance import accept, count_request, join_team, mail_new_password, reset_password
 from guichet.accounts.own_account import change_password
 from guichet.console.page_request import ConsoleRequest
 from guichet.domain.accounts import LinkPurpose, normal_name
