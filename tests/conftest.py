@@ -32,6 +32,8 @@ from tests.service_fixture import ServiceFixture, open_service
 _OFF = ("fsync", "full_page_writes", "jit", "autovacuum")
 _MEMORY = Path("/dev/shm")
 _ENOUGH_MEMORY = 4 * 1024**3
+#: Folders whose tests mostly wait for other processes.
+_WAITING: Final = frozenset({"processes", "ops", "webhooks", "http_client", "chaos"})
 SECRET_KEY = Fernet.generate_key().decode()
 #: What passwords are hashed with in production: 40 ms of processor each. Tests that are not about it use a cheap one.
 REAL_HASHER = passwords._HASHER
@@ -51,6 +53,12 @@ def cheap_password_hashes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(passwords, "_HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
         yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that wait more than they compute go first: one runner gets them all, and the others compute meanwhile. At
+    the end of the alphabet they would leave the processors idle."""
+    items.sort(key=lambda item: _WAITING.isdisjoint(item.path.parts))
 
 
 def pytest_collection_finish() -> None:

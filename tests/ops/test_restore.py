@@ -19,6 +19,7 @@ import pytest
 
 from reliability.machines.pages import OPERATIONS, Step, steps
 from reliability.network import Machine
+from reliability.processes import clean_environ
 from tests.cli.conftest import ROOT
 from tests.conftest import SECRET_KEY
 
@@ -66,6 +67,7 @@ def run(machine: Machine, commands: str, user: str = "root") -> str:
     script = f"cd {home}\n{commands}"
     done = subprocess.run(
         machine.command("bash", "-euo", "pipefail", "-c", script, user=user, environ={**environ, "HOME": home}),
+        env=clean_environ(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
