@@ -173,7 +173,8 @@ def test_production_does_not_open_the_database_of_a_demonstration(cli: Cli) -> N
 
 
 def test_demo_stops_in_time_while_a_receiver_and_a_client_hang(fresh: Cli) -> None:
-    """Two seconds; on a machine too busy even for an idle stop, a second and a half more than that one takes."""
+    """It waits for neither: the receiver would have ten seconds, and the client longer. Five tell, also where a busy
+    machine needs two for an idle stop."""
     with demo(fresh) as (_, _, process):
         idle = stopped(process)
     with socket.create_server(("127.0.0.1", 0)) as receiver, demo(fresh) as (text, _, process):
@@ -190,7 +191,7 @@ def test_demo_stops_in_time_while_a_receiver_and_a_client_hang(fresh: Cli) -> No
             head = f"POST /v1/payments HTTP/1.1\r\nHost: x\r\n{authorization}\r\nContent-Length: 99\r\n\r\n"
             client.sendall(head.encode())  # and never the body
             time.sleep(0.3)
-            assert stopped(process) < max(2, idle + 1.5)
+            assert stopped(process) < idle + 5
 
 
 class OutputLines:
