@@ -19,6 +19,7 @@ from guichet.availability import AvailabilityReader
 from guichet.back_office.merchants import create_merchant as create_merchant  # noqa: PLC0414 - for commands and tests
 from guichet.clock import Clock, SystemClock
 from guichet.context import AppContext, SettlementBatches
+from guichet.db import demonstration
 from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.db.errors import DatabaseMissing, SchemaOutdated
@@ -165,6 +166,8 @@ async def service(
     async with AsyncExitStack() as stack:
         stack.push_async_callback(db.close)
         stack.push_async_callback(http_client.aclose)
+        if not settings.development:
+            await demonstration.refuse_in_production(db)
         stack.enter_context(tracing.exporting(settings))
         if (monitoring_db := monitoring_database(settings)) is not None:
             await monitoring_db.open(connect=False)
@@ -364,7 +367,8 @@ def application(
         routes.append(Mount("/simulator", operators_simulator))
     limits = {f"{ROOT}/": api_limit(ctx.settings), f"{PREFIX}/": CALLBACKS}
     rate_limit = Middleware(RateLimitMiddleware, limiter, limits, f"{ROOT}/", ClientAddresses.of(ctx.settings))
-    app: ASGIApp = RequestContext(error_handler.application(routes, [rate_limit]), ctx.request_log)
+    routed = error_handler.application(routes, [rate_limit])
+    app: ASGIApp = RequestContext(routed, ctx.request_log, ctx.settings.public_url)
     if tracer := tracing.tracer():
         from guichet.server.request_tracing import TracedRequests
 

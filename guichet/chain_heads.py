@@ -14,7 +14,7 @@ import msgspec
 from sqlalchemy import bindparam, select, update
 
 from guichet.audit_log import entries as audit_log
-from guichet.clock import HOUR, SECOND, Instant, earlier, iso, read_date
+from guichet.clock import HOUR, MINUTE, SECOND, Instant, earlier, iso, read_date
 from guichet.db.engine import Database, require
 from guichet.db.tables import published_heads
 from guichet.domain.chain_heads import EVENT, ChainFault, ChainHeads, KnownHead, KnownHeads, UnreadableHead, read_heads
@@ -25,7 +25,7 @@ from guichet.logs import log, unfiltered_log
 from guichet.settings import Settings
 from guichet.webhooks.sender import sign
 
-_GET: Final = select(*(column for column in published_heads.c if column.name != "singleton"))
+_GET: Final = select(*(column for column in published_heads.c if column.name not in ("singleton", "demonstration")))
 _SET: Final = update(published_heads).values(
     {name: bindparam(f"new_{name}") for name in ("published_at", "posting_id", "link", "digest", "act", "act_digest")}
 )
@@ -127,6 +127,9 @@ def _moment(written: str) -> Moment | str:
     return written if at is None else Moment(at)
 
 
+#: The turn of the worker that publishes, and how often: heads that changed, and again what the receiver did not take.
+TURN: Final = "heads"
+PUBLISH_EVERY: Final = 5 * MINUTE
 #: Heads that did not change are published again after this time: whoever receives them sees that we still publish.
 REPEATED_AFTER: Final = HOUR
 #: Seconds that the receiver has for its answer.

@@ -1,7 +1,8 @@
 """Structured logs on standard error: one line per event, with the id of the request it belongs to.
 
 A line never holds a key, a secret, an OTP or a full phone number: fields with such names are masked in one place,
-whoever logs them.
+whoever logs them. People are named by their ids; an e-mail address that a server, a database or a library quotes is
+taken out of whatever field or traceback it stands in.
 """
 
 import asyncio
@@ -49,6 +50,24 @@ _MASKED_FIELDS: Final[Mapping[str, Callable[[str], str]]] = {
 }
 
 
+#: In any spelling that a mail server takes, and as an address (URL) holds it. Not the user of a database
+#: (`postgresql://guichet@db.example`). A run of characters is looked at once, so the time grows with the text's length.
+_EMAIL: Final = re.compile(
+    r"(?<![^\s\"'<>()\[\],;:\\/=@%])(?<!//)"
+    r"[^\s\"'<>()\[\],;:\\/=@%]+(?:@|%40)"
+    r"[^\s\"'<>()\[\],;:\\/=@%.]+(?:\.[^\s\"'<>()\[\],;:\\/=@%.]+)+"
+)
+
+
+def without_emails(text: str) -> str:
+    return _EMAIL.sub("[e-mail]", text)
+
+
+def _value_without_emails(value: Any) -> Any:
+    text = value if isinstance(value, str) else str(value)
+    return without_emails(text) if "@" in text or "%40" in text else value
+
+
 def redact(event: Event) -> Event:
     """Masks what must not be logged."""
     for name in _MASKED_FIELDS.keys() & event.keys():
@@ -66,6 +85,8 @@ def _json_line(level: str, event: Event, exception: str | None) -> bytes:
         event["exception"] = exception
     event["timestamp"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     line = _ENCODE(event)
+    if b"@" in line or b"%40" in line:  # Seldom; in the values, since a line that is cut anywhere is no JSON.
+        line = _ENCODE({name: _value_without_emails(value) for name, value in event.items()})
     return line if line.isascii() and b"\x7f" not in line else printable_json(line.decode()).encode()
 
 
@@ -78,7 +99,7 @@ def _console_line(level: str, event: Event, exception: str | None) -> bytes:
         event["request_id"] = event["request_id"][:8]
     fields = " ".join(f"{field}={_printable(value)}" for field, value in event.items())
     line = printable(f"{time.strftime('%H:%M:%S')} [{level:<7}] {name:<32} {fields}".rstrip())
-    return (line if exception is None else line + "\n" + printable(exception, keep="\n")).encode()
+    return without_emails(line if exception is None else line + "\n" + printable(exception, keep="\n")).encode()
 
 
 def _printable(value: object) -> str:

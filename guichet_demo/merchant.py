@@ -9,6 +9,7 @@ import msgspec
 
 from guichet.back_office.merchants import create_merchant
 from guichet.context import AppContext
+from guichet.db import demonstration
 from guichet.db.errors import ConstraintViolated
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment
@@ -45,6 +46,7 @@ async def demo_merchant(ctx: AppContext) -> Demo:
     The database holds only hashes of its keys, so the keys are kept in `demo.json` in the data folder. A database that
     does not have them yet gets the same keys.
     """
+    await demonstration.mark(ctx.db)
     file = ctx.settings.home / "demo.json"
     keys = _read_keys(file) or _write_keys(file, {env: new_key(env) for env in ENVS})
     merchant_id = await _owner(ctx, keys)

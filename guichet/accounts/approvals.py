@@ -1,124 +1,83 @@
-"""Two people for an act that moves money: one asks for it, another one approves or refuses. Both are told by mail.
+"""Two people for an act that moves money or makes an approver: one asks for it, another one approves or refuses. Both
+are told by mail.
 
-The rules for people: docs/admin-guide.md, "Two people for acts that move money".
+The rules for people: docs/admin-guide.md, "Two people for acts that move money" and "Who may approve".
 
 Both must have an account of the staff whose role allows the act. They must be two accounts; and whoever asked with a
 command must not have run it as the operating-system user that has the approver's name. Who has had the role for less
-than a day approves nothing: the other admins have that long to see an account that one of them made for themselves.
+than a day approves nothing, and no other approver in the first week: the others have that long to see an account that
+one of them made for themselves. A new approver whom nobody could approve begins after three days in which nobody who
+lately could approve has objected.
 """
 
-from collections.abc import Iterable
-from typing import Final, Literal
+from typing import Final
 
-from guichet.accounts import users
+from guichet.accounts import access_acts, approval_mails, objections, users
+from guichet.accounts.approvers import ASKED_AFTER, could_approve, is_named
 from guichet.accounts.rights import StaffMember
 from guichet.audit_log import approval_requests
 from guichet.audit_log import entries as audit_log
 from guichet.back_office import money_acts
-from guichet.clock import DAY, Instant, later
+from guichet.clock import DAY, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.errors import StorageError
 from guichet.domain.accounts import User
-from guichet.domain.approvals import RIGHTS, ApprovalRequest, WantedAct
+from guichet.domain.approvals import (
+    ACCESS_ACTS,
+    AFTER_REMOVAL,
+    ASKING_RIGHTS,
+    FIRST_WEEK,
+    MONEY_ACTS,
+    OBJECTIONS_LAST,
+    RIGHT_FOR_APPROVERS,
+    RIGHT_FOR_MONEY,
+    RIGHTS,
+    ApprovalRequest,
+    ApprovedAct,
+    WantedAct,
+)
 from guichet.domain.audit_log import Act, Actor, ActRefused, Approval, Facts
-from guichet.domain.ids import ApprovalId
+from guichet.domain.ids import ApprovalId, MerchantId
+from guichet.domain.messages import Message
 from guichet.domain.refusals import Refusal
 from guichet.domain.roles import StaffRight, may_as_staff
 from guichet.logs import log
-from guichet.mail.outbox import Outbox
-from guichet.merchants.vault import Vault
-from guichet.settings import Settings
 
-
-async def tell_approvers(
-    vault: Vault, settings: Settings, tx: Transaction, request: ApprovalRequest, approvers: Iterable[User], now: Instant
-) -> None:
-    """What is asked for stands in the back office: mails name no evidence, which can name customers."""
-    for each in approvers:
-        await _add(vault, settings, tx, each, "approval_requested", request, request.requested_by, now)
-
-
-async def tell_requester(
-    vault: Vault,
-    settings: Settings,
-    tx: Transaction,
-    request: ApprovalRequest,
-    requester: User,
-    result: Literal["approval_approved", "approval_refused"],
-    by: User,
-    now: Instant,
-) -> None:
-    """Nothing to a person who takes their own request back."""
-    if requester.id != by.id and requester.status == "active":
-        await _add(vault, settings, tx, requester, result, request, by.email, now)
-
-
-async def tell_expired(
-    vault: Vault, settings: Settings, tx: Transaction, request: ApprovalRequest, requester: User, now: Instant
-) -> None:
-    """In the transaction that ends the request, so that it is told once."""
-    if requester.status == "active":
-        await _add(
-            vault,
-            settings,
-            tx,
-            requester,
-            "approval_expired",
-            request,
-            request.requested_by,
-            now,
-            of=request.expires_at,
-        )
-
-
-async def _add(
-    vault: Vault,
-    settings: Settings,
-    tx: Transaction,
-    to: User,
-    kind: Literal["approval_requested", "approval_approved", "approval_refused", "approval_expired"],
-    request: ApprovalRequest,
-    person: str,
-    now: Instant,
-    of: Instant | None = None,
-) -> None:
-    """`of`: the time that the mail speaks of, if it is another than now."""
-    values = {
-        "name": to.name,
-        "person": person,
-        "act": request.act,
-        "subject": request.subject,
-        "date": str(now if of is None else of),
-        "link": f"{settings.public_url}/admin/approvals/{request.id}",
-    }
-    await Outbox(vault).add(tx, to, kind, values, now)
-
-
-#: For how long somebody must have had their role in the staff before they approve.
-_IN_STAFF: Final = DAY
-#: The `os_user` of what is asked for in the console.
-CONSOLE: Final = "console"
+#: Who approves what nobody objected to, in the audit log.
+UNOPPOSED: Final = Actor("unopposed", "worker")
+_STAFF_ACTS: Final[tuple[ApprovedAct, ...]] = ("staff.add", "staff.restore")
 
 
 async def ask(ctx: AppContext, wanted: WantedAct, requester: User, os_user: str) -> ApprovalRequest:
     """A request that waits for another person. Raises ActRefused when the act cannot be done, when the person may not
-    ask for it, or when nobody else could approve it."""
-    right = RIGHTS[wanted.act]
+    ask for it, or when nobody else could approve it; a colleague then waits for objections instead."""
+    right = ASKING_RIGHTS[wanted.act]
     if not _may(requester, right):
         raise ActRefused(Refusal.NOT_ALLOWED(email=requester.email, right=right))
     wanted = await money_acts.with_present_state(ctx, wanted)
-    merchant_id = await money_acts.check(ctx, wanted)
+    merchant_id = await _check(ctx, wanted)
     now, actor = ctx.clock.now(), Actor(requester.email, os_user)
     async with ctx.db.transaction() as tx:
-        await _expire(ctx.vault, ctx.settings, tx, now)  # One of them may hold the place of this request.
-        others = await _others(tx, requester, right)
-        request = await approval_requests.add(tx, wanted, merchant_id, requester.id, actor, now)
+        await _expire(ctx, tx, now)  # One of them may hold the place of this request.
+        others = await _others(tx, requester, wanted)
+        since = earlier(now, await _right_needed(tx, wanted.act, now))
+        able = [each for each in others if _approver_since(each) <= since and not is_named(each, actor)]
+        objectable = not able and wanted.act in _STAFF_ACTS
+        if not (others or objectable):
+            raise ActRefused(Refusal.NOBODY_ELSE(email=requester.email))
+        done_at = later(now, OBJECTIONS_LAST) if objectable else None
+        request = await approval_requests.add(tx, wanted, merchant_id, requester.id, actor, now, done_at)
         facts: Facts = {"request": request.id, "act": wanted.act, **wanted.arguments}
         act = Act(actor, "approval.requested", "approval", wanted.subject, merchant_id, wanted.reason, after=facts)
         await audit_log.record(tx, act, now)
-        able = [each for each in others if not (is_too_new(each, now) or is_same_person(request, each))]
-        await tell_approvers(ctx.vault, ctx.settings, tx, request, able, now)
+        await approval_mails.tell_approvers(ctx, tx, request, able, now)
+        if wanted.act == "team.give_role":
+            await access_acts.tell_owners(ctx, tx, wanted, actor, now)
+        if objectable:
+            asked = await could_approve(tx, earlier(now, ASKED_AFTER))
+            links = [(each, objections.link(ctx.settings, request, each)) for each in asked]
+            await approval_mails.ask_for_objections(ctx, tx, request, links, now)
     return request
 
 
@@ -128,8 +87,8 @@ async def do_alone(ctx: AppContext, wanted: WantedAct, person: User, os_user: st
         raise ActRefused(Refusal.NOBODY_ELSE(email=person.email))
     if not _may(person, RIGHTS[wanted.act]):
         raise ActRefused(Refusal.NOT_ALLOWED(email=person.email, right=RIGHTS[wanted.act]))
-    await money_acts.check(ctx, wanted)
-    await money_acts.perform(ctx, wanted, Actor(person.email, os_user))
+    await _check(ctx, wanted)
+    await _perform(ctx, wanted, Actor(person.email, os_user))
 
 
 async def approve(ctx: AppContext, request_id: ApprovalId, approver: StaffMember, reason: str) -> None:
@@ -141,23 +100,29 @@ async def approve(ctx: AppContext, request_id: ApprovalId, approver: StaffMember
     approver.require(right, now)
     if is_same_person(request, approver.user):
         raise ActRefused(Refusal.OWN_REQUEST(email=approver.user.email))
-    if is_too_new(approver.user, now):
-        raise ActRefused(Refusal.TOO_NEW(email=approver.user.email))
+    if now < await may_approve_from(ctx.db, request.act, approver.user, now):
+        raise ActRefused(_too_new(request.act, approver.user))
+    requester = await _perform_for_requester(ctx, request, Approval(request.id, approver.actor, reason), now)
+    try:
+        async with ctx.db.transaction() as tx:
+            await approval_mails.tell_requester(ctx, tx, request, requester, "approval_approved", approver.user, now)
+    except StorageError as error:  # It is done all the same, and nobody must do it again.
+        log.error("approval.mail_lost", request=request.id, error=repr(error))
+
+
+async def _perform_for_requester(ctx: AppContext, request: ApprovalRequest, approval: Approval, now: Instant) -> User:
+    """Does the act, and who asked for it. Raises ActRefused, also when that person may not ask for it any more."""
     requester = await users.get(ctx.db, request.user_id)
-    if requester is None or not _may(requester, right):
+    if requester is None or not _may(requester, ASKING_RIGHTS[request.act]):
         raise ActRefused(Refusal.NOT_ALLOWED_ANY_MORE(email=request.requested_by))
-    approval = Approval(request.id, approver.actor, reason)
-    await money_acts.perform(ctx, request.wanted, Actor(request.requested_by, request.os_user, approval))
+    removed_at = requester.removed_approver_at
+    if request.act in MONEY_ACTS and removed_at is not None and now < later(removed_at, AFTER_REMOVAL):
+        raise ActRefused(Refusal.REMOVED_APPROVER(email=request.requested_by))
+    await _perform(ctx, request.wanted, Actor(request.requested_by, request.os_user, approval))
     after = await approval_requests.get(ctx.db, request.id)
     if after is not None and after.status == "pending":
         raise ActRefused(Refusal.ENDED_ALIKE(subject=request.subject))
-    try:
-        async with ctx.db.transaction() as tx:
-            await tell_requester(
-                ctx.vault, ctx.settings, tx, request, requester, "approval_approved", approver.user, now
-            )
-    except StorageError as error:  # It is done all the same, and nobody must do it again.
-        log.error("approval.mail_lost", request=request.id, error=repr(error))
+    return requester
 
 
 async def refuse(ctx: AppContext, request_id: ApprovalId, by: StaffMember, reason: str) -> None:
@@ -171,35 +136,77 @@ async def refuse(ctx: AppContext, request_id: ApprovalId, by: StaffMember, reaso
         act = Act(by.actor, "approval.refused", "approval", request.subject, request.merchant_id, reason, after=facts)
         await audit_log.record(tx, act, now)
         if (requester := await users.get(tx, request.user_id)) is not None:
-            await tell_requester(ctx.vault, ctx.settings, tx, request, requester, "approval_refused", by.user, now)
+            await approval_mails.tell_requester(ctx, tx, request, requester, "approval_refused", by.user, now)
 
 
-async def expire_overdue(ctx: AppContext) -> None:
-    """Ends the requests that nobody decided in time, and mails those who asked. One statement while there are none."""
+async def end_overdue(ctx: AppContext) -> None:
+    """Does what nobody objected to in time, ends the requests that nobody decided, and mails those who asked. Two
+    statements while there are none."""
+    now = ctx.clock.now()
+    for request in await approval_requests.unopposed(ctx.db, now):
+        try:
+            await _perform_for_requester(ctx, request, Approval(request.id, UNOPPOSED, ""), now)
+        except ActRefused as refusal:
+            log.warning("approval.not_possible", request=request.id, code=refusal.message.code)
+            async with ctx.db.transaction() as tx:
+                if await approval_requests.close(tx, request.id):
+                    await _tell_expired(ctx, tx, request, now)
     async with ctx.db.transaction() as tx:
-        await _expire(ctx.vault, ctx.settings, tx, ctx.clock.now())
+        await _expire(ctx, tx, now)
 
 
-async def _expire(vault: Vault, settings: Settings, tx: Transaction, now: Instant) -> None:
+async def _expire(ctx: AppContext, tx: Transaction, now: Instant) -> None:
     for request in await approval_requests.expire(tx, now):
-        if (requester := await users.get(tx, request.user_id)) is not None:
-            await tell_expired(vault, settings, tx, request, requester, now)
+        await _tell_expired(ctx, tx, request, now)
+
+
+async def _tell_expired(ctx: AppContext, tx: Transaction, request: ApprovalRequest, now: Instant) -> None:
+    if (requester := await users.get(tx, request.user_id)) is not None:
+        await approval_mails.tell_expired(ctx, tx, request, requester, now)
+
+
+async def _check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
+    """The merchant that the act is about. Raises ActRefused when it could not be done now."""
+    if wanted.act in ACCESS_ACTS:
+        return await access_acts.check(ctx, wanted)
+    return await money_acts.check(ctx, wanted)
+
+
+async def _perform(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    """Raises ActRefused."""
+    if wanted.act in ACCESS_ACTS:
+        await access_acts.perform(ctx, wanted, actor)
+    else:
+        await money_acts.perform(ctx, wanted, actor)
 
 
 def is_same_person(request: ApprovalRequest, user: User) -> bool:
-    """Whether the request is the user's own: of the same account, or by a command that was run as an operating-system
-    user of that name, whatever account the command named."""
-    names = {each.casefold() for each in (user.email, user.email.partition("@")[0], user.name)}
-    return request.user_id == user.id or (request.os_user != CONSOLE and request.os_user.casefold() in names)
+    """Whether the request is the user's own: of the same account or about it, or by a command that was run as an
+    operating-system user of that name, whatever account the command named."""
+    own = request.user_id == user.id or request.subject == access_acts.staff_subject(user)
+    return own or is_named(user, Actor(request.requested_by, request.os_user))
 
 
-def is_too_new(user: User, now: Instant) -> bool:
-    """Whether the user has had their role for less than a day, or was enabled again with it since."""
-    return now < may_approve_from(user)
+async def may_approve_from(db: Reader, act: ApprovedAct, user: User, now: Instant) -> Instant:
+    """When the user has had their role for long enough to approve such an act; being enabled again begins anew."""
+    return later(_approver_since(user), await _right_needed(db, act, now))
 
 
-def may_approve_from(user: User) -> Instant:
-    return later(user.staff_since if user.staff_since is not None else user.updated_at, _IN_STAFF)
+def _approver_since(user: User) -> Instant:
+    return user.staff_since if user.staff_since is not None else user.updated_at
+
+
+async def _right_needed(db: Reader, act: ApprovedAct, now: Instant) -> int:
+    if act not in _STAFF_ACTS:
+        return RIGHT_FOR_MONEY
+    began_at = await audit_log.began_at(db)
+    return RIGHT_FOR_MONEY if began_at is None or now < later(began_at, FIRST_WEEK) else RIGHT_FOR_APPROVERS
+
+
+def _too_new(act: ApprovedAct, user: User) -> Message:
+    if act in _STAFF_ACTS:
+        return Refusal.NOT_LONG_ENOUGH(email=user.email, days=RIGHT_FOR_APPROVERS // DAY)
+    return Refusal.TOO_NEW(email=user.email)
 
 
 async def _waiting(db: Database, request_id: ApprovalId, now: Instant) -> ApprovalRequest:
@@ -211,12 +218,10 @@ async def _waiting(db: Database, request_id: ApprovalId, now: Instant) -> Approv
     return request
 
 
-async def _others(db: Reader, requester: User, right: StaffRight) -> list[User]:
-    """Whose role allows the approval. Raises ActRefused when nobody but the requester is left."""
-    others = [each for each in await users.staff_in(db) if each.id != requester.id and _may(each, right)]
-    if not others:
-        raise ActRefused(Refusal.NOBODY_ELSE(email=requester.email))
-    return others
+async def _others(db: Reader, requester: User, wanted: WantedAct) -> list[User]:
+    """Whose role allows the approval, without those about whom it is."""
+    able = [each for each in await users.staff_in(db) if _may(each, RIGHTS[wanted.act])]
+    return [each for each in able if each.id != requester.id and wanted.subject != access_acts.staff_subject(each)]
 
 
 def _may(user: User, right: StaffRight) -> bool:

@@ -2,7 +2,8 @@
 
 AccountError
 ├── SignInRefused      the address, the password or the account; it is never said which
-├── TooManyAttempts    from this address, or for this account by strangers; `retry_after` in seconds
+├── TooManyAttempts    of this address, of this browser or, by unknown browsers, for this account; `retry_after` in
+│                      seconds, `kind`: what was counted (`accounts/sign_in.py`)
 ├── TooBusy            more sign-ins at once than this machine can check
 ├── CodeRefused        a one-time or recovery code, or the answer of a passkey, that is wrong or was used
 ├── TooManyPasskeys    the account has as many as it may have
@@ -10,7 +11,8 @@ AccountError
 ├── PasswordWeak       `weakness` says why
 ├── Forbidden          the role does not allow it
 ├── SecondFactorNeeded a fresh second factor is asked for first
-└── LastOwner          the last owner of a merchant, or the last admin, cannot be removed
+├── LastOwner          the last owner of a merchant, or the last admin, cannot be removed
+└── OnBothSides        nobody is in a merchant's team and in the staff
 """
 
 
@@ -23,9 +25,10 @@ class SignInRefused(AccountError):
 
 
 class TooManyAttempts(AccountError):
-    def __init__(self, retry_after: int) -> None:
+    def __init__(self, retry_after: int, kind: str = "") -> None:
         self.retry_after = retry_after
-        super().__init__(retry_after)
+        self.kind = kind
+        super().__init__(retry_after, kind)
 
 
 class TooBusy(AccountError):
@@ -59,4 +62,8 @@ class SecondFactorNeeded(AccountError):
 
 
 class LastOwner(AccountError):
+    pass
+
+
+class OnBothSides(AccountError):
     pass

@@ -53,9 +53,10 @@ _LEFT: Final = (
 
 async def begin_totp(ctx: AppContext, user: User) -> str:
     """A new seed, in base 32, for somebody who has none that counts. It counts once a code of it was given
-    (`check_totp`)."""
+    (`check_totp`). Raises CodeRefused for somebody who has one by now."""
     seed = pyotp.random_base32()
-    await users.set_totp(ctx.db, user.id, ctx.vault.encrypt(seed), ctx.clock.now())
+    if not await users.begin_totp(ctx.db, user.id, ctx.vault.encrypt(seed), ctx.clock.now()):
+        raise CodeRefused
     return seed
 
 
@@ -72,7 +73,10 @@ async def check_totp(
     if user.totp_secret is None or not (user.totp_confirmed or confirms):
         raise CodeRefused
     step = _step_of(ctx.vault.decrypt(user.totp_secret), code, ctx.clock.now())
-    if step is None or not await users.take_totp_step(tx or ctx.db, user.id, step, confirms=confirms):
+    taken = step is not None and await users.take_totp_step(
+        tx or ctx.db, user.id, user.totp_secret, step, confirms=confirms
+    )
+    if not taken:
         raise CodeRefused
 
 
@@ -134,7 +138,7 @@ async def recovery_codes_left(db: Reader, user_id: UserId) -> int:
 
 async def remove_all(tx: Transaction, user_id: UserId, now: Instant) -> None:
     """Neither a telephone, passkeys nor recovery codes any more: at the next sign-in they are set up anew."""
-    await users.set_totp(tx, user_id, None, now)
+    await users.remove_totp(tx, user_id, now)
     await passkeys.remove_all(tx, user_id)
     await tx.write(_REMOVE, user=user_id)
 

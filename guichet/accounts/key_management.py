@@ -6,8 +6,9 @@ from typing import Final
 from guichet.audit_log import entries as audit_log
 from guichet.clock import Clock, Instant, iso
 from guichet.db.engine import Database, Reader, Transaction
-from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
+from guichet.domain.audit_log import Act, Actor, ActRefused, FactName, Facts
 from guichet.domain.ids import ApiKeyId, MerchantId
+from guichet.domain.key_access import MOST_NETWORKS, UNRESTRICTED, KeyAccess, scopes_of
 from guichet.domain.merchants import ApiKey, Environment
 from guichet.domain.messages import Moment
 from guichet.domain.refusals import Refusal
@@ -37,11 +38,13 @@ async def create(
     expires_at: Instant | None,
     actor: Actor,
     after: int | None = None,
+    access: KeyAccess = UNRESTRICTED,
 ) -> tuple[ApiKey, str]:
     """One more key, and its text, which is stored nowhere; the others keep working. `after`: the newest key when the
     person asked, so that one form makes one key; None for a command. Raises ActRefused, NewerKey."""
     now, key = clock.now(), new_key(env)
     _refuse_past(expires_at, now)
+    _refuse_networks(access, env)
     async with db.transaction() as tx:
         # Two forms at the same time wait for one another here.
         if await merchants.lock(tx, merchant_id) is None:
@@ -50,10 +53,9 @@ async def create(
             raise NewerKey(Refusal.NEWER_KEY())
         if len(await api_keys.not_revoked(tx, merchant_id, env, MOST_KEYS)) == MOST_KEYS:
             raise ActRefused(Refusal.TOO_MANY_KEYS(count=MOST_KEYS))
-        created = await api_keys.add(tx, merchant_id, env, key, expires_at, now)
-        await _record(
-            tx, actor, "key.created", created, now, {"expires_at": None if expires_at is None else iso(expires_at)}
-        )
+        created = await api_keys.add(tx, merchant_id, env, key, expires_at, now, access)
+        facts: Facts = {"expires_at": None if expires_at is None else iso(expires_at), **_restrictions(access)}
+        await _record(tx, actor, "key.created", created, now, facts)
     return created, key
 
 
@@ -89,6 +91,26 @@ async def revoke(db: Database, clock: Clock, key_id: ApiKeyId, actor: Actor, rea
 def _refuse_past(expires_at: Instant | None, now: Instant) -> None:
     if expires_at is not None and expires_at <= now:
         raise ActRefused(Refusal.KEY_IN_PAST(at=Moment(expires_at)))
+
+
+def _refuse_networks(access: KeyAccess, env: Environment) -> None:
+    """Test keys move no money, and are used from wherever a developer works."""
+    if access.networks is None:
+        return
+    if env != "live":
+        raise ActRefused(Refusal.KEY_NETWORKS_LIVE())
+    if len(access.networks.split()) > MOST_NETWORKS:
+        raise ActRefused(Refusal.TOO_MANY_NETWORKS(count=MOST_NETWORKS))
+
+
+def _restrictions(access: KeyAccess) -> Facts:
+    """What a key may do less than others; nothing for a full one."""
+    facts: dict[FactName, object] = {}
+    if (scopes := scopes_of(access.scopes)) is not None:
+        facts["scopes"] = scopes
+    if access.networks is not None:
+        facts["networks"] = access.networks.split()
+    return facts
 
 
 async def _record(

@@ -6,7 +6,8 @@ from sqlalchemy import BigInteger, bindparam, func, insert, select, update
 
 from guichet.accounts.errors import LinkUnusable
 from guichet.clock import Instant, later
-from guichet.db.engine import Reader, Transaction, Writer
+from guichet.db.engine import Reader, Transaction, Writer, require
+from guichet.db.sql_functions import lock_until_commit
 from guichet.db.tables import mail_links, users
 from guichet.domain.accounts import (
     LINK_LASTS,
@@ -80,6 +81,20 @@ _WITHDRAW: Final = (
 )
 
 
+#: Invitations are counted that were answered, replaced or taken back as well.
+_TO_PERSON: Final = select(mail_links.c.merchant_id).where(
+    mail_links.c.user_id == bindparam("user"),
+    mail_links.c.purpose == "invitation",
+    mail_links.c.created_at > bindparam("since"),
+)
+_OF_MERCHANT: Final = (
+    select(func.count())
+    .select_from(mail_links)
+    .where(mail_links.c.merchant_id == bindparam("merchant"), mail_links.c.created_at > bindparam("since"))
+)
+_LOCK_INVITATIONS: Final = select(lock_until_commit(bindparam("locked")))
+
+
 class OpenOffer(Record, frozen=True):
     """An invitation to a team that nobody has accepted yet. `user` may have an account with other teams, of which the
     team that invites learns nothing but the address that it wrote."""
@@ -107,6 +122,19 @@ async def create(
         offered_role=offer.role if offer else None,
     )
     return secret
+
+
+async def invitations_since(
+    tx: Transaction, user_id: UserId, merchant_id: MerchantId | None, since: Instant
+) -> tuple[int, int, int]:
+    """How many invitations were made since then: to this person by anybody, to this person by this merchant, and by
+    this merchant to anybody. No other transaction makes one of this merchant until the end of this one."""
+    of_merchant = 0
+    if merchant_id is not None:
+        await tx.one(_LOCK_INVITATIONS, locked=f"invitations of merchant {merchant_id}")
+        of_merchant = require(await tx.one(_OF_MERCHANT, merchant=merchant_id, since=since))[0]
+    inviters = [row[0] for row in await tx.all(_TO_PERSON, user=user_id, since=since)]
+    return len(inviters), sum(each is not None and each == merchant_id for each in inviters), of_merchant
 
 
 async def find(db: Reader, secret: str, purpose: LinkPurpose, now: Instant) -> tuple[User, TeamOffer | None]:

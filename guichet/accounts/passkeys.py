@@ -3,8 +3,9 @@
 A passkey asks for a finger, a face or a PIN (user verification), so it is two factors in one: it signs in by itself,
 and it counts as a fresh second factor. It comes in addition to the telephone's codes, which remain the way back.
 
-A question (challenge) is a row that is deleted by the answer, so that none is answered twice. The key's site (RP ID)
-is the host of `GUICHET_PUBLIC_URL`.
+A question (challenge) is signed, for one person or nobody yet, and bound to a cookie of the browser that asked for it;
+asking stores nothing. A genuine answer stores it, so that none is answered twice. The key's site (RP ID) is the host of
+`GUICHET_PUBLIC_URL`.
 """
 
 import asyncio
@@ -18,23 +19,23 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from guichet.accounts import users
 from guichet.accounts.errors import CodeRefused, TooManyPasskeys
-from guichet.clock import MINUTE, Clock, Instant, earlier
+from guichet.accounts.signed_tokens import SignedTokens
+from guichet.clock import MINUTE, Instant
 from guichet.context import AppContext
-from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.engine import Reader, Transaction, require
 from guichet.db.tables import passkey_challenges, passkeys
-from guichet.domain.accounts import Passkey, User, UserId, new_secret, normal_name, secret_hash
+from guichet.db.upsert import upsert
+from guichet.domain.accounts import Passkey, User, UserId, normal_name, secret_hash
 
 #: How long somebody may take to answer.
 CHALLENGE_LASTS: Final = 5 * MINUTE
 MOST_PASSKEYS: Final = 10
 
-_ASK: Final = insert(passkey_challenges).values(
-    hash=bindparam("hash"), user_id=bindparam("user_id"), created_at=bindparam("now")
-)
-_TAKE: Final = (
-    delete(passkey_challenges)
-    .where(passkey_challenges.c.hash == bindparam("asked"), passkey_challenges.c.created_at > bindparam("since"))
-    .returning(passkey_challenges.c.user_id)
+_USE: Final = (
+    upsert(passkey_challenges)
+    .values(hash=bindparam("hash"), created_at=bindparam("now"))
+    .on_conflict_do_nothing()
+    .returning(passkey_challenges.c.id)
 )
 _INSERT: Final = insert(passkeys).values(
     user_id=bindparam("user_id"),
@@ -80,28 +81,30 @@ async def of_user(db: Reader, user_id: UserId) -> list[Passkey]:
     return [Passkey(*row) for row in await db.all(_OF_USER, user=user_id)]
 
 
-async def creation_options(ctx: AppContext, user: User) -> str:
-    """The JSON for `navigator.credentials.create`. Raises TooManyPasskeys."""
+async def creation_options(ctx: AppContext, user: User, browser: str) -> str:
+    """The JSON for `navigator.credentials.create`. `browser`: the secret of its cookie. Raises TooManyPasskeys."""
     messages, known = await load_messages(), await of_user(ctx.db, user.id)
     if len(known) >= MOST_PASSKEYS:
         raise TooManyPasskeys
-    options: str = messages.creation_options(_site(messages, ctx), user, await _ask(ctx.db, ctx.clock, user.id), known)
+    options: str = messages.creation_options(_site(messages, ctx), user, _ask(ctx, user, browser), known)
     return options
 
 
-async def add(ctx: AppContext, tx: Transaction, messages: Any, user: User, answer: str, name: str) -> None:
+async def add(
+    ctx: AppContext, tx: Transaction, messages: Any, user: User, answer: str, name: str, browser: str | None
+) -> None:
     """Stores the key that a browser made. `messages`: of `load_messages`, since a transaction waits for nothing but the
-    database. Raises CodeRefused for anything but an answer to a question of ours to this user, TooManyPasskeys."""
+    database. Raises CodeRefused for anything but an answer to a question of ours to this user in this browser,
+    TooManyPasskeys."""
     now = ctx.clock.now()
-    challenge, asked_user = await _taken(tx, answer, now)
-    if asked_user != user.id:
-        raise CodeRefused
+    challenge, nonce = _asked(ctx, answer, user, browser)
     await users.lock(tx, user.id)
     if require(await tx.one(_COUNT, user=user.id))[0] >= MOST_PASSKEYS:
         raise TooManyPasskeys
     credential, public_key, count = messages.made_key(_site(messages, ctx), answer, challenge)
     if await tx.one(_BY_CREDENTIAL, credential=credential) is not None:
         raise CodeRefused
+    await _use(tx, nonce, now)
     await tx.write(
         _INSERT,
         user_id=user.id,
@@ -113,27 +116,29 @@ async def add(ctx: AppContext, tx: Transaction, messages: Any, user: User, answe
     )
 
 
-async def request_options(ctx: AppContext, user: User | None) -> str:
-    """The JSON for `navigator.credentials.get`. `user`: who must answer; None: whoever has a key of this site."""
+async def request_options(ctx: AppContext, user: User | None, browser: str) -> str:
+    """The JSON for `navigator.credentials.get`. `user`: who must answer; None: whoever has a key of this site.
+    `browser`: the secret of its cookie."""
     messages = await load_messages()
     known = await of_user(ctx.db, user.id) if user is not None else []
-    challenge = await _ask(ctx.db, ctx.clock, user.id if user is not None else None)
-    options: str = messages.request_options(_site(messages, ctx), challenge, known)
+    options: str = messages.request_options(_site(messages, ctx), _ask(ctx, user, browser), known)
     return options
 
 
-async def check(ctx: AppContext, answer: str, user: User | None) -> UserId:
-    """Whose key answered. `user`: the one who was asked, as in `request_options`. Raises CodeRefused."""
+async def check(ctx: AppContext, answer: str, user: User | None, browser: str | None) -> UserId:
+    """Whose key answered. `user` and `browser`: who was asked, as in `request_options`. Raises CodeRefused."""
     messages, now = await load_messages(), ctx.clock.now()
-    challenge, asked_user = await _taken(ctx.db, answer, now)
+    challenge, nonce = _asked(ctx, answer, user, browser)
     row = await ctx.db.one(_BY_CREDENTIAL, credential=_read(answer).id)
-    if row is None or asked_user != (user.id if user is not None else None):
+    if row is None:
         raise CodeRefused
     passkey = Passkey(*row)
     if user is not None and passkey.user_id != user.id:
         raise CodeRefused
     count = messages.counter_of(_site(messages, ctx), answer, challenge, passkey)
-    await ctx.db.write(_USED, passkey=passkey.id, count=count, now=now)
+    async with ctx.db.transaction() as tx:
+        await _use(tx, nonce, now)
+        await tx.write(_USED, passkey=passkey.id, count=count, now=now)
     return passkey.user_id
 
 
@@ -147,30 +152,42 @@ async def remove_all(tx: Transaction, user_id: UserId) -> None:
     await tx.write(_REMOVE_ALL, user=user_id)
 
 
-async def _ask(db: Database, clock: Clock, user_id: UserId | None) -> bytes:
-    challenge = new_secret().encode()
-    await db.write(_ASK, hash=secret_hash(challenge.decode()), user_id=user_id, now=clock.now())
-    return challenge
+def _ask(ctx: AppContext, user: User | None, browser: str) -> bytes:
+    return _challenges(ctx).issue(_subject(user, browser)).encode()
 
 
-async def _taken(writer: Writer, answer: str, now: Instant) -> tuple[bytes, int | None]:
-    """The question that this answers, which nobody can answer again, and who was asked."""
+def _asked(ctx: AppContext, answer: str, user: User | None, browser: str | None) -> tuple[bytes, str]:
+    """The question that this answers, and its nonce. Raises CodeRefused unless it is one of ours, to this user in this
+    browser, of the last minutes."""
     try:
         client = msgspec.json.decode(_bytes(_read(answer).response.clientDataJSON), type=_ClientData)
         challenge = _bytes(client.challenge)
-        asked = challenge.decode("ascii")
-    except (msgspec.DecodeError, ValueError) as error:
+        nonce = _challenges(ctx).nonce_of(_subject(user, browser), challenge.decode("ascii")) if browser else None
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise CodeRefused from error
-    row = await writer.write(_TAKE, asked=secret_hash(asked), since=earlier(now, CHALLENGE_LASTS))
-    if row is None:
+    if nonce is None:
         raise CodeRefused
-    return challenge, row[0]
+    return challenge, nonce
+
+
+async def _use(tx: Transaction, nonce: str, now: Instant) -> None:
+    """Nobody can answer the question again. Raises CodeRefused if somebody has."""
+    if await tx.write(_USE, hash=secret_hash(nonce), now=now) is None:
+        raise CodeRefused
+
+
+def _challenges(ctx: AppContext) -> SignedTokens:
+    return SignedTokens(ctx.settings.secret_keys, "guichet passkey challenge v1", CHALLENGE_LASTS, ctx.clock)
+
+
+def _subject(user: User | None, browser: str) -> str:
+    return f"{user.id if user is not None else 0}.{secret_hash(browser)}"
 
 
 def _read(answer: str) -> _Answer:
     try:
         return msgspec.json.decode(answer, type=_Answer)
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise CodeRefused from error
 
 

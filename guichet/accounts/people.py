@@ -2,37 +2,40 @@
 log, and ends the person's sessions, except one that is about a single merchant: rights are read at each request, and an
 owner must not sign somebody out who is at work for another merchant.
 
-What every admin hears of: somebody joins the staff, gets another role, or is enabled again. One admin alone could
-otherwise make a second account and approve with it what the first one asked for (`accounts/approvals.py`).
+A colleague who approves, or is to, is added by two people in the console (`accounts/access_acts.py`) and removed by
+one, and all who can approve hear of it (`accounts/approvers.py`). Here it is done; who may do it is decided there.
 """
 
 from typing import Final
 
 from sqlalchemy import bindparam, select
 
-from guichet.accounts import factors, sessions, users
-from guichet.accounts.errors import LastOwner
+from guichet.accounts import approvers, factors, sessions, users
+from guichet.accounts.errors import LastOwner, OnBothSides
 from guichet.audit_log import entries as audit_log
 from guichet.clock import Instant
-from guichet.db.engine import Transaction, require
+from guichet.db.engine import Reader, Transaction, require
 from guichet.db.sql_functions import lock_until_commit
-from guichet.domain.accounts import User, UserStatus
+from guichet.domain.accounts import User, UserId, UserStatus
 from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.ids import MerchantId
-from guichet.domain.roles import MerchantRole, StaffRole
+from guichet.domain.merchants import Merchant
+from guichet.domain.roles import MerchantRole, StaffRole, may_approve, unmakes_approver
 from guichet.mail.outbox import Outbox
+from guichet.merchants import repository as merchants
+
+_LOCK_STAFF: Final = select(lock_until_commit(bindparam("locked")))
 
 
-async def tell_admins(tx: Transaction, outbox: Outbox, user: User, role: StaffRole, actor: Actor, now: Instant) -> None:
-    """Mails every active admin but the person whose account it is. Also the one who did it: it may have been somebody
-    else at their browser, and a command is run in any name."""
-    for admin in await users.staff_in(tx):
-        if admin.id != user.id and admin.staff_role == "admin" and admin.status == "active":
-            values = {"name": admin.name, "person": user.email, "role": role, "inviter": actor.name, "date": str(now)}
-            await outbox.add(tx, admin, "staff_changed", values, now)
+async def lock(tx: Transaction, user_id: UserId) -> User:
+    """The person, for an act of the staff about them. Such acts wait for one another: each may change the row of the
+    colleague who does it as well, and two who remove each other would otherwise wait for ever."""
+    await _lock_staff(tx)
+    return await users.lock(tx, user_id)
 
 
-_LOCK_ADMINS: Final = select(lock_until_commit(bindparam("locked")))
+async def _lock_staff(tx: Transaction) -> None:
+    await tx.one(_LOCK_STAFF, locked="the staff")
 
 
 async def set_merchant_role(
@@ -40,6 +43,8 @@ async def set_merchant_role(
 ) -> None:
     """Changes the role in a merchant's team; None takes the person out of it. Raises LastOwner: a team without an owner
     could not be changed by anybody."""
+    # Against two owners who remove each other at the same moment: each would count the other.
+    await merchants.lock(tx, merchant_id)
     before = await users.membership(tx, user.id, merchant_id)
     if before is not None and before.role == "owner" and role != "owner" and await users.owners(tx, merchant_id) <= 1:
         raise LastOwner
@@ -51,42 +56,69 @@ async def set_merchant_role(
     await _record(tx, user, "user.role_changed", actor, now, old, {"role": role}, merchant_id)
 
 
+async def tell_owners(
+    tx: Transaction, outbox: Outbox, merchant: Merchant, email: str, role: MerchantRole, actor: Actor, now: Instant
+) -> None:
+    """The staff puts somebody into the team of a merchant that has owners: these hear of it, also if their account is
+    disabled."""
+    for owner in await owners_of(tx, merchant.id):
+        values = {"name": owner.name, "person": email, "role": role, "place": merchant.name}
+        more = {"inviter": approvers.actor_text(actor), "date": str(now)}
+        await outbox.add(tx, owner, "team_changed", values | more, now)
+
+
+async def owners_of(db: Reader, merchant_id: MerchantId) -> list[User]:
+    """Whoever is an owner, disabled or not."""
+    return [user for role, user in await users.team(db, merchant_id) if role == "owner"]
+
+
 async def set_staff_role(
     tx: Transaction, outbox: Outbox, user: User, role: StaffRole | None, actor: Actor, now: Instant
 ) -> None:
-    """None takes the person out of the staff. Another role is told to all admins. Raises LastOwner for the last
-    admin."""
+    """None takes the person out of the staff. Whoever can approve hears of it. Raises LastOwner for the last admin, and
+    OnBothSides for somebody of a merchant's team. `user`: as `lock` gives it."""
     if role == user.staff_role:
         return
+    if role is not None and await users.merchants_of(tx, user.id):
+        raise OnBothSides
     if role != "admin":
         await _refuse_last_admin(tx, user)
-    await users.set_staff_role(tx, user.id, role, now)
-    if role is not None:
-        await tell_admins(tx, outbox, user, role, actor, now)
+    removed = unmakes_approver(user.staff_role, role)
+    kept = user.staff_since if removed and may_approve(role) else None
+    await users.set_staff_role(tx, user.id, role, now, since=kept)
+    if removed:
+        await approvers.removed(tx, outbox, user, actor, now, ends=not may_approve(role))
+    elif role is not None:
+        await approvers.tell_added(tx, outbox, user, role, actor, now)
     await sessions.end_all(tx, user.id)
     await _record(tx, user, "user.role_changed", actor, now, {"role": user.staff_role}, {"role": role})
 
 
-async def set_status(tx: Transaction, user: User, status: UserStatus, actor: Actor, now: Instant) -> User:
-    """Disables an account or enables it again (`enable`). Raises LastOwner for the last admin."""
-    if status == "disabled":
-        await _refuse_last_admin(tx, user)
-    changed = require(await users.set_status(tx, user.id, status, now))
-    if status == "disabled":
-        await sessions.end_all(tx, user.id)
-    act = "user.disabled" if status == "disabled" else "user.enabled"
-    await _record(tx, user, act, actor, now, {"status": user.status}, {"status": status})
-    return changed
+async def disable(tx: Transaction, outbox: Outbox, user: User, actor: Actor, now: Instant) -> User:
+    """At once and by one person: stopping waits for nobody. Raises LastOwner for the last admin."""
+    if user.status == "disabled":
+        return user
+    await _refuse_last_admin(tx, user)
+    await sessions.end_all(tx, user.id)
+    if may_approve(user.staff_role):
+        await approvers.removed(tx, outbox, user, actor, now, ends=True)
+    return await _set_status(tx, user, "disabled", actor, now)
 
 
 async def enable(tx: Transaction, outbox: Outbox, user: User, actor: Actor, now: Instant) -> User:
-    """A disabled account is `active` again if it had a password, else `invited`. Of the staff's all admins hear."""
+    """A disabled account is `active` again if it had a password, else `invited`."""
     if user.status != "disabled":
         return user
     if user.staff_role is not None:
-        await tell_admins(tx, outbox, user, user.staff_role, actor, now)
-    status: UserStatus = "active" if user.password_hash is not None else "invited"
-    return await set_status(tx, user, status, actor, now)
+        await approvers.tell_added(tx, outbox, user, user.staff_role, actor, now)
+    return await _set_status(tx, user, "active" if user.password_hash is not None else "invited", actor, now)
+
+
+async def _set_status(tx: Transaction, user: User, status: UserStatus, actor: Actor, now: Instant) -> User:
+    changed = require(await users.set_status(tx, user.id, status, now))
+    act = "user.disabled" if status == "disabled" else "user.enabled"
+    await _record(tx, user, act, actor, now, {"status": user.status}, {"status": status})
+    return changed
 
 
 async def reset_factor(
@@ -106,7 +138,7 @@ async def _refuse_last_admin(tx: Transaction, user: User) -> None:
     if user.staff_role != "admin":
         return
     # Against two admins who take each other's rights at the same moment.
-    await tx.one(_LOCK_ADMINS, locked="the last admin")
+    await _lock_staff(tx)
     others = [each for each in await users.staff_in(tx) if each.staff_role == "admin" and each.id != user.id]
     if not any(each.status == "active" for each in others):
         raise LastOwner

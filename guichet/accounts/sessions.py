@@ -3,20 +3,17 @@
 A session has a new secret after each sign-in and each second factor, so that one that was planted or seen before is
 worth nothing afterwards (ASVS 4.0.3, 3.2.1). `last_seen_at` moves at most once a minute: reading costs one index probe.
 
-Device cookies outlive sessions: a browser from which somebody signed in before is known, so that strangers who guess
-passwords use up their own attempts and never lock the person out (OWASP, "Slow down online guessing attacks with device
-cookies").
+Device cookies outlive sessions: a browser from which somebody proved everything before is known, so that strangers who
+guess passwords or codes use up their own attempts, not the person's (OWASP, "Slow down online guessing attacks with
+device cookies").
 """
 
-import base64
-import hashlib
-import hmac
-import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
+from guichet.accounts.signed_tokens import SignedTokens
 from guichet.accounts.users import MOST_LISTED
 from guichet.clock import DAY, MINUTE, Clock, Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
@@ -163,32 +160,26 @@ async def end_all(db: Writer, user_id: UserId, *, kept: int | None = None) -> in
 
 #: How long a browser is remembered.
 MAX_AGE: Final = 180 * DAY
-_PURPOSE: Final = b"guichet device cookie v1"
-_SHAPE: Final = re.compile(r"([A-Za-z0-9_-]{43})\.([0-9a-f]{1,16})\.([A-Za-z0-9_-]{43})")
 
 
 class Devices:
-    """Issues and reads device cookies, `<nonce>.<issued at>.<signature>`. `keys`: the service's secret keys, newest
-    first."""
+    """Issues and reads device cookies. `keys`: the service's secret keys, newest first.
+
+    A cookie is for one account, with the password and the kind of proof that it has at that time: it ends with a new
+    password, and one that a password alone earned is worth nothing once the account has a second factor. Otherwise who
+    knew the password once could collect cookies, and guess with each of them."""
 
     def __init__(self, keys: Sequence[str], clock: Clock) -> None:
-        self._keys = [hmac.digest(key.encode(), _PURPOSE, hashlib.sha256) for key in keys]
-        self._clock = clock
+        self._tokens = SignedTokens(keys, "guichet device cookie v2", MAX_AGE, clock)
 
-    def issue(self, user_id: UserId) -> str:
-        nonce, issued_at = new_secret(), f"{self._clock.now():x}"
-        return f"{nonce}.{issued_at}.{_sign(self._keys[0], user_id, nonce, issued_at)}"
+    def issue(self, user: User, name: str | None = None) -> str:
+        """`name`: of a browser that was known until the account changed; its attempts are counted on."""
+        return self._tokens.issue(_account_of(user), name)
 
-    def known(self, user_id: UserId, cookie: str | None) -> str | None:
-        """What names the browser if this user signed in from it before; None if not."""
-        match = _SHAPE.fullmatch(cookie or "")
-        if match is None:
-            return None
-        nonce, issued_at, signature = match.groups()
-        ours = any(hmac.compare_digest(_sign(key, user_id, nonce, issued_at), signature) for key in self._keys)
-        return nonce if ours and self._clock.now() - int(issued_at, 16) <= MAX_AGE else None
+    def known(self, user: User, cookie: str | None) -> str | None:
+        """What names the browser if this user proved everything from it before; None if not."""
+        return self._tokens.nonce_of(_account_of(user), cookie)
 
 
-def _sign(key: bytes, user_id: UserId, nonce: str, issued_at: str) -> str:
-    digest = hmac.digest(key, f"{user_id}.{nonce}.{issued_at}".encode(), hashlib.sha256)
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+def _account_of(user: User) -> str:
+    return f"{user.id}.{secret_hash(user.password_hash or '')}.{user.totp_confirmed:d}"

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, Protocol
 
+from msgspec import structs
+
 from guichet.accounts import factors, passkeys, sessions, users
 from guichet.accounts.errors import AccountError, CodeRefused, SignInRefused, TooManyAttempts
 from guichet.accounts.passwords import Passwords, is_outdated
@@ -41,16 +43,19 @@ class AttemptLimits(Protocol):
 
 #: By what somebody signs in: `mail` is the link of an invitation or of a new password, `demo` that of `guichet demo`.
 Means = Literal["password", "passkey", "mail", "demo"]
-#: What attempts are counted by. `account`: by strangers only, so that nobody can lock a person out of a known browser.
-AttemptKind = Literal["address", "account", "device", "factor", "mail"]
+#: What attempts are counted by. A known browser counts for itself: `device` its passwords, `factor_device` its codes.
+#: All unknown ones together count for the account: `account` passwords, `factor` codes. `told`: mails about those.
+AttemptKind = Literal["address", "account", "device", "factor", "factor_device", "mail", "told"]
 
 
 class Browser(Record, frozen=True):
-    """Who is asking: the address as limits count it, the browser's name for itself, and its device cookie."""
+    """Who is asking: the address as limits count it, the browser's name for itself, its device cookie, and that of the
+    questions to passkeys."""
 
     address: str
     agent: str
     device: str | None = None
+    passkey: str | None = None
 
 
 class SignedIn(Record, frozen=True):
@@ -86,7 +91,32 @@ class Accounts(Record, frozen=True):
     async def attempt(self, kind: AttemptKind, key: str) -> None:
         """Counts an attempt. Raises TooManyAttempts."""
         if wait := await self.limits.take(kind, key):
-            raise TooManyAttempts(wait)
+            raise TooManyAttempts(wait, kind)
+
+    async def attempt_factor(self, user: User, browser: "Browser") -> None:
+        """Counts an attempt at a code, a passkey or the present password of somebody who gave a password. Raises
+        TooManyAttempts, of which the person has been told if unknown browsers made them."""
+        if known := self.devices.known(user, browser.device):
+            return await self.attempt("factor_device", known)
+        try:
+            await self.attempt("factor", str(user.id))
+        except TooManyAttempts:
+            await self.tell_of_attempts(user, "code")
+            raise
+
+    async def tell_of_attempts(self, user: User, means: Literal["password", "code"]) -> None:
+        """Mails the person, once a day, that unknown browsers have used up their attempts."""
+        if user.status != "active" or await self.limits.take("told", f"{user.id} {means}"):
+            return
+        now = self.ctx.clock.now()
+        values = {"name": user.name, "date": str(now), "means": means, "link": self.reset_address}
+        async with self.ctx.db.transaction() as tx:
+            await self.outbox.add(tx, user, "attempts_used_up", values, now)
+
+    def device_cookie(self, user: User, browser: "Browser", known: str | None = None) -> str | None:
+        """For a browser that proved everything: a device cookie, None if it has a good one. `known`: its name, if it
+        was known until the account changed."""
+        return None if self.devices.known(user, browser.device) else self.devices.issue(user, known)
 
 
 @contextmanager
@@ -111,7 +141,7 @@ async def sign_in(accounts: Accounts, email: str, password: str, browser: Browse
 
 async def _sign_in(accounts: Accounts, address: str, user: User | None, password: str, browser: Browser) -> SignedIn:
     ctx = accounts.ctx
-    known = accounts.devices.known(user.id, browser.device) if user else None
+    known = accounts.devices.known(user, browser.device) if user else None
     await accounts.attempt("address", browser.address)
     await accounts.attempt("device", known) if known else await accounts.attempt("account", secret_hash(address))
     active = user if user is not None and user.status == "active" else None
@@ -119,8 +149,19 @@ async def _sign_in(accounts: Accounts, address: str, user: User | None, password
     if active is None or not matches:
         raise SignInRefused
     if is_outdated(active.password_hash or ""):
-        await users.renew_hash(ctx.db, active, await accounts.passwords.hash(password))
-    return await begin_session(accounts, active, browser, "password", known=known is not None)
+        hashed = await accounts.passwords.hash(password)
+        await users.renew_hash(ctx.db, active, hashed)
+        active = structs.replace(active, password_hash=hashed)
+    return await begin_session(accounts, active, browser, "password", known=known)
+
+
+async def tell_of_guesses(accounts: Accounts, email: str) -> None:
+    """After a refusal of `account`: mails the person, if there is one. It is done after the answer, so that the time
+    that it takes says nothing."""
+    address = normal_email(email)
+    user = await users.by_email(accounts.ctx.db, address) if address else None
+    if user is not None:
+        await accounts.tell_of_attempts(user, "password")
 
 
 async def begin_session(
@@ -129,11 +170,12 @@ async def begin_session(
     browser: Browser,
     means: "Means",
     *,
-    known: bool = False,
+    known: str | None = None,
     factor_at: Instant | None = None,
 ) -> SignedIn:
-    """A session for somebody who just proved who they are. A browser that is not `known` is told to them by mail,
-    unless it was a mail that brought them. `factor_at`: now, if it was proved by two factors."""
+    """A session for somebody who just proved who they are. `known`: the browser's name, None if it is not known: it is
+    told to them by mail, unless it was a mail that brought them. `factor_at`: now, if it was proved by two factors; a
+    browser becomes known only by all factors that the account has."""
     ctx = accounts.ctx
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
@@ -145,7 +187,8 @@ async def begin_session(
             values = {"name": user.name, "date": str(now), "agent": session.agent or "–", "address": browser.address}
             await accounts.outbox.add(tx, user, "new_sign_in", values | {"link": accounts.reset_address}, now)
     log.info("sign_in.succeeded", user=user.id, means=means, address=browser.address)
-    return SignedIn(user, session, secret, None if known else accounts.devices.issue(user.id))
+    proved = known is not None or factor_at is not None or not user.totp_confirmed
+    return SignedIn(user, session, secret, accounts.device_cookie(user, browser, known) if proved else None)
 
 
 async def sign_in_with_passkey(accounts: Accounts, answer: str, browser: Browser) -> SignedIn:
@@ -158,22 +201,21 @@ async def _sign_in_with_passkey(accounts: Accounts, answer: str, browser: Browse
     ctx = accounts.ctx
     await accounts.attempt("address", browser.address)
     try:
-        user = await users.get(ctx.db, await passkeys.check(ctx, answer, None))
+        user = await users.get(ctx.db, await passkeys.check(ctx, answer, None, browser.passkey))
     except CodeRefused:
         raise SignInRefused from None
     if user is None or user.status != "active":
         raise SignInRefused
-    known = accounts.devices.known(user.id, browser.device) is not None
+    known = accounts.devices.known(user, browser.device)
     return await begin_session(accounts, user, browser, "passkey", known=known, factor_at=ctx.clock.now())
 
 
-async def give_passkey(accounts: Accounts, session: Session, user: User, answer: str) -> tuple[str, Session]:
+async def give_passkey(accounts: Accounts, session: Session, user: User, answer: str, browser: Browser) -> SignedIn:
     """The session under a new secret, after one of the user's passkeys. Raises CodeRefused, TooManyAttempts."""
     with refusals_logged("passkey", user, session.address):
-        await accounts.attempt("factor", str(user.id))
-        await passkeys.check(accounts.ctx, answer, user)
-    log.info("factor.given", user=user.id, means="passkey", address=session.address)
-    return await renewed(accounts, session)
+        await accounts.attempt_factor(user, browser)
+        await passkeys.check(accounts.ctx, answer, user, browser.passkey)
+    return await _factor_given(accounts, session, user, browser, "passkey")
 
 
 def state_of(session: Session, user: User, roles: tuple[MerchantRole, ...]) -> SessionState:
@@ -185,16 +227,21 @@ def state_of(session: Session, user: User, roles: tuple[MerchantRole, ...]) -> S
     return "needs_setup" if needs_second_factor(user.staff_role, roles) else "open"
 
 
-async def give_factor(accounts: Accounts, session: Session, user: User, code: str) -> tuple[str, Session]:
+async def give_factor(accounts: Accounts, session: Session, user: User, code: str, browser: Browser) -> SignedIn:
     """The session under a new secret, after a one-time or a recovery code. Raises CodeRefused, TooManyAttempts."""
     with refusals_logged("code", user, session.address):
-        await accounts.attempt("factor", str(user.id))
+        await accounts.attempt_factor(user, browser)
         try:
             await factors.check_totp(accounts.ctx, user, code)
         except CodeRefused:
             await factors.use_recovery_code(accounts.ctx.db, user.id, code, accounts.ctx.clock.now())
-    log.info("factor.given", user=user.id, means="code", address=session.address)
-    return await renewed(accounts, session)
+    return await _factor_given(accounts, session, user, browser, "code")
+
+
+async def _factor_given(accounts: Accounts, session: Session, user: User, browser: Browser, means: str) -> SignedIn:
+    log.info("factor.given", user=user.id, means=means, address=session.address)
+    secret, session = await renewed(accounts, session)
+    return SignedIn(user, session, secret, accounts.device_cookie(user, browser))
 
 
 async def renewed(accounts: Accounts, session: Session, tx: Transaction | None = None) -> tuple[str, Session]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection
 from typing import Final
 
-from sqlalchemy import BigInteger, Boolean, bindparam, case, delete, func, select, update
+from sqlalchemy import BigInteger, Boolean, and_, bindparam, case, delete, func, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, Writer, require
@@ -39,7 +39,8 @@ _INSERT: Final = (
 _BY_ID: Final = select(users).where(users.c.id == bindparam("id"))
 _BY_EMAIL: Final = select(users).where(users.c.email == bindparam("email"))
 _NAMES: Final = select(users.c.id, users.c.name).where(users.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
-_LOCK: Final = _BY_ID.with_for_update()
+#: Rows that name the user, such as mails to them, need not wait for it.
+_LOCK: Final = _BY_ID.with_for_update(key_share=True)
 _ACTIVATE: Final = (
     update(users)
     .where(users.c.id == bindparam("user"), users.c.status != "disabled")
@@ -72,6 +73,30 @@ _SET_STAFF_ROLE: Final = (
     .values(staff_role=bindparam("new_role"), staff_since=bindparam("since"), updated_at=bindparam("now"))
     .returning(*users.c)
 )
+_NOTE_REMOVAL: Final = (
+    update(users)
+    .where(users.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
+    .values(
+        approver_until=case(
+            (
+                and_(users.c.id == bindparam("removed"), bindparam("ends", type_=Boolean)),
+                bindparam("at", type_=BigInteger),
+            ),
+            else_=users.c.approver_until,
+        ),
+        removed_approver_at=case(
+            (users.c.id.bool_op("IN")(json_numbers(bindparam("by"))), bindparam("at", type_=BigInteger)),
+            else_=users.c.removed_approver_at,
+        ),
+    )
+    .returning(users.c.id)
+)
+_APPROVERS_UNTIL: Final = (
+    select(users)
+    .where(users.c.approver_until >= bindparam("since"))
+    .order_by(users.c.approver_until)
+    .limit(MOST_LISTED)
+)
 _SIGNED_IN: Final = update(users).where(users.c.id == bindparam("user")).values(last_signed_in_at=bindparam("now"))
 _SET_TOTP: Final = (
     update(users)
@@ -84,6 +109,7 @@ _SET_TOTP: Final = (
         updated_at=bindparam("now"),
     )
 )
+_BEGIN_TOTP: Final = _SET_TOTP.where(users.c.totp_confirmed.is_(False)).returning(users.c.id)
 _PREPARE_TOTP: Final = (
     update(users)
     .where(users.c.id == bindparam("user"))
@@ -104,7 +130,11 @@ _REPLACE_TOTP: Final = (
 #: A code counts once, whoever sends it again and on whichever machine.
 _TAKE_STEP: Final = (
     update(users)
-    .where(users.c.id == bindparam("user"), users.c.totp_step < bindparam("step"))
+    .where(
+        users.c.id == bindparam("user"),
+        users.c.totp_secret == bindparam("proved"),
+        users.c.totp_step < bindparam("step"),
+    )
     .values(
         totp_step=bindparam("step"),
         totp_confirmed=case((bindparam("confirms", type_=Boolean), True), else_=users.c.totp_confirmed),
@@ -199,18 +229,36 @@ async def set_status(db: Writer, user_id: UserId, status: UserStatus, now: Insta
     return User(*row) if row else None
 
 
-async def set_staff_role(db: Writer, user_id: UserId, role: StaffRole | None, now: Instant) -> User | None:
-    row = await db.write(_SET_STAFF_ROLE, user=user_id, new_role=role, since=now if role is not None else None, now=now)
+async def set_staff_role(
+    db: Writer, user_id: UserId, role: StaffRole | None, now: Instant, *, since: Instant | None = None
+) -> User | None:
+    """`since`: of rights that the person had before and keeps; otherwise the role counts from now on."""
+    begins = None if role is None else now if since is None else since
+    row = await db.write(_SET_STAFF_ROLE, user=user_id, new_role=role, since=begins, now=now)
     return User(*row) if row else None
+
+
+async def note_removed_approver(
+    db: Writer, user_id: UserId, by: Collection[UserId], now: Instant, *, ends: bool
+) -> None:
+    """The accounts `by` took rights from this approver, who approves nothing more if that `ends`."""
+    everybody = json.dumps(sorted({user_id, *by}))
+    await db.execute_returning(
+        _NOTE_REMOVAL, ids=everybody, removed=user_id, by=json.dumps(sorted(by)), at=now, ends=ends
+    )
 
 
 async def note_sign_in(db: Writer, user_id: UserId, now: Instant) -> None:
     await db.write(_SIGNED_IN, user=user_id, now=now)
 
 
-async def set_totp(db: Writer, user_id: UserId, encrypted: str | None, now: Instant) -> None:
-    """A new seed that is not confirmed yet, or none."""
-    await db.write(_SET_TOTP, user=user_id, new_secret=encrypted, now=now)
+async def begin_totp(db: Writer, user_id: UserId, encrypted: str, now: Instant) -> bool:
+    """A first seed that is not confirmed yet. False, without a change, for somebody whose telephone counts by now."""
+    return await db.write(_BEGIN_TOTP, user=user_id, new_secret=encrypted, now=now) is not None
+
+
+async def remove_totp(db: Writer, user_id: UserId, now: Instant) -> None:
+    await db.write(_SET_TOTP, user=user_id, new_secret=None, now=now)
 
 
 async def prepare_totp(db: Writer, user_id: UserId, encrypted: str | None, now: Instant) -> None:
@@ -224,9 +272,9 @@ async def replace_totp(db: Writer, user_id: UserId, proved: str, step: int, now:
     return await db.write(_REPLACE_TOTP, user=user_id, proved=proved, step=step, now=now) is not None
 
 
-async def take_totp_step(db: Writer, user_id: UserId, step: int, *, confirms: bool) -> bool:
-    """Whether the code of this step had not been used; it is now."""
-    return await db.write(_TAKE_STEP, user=user_id, step=step, confirms=confirms) is not None
+async def take_totp_step(db: Writer, user_id: UserId, proved: str, step: int, *, confirms: bool) -> bool:
+    """Whether the code of this step had not been used, and the seed is still `proved` (encrypted); it is used now."""
+    return await db.write(_TAKE_STEP, user=user_id, proved=proved, step=step, confirms=confirms) is not None
 
 
 async def names(db: Reader, user_ids: Collection[UserId]) -> dict[UserId, str]:
@@ -237,6 +285,11 @@ async def names(db: Reader, user_ids: Collection[UserId]) -> dict[UserId, str]:
 async def staff_in(db: Reader) -> list[User]:
     """Everybody of the staff, by id."""
     return [User(*row) for row in await db.all(_STAFF)]
+
+
+async def approvers_until(db: Reader, since: Instant) -> list[User]:
+    """Those who lost the right to approve at or after this time."""
+    return [User(*row) for row in await db.all(_APPROVERS_UNTIL, since=since)]
 
 
 async def merchants_of(db: Reader, user_id: UserId) -> list[tuple[MerchantRole, Merchant]]:

@@ -16,7 +16,7 @@ from guichet.domain.records import Record
 
 SITE_NAME: Final = "Guichet"
 #: What the library raises about hostile answers.
-_FAULTS: Final = (WebAuthnException, ValueError, KeyError, TypeError)
+_FAULTS: Final = (WebAuthnException, ValueError, KeyError, TypeError, RecursionError)
 
 
 class Site(Record, frozen=True):

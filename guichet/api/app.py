@@ -1,7 +1,8 @@
 """The routes of the API at /v1 (docs/contract.md, "Endpoints").
 
 The checks of a request run in the order of D15: the rate limit (a middleware), route and verb (Starlette's router),
-key and account (`Endpoint`), then body, catalogue, bounds, replay and provider (the handler).
+key, account, the key's networks and scopes (`Endpoint`), then body, catalogue, bounds, replay and provider (the
+handler).
 """
 
 from collections import defaultdict
@@ -12,8 +13,10 @@ from starlette.routing import BaseRoute
 from guichet.api.endpoints import ENDPOINTS
 from guichet.api.endpoints.endpoint import Handler
 from guichet.api.http import Endpoint
+from guichet.api.scopes import required_bits
 from guichet.context import AppContext
 from guichet.merchants.api_keys import Authenticator
+from guichet.server.request_context import ClientAddresses
 
 ROOT: Final = "/v1"
 
@@ -23,7 +26,7 @@ def api_routes(ctx: AppContext) -> list[BaseRoute]:
 
     The full paths stand in one flat list: a router of its own, under a mount, costs 4 % of a creation.
     """
-    authenticator = Authenticator(ctx.db, ctx.clock)
+    authenticator, addresses = Authenticator(ctx.db, ctx.clock), ClientAddresses.of(ctx.settings)
     handlers: dict[str, dict[str, Handler]] = defaultdict(dict)
     parameters: dict[str, dict[str, frozenset[str]]] = defaultdict(dict)
     for endpoint in ENDPOINTS:
@@ -31,6 +34,13 @@ def api_routes(ctx: AppContext) -> list[BaseRoute]:
         names = frozenset(each.name for each in endpoint.parameters if each.where == "query")
         parameters[endpoint.path][endpoint.method] = names
     return [
-        Endpoint(ctx, authenticator, by_method, parameters[path]).route(ROOT + path)
+        Endpoint(
+            ctx,
+            authenticator,
+            by_method,
+            parameters[path],
+            {method: required_bits(method, path) for method in by_method},
+            addresses,
+        ).route(ROOT + path)
         for path, by_method in handlers.items()
     ]

@@ -12,6 +12,7 @@ from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT
 from guichet.domain.errors import BY_CODE, ConflictReason
 from guichet.domain.events import ANSWER_TIMEOUT, MAX_ATTEMPTS, RETRY_DELAYS, SIGNATURE_AGE
 from guichet.domain.failures import FailureCode
+from guichet.domain.key_access import KEY_SCOPES
 from guichet.domain.money import DECIMALS, MAX_AMOUNT, MIN_AMOUNT, french
 from guichet.domain.sandbox_scenarios import TEST_SCENARIOS, TestScenario
 from guichet.providers.sandbox.provider import EXPIRES_AFTER, SUFFIXES, VALIDATES_AFTER
@@ -24,6 +25,8 @@ MEANINGS: Final = {
     "unauthorized": "clé absente, invalide ou révoquée, ou en-tête mal formé",
     "key_expired": "clé dont la date d'expiration est passée",
     "merchant_inactive": "compte marchand non actif ; clés de production seulement",
+    "address_not_allowed": "clé de production limitée à d'autres adresses IP",
+    "insufficient_scope": "clé restreinte, sans la portée que demande cette opération",
     "invalid_request": "corps illisible, champ manquant ou hors bornes, moyen de paiement inconnu ou inactif, total "
     "débité hors bornes, code ou identité manquants",
     "payment_failed": "l'opérateur a refusé ; le paiement est enregistré `failed`, `reference` le nomme et `reason` "
@@ -136,7 +139,12 @@ def _keys() -> str:
         "## Clés et environnements\n\n"
         "Chaque requête porte `Authorization: Bearer <clé secrète>`. La clé choisit l'environnement, et rien d'autre "
         "ne change : `sk_test_…` pour le test, `sk_live_…` pour la production. Les deux ne se voient pas. Une clé de "
-        "production demande un compte actif, une clé de test non."
+        "production demande un compte actif, une clé de test non.\n\n"
+        "Une clé est complète, ou restreinte à des portées : "
+        f"{', '.join(f'`{scope}`' for scope in KEY_SCOPES)}. Chaque opération dit celle qu'elle demande ; sans elle, "
+        "la réponse est `403 insufficient_scope`. Une clé de production peut aussi n'être acceptée que depuis "
+        "certaines adresses IP ; depuis une autre, la réponse est `403 address_not_allowed`. Les deux se choisissent "
+        "à la création de la clé."
     )
 
 

@@ -10,8 +10,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from guichet.api.scopes import insufficient_scope
 from guichet.context import AppContext
-from guichet.domain.errors import InvalidRequest, NotFound
+from guichet.domain.errors import AddressNotAllowed, InvalidRequest, NotFound
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Caller, Environment
 from guichet.domain.records import Record
@@ -21,7 +22,7 @@ from guichet.schemas.json_codec import MAX_BODY, parse_object, success
 from guichet.schemas.page import IgnoredParametersObject, MetaObject, page_meta
 from guichet.schemas.validation import Body, invalid_request, validate
 from guichet.server.json_response import JsonResponse
-from guichet.server.request_context import CALLER, header
+from guichet.server.request_context import CALLER, ClientAddresses, header
 
 Model = TypeVar("Model", bound=Body)
 Word = TypeVar("Word", bound=str)
@@ -79,15 +80,19 @@ class Call(Record, frozen=True):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One path of the API, an ASGI application: authenticates the caller, then calls the handler of the method.
+    """One path of the API, an ASGI application: authenticates the caller, checks what its key may do and from where,
+    then calls the handler of the method.
 
-    `parameters`: the names in the query that the handler of each method reads.
+    `parameters`: the names in the query that the handler of each method reads. `scopes`: for each method the bits of
+    which a key needs one (`api/scopes.py`).
     """
 
     ctx: AppContext
     authenticator: Authenticator
     by_method: Mapping[str, Callable[[Call], Awaitable[Response]]]
     parameters: Mapping[str, frozenset[str]]
+    scopes: Mapping[str, int]
+    addresses: ClientAddresses
 
     def route(self, path: str) -> Route:
         """One route for all methods of a path, so that a 405 names them all; and without the HEAD that Starlette adds
@@ -99,6 +104,10 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
         scope[CALLER] = caller = await self.authenticator.caller(header(scope, b"authorization"))
+        if caller.networks and not self.addresses.is_within(scope, caller.networks):
+            raise AddressNotAllowed
+        if not caller.scopes & (required := self.scopes[scope["method"]]):
+            raise insufficient_scope(required)
         response = await self.by_method[scope["method"]](Call(self.ctx, request, caller))
         if scope["query_string"] and isinstance(response, SuccessResponse):
             response = response.ignoring(self._unread(request))

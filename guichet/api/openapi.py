@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from guichet.api import guide, json_schema, openapi_responses
+from guichet.api import guide, json_schema, openapi_responses, scopes
 from guichet.api.endpoints import ENDPOINTS, TAGS
 from guichet.api.endpoints.endpoint import Endpoint, Parameter
 from guichet.api.json_schema import Schema
@@ -82,7 +82,7 @@ def _operation(server: str, endpoint: Endpoint, known: Mapping[str, Schema]) -> 
         "operationId": endpoint.handler.__name__,
         "tags": [endpoint.tag],
         "summary": endpoint.summary,
-        "description": endpoint.description,
+        "description": f"{endpoint.description}\n\n{scopes.description(endpoint.method, endpoint.path)}",
     }
     if endpoint.parameters:
         operation["parameters"] = [_parameter(parameter) for parameter in endpoint.parameters]

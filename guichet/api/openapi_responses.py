@@ -13,7 +13,16 @@ from guichet.api.endpoints import ENDPOINTS
 from guichet.api.endpoints.endpoint import Endpoint
 from guichet.api.json_schema import Schema
 from guichet.api.recorded_examples import as_examples, recorded
-from guichet.domain.errors import GuichetError, KeyExpired, MerchantInactive, RateLimited, ServerError, Unauthorized
+from guichet.domain.errors import (
+    AddressNotAllowed,
+    GuichetError,
+    InsufficientScope,
+    KeyExpired,
+    MerchantInactive,
+    RateLimited,
+    ServerError,
+    Unauthorized,
+)
 from guichet.domain.events import ANSWER_TIMEOUT, EventName
 from guichet.schemas.error import ErrorEnvelopeObject
 from guichet.schemas.json_codec import JSON
@@ -21,7 +30,15 @@ from guichet.schemas.notification import NOTIFICATIONS
 from guichet.webhooks.sender import USER_AGENT
 
 #: The errors that every endpoint can answer besides its own.
-_COMMON_ERRORS: Final = (Unauthorized, KeyExpired, MerchantInactive, RateLimited, ServerError)
+_COMMON_ERRORS: Final = (
+    Unauthorized,
+    KeyExpired,
+    MerchantInactive,
+    AddressNotAllowed,
+    InsufficientScope,
+    RateLimited,
+    ServerError,
+)
 _HEADERS: Final[dict[str, Schema]] = {
     "X-Request-Id": {
         "description": "Identifiant de la requête, à citer au support. C'est le vôtre si vous en envoyez un "

@@ -2,6 +2,7 @@
 
 from starlette.responses import Response
 
+from guichet.accounts import key_acts
 from guichet.api.http import Call, requested_choice, requested_page, success_response, unknown_row
 from guichet.api.payments import payment_of_reference
 from guichet.db.lists.pages import RowKey, key_of
@@ -19,21 +20,13 @@ from guichet.webhooks.deliveries import DeliveryFilter
 
 
 async def read_endpoint(call: Call) -> Response:
-    found = await endpoints.read(call.ctx.db, call.ctx.vault, call.merchant_id, call.env)
+    found = await key_acts.read_endpoint(call.ctx, call.caller)
     return success_response(webhook_endpoint_object(found.url, found.secret, livemode=call.caller.livemode))
 
 
 async def configure_endpoint(call: Call) -> Response:
     body = await call.parse_body(EndpointBody)
-    configured = await endpoints.configure(
-        call.ctx.db,
-        call.ctx.vault,
-        call.merchant_id,
-        call.env,
-        body.url,
-        call.ctx.clock.now(),
-        rotate=body.rotate_secret,
-    )
+    configured = await key_acts.configure_endpoint(call.ctx, call.caller, body.url, rotate=body.rotate_secret)
     return success_response(
         written_webhook_endpoint_object(configured.url, configured.secret, livemode=call.caller.livemode),
         warnings=await endpoints.warnings_about(call.ctx.http_client, body.url),

@@ -1,4 +1,4 @@
-"""Requests for money acts that a second person approves: SQL and row mapping.
+"""Requests for acts that a second person approves: SQL and row mapping.
 
 A request is used up by the audit log's entry of its act, in the transaction of the act (`entries.py`), so that what was
 approved is done once.
@@ -39,6 +39,18 @@ _EXPIRE: Final = (
     .values(status="expired")
     .returning(*_rows)
 )
+_UNOPPOSED: Final = (
+    select(approval_requests)
+    .where(_PENDING, _rows.effective_at <= bindparam("now"), _rows.expires_at > bindparam("now"))
+    .order_by(_rows.id)
+    .limit(_MOST)
+)
+_CLOSE: Final = (
+    update(approval_requests)
+    .where(_rows.id == bindparam("request"), _PENDING)
+    .values(status="expired")
+    .returning(*_rows)
+)
 _DECIDE: Final = (
     update(approval_requests)
     .where(_rows.id == bindparam("request"), _PENDING, _rows.expires_at > bindparam("now"))
@@ -59,9 +71,16 @@ _ABOUT: Final = select(approval_requests).where(
 
 
 async def add(
-    tx: Transaction, wanted: WantedAct, merchant_id: MerchantId, user_id: UserId, actor: Actor, now: Instant
+    tx: Transaction,
+    wanted: WantedAct,
+    merchant_id: MerchantId,
+    user_id: UserId,
+    actor: Actor,
+    now: Instant,
+    effective_at: Instant | None = None,
 ) -> ApprovalRequest:
-    """A new request. Raises ActRefused while another about the same subject is pending: `expire` first."""
+    """A new request; one that is done without an objection can be decided for a day more, so that a worker that stood
+    still does it late. Raises ActRefused while another about the same subject is pending: `expire` first."""
     row = await tx.write(
         _INSERT,
         act=wanted.act,
@@ -74,7 +93,8 @@ async def add(
         user_id=user_id,
         os_user=actor.os_user,
         created_at=now,
-        expires_at=later(now, APPROVAL_LASTS),
+        expires_at=later(now if effective_at is None else effective_at, APPROVAL_LASTS),
+        effective_at=effective_at,
     )
     if row is None:
         raise ActRefused(Refusal.WAITS_ALREADY(subject=wanted.subject))
@@ -84,6 +104,16 @@ async def add(
 async def expire(tx: Transaction, now: Instant) -> list[ApprovalRequest]:
     """Those that nobody decided in time, at most 200, expired from here on. Each is returned once, whoever asks."""
     return [ApprovalRequest(*row) for row in await tx.all(_EXPIRE, now=now, most=_MOST)]
+
+
+async def unopposed(db: Reader, now: Instant) -> list[ApprovalRequest]:
+    """Those against which nobody objected in time, at most 200, oldest first. Reads what was not decided."""
+    return [ApprovalRequest(*row) for row in await db.all(_UNOPPOSED, now=now)]
+
+
+async def close(tx: Transaction, request: ApprovalId) -> bool:
+    """Ends a request whose act is not possible any more; False when it was decided meanwhile."""
+    return await tx.write(_CLOSE, request=request) is not None
 
 
 async def use(tx: Transaction, approval: Approval, now: Instant) -> ApprovalRequest:

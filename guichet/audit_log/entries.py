@@ -19,17 +19,16 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.sql_functions import json_texts
 from guichet.db.tables import audit_log, audit_log_head, users
-from guichet.domain.audit_log import Act, Facts
+from guichet.domain.audit_log import CONSOLE, Act, Actor, ActRefused, Facts, real_os_user
 from guichet.domain.chain_heads import LOG_FAULTS, ChainFault, HeadComparison, KnownHead, KnownHeads
 from guichet.domain.ids import MerchantId
 from guichet.domain.messages import Message
 from guichet.domain.records import Record
+from guichet.domain.refusals import Refusal
 
 #: Rows that one page lists.
 PAGE: Final = 500
 
-#: The operating-system user of an act in the console, whose actor is an address of `users`.
-CONSOLE: Final = "console"
 #: Whoever is not of a merchant's team, to `of_merchant`. No address is like it.
 STAFF: Final = "staff"
 
@@ -37,6 +36,7 @@ _LOCK_HEAD: Final = select(audit_log_head.c.number, audit_log_head.c.digest).wit
 _INSERT: Final = insert(audit_log).values({column.name: bindparam(column.name) for column in audit_log.c})
 _MOVE_HEAD: Final = update(audit_log_head).values(number=bindparam("last_number"), digest=bindparam("last_digest"))
 _HEAD: Final = select(audit_log_head.c.number, audit_log_head.c.digest)
+_FIRST: Final = select(audit_log.c.at).where(audit_log.c.number == 1)
 _PAGE: Final = select(audit_log).where(audit_log.c.number > bindparam("after")).order_by(audit_log.c.number).limit(PAGE)
 _LATEST: Final = select(audit_log).order_by(audit_log.c.number.desc()).limit(bindparam("most"))
 _ABOUT: Final = (
@@ -44,6 +44,11 @@ _ABOUT: Final = (
     .where(audit_log.c.subject == bindparam("about"))
     .order_by(audit_log.c.number.desc())
     .limit(bindparam("most"))
+)
+
+#: Whom a typed name could be: everybody of the staff, and whoever has this address.
+_NAMED: Final = select(users.c.email, users.c.name).where(
+    or_(users.c.email == bindparam("typed"), users.c.staff_role.is_not(None))
 )
 
 
@@ -98,9 +103,11 @@ async def record(tx: Transaction, act: Act, now: Instant) -> Entry:
     """Adds an act to the log, in the transaction that performs it. Acts of all processes wait for one another here.
 
     An act that a second person approves uses that approval up. Raises ActRefused if it was used, refused or expired:
-    the transaction, and the act with it, must then fail.
+    the transaction, and the act with it, must then fail. The same when a command gives it a name that is not its own.
     """
     after = act.after
+    if act.actor.is_typed:
+        await _refuse_name_of_another(tx, act.actor)
     if (approval := act.actor.approval) is not None:
         request = await approval_requests.use(tx, approval, now)
         facts: Facts = {"request": request.id, "act": request.act}
@@ -128,10 +135,28 @@ async def record(tx: Transaction, act: Act, now: Instant) -> Entry:
     return entry
 
 
+async def _refuse_name_of_another(tx: Transaction, actor: Actor) -> None:
+    """A command may not name the console, nor somebody with an account, unless it runs as the operating-system user of
+    that name: entries, and what a merchant reads of them, would say that it was they."""
+    typed, real = actor.name.casefold(), {real_os_user(actor.os_user)}
+    if typed == CONSOLE:
+        raise ActRefused(Refusal.NAME_RESERVED(name=actor.name))
+    for email, name in await tx.all(_NAMED, typed=typed):
+        names = {email, email.partition("@")[0], name.casefold()}
+        if typed in names and names.isdisjoint(real):
+            raise ActRefused(Refusal.NAME_RESERVED(name=actor.name))
+
+
 async def head(db: Reader) -> tuple[int, str]:
     """The number and the digest of the last entry."""
     number, digest = require(await db.one(_HEAD))
     return number, digest
+
+
+async def began_at(db: Reader) -> Instant | None:
+    """When the installation's first act was done; None before it."""
+    row = await db.one(_FIRST)
+    return None if row is None else Instant(row[0])
 
 
 async def page(db: Database, after: int) -> list[Entry]:

@@ -242,20 +242,27 @@ async def _record(
 
 def without_customer(body: str) -> str:
     """The JSON of a webhook without what it says of the customer; its other members stay as they are."""
-    return msgspec.json.encode(_cleared(msgspec.json.decode(body))).decode()
+    return msgspec.json.encode(_cleared(body.encode())).decode()
 
 
-def _cleared(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_cleared(each) for each in value]
-    if not isinstance(value, dict):
-        return value
+def _cleared(value: bytes | msgspec.Raw) -> Any:
+    """Only objects and lists are read: a merchant's `metadata` may hold numbers that no library reads."""
+    text = bytes(value).lstrip()
+    if text.startswith(b"["):
+        return [_cleared(each) for each in msgspec.json.decode(text, type=list[msgspec.Raw])]
+    if not text.startswith(b"{"):
+        return msgspec.Raw(text)
+    members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     return {
-        name: None if name in _PERSONAL and not _is_mode(value) else REMOVED if name in _FREE_TEXTS else _cleared(each)
-        for name, each in value.items()
+        name: None
+        if name in _PERSONAL and not _is_mode(members)
+        else REMOVED
+        if name in _FREE_TEXTS
+        else _cleared(each)
+        for name, each in members.items()
     }
 
 
-def _is_mode(value: dict[str, Any]) -> bool:
+def _is_mode(value: dict[str, msgspec.Raw]) -> bool:
     """The object of a payment mode has a name and a country that are nobody's."""
     return "operator" in value

@@ -13,7 +13,7 @@ from guichet.db.engine import Database
 from guichet.db.references import parse_reference
 from guichet.disputes import decisions as dispute_decisions
 from guichet.disputes import repository as dispute_repository
-from guichet.domain.approvals import MoneyAct, WantedAct
+from guichet.domain.approvals import ApprovedAct, WantedAct
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.disputes import BEARERS, Bearer, Dispute
 from guichet.domain.ids import MerchantId
@@ -73,6 +73,8 @@ async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
             movements.amount_of(wanted.arguments)
             async with ctx.db.transaction() as tx:
                 return await merchant_repository.house(tx, ctx.vault, ctx.clock.now())
+        case "staff.add" | "staff.restore" | "team.give_role":
+            raise ValueError(wanted.act)  # `accounts/access_acts.py` has them.
 
 
 def needs_two_people(settings: Settings, wanted: WantedAct) -> bool:
@@ -130,7 +132,7 @@ async def _confirm_account(ctx: AppContext, wanted: WantedAct, actor: Actor) -> 
     await account_confirmation.confirm(ctx, await _subject(ctx.db, wanted), wanted, actor)
 
 
-_PERFORMED: Final[dict[MoneyAct, Callable[[AppContext, WantedAct, Actor], Awaitable[None]]]] = {
+_PERFORMED: Final[dict[ApprovedAct, Callable[[AppContext, WantedAct, Actor], Awaitable[None]]]] = {
     "payment.settle": _settle,
     "refund.settle": _settle,
     "refund.confirm_payee": _confirm_payee,

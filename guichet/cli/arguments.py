@@ -1,7 +1,7 @@
 """Arguments and options that several commands have."""
 
-import getpass
 import os
+import pwd
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ from guichet.clock import DAY, Instant, later, read_date
 from guichet.db.references import parse_reference
 from guichet.domain import ids, posting_rules
 from guichet.domain.accounts import normal_email
-from guichet.domain.audit_log import Actor
+from guichet.domain.audit_log import CONSOLE, Actor, command_os_user
 
 T = TypeVar("T")
 
@@ -97,12 +97,20 @@ OptionalBy = Annotated[
 
 
 def actor(name: str | None = None) -> Actor:
-    """Who acts: the given name, and the person logged in to the operating system (also behind sudo)."""
+    """Who acts: the given name, and the operating-system user of this process."""
+    os_user = command_os_user(_real_user(), os.environ.get("SUDO_USER", ""))
+    return Actor(name or os_user, os_user, is_typed=name is not None)
+
+
+def _real_user() -> str:
+    """The name of the real uid, which no variable of the environment changes. An account called `console` is named by
+    its number: that word stands for acts in the console."""
+    uid = os.getuid()
     try:
-        os_user = os.environ.get("SUDO_USER") or getpass.getuser()
-    except (KeyError, OSError):  # A container's user need not have a name.
-        os_user = f"uid {os.getuid()}"
-    return Actor(name or os_user, os_user)
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:  # A container's user need not have a name.
+        return f"uid {uid}"
+    return name if name.casefold() != CONSOLE else f"uid {uid}"
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

@@ -8,7 +8,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Final
@@ -24,6 +24,14 @@ from guichet.bootstrap import refuse_real_providers, usable_providers
 from guichet.cli.arguments import Json
 from guichet.cli.console import error_console
 from guichet.cli.doctor import report
+from guichet.cli.environment_checks import (
+    ENVIRONMENT_FILE,
+    accounts_in_use,
+    database_role,
+    encryption,
+    public_address,
+    readable_secrets,
+)
 from guichet.cli.errors import fail
 from guichet.cli.runner import run_async
 from guichet.clock import DAY, Instant, SystemClock, from_datetime, iso
@@ -205,12 +213,16 @@ def check_config(
 
 def _files(settings: Settings, tls: Tls | None) -> list[Check]:
     """What this machine alone can tell."""
+    problems = [*public_address(settings), *encryption(settings)]
     found = [
-        _check("settings", lambda: _settings(settings)),
+        Check("settings", problems) if problems else _check("settings", lambda: _settings(settings)),
         _check("payment modes", lambda: f"{len(load_catalogue(settings.catalogue_file).modes)} modes"),
         _check("providers", lambda: _providers(settings)),
         file_modes(settings),
     ]
+    if not settings.development:
+        key = tls.keyfile or tls.certfile if tls else None
+        found.append(readable_secrets([ENVIRONMENT_FILE, settings.providers_file, key]))
     if isinstance(settings.ledger_heads, Path):
         found.append(_heads_file(settings.ledger_heads))
     if tls is not None:
@@ -221,8 +233,13 @@ def _files(settings: Settings, tls: Tls | None) -> list[Check]:
 async def _services(settings: Settings) -> list[Check]:
     """What others must answer. Each has its own time limit."""
     found = [await database(settings)]
+    if not settings.embedded and (role := await database_role(settings)) is not None:
+        found.append(role)
     if not found[0].problems:
         found.append(await secret_keys(settings))
+        with suppress(SettingsError, ValueError, OSError):  # Said by the check of the providers.
+            async with _open(settings) as db:
+                found.append(await accounts_in_use(settings, db))
     if settings.listen_url is not None:
         found.append(await listen_address(settings.listen_url))
     if settings.redis_url is not None:
@@ -240,7 +257,8 @@ def _check(name: str, work: Callable[[], str]) -> Check:
 
 def _settings(settings: Settings) -> str:
     refuse_real_providers(settings)
-    return f"Guichet {__version__}, {settings.profile} profile, {settings.public_url}"
+    simulated = ", live payments go to the simulator" if settings.development and not settings.providers_file else ""
+    return f"Guichet {__version__}, {settings.profile} profile{simulated}, {settings.public_url}"
 
 
 def _providers(settings: Settings) -> str:

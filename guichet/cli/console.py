@@ -102,8 +102,12 @@ def show_facts(facts: Mapping[str, object], *, as_json: bool) -> None:
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     table = Table(*columns, header_style="bold")
     for row in rows:
-        table.add_row(*("" if cell is None else printable(str(cell)) for cell in row))
+        table.add_row(*("" if cell is None else printable(_cell(cell)) for cell in row))
     console.print(table)
+
+
+def _cell(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def iso_or_none(instant: Instant | None) -> str | None:

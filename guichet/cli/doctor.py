@@ -11,6 +11,7 @@ from guichet.cli.runner import run
 from guichet.context import AppContext
 from guichet.db.errors import DatabaseDamaged
 from guichet.domain.messages import Message
+from guichet.server.doctor.accounts import accounts_in_use
 from guichet.server.doctor.check import Check
 from guichet.server.doctor.checks import of_the_service
 from guichet.server.doctor.replication import standbys_and_archive
@@ -30,6 +31,7 @@ def report(checks: Sequence[Check], *, as_json: bool) -> None:
                     for problem in each.problems
                     if isinstance(problem, Message)
                 ],
+                "warnings": [str(warning) for warning in each.warnings],
                 "rows": each.rows,
             }
             for each in checks
@@ -37,10 +39,11 @@ def report(checks: Sequence[Check], *, as_json: bool) -> None:
         print_json({"healthy": healthy, "checks": described})
     else:
         for check in checks:
-            line = f"{'✗' if check.problems else '✓'} {check.name}{': ' if check.note else ''}{check.note}"
+            mark = "✗" if check.problems else "!" if check.warnings else "✓"
+            line = f"{mark} {check.name}{': ' if check.note else ''}{check.note}"
             console.print(line, style="red" if check.problems else None, soft_wrap=True)
-            for problem in check.problems:
-                console.print(f"    {problem}", soft_wrap=True)
+            for found in (*check.problems, *check.warnings):
+                console.print(f"    {found}", soft_wrap=True)
     if not healthy:
         raise typer.Exit(1)
 
@@ -52,8 +55,8 @@ def register(app: typer.Typer) -> None:
 def doctor(as_json: Json = False) -> None:
     """Show what a person must look into: stuck payments, late queues, failing routes and webhook endpoints, API keys
     that expire, incidents, low balances with providers, the hash chain, the audit, heads that do not leave the machine,
-    the daily comparison with providers, operators that do not work, a damaged or full database, standbys that are
-    missing, an archive that fails and files that others can read.
+    the daily comparison with providers, operators that do not work, accounts that left the providers' file, a damaged
+    or full database, standbys that are missing, an archive that fails and files that others can read.
 
     Exit code 1 when there is a problem.
     """
@@ -63,7 +66,8 @@ def doctor(as_json: Json = False) -> None:
         standbys, writable = await _standbys(opened.ctx)
         storage = [*standbys, await database_file(opened.ctx, writable), file_modes(opened.ctx.settings)]
         try:
-            return [*[each async for each in of_the_service(db, now)], *storage]
+            accounts = await accounts_in_use(db, opened.ctx.settings.providers_file)
+            return [*[each async for each in of_the_service(db, now)], accounts, *storage]
         except DatabaseDamaged:  # Nothing else can be said.
             return storage
 

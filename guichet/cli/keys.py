@@ -6,11 +6,21 @@ import typer
 
 from guichet.accounts import key_management
 from guichet.bootstrap import Service
-from guichet.cli.arguments import InstantValue, Json, MerchantId, OptionalBy, actor, instant, row_id
+from guichet.cli.arguments import InstantValue, Json, MerchantId, OptionalBy, actor, instant, parser, row_id
 from guichet.cli.console import console, described, iso_or_none, print_json, show_done, show_rows
 from guichet.cli.runner import existing, get_merchant, run
 from guichet.clock import Instant, SystemClock, iso
 from guichet.domain.ids import ApiKeyId
+from guichet.domain.key_access import (
+    FULL_ACCESS,
+    KEY_SCOPES,
+    UNRESTRICTED,
+    KeyAccess,
+    read_network,
+    scope_bits,
+    scopes_of,
+    stored_networks,
+)
 from guichet.domain.merchants import ApiKey, Environment
 from guichet.merchants import api_keys
 
@@ -24,7 +34,18 @@ _COLUMNS: Final = {
     "created_at": "Created",
     "expires_at": "Expires",
     "revoked_at": "Revoked",
+    "scopes": "Scopes",
+    "addresses": "Addresses",
 }
+
+
+def _network(text: str) -> str:
+    try:
+        return read_network(text.strip())
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither an address nor a network such as 203.0.113.0/24.") from None
+
+
 _KeyId = Annotated[int, typer.Argument(parser=row_id, metavar="KEY_ID", help="As `guichet key list` shows it.")]
 
 
@@ -36,16 +57,37 @@ def create(
         Instant | None,
         typer.Option(parser=instant, metavar="DATE", help="When it stops working (UTC without an offset)."),
     ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            parser=parser({name: name for name in KEY_SCOPES}.get, f"One of {', '.join(KEY_SCOPES)} is expected."),
+            metavar="SCOPE",
+            help=f"All that it may do: {', '.join(KEY_SCOPES)}; repeatable. Without this option, everything.",
+        ),
+    ] = None,
+    address: Annotated[
+        list[str] | None,
+        typer.Option(
+            parser=_network,
+            metavar="NETWORK",
+            help="Address or network from which alone it is accepted (live keys only); repeatable.",
+        ),
+    ] = None,
     by: OptionalBy = None,
     as_json: Json = False,
 ) -> None:
     """Give a merchant one more key; the others keep working. It is shown only once."""
 
+    scopes = [each for each in KEY_SCOPES if scope and each in scope]
+    access = KeyAccess(scope_bits(scopes) if scopes else FULL_ACCESS, stored_networks(address or []))
     created, key = run(
-        lambda opened: key_management.create(opened.ctx.db, opened.ctx.clock, merchant_id, env, expires_at, actor(by))
+        lambda opened: key_management.create(
+            opened.ctx.db, opened.ctx.clock, merchant_id, env, expires_at, actor(by), access=access
+        )
     )
     if as_json:
-        print_json({"id": created.id, "key": key, "env": created.env, "expires_at": iso_or_none(created.expires_at)})
+        shown = {"id": created.id, "key": key, "env": created.env, "expires_at": iso_or_none(created.expires_at)}
+        print_json(shown if access == UNRESTRICTED else {**shown, **_access(created)})
         return
     until = f" until {iso(created.expires_at)}" if created.expires_at is not None else ""
     console.print(f"Key {created.id} is for the {created.env} environment{until}. It is shown only once:")
@@ -109,4 +151,9 @@ def _show_change(key: ApiKey, change: str, *, as_json: bool) -> None:
 
 
 def _described(key: ApiKey, now: Instant) -> dict[str, object]:
-    return described(key, _COLUMNS, state=key.state(now))
+    return described(key, _COLUMNS, state=key.state(now), **_access(key))
+
+
+def _access(key: ApiKey) -> dict[str, object]:
+    """None: everything, and from everywhere."""
+    return {"scopes": scopes_of(key.scopes), "addresses": None if key.networks is None else key.networks.split()}

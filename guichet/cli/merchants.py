@@ -20,7 +20,7 @@ from guichet.settings import parsers
 
 Value = TypeVar("Value", bound=int)
 
-_name = parser(merchant_name, "1 to 100 printable characters are expected.")
+_name = parser(merchant_name, "1 to 100 printable characters without a web or mail address are expected.")
 _phone = parser(read_phone, "8 to 15 digits with the country's code are expected.")
 _COLUMNS: Final = {
     "id": "Id",

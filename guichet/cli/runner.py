@@ -4,12 +4,12 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from guichet.bootstrap import Service, ensure_schema, refuse_real_providers, service
 from guichet.cli.errors import CommandError, fail
 from guichet.db.engine import Reader
-from guichet.db.errors import DatabaseUnusable, NoPrimary, StorageError, UnknownSchema, UnusableSchema
+from guichet.db.errors import DatabaseUnusable, DiskFull, NoPrimary, StorageError, UnknownSchema, UnusableSchema
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
@@ -22,6 +22,7 @@ from guichet.server.errors import StartupError
 from guichet.settings import Settings, SettingsError, load
 
 T = TypeVar("T")
+_UNREACHABLE: Final = "Does it run there (a full disk stops PostgreSQL), and is GUICHET_DATABASE_URL right?"
 
 
 def load_settings() -> Settings:
@@ -93,12 +94,14 @@ def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any
         fail(f"The schema is none that this version of Guichet knows: {error}.")
     except DatabaseUnusable as error:
         fail(f"The database cannot be used, is GUICHET_DATABASE_URL right? {error}")
+    except DiskFull as error:
+        fail(f"The database's disk is full: {error}. Make room, and it goes on by itself (docs/operations/runbook.md).")
     except NoPrimary as error:
-        fail(f"The database cannot be reached, is GUICHET_DATABASE_URL right? {error}.")
+        fail(f"The database cannot be reached: {error}. {_UNREACHABLE}")
     except StorageError as error:
         fail(f"The database could not do it: {error}.")
     except OSError as error:
-        fail(f"The database cannot be reached, is GUICHET_DATABASE_URL right? {error}")
+        fail(f"The database cannot be reached: {error}. {_UNREACHABLE}")
 
 
 async def get_merchant(db: Reader, merchant_id: MerchantId) -> Merchant:

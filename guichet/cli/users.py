@@ -6,7 +6,7 @@ import typer
 from msgspec import structs
 
 from guichet.accounts import mail_links, people, users
-from guichet.accounts.errors import LastOwner
+from guichet.accounts.errors import LastOwner, OnBothSides
 from guichet.accounts.invitations import Invitation, InvitationRefused, Invited, invite, withdraw
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, OptionalBy, actor, email_address, parser, row_id
@@ -25,7 +25,7 @@ app = typer.Typer(no_args_is_help=True, help="People who use the console: invita
 _ROLES: Final = f"With `--merchant`: {', '.join(MERCHANT_ROLES)}. With `--staff`: {', '.join(STAFF_ROLES)}."
 
 
-_name = parser(normal_name, "1 to 100 printable characters are expected.")
+_name = parser(normal_name, "1 to 100 printable characters without a web or mail address are expected.")
 Email = Annotated[str, typer.Argument(parser=email_address, metavar="EMAIL", help="The person's e-mail address.")]
 OfMerchant = Annotated[
     int | None, typer.Option("--merchant", parser=row_id, metavar="MERCHANT_ID", help="The merchant whose team it is.")
@@ -58,9 +58,14 @@ def invite_user(
         console_url = f"{ctx.settings.public_url}/console"
         try:
             async with ctx.db.transaction() as tx:
-                invited = await invite(tx, Outbox(ctx.vault), wanted, actor(by), console_url, ctx.clock.now())
+                outbox, who, now = Outbox(ctx.vault), actor(by), ctx.clock.now()
+                if found is not None:
+                    await people.tell_owners(tx, outbox, found, email, chosen, who, now)  # type: ignore[arg-type]
+                invited = await invite(tx, outbox, wanted, who, console_url, now)
         except InvitationRefused as error:
             raise CommandError(str(error)) from None
+        except LastOwner:
+            raise CommandError(f"{email} is the last active admin: give that role to somebody else first.") from None
         mailed = ctx.settings.smtp_url is not None or invited.secret is None
         return invited, None if mailed else f"{console_url}/invitation/{invited.secret}"
 
@@ -121,7 +126,7 @@ def change_role(
         now = ctx.clock.now()
         try:
             async with ctx.db.transaction() as tx:
-                user = await _existing(tx, email)
+                user = await _locked(tx, email)
                 if merchant is None:
                     await people.set_staff_role(tx, Outbox(ctx.vault), user, chosen, actor(by), now)  # type: ignore[arg-type]
                 else:
@@ -133,6 +138,8 @@ def change_role(
         except LastOwner:
             last = "owner of this merchant" if merchant is not None else "active admin"
             raise CommandError(f"{email} is the last {last}: give that role to somebody else first.") from None
+        except OnBothSides:
+            raise CommandError(f"{email} is in a merchant's team: staff need an address of their own.") from None
         return user
 
     user = run(work)
@@ -174,11 +181,11 @@ def _set_status(email: str, by: str | None, *, enabled: bool, as_json: bool) -> 
     async def work(opened: Service) -> User:
         ctx = opened.ctx
         async with ctx.db.transaction() as tx:
-            user = await _existing(tx, email)
+            user = await _locked(tx, email)
             if enabled:
                 return await people.enable(tx, Outbox(ctx.vault), user, actor(by), ctx.clock.now())
             try:
-                return await people.set_status(tx, user, "disabled", actor(by), ctx.clock.now())
+                return await people.disable(tx, Outbox(ctx.vault), user, actor(by), ctx.clock.now())
             except LastOwner:
                 raise CommandError(
                     f"{email} is the last active admin: give that role to somebody else first."
@@ -193,6 +200,10 @@ async def _existing(db: Reader, email: str) -> User:
     if user is None:
         raise CommandError(f"Nobody has the address {email}.")
     return user
+
+
+async def _locked(tx: Transaction, email: str) -> User:
+    return await people.lock(tx, (await _existing(tx, email)).id)
 
 
 async def _withdrawn(tx: Transaction, user: User, merchant_id: MerchantId, by: str | None, now: Instant) -> bool:

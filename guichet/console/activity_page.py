@@ -1,7 +1,9 @@
-"""What people did about a merchant: its team by name, the staff as Guichet. The entries come from the audit log."""
+"""What people did about a merchant: its team by name, the staff as Guichet. The entries come from the audit log; among
+them stand the acts of live keys, which are not in it (`merchants/key_acts.py`)."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 from markupsafe import Markup
@@ -16,8 +18,10 @@ from guichet.console.sections import MerchantPage
 from guichet.domain.accounts import UserId
 from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.roles import MERCHANT_ROLES, MerchantRight
+from guichet.merchants import key_acts
+from guichet.merchants.key_acts import KeyAct
 from guichet.pages.fields import Lenient, choice, row_id
-from guichet.pages.lists import ById, ListPage, Pager
+from guichet.pages.lists import ByTime, ListPage, Pager, Place
 from guichet.pages.views import View
 
 _PAGE: Final = 50
@@ -71,6 +75,7 @@ NOT_SHOWN: Final = frozenset(
         "user.created",
         "user.sign_in_link_used",
         "approval.approved",
+        "approval.objected",
         "approval.refused",
         "approval.requested",
         "document.read",
@@ -116,7 +121,15 @@ _FACTS: Final[dict[str, MerchantRight | None]] = {
 }
 
 
-class Query(ById):
+#: To filter by: the acts of keys. No address is like it.
+_KEYS: Final = "keys"
+
+
+class Query(ByTime):
+    """The place of a row is the number of an entry, and the id of an act of a key that came after it, or 0."""
+
+    before: Lenient[Place] = None
+    after: Lenient[Place] = None
     by: str = ""
     act: Lenient[ShownAct] = None
 
@@ -145,24 +158,63 @@ async def show(request: MerchantRequest) -> Response:
     query = Query.read(request.query)
     members = [user for _, user in await users.team(request.db, request.merchant.id)]
     people = {"": request.text("activity.everybody"), **{user.email: user.name for user in members}, STAFF: "Guichet"}
+    people[_KEYS] = request.text("activity.keys")
     query = query.model_copy(update={"by": query.by if query.by in people else ""})
     acts = SHOWN if query.act is None else (query.act,)
-    place = {"before": query.cursor.before, "after": query.cursor.after}
-    entries = await audit_log.of_merchant(request.db, request.merchant.id, acts, query.by, _PAGE + 1, **place)
-    page = ListPage.cut(entries, _PAGE, query.cursor)
-    about = {number for entry, _ in page.rows if (number := _user(entry)) is not None}
+    page = ListPage.cut(await _rows(request, query, acts), _PAGE, query.cursor)
+    entries = [row.entry for row in page.rows if isinstance(row, _PersonsAct)]
+    about = {number for entry in entries if (number := _user(entry)) is not None}
     # Who was only invited may be a stranger: the team learns no name before they have joined.
-    invited = {_user(entry) for entry, _ in page.rows if entry.action in _INVITATIONS} - {user.id for user in members}
+    invited = {_user(entry) for entry in entries if entry.action in _INVITATIONS} - {user.id for user in members}
     names = await users.names(request.db, about - invited)
     address = partial(request.here, "/activity", None, by=query.by, act=query.act)
     view = ActivityView(
         query=query,
         people=list(people.items()),
         acts=[("", request.text("activity.every_act")), *((act, request.text(f"activity.act.{act}")) for act in SHOWN)],
-        rows=[_row(request, entry, name, names) for entry, name in page.rows],
-        pager=page.pager(lambda row: row[0].number, address),
+        rows=[
+            _key_row(request, row) if isinstance(row, KeyAct) else _row(request, row.entry, row.name, names)
+            for row in page.rows
+        ],
+        pager=page.pager(lambda row: "{}.{}".format(*_place(row)), address),
     )
     return request.page("activity.html", view)
+
+
+async def _rows(request: MerchantRequest, query: Query, acts: Sequence[str]) -> list["_PersonsAct | KeyAct"]:
+    """Newest first: one more than a page, if there are so many, before or after the query's place."""
+    cursor, most = query.cursor, _PAGE + 1
+    before = None if cursor.before is None else (int(cursor.before.created_at), cursor.before.id)
+    after = None if cursor.after is None else (int(cursor.after.created_at), cursor.after.id)
+    rows: list[_PersonsAct | KeyAct] = []
+    if query.by != _KEYS:
+        # The entry of a place stands before the acts of keys that came after it.
+        numbers = {"before": before and before[0] + (before[1] > 0), "after": after and after[0]}
+        found = await audit_log.of_merchant(request.db, request.merchant.id, acts, query.by, most, **numbers)
+        rows += [_PersonsAct(entry, name) for entry, name in found]
+    if query.by in ("", _KEYS):
+        rows += await key_acts.of_merchant(request.db, request.merchant.id, acts, most, before=before, after=after)
+    rows.sort(key=_place, reverse=True)
+    return rows[-most:] if cursor.is_newer else rows[:most]
+
+
+class _PersonsAct(NamedTuple):
+    entry: Entry
+    name: str | None
+
+
+def _place(row: "_PersonsAct | KeyAct") -> tuple[int, int]:
+    return (row.after_number, row.id) if isinstance(row, KeyAct) else (row.entry.number, 0)
+
+
+def _key_row(request: MerchantRequest, act: KeyAct) -> ActivityRow:
+    return ActivityRow(
+        at=act.at,
+        who=request.text("activity.key", preview=act.preview),
+        text=request.text(f"activity.act.{act.action}"),
+        details=[act.url] if act.url is not None and request.may("webhooks.view") else [],
+        env="live",
+    )
 
 
 def _row(request: MerchantRequest, entry: Entry, name: str | None, names: dict[UserId, str]) -> ActivityRow:

@@ -11,6 +11,7 @@ POST     /console/passkey               the browser's answer: signs in, or is th
 GET POST /console/password              asks for a link to a new password
 GET POST /console/password/<secret>     chooses it
 GET POST /console/invitation/<secret>   accepts an invitation
+GET POST /console/objection/<secret>    objects to a new approver
 GET      /console                       the merchants that somebody works for; with one, on to its overview
 GET POST /console/security              factors and sessions
 GET POST /console/security/password     another password
@@ -40,6 +41,7 @@ from guichet.console import (
     factor_pages,
     home_page,
     mailbox_page,
+    objection_page,
     passkey_pages,
     password_pages,
     security_page,
@@ -111,6 +113,7 @@ def console_application(
         page("/password", password_pages.show_request, password_pages.request_link, _ANY),
         page("/password/{secret}", password_pages.show_new, password_pages.choose_new, _ANY),
         page("/invitation/{secret}", password_pages.show_invitation, password_pages.accept_invitation, _ANY),
+        page("/objection/{secret}", objection_page.show, objection_page.object_to, _ANY),
         page("/", home_page.show, None, _OPEN),
         page("", home_page.show, None, _OPEN),
         page("/security/password", password_pages.show_own, password_pages.change_own, _OPEN),

@@ -1,4 +1,4 @@
-"""The console's two cookies. Over TLS their names begin with `__Host-`: no other host, and no page without TLS, can set
+"""The console's cookies. Over TLS their names begin with `__Host-`: no other host, and no page without TLS, can set
 them. On http://localhost, in development, browsers refuse that, and the names are plain."""
 
 from typing import Final
@@ -6,12 +6,14 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from guichet.accounts.passkeys import CHALLENGE_LASTS
 from guichet.accounts.sessions import MAX_AGE
 from guichet.clock import SECOND
 from guichet.domain.records import Record
 
 _SESSION: Final = "guichet-session"
 _DEVICE: Final = "guichet-device"
+_PASSKEY: Final = "guichet-passkey"
 
 
 class Cookies(Record, frozen=True):
@@ -25,12 +27,19 @@ class Cookies(Record, frozen=True):
     def device(self, request: Request) -> str | None:
         return request.cookies.get(self._name(_DEVICE))
 
+    def passkey(self, request: Request) -> str | None:
+        """What a question to a passkey was bound to."""
+        return request.cookies.get(self._name(_PASSKEY))
+
     def set_session(self, response: Response, secret: str) -> None:
         """Until the browser is closed; the session's row ends sooner."""
         self._set(response, _SESSION, secret, None)
 
     def set_device(self, response: Response, device: str) -> None:
         self._set(response, _DEVICE, device, MAX_AGE // SECOND)
+
+    def set_passkey(self, response: Response, secret: str) -> None:
+        self._set(response, _PASSKEY, secret, CHALLENGE_LASTS // SECOND)
 
     def forget_session(self, response: Response) -> None:
         response.delete_cookie(self._name(_SESSION), "/", secure=self.secure, httponly=True, samesite="lax")

@@ -1,7 +1,7 @@
 """For the developers of a merchant: the API keys of one environment, the log of their requests, and the test clock."""
 
 from functools import partial
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal, Self, get_args
 
 from starlette.responses import Response
 
@@ -14,6 +14,17 @@ from guichet.console.sections import MerchantPage
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.ids import ApiKeyId
+from guichet.domain.key_access import (
+    FULL_ACCESS,
+    KEY_SCOPES,
+    MOST_NETWORKS,
+    KeyAccess,
+    KeyScope,
+    read_network,
+    scope_bits,
+    scopes_of,
+    stored_networks,
+)
 from guichet.domain.merchants import ApiKey, KeyState
 from guichet.merchants import api_keys, request_log
 from guichet.merchants.request_log import LoggedRequest, RequestFilter
@@ -21,6 +32,7 @@ from guichet.pages.days import end_of_day, read_day
 from guichet.pages.fields import Fields, Lenient, RowId, text
 from guichet.pages.lists import ById, ListPage, Pager
 from guichet.pages.views import View
+from guichet.printable import printable
 
 #: Revoked keys that the page shows.
 _REVOKED: Final = 20
@@ -37,13 +49,22 @@ class KeyForm(Fields):
     act: str = ""
     key: RowId = 0
     expires: str = ""
+    networks: str = ""
     after: Lenient[RowId] = None
     confirm: Confirmed = False
 
 
 class KeyRow(View, frozen=True):
+    """`scopes`: None for a full key."""
+
     key: ApiKey
     state: KeyState
+    scopes: list[KeyScope] | None
+    networks: list[str]
+
+    @classmethod
+    def of(cls, key: ApiKey, now: Instant) -> Self:
+        return cls(key, key.state(now), scopes_of(key.scopes), (key.networks or "").split())
 
 
 class KeysView(View, frozen=True):
@@ -56,6 +77,7 @@ class KeysView(View, frozen=True):
     may_change: bool
     may_see_requests: bool
     has_clock: bool
+    scopes: tuple[KeyScope, ...]
     api: str
     docs: str
     guide: str
@@ -72,13 +94,14 @@ async def show_keys(request: MerchantRequest, fault: FormFault | None = None, cr
     ]
     now, base_path = request.now(), request.base_path
     view = KeysView(
-        keys=[KeyRow(key, key.state(now)) for key in keys],
+        keys=[KeyRow.of(key, now) for key in keys],
         newest=await key_management.newest(request.db, *request.scope),
         created=created,
         done=KeysQuery.read(request.query).done,
         may_change=request.may("keys.change"),
         may_see_requests=request.may("requests.view"),
         has_clock=request.env == "test",
+        scopes=KEY_SCOPES,
         api=f"{request.console.public_url}/v1",
         docs=f"{base_path}/docs",
         guide=f"{base_path}/docs/guide",
@@ -114,20 +137,39 @@ async def change_keys(request: MerchantRequest) -> Response:
 async def _create_key(request: MerchantRequest, form: KeyForm) -> str:
     expires_at = _required_end(request, form.expires) if form.expires.strip() else None
     newest = -1 if form.after is None else form.after
+    access = _chosen_access(request, form)
     try:
         _, key = await key_management.create(
-            request.db, request.ctx.clock, *request.scope, expires_at, request.actor, newest
+            request.db, request.ctx.clock, *request.scope, expires_at, request.actor, newest, access
         )
     except key_management.NewerKey:
         raise FormFault(request.text("developers.sent_twice"), 409) from None
     return key
 
 
+def _chosen_access(request: MerchantRequest, form: KeyForm) -> KeyAccess:
+    """Every box checked, as the form offers it, is a full key, and so is a form without boxes. Raises FormFault when
+    all of them were unchecked, or for what is no network."""
+    scopes = [scope for scope in KEY_SCOPES if request.typed.get(scope) == "yes" or "scopes" not in request.typed]
+    if not scopes:
+        raise FormFault(request.text("developers.no_scope"))
+    networks = []
+    for typed in form.networks.replace(",", " ").split():
+        try:
+            networks.append(read_network(typed))
+        except ValueError:
+            raise FormFault(request.text("developers.bad_network", typed=printable(typed[:50]))) from None
+    if len(networks) > MOST_NETWORKS:
+        raise FormFault(request.text("developers.too_many_networks", most=MOST_NETWORKS))
+    bits = FULL_ACCESS if len(scopes) == len(KEY_SCOPES) else scope_bits(scopes)
+    return KeyAccess(bits, stored_networks(networks))
+
+
 async def _revoke_key(request: MerchantRequest, form: KeyForm) -> Response:
     """The first form is answered with what will happen: nothing brings a key back."""
     key = await _key_of(request, form)
     if key.revoked_at is None and not form.confirm:
-        return request.page("developers/key_revocation.html", KeyRow(key, key.state(request.now())))
+        return request.page("developers/key_revocation.html", KeyRow.of(key, request.now()))
     await key_management.revoke(request.db, request.ctx.clock, key.id, request.actor)
     return request.redirect(request.here("/developers", done="revoked"))
 

@@ -6,13 +6,11 @@ from starlette.responses import Response
 
 from guichet.accounts import factors, passkeys
 from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, TooManyAttempts
-from guichet.accounts.own_account import change_telephone
-from guichet.accounts.sign_in import give_factor, renewed
-from guichet.audit_log import entries as audit_log
+from guichet.accounts.own_account import add_telephone, change_telephone
+from guichet.accounts.sign_in import give_factor
 from guichet.clock import MINUTE, earlier
 from guichet.console.page_request import ConsoleRequest
 from guichet.console.sign_in_page import next_page
-from guichet.domain.audit_log import Act, Actor
 from guichet.pages.qr_codes import qr_code
 
 #: Characters of a seed that are shown together, for those who type it.
@@ -32,14 +30,12 @@ async def give(request: ConsoleRequest) -> Response:
     form = await request.fields()
     session, user = request.signed_in
     try:
-        secret, _ = await give_factor(request.console.accounts, session, user, form.get("code", ""))
+        signed = await give_factor(request.console.accounts, session, user, form.get("code", ""), request.browser())
     except CodeRefused:
         return await code_form(request, 422, request.text("factor.refused"), next_page(request, form.get("next")))
     except TooManyAttempts as refused:
-        minutes = -(-refused.retry_after // 60)
-        fault = request.text("sign_in.too_many", minutes=minutes)
-        return await code_form(request, 429, fault, next_page(request, form.get("next")))
-    return renewed_response(request, secret, next_page(request, form.get("next")))
+        return await code_form(request, 429, request.too_many(refused), next_page(request, form.get("next")))
+    return request.sign_in_response(signed, next_page(request, form.get("next")))
 
 
 async def show_setup(request: ConsoleRequest) -> Response:
@@ -48,49 +44,51 @@ async def show_setup(request: ConsoleRequest) -> Response:
     Who has one that counts sees none: a link to this page must not take anybody's second factor away. `?next=`: the
     page that asked for the factor.
     """
-    session, user = request.signed_in
     to = request.query.get("next")
-    if user.totp_confirmed:
-        return request.redirect(request.at("/security"))
+    if elsewhere := _elsewhere(request, to):
+        return elsewhere
+    session, user = request.signed_in
     ctx = request.ctx
-    if session.created_at < earlier(ctx.clock.now(), _SET_UP_WITHIN):
-        # A telephone makes whoever holds the session a person with two factors: the password is asked for again.
-        return request.redirect(request.at("/sign-in", again="yes", next=request.at("/factor/setup", next=to)))
     if user.totp_secret is not None and user.updated_at >= session.created_at:
         return _setup_form(request, ctx.vault.decrypt(user.totp_secret), to=to)
-    return _setup_form(request, await factors.begin_totp(ctx, user), to=to)
+    try:
+        return _setup_form(request, await factors.begin_totp(ctx, user), to=to)
+    except CodeRefused:  # Another session of the person was faster.
+        return request.redirect(request.at("/security"))
 
 
 async def set_up(request: ConsoleRequest) -> Response:
-    """The first code: it proves that the telephone has the seed. The recovery codes follow, shown once.
-
-    All of it is one transaction: a telephone that counts has recovery codes and an entry in the audit log."""
+    """The first code: it proves that the telephone has the seed. The recovery codes follow, shown once."""
     form = await request.fields()
+    if elsewhere := _elsewhere(request, form.get("next")):
+        return elsewhere
     session, user = request.signed_in
-    ctx, accounts = request.ctx, request.console.accounts
-    if user.totp_confirmed or user.totp_secret is None:
-        return request.redirect(request.at("/security"))
     try:
-        await accounts.attempt("factor", str(user.id))
-        async with ctx.db.transaction() as tx:
-            await factors.check_totp(ctx, user, form.get("code", ""), confirms=True, tx=tx)
-            secret, _ = await renewed(accounts, session, tx)
-            now = ctx.clock.now()
-            codes = await factors.new_recovery_codes(tx, user.id, now)
-            act = Act(Actor(user.email, "console"), "user.factor_added", "user", str(user.id))
-            await audit_log.record(tx, act, now)
+        signed, codes = await add_telephone(
+            request.console.accounts, user, session, form.get("code", ""), request.actor, request.browser()
+        )
     except CodeRefused:
-        fault = request.text("factor.refused")
-        return _setup_form(request, ctx.vault.decrypt(user.totp_secret), 422, fault, to=form.get("next"))
+        return _setup_form(request, None, 422, request.text("factor.refused"), to=form.get("next"))
     except TooManyAttempts as refused:
-        minutes = -(-refused.retry_after // 60)
-        fault = request.text("sign_in.too_many", minutes=minutes)
-        return _setup_form(request, ctx.vault.decrypt(user.totp_secret), 429, fault, to=form.get("next"))
+        return _setup_form(request, None, 429, request.too_many(refused), to=form.get("next"))
     # The forms of this page are already those of the renewed session.
-    request.state, request.secret = "open", secret
+    request.state, request.secret = "open", signed.secret
     response = request.show("recovery_codes.html", codes=codes, next=next_page(request, form.get("next")))
-    request.console.cookies.set_session(response, secret)
+    request.set_cookies(response, signed)
     return response
+
+
+def _elsewhere(request: ConsoleRequest, to: str | None) -> Response | None:
+    """Where somebody is sent who may not set up a first telephone now; nothing of the page is done or shown before.
+
+    A telephone makes whoever holds the session a person with two factors: the password must have been given in the last
+    fifteen minutes, when the page is opened and when its form is sent."""
+    session, user = request.signed_in
+    if user.totp_confirmed:
+        return request.redirect(request.at("/security"))
+    if session.created_at < earlier(request.now(), _SET_UP_WITHIN):
+        return request.redirect(request.at("/sign-in", again="yes", next=request.at("/factor/setup", next=to)))
+    return None
 
 
 async def show_new_telephone(request: ConsoleRequest) -> Response:
@@ -115,21 +113,14 @@ async def take_new_telephone(request: ConsoleRequest) -> Response:
     if not session.factor_is_fresh(ctx.clock.now()):
         raise SecondFactorNeeded
     try:
-        await accounts.attempt("factor", str(user.id))
-        await change_telephone(accounts, user, form.get("code", ""), Actor(user.email, "console"), kept=session.id)
+        await change_telephone(accounts, user, session, form.get("code", ""), request.actor, request.browser())
     except CodeRefused:
         status, fault = 422, request.text("factor.refused")
     except TooManyAttempts as refused:
-        status, fault = 429, request.text("sign_in.too_many", minutes=-(-refused.retry_after // 60))
+        status, fault = 429, request.too_many(refused)
     else:
         return request.redirect(request.at("/security"))
-    return _setup_form(request, ctx.vault.decrypt(user.next_totp_secret), status, fault, replaces=True)
-
-
-def renewed_response(request: ConsoleRequest, secret: str, to: str) -> Response:
-    response = request.redirect(to)
-    request.console.cookies.set_session(response, secret)
-    return response
+    return _setup_form(request, None, status, fault, replaces=True)
 
 
 async def code_form(request: ConsoleRequest, status: int = 200, fault: Any = None, to: str | None = None) -> Response:
@@ -146,18 +137,21 @@ async def code_form(request: ConsoleRequest, status: int = 200, fault: Any = Non
 
 def _setup_form(
     request: ConsoleRequest,
-    seed: str,
+    seed: str | None,
     status: int = 200,
     fault: Any = None,
     *,
     to: str | None = None,
     replaces: bool = False,
 ) -> Response:
-    """`to`: where to go on afterwards. `replaces`: for a telephone that takes the place of another one."""
+    """`seed`: None in the answer to a wrong code, which only leads back to it. `to`: where to go on afterwards.
+    `replaces`: for a telephone that takes the place of another one."""
     _, user = request.signed_in
-    address = factors.totp_address(seed, user)
-    groups = " ".join(seed[at : at + _GROUP] for at in range(0, len(seed), _GROUP))
-    shown = {"qr": qr_code(address, request.text("setup.qr").unescape()), "seed": groups, "address": address}
+    shown: dict[str, Any] = {"seed": None}
+    if seed is not None:
+        address = factors.totp_address(seed, user)
+        groups = " ".join(seed[at : at + _GROUP] for at in range(0, len(seed), _GROUP))
+        shown = {"qr": qr_code(address, request.text("setup.qr").unescape()), "seed": groups, "address": address}
     return request.show(
         "factor_setup.html", status, **shown, fault=fault, next=next_page(request, to), replaces=replaces
     )

@@ -74,11 +74,11 @@ def changed_facts(
     return shown
 
 
-def fact_text(request: ConsoleRequest, subject: str, name: str, value: Any) -> str:
+def fact_text(request: ConsoleRequest, subject: str, name: str, value: Any, *, in_team: bool = False) -> str:
     """One fact of a story: of a payment, a refund, a dispute or a webhook, as `subject` says."""
     if isinstance(value, Message):
         return said(request, value)
-    return _text(request, subject, name, value, None, in_team=False)
+    return _text(request, subject, name, value, None, in_team=in_team)
 
 
 def _text(request: ConsoleRequest, subject: str, name: str, value: Any, currency: str | None, *, in_team: bool) -> str:
@@ -104,7 +104,7 @@ def _words(request: ConsoleRequest, subject: str, name: str, value: str, *, in_t
     if name == "status":
         prefixes = (STATUSES[subject],) if subject in STATUSES else ()
     elif name == "role":
-        prefixes = ("role.",) if in_team else ("staff.",)
+        prefixes = ("role.", "staff.") if in_team else ("staff.",)
     for prefix in prefixes:
         if request.renderer.has(word_key(prefix, value)):
             return request.word(prefix, value)

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from guichet.accounts import sessions
-from guichet.accounts.errors import AccountError
+from guichet.accounts.errors import AccountError, TooManyAttempts
 from guichet.accounts.rights import Member, StaffMember, staff_member
 from guichet.accounts.sign_in import Accounts, Browser, SessionState, SignedIn, WithoutPassword, state_of
 from guichet.clock import Instant
@@ -28,6 +28,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
 from guichet.domain.messages import TEXTS, Answer
 from guichet.domain.money import Currency, plain, round_to_currency
+from guichet.domain.names import holds_address
 from guichet.domain.payments import Payment
 from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight
@@ -45,6 +46,8 @@ ADMIN_ROOT: Final = "/admin"
 ASSETS_PATH: Final = f"{ROOT}/assets"
 Form = TypeVar("Form", bound=Fields)
 
+#: Of a name that was refused, so much is read to say why.
+_LONGEST_NAME: Final = 400
 #: Where Starlette's request keeps ours, for the page of an error: the menu is known, and nothing is read again.
 PAGE_REQUEST: Final = "guichet.page_request"
 
@@ -158,7 +161,8 @@ class ConsoleRequest(PageRequest):
     def browser(self) -> Browser:
         address = self.console.addresses.counted(self.http.scope)
         agent = "".join(character for character in self.http.headers.get("user-agent", "") if character.isprintable())
-        return Browser(address, agent, self.console.cookies.device(self.http))
+        cookies = self.console.cookies
+        return Browser(address, agent, cookies.device(self.http), cookies.passkey(self.http))
 
     @property
     def is_from_this_machine(self) -> bool:
@@ -270,12 +274,26 @@ class ConsoleRequest(PageRequest):
         }
 
     def sign_in_response(self, signed: SignedIn, to: str) -> Response:
-        """Sends a person who just signed in to `to`, with the cookies."""
+        """Sends a person who just proved who they are to `to`, with the cookies."""
         response = self.redirect(to)
+        self.set_cookies(response, signed)
+        return response
+
+    def set_cookies(self, response: Response, signed: SignedIn) -> None:
         self.console.cookies.set_session(response, signed.secret)
         if signed.device is not None:
             self.console.cookies.set_device(response, signed.device)
-        return response
+
+    def name_fault(self, typed: str, otherwise: str) -> Markup:
+        """Why a name is refused: it holds an address, or the text `otherwise`."""
+        return self.text("name.holds_address" if holds_address(typed[:_LONGEST_NAME]) else otherwise)
+
+    def too_many(self, refused: TooManyAttempts) -> Markup:
+        """What is said to somebody who has used up their attempts."""
+        minutes = -(-refused.retry_after // 60)
+        if minutes <= 60:
+            return self.text("sign_in.too_many", minutes=minutes)
+        return self.text("sign_in.too_many_today", hours=-(-minutes // 60))
 
 
 class MerchantRequest(ConsoleRequest):

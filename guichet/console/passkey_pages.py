@@ -5,9 +5,10 @@ from starlette.responses import Response
 from guichet.accounts import passkeys
 from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, SignInRefused, TooManyAttempts, TooManyPasskeys
 from guichet.accounts.sign_in import give_passkey, sign_in_with_passkey
-from guichet.console.factor_pages import code_form, renewed_response
+from guichet.console.factor_pages import code_form
 from guichet.console.page_request import ConsoleRequest
 from guichet.console.sign_in_page import next_page, sign_in_form
+from guichet.domain.accounts import is_secret, new_secret
 
 _JSON = "application/json"
 
@@ -21,17 +22,26 @@ async def ask(request: ConsoleRequest) -> Response:
     """What the browser is asked, as JSON: to make a key (`make`), or to answer with one."""
     form = await request.fields()
     ctx = request.ctx
+    # The same for all questions of this browser, so that another tab does not spoil one.
+    before = request.browser().passkey or ""
+    browser = before if is_secret(before) else new_secret()
     if form.get("act") != "make":
-        return request.respond((await passkeys.request_options(ctx, request.user)).encode(), _JSON)
+        return _question(request, await passkeys.request_options(ctx, request.user, browser), browser)
     if request.user is None:  # The session ended while its page was open.
         return request.redirect(request.at("/sign-in", next=request.at("/security")))
     session, user = request.signed_in
     if request.state != "open" or not user.totp_confirmed or not session.factor_is_fresh(ctx.clock.now()):
         raise SecondFactorNeeded
     try:
-        return request.respond((await passkeys.creation_options(ctx, user)).encode(), _JSON)
+        return _question(request, await passkeys.creation_options(ctx, user, browser), browser)
     except TooManyPasskeys:
         return request.redirect(request.at("/security", fault="too_many"))
+
+
+def _question(request: ConsoleRequest, options: str, browser: str) -> Response:
+    response = request.respond(options.encode(), _JSON)
+    request.console.cookies.set_passkey(response, browser)
+    return response
 
 
 async def answer(request: ConsoleRequest) -> Response:
@@ -42,12 +52,12 @@ async def answer(request: ConsoleRequest) -> Response:
     try:
         if request.session is None or request.user is None:
             return request.sign_in_response(await sign_in_with_passkey(accounts, given, request.browser()), to)
-        secret, _ = await give_passkey(accounts, request.session, request.user, given)
-        return renewed_response(request, secret, to)
+        signed = await give_passkey(accounts, request.session, request.user, given, request.browser())
+        return request.sign_in_response(signed, to)
     except (SignInRefused, CodeRefused):
         status, fault = 422, request.text("passkey.refused")
     except TooManyAttempts as refused:
-        status, fault = 429, request.text("sign_in.too_many", minutes=-(-refused.retry_after // 60))
+        status, fault = 429, request.too_many(refused)
     return (
         await code_form(request, status, fault, to)
         if request.user

@@ -7,11 +7,10 @@ from starlette.responses import Response
 
 from guichet.accounts import mail_links
 from guichet.accounts.errors import LinkUnusable, PasswordWeak, SignInRefused, TooBusy, TooManyAttempts
-from guichet.accounts.invitations import accept, count_request, join_team, mail_new_password, reset_password
+from guichet.accounts.link_acceptance import accept, count_request, join_team, mail_new_password, reset_password
 from guichet.accounts.own_account import change_password
 from guichet.console.page_request import ConsoleRequest
 from guichet.domain.accounts import LinkPurpose, normal_name
-from guichet.domain.audit_log import Actor
 from guichet.merchants import repository as merchants
 
 
@@ -27,8 +26,7 @@ async def request_link(request: ConsoleRequest) -> Response:
     try:
         await count_request(accounts, email, request.browser())
     except TooManyAttempts as refused:
-        fault = request.text("sign_in.too_many", minutes=-(-refused.retry_after // 60))
-        return request.show("password_request.html", 429, asked=False, email=email, fault=fault)
+        return request.show("password_request.html", 429, asked=False, email=email, fault=request.too_many(refused))
     response = request.show("password_request.html", asked=True, email="", fault=None)
     response.background = BackgroundTask(mail_new_password, accounts, email)
     return response
@@ -64,7 +62,7 @@ async def _choose(request: ConsoleRequest, purpose: LinkPurpose, form: dict[str,
     accounts, secret, password = request.console.accounts, request.path["secret"], form.get("password", "")
     name = form.get("name", "")
     if purpose == "invitation" and normal_name(name) is None:
-        return await _form(request, purpose, 422, request.text("password.name"), name)
+        return await _form(request, purpose, 422, request.name_fault(name, "password.name"), name)
     try:
         if purpose == "invitation":
             signed = await accept(accounts, secret, normal_name(name), password, request.browser())
@@ -108,16 +106,21 @@ async def change_own(request: ConsoleRequest) -> Response:
     session, user = request.signed_in
     given = (form.get("present", ""), form.get("password", ""))
     try:
-        await change_password(request.console.accounts, user, session, *given, Actor(user.email, "console"))
+        device = await change_password(
+            request.console.accounts, user, session, *given, request.actor, request.browser()
+        )
     except SignInRefused:
         return _own_form(request, 422, request.text("password.present_wrong"))
     except PasswordWeak as refused:
         return _own_form(request, 422, request.text(f"password.weak.{refused.weakness}"))
     except TooManyAttempts as refused:
-        return _own_form(request, 429, request.text("sign_in.too_many", minutes=-(-refused.retry_after // 60)))
+        return _own_form(request, 429, request.too_many(refused))
     except TooBusy:
         return _own_form(request, 503, request.text("sign_in.busy"))
-    return request.redirect(request.at("/security"))
+    response = request.redirect(request.at("/security"))
+    if device is not None:
+        request.console.cookies.set_device(response, device)
+    return response
 
 
 def _own_form(request: ConsoleRequest, status: int = 200, fault: Any = None) -> Response:

@@ -6,10 +6,8 @@ from starlette.responses import Response
 
 from guichet.accounts import factors, passkeys, sessions
 from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, TooManyPasskeys
-from guichet.accounts.own_account import add_passkey, remove_passkey
-from guichet.audit_log import entries as audit_log
+from guichet.accounts.own_account import add_passkey, make_recovery_codes, remove_passkey
 from guichet.console.page_request import ConsoleRequest
-from guichet.domain.audit_log import Act
 from guichet.pages.fields import Fields, Lenient, RowId
 from guichet.pages.views import View
 
@@ -121,13 +119,9 @@ async def change(request: ConsoleRequest) -> Response:
         case "add_passkey" | "remove_passkey" if user.totp_confirmed:
             return await _change_passkeys(request, form)
         case "recovery_codes" if user.totp_confirmed:
-            now = request.now()
-            if not session.factor_is_fresh(now):
+            if not session.factor_is_fresh(request.now()):
                 return request.redirect(request.at("/factor", next=request.http.url.path))
-            async with request.db.transaction() as tx:
-                codes = await factors.new_recovery_codes(tx, user.id, now)
-                act = Act(request.actor, "user.recovery_codes_made", "user", str(user.id))
-                await audit_log.record(tx, act, now)
+            codes = await make_recovery_codes(request.console.accounts, user, request.actor)
             return request.show("recovery_codes.html", codes=codes, next=request.at("/security"))
     return request.redirect(request.at("/security"))
 
@@ -140,7 +134,7 @@ async def _change_passkeys(request: ConsoleRequest, form: SecurityForm) -> Respo
     accounts = request.console.accounts
     try:
         if form.act == "add_passkey":
-            await add_passkey(accounts, user, form.answer, form.name, request.actor)
+            await add_passkey(accounts, user, form.answer, form.name, request.actor, request.browser())
         else:
             await remove_passkey(accounts, user, form.passkey, request.actor)
     except CodeRefused:

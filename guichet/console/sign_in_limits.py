@@ -4,17 +4,20 @@ from typing import Final
 
 from guichet import metrics
 from guichet.accounts.sign_in import AttemptKind
-from guichet.clock import HOUR, MINUTE
+from guichet.clock import DAY, HOUR, MINUTE
 from guichet.server.rate_limit import RateLimiter
 from guichet.server.rate_limits import RateLimit
 
 _LIMITS: Final[dict[AttemptKind, RateLimit]] = {
     # A whole town may share an address.
     "address": RateLimit("sign-in-address", 60, window=15 * MINUTE),
-    "account": RateLimit("sign-in-account", 10, window=15 * MINUTE),
+    # Of all unknown browsers together, which could otherwise go on guessing for ever.
+    "account": RateLimit("sign-in-account", 20, window=DAY),
+    "factor": RateLimit("sign-in-factor", 20, window=DAY),
     "device": RateLimit("sign-in-device", 10, window=15 * MINUTE),
-    "factor": RateLimit("sign-in-factor", 8, window=15 * MINUTE),
+    "factor_device": RateLimit("sign-in-factor-device", 8, window=15 * MINUTE),
     "mail": RateLimit("sign-in-mail", 3, window=HOUR),
+    "told": RateLimit("sign-in-told", 1, window=DAY),
 }
 
 

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from guichet.accounts import sessions
 from guichet.accounts.errors import LinkUnusable, SignInRefused, TooBusy, TooManyAttempts
 from guichet.accounts.sign_in import sign_in as check_password
+from guichet.accounts.sign_in import tell_of_guesses
 from guichet.console.page_request import ADMIN_ROOT, ROOT, ConsoleRequest
 from guichet.domain.errors import NotFound
 
@@ -36,9 +38,10 @@ async def sign_in(request: ConsoleRequest) -> Response:
     except SignInRefused:
         return sign_in_form(request, 422, email=email, fault=request.text("sign_in.refused"))
     except TooManyAttempts as refused:
-        minutes = -(-refused.retry_after // 60)
-        response = sign_in_form(request, 429, email=email, fault=request.text("sign_in.too_many", minutes=minutes))
+        response = sign_in_form(request, 429, email=email, fault=request.too_many(refused))
         response.headers["Retry-After"] = str(refused.retry_after)
+        if refused.kind == "account":
+            response.background = BackgroundTask(tell_of_guesses, accounts, email)
         return response
     except TooBusy:
         return sign_in_form(request, 503, email=email, fault=request.text("sign_in.busy"))

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from guichet.accounts import mail_links, people, users
 from guichet.accounts.errors import LastOwner
-from guichet.accounts.invitations import InTeamAlready, Invitation, invite_to_team, withdraw
+from guichet.accounts.invitations import InTeamAlready, Invitation, TooManyInvitations, invite_to_team, withdraw
 from guichet.console.forms import Confirmed
 from guichet.console.page_request import ROOT, FormFault, MerchantRequest
 from guichet.console.sections import MerchantPage
@@ -101,7 +101,7 @@ async def change(request: MerchantRequest) -> Response:
 async def _invite(request: MerchantRequest, form: TeamForm) -> None:
     email, name = normal_email(form.email), normal_name(form.name)
     if email is None or name is None or form.role is None:
-        raise FormFault(request.text("team.incomplete"))
+        raise FormFault(request.name_fault(form.name, "team.incomplete"))
     invitation = Invitation(email, name, request.person.language, form.role, request.merchant)
     url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
     try:
@@ -109,6 +109,8 @@ async def _invite(request: MerchantRequest, form: TeamForm) -> None:
             await invite_to_team(tx, outbox, invitation, request.actor, url, request.now())
     except InTeamAlready:
         raise FormFault(request.text("team.in_already"), 409) from None
+    except TooManyInvitations:
+        raise FormFault(request.text("invitations.too_many"), 429) from None
 
 
 async def _ask_removal(request: MerchantRequest, form: TeamForm) -> Response:

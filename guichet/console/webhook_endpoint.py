@@ -19,7 +19,7 @@ from guichet.webhooks import deliveries, endpoints
 from guichet.webhooks.deliveries import DeliveryFilter
 
 #: What `endpoints.warnings_about` says, each with a text `webhooks.warning.` and its name.
-_Warning = Literal["webhook_address_not_public", "webhook_host_not_resolvable"]
+_Warning = Literal["webhook_address_not_public"]
 
 
 class EndpointQuery(Fields):

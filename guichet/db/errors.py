@@ -7,7 +7,8 @@ StorageError
 │   ├── ConnectionLost          the connection broke while a statement ran
 │   │   └── StatementNotSent    it had broken before: the statement never left
 │   ├── NoPrimary               no host of the address answers as a primary
-│   │   └── OutdatedPrimary     one does, and its timeline is older than one that was seen
+│   │   ├── OutdatedPrimary     one does, and its timeline is older than one that was seen
+│   │   └── PrimaryDiskFull     one accepts no connection because its disk is full; also a DiskFull
 │   ├── TransactionAborted      it and another waited for each other: nothing of it was kept
 │   ├── ReadOnlyServer          the primary became a standby, or the file may not be written
 │   ├── DiskFull                no room for the write
@@ -73,6 +74,10 @@ class ReadOnlyServer(StorageUnavailable):
 
 class DiskFull(StorageUnavailable):
     """No room for the write. Nothing is lost, and writes work again as soon as there is room."""
+
+
+class PrimaryDiskFull(NoPrimary, DiskFull):
+    """A server accepts no connection because it has no room for the files that a new one needs."""
 
 
 class DatabaseDamaged(StorageUnavailable):

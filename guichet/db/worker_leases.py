@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sqlalchemy import bindparam
+from sqlalchemy import bindparam, select
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database
@@ -20,3 +20,12 @@ _CLAIM: Final = _lease.on_conflict_do_update(
 async def claim_turn(db: Database, name: str, now: Instant, duration: int) -> bool:
     """Whether this process may do the work `name` now; no other one may for `duration` (microseconds)."""
     return await db.write(_CLAIM, name=name, now=now, until=later(now, duration)) is not None
+
+
+_UNTIL: Final = select(worker_leases.c.until).where(worker_leases.c.name == bindparam("name"))
+
+
+async def turn_ends_at(db: Database, name: str) -> Instant | None:
+    """When the turn that was claimed last ends; None if no process has ever done this work."""
+    row = await db.one(_UNTIL, name=name)
+    return None if row is None else Instant(row[0])

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, select, text
 
 from guichet.clock import SECOND, Clock
 from guichet.db.engine import Database
@@ -32,8 +32,8 @@ from guichet.logs import log
 TIMEOUT: Final = 1.5
 #: Microseconds for which an answer is repeated: `/readyz` is public.
 FRESH_FOR: Final = SECOND
-#: Bytes that must be left on the disk of an embedded database. Its log may have room for a small write when the disk
-#: has none for the next payment.
+#: Bytes that must be left on the disk. A small write may find room in a file when the disk has none for the next
+#: payment: in the log of an embedded database, in a page that is there already in PostgreSQL.
 MIN_FREE: Final = 1024 * 1024
 TOO_SLOW: Final = f"no write within {TIMEOUT:g} s"
 STANDBY_SILENT: Final = "a synchronous standby does not answer"
@@ -41,6 +41,13 @@ STANDBY_SILENT: Final = "a synchronous standby does not answer"
 _ASK_AFTER: Final = 1.0
 _ASK_TIMEOUT: Final = 0.4
 _READ: Final = select(merchants.c.id).limit(1)
+#: The same on PostgreSQL, which has no function for the free space of its disk: MIN_FREE bytes are too many for this
+#: statement's memory, so the server writes them to a temporary file beside the tables, and deletes it.
+_READ_WITH_ROOM: Final = text(
+    "SELECT (SELECT id FROM public.merchants LIMIT 1), count(*)"
+    " FROM set_config('work_mem', '64kB', true) AS memory(size),"
+    " LATERAL unnest(array_fill(repeat(left(memory.size, 1), 65536), ARRAY[16]))"
+)
 _probe: Final = upsert(write_probe).values(name="probe", written_at=bindparam("now"))
 _WRITE: Final = _probe.on_conflict_do_update(
     index_elements=["name"], set_={"written_at": _probe.excluded.written_at}
@@ -123,7 +130,7 @@ class WriteProbe:
         try:
             if self._disk is not None and shutil.disk_usage(self._disk).free < MIN_FREE:
                 raise DiskFull(f"less than {MIN_FREE} bytes are left on the disk of {self._disk}")
-            await self._db.one(_READ)
+            await self._db.one(_READ if self._disk is not None else _READ_WITH_ROOM)
             await self._db.write(_WRITE, now=self._clock.now())
         except (StorageError, OSError) as error:
             log.error("readiness.write_failed", error=repr(error))

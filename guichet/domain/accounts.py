@@ -9,6 +9,7 @@ from typing import Final, Literal, NewType, get_args
 from guichet.clock import DAY, HOUR, MINUTE, Instant
 from guichet.domain.ids import MerchantId
 from guichet.domain.mails import normalised_email
+from guichet.domain.names import holds_address
 from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRole, StaffRole
 
@@ -44,6 +45,8 @@ class User(Record, frozen=True):
     the person proved once that the telephone shows its codes; `next_totp_secret` is that of a new telephone until it
     has proved the same; `totp_step` is the number of the last code that was accepted, so that each counts once.
     `staff_role`: None for a merchant's team; `staff_since`: when the person got it, or was enabled again with it.
+    `approver_until`: when the right to approve was last taken from the person; `removed_approver_at`: when the person
+    last took it from somebody.
     """
 
     id: UserId
@@ -61,6 +64,8 @@ class User(Record, frozen=True):
     last_signed_in_at: Instant | None
     next_totp_secret: str | None = None
     staff_since: Instant | None = None
+    approver_until: Instant | None = None
+    removed_approver_at: Instant | None = None
 
 
 class Membership(Record, frozen=True):
@@ -133,10 +138,11 @@ def normal_email(text: str) -> str | None:
 
 
 def normal_name(text: str) -> str | None:
-    """A person's name on one line, None when nothing readable is left or it is longer than 100 characters."""
+    """A person's name on one line, None when nothing readable is left, it is longer than 100 characters or it holds an
+    address."""
     name = " ".join(unicodedata.normalize("NFC", text).split())
     readable = name and len(name) <= 100 and not any(unicodedata.category(each).startswith("C") for each in name)
-    return name if readable else None
+    return name if readable and not holds_address(name) else None
 
 
 def normal_password(text: str) -> str:

@@ -1,4 +1,5 @@
-"""Money acts of the staff that one person asks for and another one approves.
+"""Acts of the staff that one person asks for and another one approves: those that move money, and those that give
+somebody the right to.
 
 The rules for people: docs/admin-guide.md, "Two people for acts that move money".
 
@@ -30,8 +31,14 @@ MoneyAct = Literal[
     "treasury.record",
 ]
 MONEY_ACTS: Final[tuple[MoneyAct, ...]] = get_args(MoneyAct)
-#: What the person who asks and the one who approves must both be allowed to do.
-RIGHTS: Final[dict[MoneyAct, StaffRight]] = {
+#: `staff.add` gives a role that approves, `staff.restore` gives it back to a disabled account, `team.give_role` puts
+#: somebody into a merchant's team that has an owner.
+AccessAct = Literal["staff.add", "staff.restore", "team.give_role"]
+ACCESS_ACTS: Final[tuple[AccessAct, ...]] = get_args(AccessAct)
+ApprovedAct = MoneyAct | AccessAct
+APPROVED_ACTS: Final[tuple[ApprovedAct, ...]] = (*MONEY_ACTS, *ACCESS_ACTS)
+#: What the person who approves must be allowed to do.
+RIGHTS: Final[dict[ApprovedAct, StaffRight]] = {
     "payment.settle": "incidents.decide",
     "refund.settle": "incidents.decide",
     "refund.confirm_payee": "incidents.decide",
@@ -40,22 +47,41 @@ RIGHTS: Final[dict[MoneyAct, StaffRight]] = {
     "wallet.reopen": "wallets.change",
     "treasury.record": "incidents.decide",
     "account.confirm": "incidents.decide",
+    "staff.add": "incidents.decide",
+    "staff.restore": "incidents.decide",
+    "team.give_role": "incidents.decide",
+}
+#: What the person who asks must be allowed to do.
+ASKING_RIGHTS: Final[dict[ApprovedAct, StaffRight]] = {
+    **RIGHTS,
+    "staff.add": "staff.change",
+    "staff.restore": "staff.change",
+    "team.give_role": "merchants.change",
 }
 ApprovalStatus = Literal["pending", "approved", "refused", "expired"]
 APPROVAL_STATUSES: Final[tuple[ApprovalStatus, ...]] = get_args(ApprovalStatus)
 #: How long a request waits for its approval.
 APPROVAL_LASTS: Final = DAY
+#: How long an approver must have had the right before they approve: a money act, and another approver.
+RIGHT_FOR_MONEY: Final = DAY
+RIGHT_FOR_APPROVERS: Final = 7 * DAY
+#: Until an installation is so old, RIGHT_FOR_MONEY is enough for another approver, too.
+FIRST_WEEK: Final = 7 * DAY
+#: If nobody could approve another approver: how long those who could, or lately could, have to object.
+OBJECTIONS_LAST: Final = 3 * DAY
+#: Who took the right to approve from somebody cannot ask for money for so long.
+AFTER_REMOVAL: Final = 7 * DAY
 
 #: What an act needs to know beyond its subject: JSON values.
 Arguments = Mapping[FactName, str | bool | int]
 
 
 class WantedAct(Record, frozen=True):
-    """A money act that somebody asks for. `subject`: the reference of the payment, refund or dispute, for
-    `account.confirm` of one that was sent to the account, or a new one of what is recorded, or `<merchant>/<currency>`
-    of a wallet. `reason`: the evidence."""
+    """An act that somebody asks for. `subject`: the reference of the payment, refund or dispute, for `account.confirm`
+    of one that was sent to the account, or a new one of what is recorded, or `<merchant>/<currency>` of a wallet, or
+    `user/<id>` of a colleague, or `user/<id>/<merchant>` of somebody for a team. `reason`: the evidence."""
 
-    act: MoneyAct
+    act: ApprovedAct
     subject: str
     arguments: Arguments
     reason: str
@@ -63,10 +89,11 @@ class WantedAct(Record, frozen=True):
 
 class ApprovalRequest(Record, frozen=True):
     """A row of `approval_requests`, in the order of its columns. `user_id`: the account of the person who asks;
-    `os_user`: `console`, or the operating-system user of the command. `arguments`: a JSON object."""
+    `os_user`: `console`, or the operating-system user of the command. `arguments`: a JSON object.
+    `effective_at`: when the act is done unless somebody objects; None where only an approval does it."""
 
     id: ApprovalId
-    act: MoneyAct
+    act: ApprovedAct
     subject: str
     merchant_id: MerchantId
     arguments: str
@@ -80,6 +107,7 @@ class ApprovalRequest(Record, frozen=True):
     decided_by: str | None
     decided_at: Instant | None
     decision_reason: str | None
+    effective_at: Instant | None = None
 
     @property
     def wanted(self) -> WantedAct:

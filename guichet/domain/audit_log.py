@@ -1,7 +1,7 @@
 """An act of a person, as the audit log keeps it: who did what, why, and what was changed (docs/admin-guide.md)."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import field
 
@@ -9,14 +9,38 @@ from guichet.domain.ids import ApprovalId, MerchantId
 from guichet.domain.messages import Message
 from guichet.domain.records import Record
 
+#: The `os_user` of an act in the console, whose actor is an address of `users`.
+CONSOLE: Final = "console"
+_SUDO: Final = " (sudo: "
+
 
 class Actor(Record, frozen=True):
     """`name`: what the person typed, or the address of their account. `os_user`: the operating-system user who ran the
-    command, or `console`. `approval`: for an act that this person asked for and another one approves with it."""
+    command (`command_os_user`), or `console`. `approval`: for an act that this person asked for and another one
+    approves with it. `is_typed`: a command was told the name, which must then be nobody's who has an account."""
 
     name: str
     os_user: str
     approval: "Approval | None" = None
+    is_typed: bool = False
+
+
+def command_os_user(real: str, claimed: str) -> str:
+    """The operating-system user of a command as entries keep it: the user of its process, and behind it what
+    `SUDO_USER` says, which whoever runs the command can set."""
+    claimed = "".join(each for each in claimed if each.isprintable())[:32]
+    return real if claimed in ("", real) else f"{real}{_SUDO}{claimed})"
+
+
+def real_os_user(os_user: str) -> str:
+    """The user of the process, in small letters, without what `command_os_user` adds to it."""
+    return os_user.casefold().partition(_SUDO)[0]
+
+
+def os_user_names(os_user: str) -> set[str]:
+    """Whom `command_os_user` names, in small letters."""
+    claimed = os_user.casefold().partition(_SUDO)[2].removesuffix(")")
+    return {real_os_user(os_user), claimed} - {""}
 
 
 class Approval(Record, frozen=True):
@@ -97,6 +121,7 @@ FactName = Literal[
     "merchant_part",
     "month",
     "name",
+    "networks",
     "note",
     "override",
     "payee_number",
@@ -112,6 +137,7 @@ FactName = Literal[
     "response_code",
     "revoked_at",
     "role",
+    "scopes",
     "seconds",
     "sha256",
     "since",

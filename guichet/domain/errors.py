@@ -4,6 +4,8 @@ GuichetError
 ├── Unauthorized            401 unauthorized
 │   └── KeyExpired          401 key_expired
 ├── MerchantInactive        403 merchant_inactive
+├── AddressNotAllowed       403 address_not_allowed
+├── InsufficientScope       403 insufficient_scope
 ├── InvalidRequest          422 invalid_request       (carries `details`)
 ├── PaymentFailed           402 payment_failed
 ├── InsufficientFunds       402 insufficient_funds    (no endpoint emits it: D41)
@@ -75,6 +77,18 @@ class MerchantInactive(GuichetError):
     code = "merchant_inactive"
     status = 403
     default = "Le compte marchand n'est pas actif : les clés de production ne sont pas encore utilisables."
+
+
+class AddressNotAllowed(GuichetError):
+    code = "address_not_allowed"
+    status = 403
+    default = "Cette clé d'API n'est pas acceptée depuis cette adresse IP."
+
+
+class InsufficientScope(GuichetError):
+    code = "insufficient_scope"
+    status = 403
+    default = "Cette clé d'API ne permet pas cette opération : il faut une clé complète."
 
 
 class InvalidRequest(GuichetError):

@@ -62,7 +62,6 @@ DeliveryError = Literal[
     "bad_status",
     "timeout",
     "address_refused",
-    "name_not_found",
     "connection_failed",
     "tls_failed",
     "answer_lost",

@@ -2,7 +2,6 @@
 (`email_validator`, which is imported at the first address that is not an ordinary one)."""
 
 import re
-from functools import cache
 from typing import Final, Literal, get_args
 
 from guichet.clock import HOUR, MINUTE
@@ -14,12 +13,17 @@ MailKind = Literal[
     "password",
     "password_changed",
     "new_sign_in",
+    "attempts_used_up",
     "factor_changed",
     "staff_changed",
+    "approver_removed",
+    "team_changed",
     "approval_requested",
+    "approval_objectable",
     "approval_approved",
     "approval_refused",
     "approval_expired",
+    "key_used_on_webhooks",
 ]
 MAIL_KINDS: Final[tuple[MailKind, ...]] = get_args(MailKind)
 
@@ -31,6 +35,8 @@ MAX_MAIL_ATTEMPTS: Final = len(RETRY_DELAYS) + 1
 _PLAIN: Final = re.compile(
     r"[A-Za-z0-9_+-]{1,32}(?:\.[A-Za-z0-9_+-]{1,30})?@(?:[A-Za-z0-9][A-Za-z0-9-]{0,60}[A-Za-z0-9]\.){1,3}([A-Za-z]{2,20})"
 )
+#: Last parts of names that `email_validator` refuses, as it lists them: a test compares them.
+_SPECIAL_NAMES: Final = frozenset({"arpa", "invalid", "local", "localhost", "onion", "test"})
 
 
 def is_email(text: str) -> bool:
@@ -44,7 +50,7 @@ def is_plain_email(text: str) -> bool:
     domain names (bench/README.md).
     """
     match = _PLAIN.fullmatch(text)
-    return match is not None and "--" not in text and match[1].lower() not in _special_names()
+    return match is not None and "--" not in text and match[1].lower() not in _SPECIAL_NAMES
 
 
 def normalised_email(text: str) -> str | None:
@@ -55,10 +61,3 @@ def normalised_email(text: str) -> str | None:
         return validate_email(text, check_deliverability=False).normalized
     except EmailNotValidError:
         return None
-
-
-@cache
-def _special_names() -> frozenset[str]:
-    from email_validator import SPECIAL_USE_DOMAIN_NAMES  # noqa: PLC0415 - the start does not wait for it
-
-    return frozenset(SPECIAL_USE_DOMAIN_NAMES)

@@ -6,7 +6,9 @@ from typing import Final, Literal, get_args
 
 from guichet.clock import Instant
 from guichet.domain.ids import ApiKeyId, MerchantId
+from guichet.domain.key_access import FULL_ACCESS, Network
 from guichet.domain.money import Currency, Hundredths
+from guichet.domain.names import holds_address
 from guichet.domain.records import Record
 
 Environment = Literal["test", "live"]
@@ -66,6 +68,13 @@ class ApiKey(Record, frozen=True):
     revoked_at: Instant | None
     #: Up to a minute before the last request that it was used for; None if it never was.
     last_used_at: Instant | None
+    #: As `KeyAccess` has them.
+    scopes: int
+    networks: str | None
+    #: When the last row of `key_acts` about a read of the webhook secret was written; when the owners were last mailed
+    #: about acts of the key, or will be.
+    secret_read_at: Instant | None
+    owners_mailed_at: Instant | None
 
     def state(self, now: Instant) -> KeyState:
         if self.revoked_at is not None:
@@ -74,11 +83,14 @@ class ApiKey(Record, frozen=True):
 
 
 class Caller(Record, frozen=True):
-    """Who is calling: a merchant in one environment. `key_id`: the key of the request, if it has one."""
+    """Who is calling: a merchant in one environment. `key_id`: the key of the request, if it has one; `scopes` and
+    `networks`: what that key may do, and where it is accepted from, if not from everywhere (`key_access.py`)."""
 
     merchant: Merchant
     env: Environment
     key_id: ApiKeyId | None = None
+    scopes: int = FULL_ACCESS
+    networks: tuple[Network, ...] = ()
 
     @property
     def livemode(self) -> bool:
@@ -86,9 +98,10 @@ class Caller(Record, frozen=True):
 
 
 def merchant_name(typed: str) -> str | None:
-    """The name that customers see; None unless it is 1 to 100 printable characters."""
+    """The name that customers see; None unless it is 1 to 100 printable characters, without an address."""
     name = typed.strip()
-    return name if name and len(typed) <= _MAX_NAME and typed.isprintable() else None
+    fits = name and len(typed) <= _MAX_NAME and typed.isprintable()
+    return name if fits and not holds_address(name) else None
 
 
 def random_text(length: int) -> str:

@@ -17,6 +17,10 @@ class Refusal(Code):
     NOBODY_ELSE = "refusal.nobody_else", "email"
     OWN_REQUEST = "refusal.own_request", "email"
     TOO_NEW = "refusal.too_new", "email"
+    NOT_LONG_ENOUGH = "refusal.not_long_enough", "email", "days"
+    REMOVED_APPROVER = "refusal.removed_approver", "email"
+    NOT_THIS_PERSON = "refusal.not_this_person", "email"
+    NAME_RESERVED = "refusal.name_reserved", "name"
     ENDED_ALIKE = "refusal.ended_alike", "subject"
     # What it is about.
     NO_PAYMENT = "refusal.no_payment", "subject"
@@ -71,6 +75,8 @@ class Refusal(Code):
     TOO_MANY_KEYS = "refusal.too_many_keys", "count"
     KEY_ENDED = "refusal.key_ended"
     KEY_IN_PAST = "refusal.key_in_past", "at"
+    KEY_NETWORKS_LIVE = "refusal.key_networks_live"
+    TOO_MANY_NETWORKS = "refusal.too_many_networks", "count"
     # The test environment.
     CLOCK_STEP = "refusal.clock_step"
     CLOCK_MOVED = "refusal.clock_moved"

@@ -162,6 +162,25 @@ def may_as_staff(role: StaffRole, right: StaffRight) -> bool:
     return _STAFF_TABLE[right][STAFF_ROLES.index(role)]
 
 
+def may_approve(role: StaffRole | None) -> bool:
+    """Whether the role approves what others of the staff ask for (`domain/approvals.py`)."""
+    return role is not None and may_as_staff(role, "incidents.decide")
+
+
+def makes_approver(before: StaffRole | None, after: StaffRole | None) -> bool:
+    """Whether the change gives rights to a role that approves."""
+    return may_approve(after) and not _rights(after) <= _rights(before)
+
+
+def unmakes_approver(before: StaffRole | None, after: StaffRole | None) -> bool:
+    """Whether the change takes rights from a role that approves."""
+    return may_approve(before) and not _rights(before) <= _rights(after)
+
+
+def _rights(role: StaffRole | None) -> set[StaffRight]:
+    return set() if role is None else {right for right in STAFF_RIGHTS if may_as_staff(role, right)}
+
+
 def needs_second_factor(staff_role: StaffRole | None, merchant_roles: tuple[MerchantRole, ...]) -> bool:
     """Whether a person with these roles must have a second factor before seeing anything but its set-up."""
     return staff_role is not None or not _TWO_FACTORS.isdisjoint(merchant_roles)

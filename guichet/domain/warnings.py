@@ -14,7 +14,6 @@ WarningCode = Literal[
     "external_id_spaces",
     "link_already_expired",
     "webhook_address_not_public",
-    "webhook_host_not_resolvable",
 ]
 
 #: Each sentence, with the names of the facts that it states.
@@ -28,9 +27,8 @@ SENTENCES: Final[dict[WarningCode, str]] = {
     "external_id_spaces": "external_id contient des espaces au début, à la fin, répétées ou invisibles. Il est "
     "conservé tel quel : vous ne le retrouverez qu'écrit exactement ainsi.",
     "link_already_expired": "Ce lien est déjà fermé : expires_at ({expires_at}) est passé. Personne ne pourra payer.",
-    "webhook_address_not_public": "{host} ne mène à aucune adresse publique : aucun webhook n'y sera envoyé.",
-    "webhook_host_not_resolvable": "{host} est introuvable dans le DNS pour l'instant : les webhooks échoueront tant "
-    "qu'il le restera.",
+    "webhook_address_not_public": "{host} est introuvable dans le DNS ou ne mène à aucune adresse publique : aucun "
+    "webhook n'y sera envoyé tant qu'il en est ainsi.",
 }
 
 

@@ -5,6 +5,7 @@ commas.
 """
 
 import csv
+import re
 from collections.abc import Sequence
 from typing import IO, Any, Final
 from zoneinfo import ZoneInfo
@@ -13,8 +14,11 @@ from guichet.clock import Instant, to_datetime
 from guichet.printable import printable
 
 BOM: Final = "\ufeff"
-#: A spreadsheet takes a cell that begins with one of these for a formula; some drop a tab or a carriage return first.
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+#: A spreadsheet takes a cell that begins with one of these for a formula; some read the wide forms too.
+_SIGNS: Final = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
+#: Where a cell begins for a spreadsheet whose separator is another one than ours, and what it drops before a sign.
+_BETWEEN: Final = re.compile(r"[,;|\s\"]+")
+_SEPARATORS: Final = frozenset(",;|\t\r\n\v\f\x85\u2028\u2029")
 
 
 def writer(file: IO[str], columns: Sequence[str]) -> Any:
@@ -41,8 +45,22 @@ def moment(instant: Instant | None, time_zone: ZoneInfo | None = None) -> str:
 
 
 def text(value: str | None) -> str:
-    """Text from outside, on one line without control characters, and with an apostrophe in front if a spreadsheet would
-    run it as a formula."""
+    """Text from outside, on one line without control characters, with an apostrophe wherever a spreadsheet would begin
+    to run it as a formula: in front, and after what may separate cells in its midst."""
     given = value or ""
-    shown = printable(given)
-    return "'" + shown if given.startswith(_FORMULA) else shown
+    return printable(_apostrophe_in_front(given) + _BETWEEN.sub(_with_apostrophe, given))
+
+
+def _apostrophe_in_front(given: str) -> str:
+    before = _BETWEEN.match(given)
+    is_sign = _is_sign(given, before.end() if before else 0)
+    return "'" if is_sign or given.startswith(("\t", "\r", "\n")) else ""
+
+
+def _with_apostrophe(between: re.Match[str]) -> str:
+    begins_a_cell = not _SEPARATORS.isdisjoint(between[0]) and _is_sign(between.string, between.end())
+    return between[0] + "'" if begins_a_cell else between[0]
+
+
+def _is_sign(given: str, at: int) -> bool:
+    return given[at : at + 1] in _SIGNS

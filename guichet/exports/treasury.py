@@ -31,7 +31,17 @@ def places_file(positions: Iterable[Position], readings: Mapping[str, Reading]) 
             reading = readings.get(name.account)
             seen = (cells.amount(reading.stated), cells.amount(reading.difference)) if reading else ("", "")
             read_at = cells.moment(reading.read_at) if reading else ""
-            rows.append((each.currency, name.what, name.name, name.wallet, cells.amount(amount), *seen, read_at))
+            rows.append(
+                (
+                    each.currency,
+                    name.what,
+                    cells.text(name.name),
+                    cells.text(name.wallet),
+                    cells.amount(amount),
+                    *seen,
+                    read_at,
+                )
+            )
         sides = ("owed", each.owed), ("held", each.held), ("ours", each.ours)
         rows += [(each.currency, side, "", "", cells.amount(total), "", "", "") for side, total in sides]
     return _file(PLACES, rows)

@@ -9,7 +9,6 @@ from guichet.http_client.address_guard import AddressGuard, is_loopback_host, is
 from guichet.http_client.deferred import HttpClient
 from guichet.http_client.failures import FailureKind, failure_kind
 from guichet.http_client.outcomes import MAX_BODY, Forbidden, HttpClientError, Lost, NotSent, Response
-from guichet.http_client.reachability import Unreachable
 
 __all__ = ["MAX_BODY", "AddressGuard", "Forbidden", "HttpClient", "HttpClientError", "Lost", "NotSent"]
-__all__ += ["FailureKind", "Response", "Unreachable", "failure_kind", "is_loopback_host", "is_public"]
+__all__ += ["FailureKind", "Response", "failure_kind", "is_loopback_host", "is_public"]

@@ -34,7 +34,7 @@ from guichet.http_client.connector import Exchange, GuardedConnector, request_by
 from guichet.http_client.failures import CallFailure
 from guichet.http_client.outcomes import MAX_BODY, Forbidden, HttpClientError, Lost, NotSent, Response
 from guichet.http_client.own_faults import NameControl, is_own_fault
-from guichet.http_client.reachability import Unreachable, why_unreachable
+from guichet.http_client.reachability import is_reachable
 from guichet.http_client.tls import TlsContext, tls_context, unverified
 
 #: How often the time limits of running requests are looked at, in seconds.
@@ -203,15 +203,16 @@ class AiohttpClient:
         host = URL(url).raw_host or ""
         return await is_own_fault(error, host, self._names, self._names_by())
 
-    async def why_unreachable(self, url: str) -> Unreachable | None:
-        """Why no guarded request to `url` would connect now; None when one could, as far as its name tells. Looks the
-        name up, for LOOKUP_LIMIT seconds at most."""
+    async def unreachable_host(self, url: str) -> str | None:
+        """The host of `url` if no guarded request would connect now; None when one could, as far as its name tells.
+        Looks the name up, for LOOKUP_LIMIT seconds at most."""
         try:
             target = self._checked_url(url, guarded=True)
         except Forbidden:
-            return Unreachable(urlsplit(url).hostname or url, is_refused=True)
+            return urlsplit(url).hostname or url
         permits = self._rules[self._rule_for(target, guarded=True)].permits
-        return await why_unreachable(target.raw_host or "", permits, self._names_by())
+        host = target.raw_host or ""
+        return None if await is_reachable(host, permits, self._names_by()) else host
 
     async def aclose(self) -> None:
         """Close every connection. Nothing can be sent afterwards."""

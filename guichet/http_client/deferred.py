@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from guichet.http_client.address_guard import Network
 from guichet.http_client.outcomes import MAX_BODY, NotSent, Response
-from guichet.http_client.reachability import Unreachable
 from guichet.http_client.tls import tls_context
 
 if TYPE_CHECKING:
@@ -78,9 +77,9 @@ class HttpClient:
         """Whether a request to `url` failed because of a fault on our side."""
         return await (self._client or await self.open()).is_own_fault(error, url)
 
-    async def why_unreachable(self, url: str) -> Unreachable | None:
-        """Why no guarded request to `url` would connect now; None when one could, as far as its name tells."""
-        return await (self._client or await self.open()).why_unreachable(url)
+    async def unreachable_host(self, url: str) -> str | None:
+        """The host of `url` if no guarded request would connect now; None when one could, as far as its name tells."""
+        return await (self._client or await self.open()).unreachable_host(url)
 
     async def aclose(self) -> None:
         """Close every connection. Nothing can be sent afterwards."""

@@ -7,11 +7,12 @@ from typing import Literal
 from guichet.domain.messages import Code
 from guichet.http_client.outcomes import Forbidden, HttpClientError, Lost
 
-FailureKind = Literal["timeout", "address_refused", "name_not_found", "connection_failed", "tls_failed", "answer_lost"]
+FailureKind = Literal["timeout", "address_refused", "connection_failed", "tls_failed", "answer_lost"]
 
 
 def failure_kind(error: HttpClientError) -> FailureKind:
-    """For a request that was not our own fault (`own_faults.py`)."""
+    """For a request that was not our own fault (`own_faults.py`). A name that leads to an address of ours and one that
+    leads nowhere are the same word: two would tell a merchant which of our internal names exist."""
     if error.timed_out:
         return "timeout"
     if isinstance(error, Forbidden):
@@ -21,7 +22,7 @@ def failure_kind(error: HttpClientError) -> FailureKind:
     from aiohttp import ClientConnectorDNSError, ClientSSLError  # noqa: PLC0415 - the failure has imported it
 
     if isinstance(error.__cause__, ClientConnectorDNSError):
-        return "name_not_found"
+        return "address_refused"
     return "tls_failed" if isinstance(error.__cause__, ClientSSLError) else "connection_failed"
 
 

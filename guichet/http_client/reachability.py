@@ -4,7 +4,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from guichet.http_client.address_guard import Address
 
@@ -15,21 +15,9 @@ if TYPE_CHECKING:
 LOOKUP_LIMIT: Final = 2.0
 
 
-class Unreachable(NamedTuple):
-    """`is_refused`: the guard permits none of its addresses. Otherwise no address was found."""
-
-    host: str
-    is_refused: bool
-
-
-async def why_unreachable(
-    host: str, permits: Callable[[Address], bool], resolver: "AbstractResolver"
-) -> Unreachable | None:
-    """None if one of the addresses of `host` may be connected to. Raises nothing."""
-    addresses = await _addresses(host, resolver)
-    if any(permits(address) for address in addresses):
-        return None
-    return Unreachable(host, is_refused=bool(addresses))
+async def is_reachable(host: str, permits: Callable[[Address], bool], resolver: "AbstractResolver") -> bool:
+    """Whether one of the addresses of `host` may be connected to. Raises nothing."""
+    return any(permits(address) for address in await _addresses(host, resolver))
 
 
 async def _addresses(host: str, resolver: "AbstractResolver") -> list[Address]:

@@ -41,6 +41,9 @@ _ACTS: Final[dict[Language, dict[str, str]]] = {
         "wallet.reopen": "rouvrir un portefeuille",
         "account.confirm": "confirmer un compte dont la clé a changé",
         "treasury.record": "enregistrer un mouvement de notre argent",
+        "staff.add": "donner le droit d'approuver",
+        "staff.restore": "rendre le droit d'approuver",
+        "team.give_role": "donner une place dans l'équipe d'un marchand",
     },
     "en": {
         "payment.settle": "settle a payment by hand",
@@ -51,6 +54,9 @@ _ACTS: Final[dict[Language, dict[str, str]]] = {
         "wallet.reopen": "reopen a wallet",
         "account.confirm": "confirm an account whose key changed",
         "treasury.record": "record a movement of our own money",
+        "staff.add": "give somebody the right to approve",
+        "staff.restore": "give the right to approve back",
+        "team.give_role": "give a place in a merchant's team",
     },
 }
 

@@ -58,7 +58,7 @@ _INSERT: Final = insert(mails).values(
     status="pending",
     attempts=0,
     created_at=bindparam("now"),
-    next_attempt_at=bindparam("now"),
+    next_attempt_at=bindparam("due"),
 )
 _SENT: Final = (
     update(mails)
@@ -95,12 +95,19 @@ class Outbox:
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
 
-    async def add(self, tx: Transaction, user: User, kind: MailKind, values: Mapping[str, str], now: Instant) -> None:
-        """Queues a mail to this user, in the user's language."""
-        message = msgspec.json.encode(Message(user.language, dict(values))).decode()
-        await tx.write(
-            _INSERT, user_id=user.id, recipient=user.email, kind=kind, message=self._vault.encrypt(message), now=now
-        )
+    async def add(
+        self,
+        tx: Transaction,
+        user: User,
+        kind: MailKind,
+        values: Mapping[str, str],
+        now: Instant,
+        due: Instant | None = None,
+    ) -> None:
+        """Queues a mail to this user, in the user's language. `due`: when it is sent, at once by default."""
+        message = self._vault.encrypt(msgspec.json.encode(Message(user.language, dict(values))).decode())
+        whom = {"user_id": user.id, "recipient": user.email}
+        await tx.write(_INSERT, **whom, kind=kind, message=message, now=now, due=now if due is None else due)
 
     async def claim(self, db: Database, now: Instant, until: Instant, most: int) -> Claim[Mail]:
         """Mails that are due. The attempt counts from here on: a process that dies in it has used it."""

@@ -15,6 +15,7 @@ from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import api_keys, merchants
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
 from guichet.domain.ids import ApiKeyId, MerchantId
+from guichet.domain.key_access import UNRESTRICTED, KeyAccess, networks_of
 from guichet.domain.merchants import ApiKey, Caller, Environment, Merchant, random_text
 
 _KEY: Final = re.compile(r"sk_(test|live)_[A-Za-z0-9]{32}")
@@ -28,6 +29,8 @@ _INSERT_KEY: Final = (
         preview=bindparam("preview"),
         created_at=bindparam("now"),
         expires_at=bindparam("expires_at"),
+        scopes=bindparam("scopes"),
+        networks=bindparam("networks"),
     )
     .returning(*api_keys.c)
 )
@@ -77,7 +80,7 @@ _REVOKE: Final = (
     .returning(*api_keys.c)
 )
 _CALLER: Final = (
-    select(api_keys.c.id, api_keys.c.env, api_keys.c.expires_at, *merchants.c)
+    select(api_keys.c.id, api_keys.c.env, api_keys.c.expires_at, api_keys.c.scopes, api_keys.c.networks, *merchants.c)
     .join(merchants, merchants.c.id == api_keys.c.merchant_id)
     .where(api_keys.c.hash == bindparam("hash"), api_keys.c.revoked_at.is_(None))
 )
@@ -103,7 +106,13 @@ def key_preview(key: str) -> str:
 
 
 async def add(
-    tx: Transaction, merchant_id: MerchantId, env: Environment, key: str, expires_at: Instant | None, now: Instant
+    tx: Transaction,
+    merchant_id: MerchantId,
+    env: Environment,
+    key: str,
+    expires_at: Instant | None,
+    now: Instant,
+    access: KeyAccess = UNRESTRICTED,
 ) -> ApiKey:
     row = await tx.write(
         _INSERT_KEY,
@@ -112,6 +121,8 @@ async def add(
         hash=key_hash(key),
         preview=key_preview(key),
         expires_at=expires_at,
+        scopes=access.scopes,
+        networks=access.networks,
         now=now,
     )
     return ApiKey(*require(row))
@@ -174,8 +185,8 @@ async def caller_by_hash(db: Database, hashed: str) -> tuple[Caller, Instant | N
     row = await db.one(_CALLER, hash=hashed)
     if row is None:
         return None
-    key_id, env, expires_at, *merchant = row
-    return Caller(Merchant(*merchant), env, key_id), expires_at
+    key_id, env, expires_at, scopes, networks, *merchant = row
+    return Caller(Merchant(*merchant), env, key_id, scopes, networks_of(networks)), expires_at
 
 
 class Authenticator:

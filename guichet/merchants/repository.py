@@ -99,6 +99,7 @@ _ENDPOINT_KEY: Final = (
     webhook_endpoints.c.env == bindparam("environment"),
 )
 _ENDPOINT: Final = select(webhook_endpoints).where(*_ENDPOINT_KEY)
+_LOCK_ENDPOINT: Final = _ENDPOINT.with_for_update()
 _ENDPOINTS: Final = select(webhook_endpoints).where(
     webhook_endpoints.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids")))
 )
@@ -215,6 +216,11 @@ async def endpoint(db: Reader, merchant_id: MerchantId, env: Environment) -> End
     """There is one for each merchant and environment from its creation on; its `url` may be None."""
     row = await db.one(_ENDPOINT, merchant=merchant_id, environment=env)
     return Endpoint(*require(row))
+
+
+async def lock_endpoint(tx: Transaction, merchant_id: MerchantId, env: Environment) -> Endpoint:
+    """The same, which no other transaction changes until the end of this one."""
+    return Endpoint(*require(await tx.one(_LOCK_ENDPOINT, merchant=merchant_id, environment=env)))
 
 
 async def endpoints_of(

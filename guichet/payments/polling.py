@@ -62,15 +62,16 @@ async def poll_payment(ctx: AppContext, payment: Payment) -> Payment:
     return polled or require(await repository.by_id(ctx.db, payment.id))
 
 
-async def poll_payment_at_most(ctx: AppContext, payment: Payment, *, joins: bool = True) -> Payment | None:
-    """As `poll_payment`, but at most once in MIN_POLL_INTERVAL, whichever process polled before.
+async def poll_after_callback(ctx: AppContext, payment_id: PaymentId) -> Payment | None:
+    """As `poll_payment`, but at most once in MIN_POLL_INTERVAL, whichever process polled before, for a live payment
+    that was not read yet.
 
-    None if it was not polled for that reason, if another poll is running, or if the payment is final. `joins`: False
-    for the poll that a callback causes, since a running one may have been answered before the callback came.
+    None if it was not polled for that reason, if another poll is running, or if the payment is final. No poll is
+    joined: a running one may have been answered before the callback came.
     """
-    if payment.status != "pending":
+    if _running_poll(ctx, payment_id) is not None:
         return None
-    return await _join_or_poll(ctx, payment, interval=MIN_POLL_INTERVAL, joins=joins)
+    return await _start_poll(ctx, payment_id, MIN_POLL_INTERVAL)
 
 
 async def poll_for_page(ctx: AppContext, payment: Payment) -> Payment:
@@ -80,7 +81,8 @@ async def poll_for_page(ctx: AppContext, payment: Payment) -> Payment:
     if payment.status != "pending" or (payment.env == "live" and may_poll_at(payment, now) > now):
         return payment
     try:
-        return await result_within(ctx, _PAGE_WAIT, poll_payment_at_most(ctx, payment)) or payment
+        poll = _join_or_poll(ctx, payment, interval=MIN_POLL_INTERVAL)
+        return await result_within(ctx, _PAGE_WAIT, poll) or payment
     except Exception as error:  # The page is shown all the same.
         log.error("page.poll_failed", error=repr(error))
         return payment
@@ -120,30 +122,40 @@ def _log_failure(task: asyncio.Task[Any]) -> None:
 
 
 async def _join_or_poll(
-    ctx: AppContext, payment: Payment, *, interval: int = 0, joins: bool = True, scheduled: bool = False
+    ctx: AppContext, payment: Payment, *, interval: int = 0, scheduled: bool = False
 ) -> Payment | None:
     """The payment after a poll that was running in this process already, or that is made now; None if another process
     has the lease, the last poll is less than `interval` ago, or the payment became final.
 
-    A provider is called in a task of its own: the call ends even if whoever waits for it goes away. `scheduled`: the
-    caller ends the lease.
+    `scheduled`: the worker claimed it, and ends the lease itself.
     """
     if not ctx.registry.provider(require(payment.provider_account)).remote:
         return await _poll(ctx, payment)
     for _ in range(_MOST_JOINED):
-        running = ctx.running_polls.get(payment.id)
-        if running is None or running.done():  # Done: it is removed in the next iteration of the event loop.
+        running = _running_poll(ctx, payment.id)
+        if running is None:
             break
-        if not joins:
-            return None
         joined = await asyncio.shield(running)
         if joined is not None or interval:
             return joined
     else:
         return None
-    task = asyncio.create_task(_poll_under_lease(ctx, payment, interval, scheduled=scheduled))
-    ctx.running_polls[payment.id] = task
-    task.add_done_callback(partial(_forget_poll, ctx, payment.id))
+    return await _start_poll(ctx, payment.id, interval, payment if scheduled else None)
+
+
+def _running_poll(ctx: AppContext, payment_id: PaymentId) -> asyncio.Task[Payment | None] | None:
+    running = ctx.running_polls.get(payment_id)
+    # Done: it is removed in the next iteration of the event loop.
+    return None if running is None or running.done() else running
+
+
+async def _start_poll(
+    ctx: AppContext, payment_id: PaymentId, interval: int, claimed: Payment | None = None
+) -> Payment | None:
+    """A provider is called in a task of its own: the call ends even if whoever waits for it goes away."""
+    task = asyncio.create_task(_poll_under_lease(ctx, payment_id, interval, claimed))
+    ctx.running_polls[payment_id] = task
+    task.add_done_callback(partial(_forget_poll, ctx, payment_id))
     return await asyncio.shield(task)
 
 
@@ -153,16 +165,17 @@ def _forget_poll(ctx: AppContext, payment_id: PaymentId, task: asyncio.Task[Paym
         del ctx.running_polls[payment_id]
 
 
-async def _poll_under_lease(ctx: AppContext, payment: Payment, interval: int, *, scheduled: bool) -> Payment | None:
-    """Polls under the lease of the payment's row; see `_join_or_poll`."""
-    now = ctx.clock.now()
-    if not (scheduled and pending.is_leased_by_claim(payment, now)):
-        leased = await pending.lease(ctx.db, payment.id, now, later(now, LEASE_DURATION), earlier(now, interval))
+async def _poll_under_lease(
+    ctx: AppContext, payment_id: PaymentId, interval: int, claimed: Payment | None
+) -> Payment | None:
+    """Polls under the lease of the payment's row; see `_join_or_poll`. `claimed`: by the worker, which ends it."""
+    now, leased = ctx.clock.now(), claimed
+    if leased is None or not pending.is_leased_by_claim(leased, now):
+        leased = await pending.lease(ctx.db, payment_id, now, later(now, LEASE_DURATION), earlier(now, interval))
         if leased is None:
             return None
-        payment = leased
-    polled = await _poll(ctx, payment)
-    if not scheduled and polled.status == "pending" and polled.lease_expires_at is not None:
+    polled = await _poll(ctx, leased)
+    if claimed is None and polled.status == "pending" and polled.lease_expires_at is not None:
         await pending.end_lease(ctx.db, polled)
     return polled
 

@@ -20,7 +20,7 @@ from guichet.late_money.results import poll_ended
 from guichet.logs import log
 from guichet.payments import repository
 from guichet.payments.outcomes import may_poll_at
-from guichet.payments.polling import poll_payment_at_most
+from guichet.payments.polling import poll_after_callback
 from guichet.provider_callbacks import repository as callback_repository
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
 from guichet.provider_callbacks.repository import ProviderCallback
@@ -126,7 +126,13 @@ async def _keep_unmatched(ctx: AppContext, account: str, callback: Callback, rea
 
 async def _poll_subject(ctx: AppContext, callback: ProviderCallback) -> Instant | None:
     """Asks the provider about the subject of a callback. Returns when to try again if it may not be asked now, because
-    it was asked less than five seconds ago or another process works on the subject."""
+    it was asked less than five seconds ago or another process works on the subject.
+
+    Most callbacks are about a payment that is pending and was not asked about yet: its lease says so, and is taken
+    before the payment is read."""
+    payment_id = PaymentId(callback.subject_id) if callback.subject_type == "payment" else None
+    if payment_id is not None and await poll_after_callback(ctx, payment_id) is not None:
+        return None
     subject = await _subject(ctx, callback)
     if subject is None:
         return None
@@ -137,11 +143,9 @@ async def _poll_subject(ctx: AppContext, callback: ProviderCallback) -> Instant 
     if subject.status != "pending":
         await poll_ended(ctx, subject)
         return None
-    if isinstance(subject, Payment):
-        asked = await poll_payment_at_most(ctx, subject, joins=False) is not None
-    else:
-        asked = await poll_refund_at_most(ctx, subject) is not None
-    return None if asked else later(now, _RETRY)
+    if isinstance(subject, Refund) and await poll_refund_at_most(ctx, subject) is not None:
+        return None
+    return later(now, _RETRY)
 
 
 async def _subject(ctx: AppContext, callback: ProviderCallback) -> Payment | Refund | None:

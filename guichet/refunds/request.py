@@ -184,7 +184,7 @@ async def confirm_payee(ctx: AppContext, refund: Refund, number: str, actor: Act
             raise ActRefused(Refusal.REFUND_SENT())
         await incidents.close_all(tx, refund.merchant_id, refund.reference, now)
         await audit_log.record(tx, act, now)
-    log.info("refund.payee_confirmed", reference=refund.reference, actor=actor.name)
+    log.info("refund.payee_confirmed", reference=refund.reference)
     ctx.wakeups.refunds.set()
     return confirmed
 

@@ -146,7 +146,7 @@ def read_duration(text: str) -> int | None:
     """`1h30m` as seconds; None for what is no duration."""
     if not _DURATION.fullmatch(text):
         return None
-    return sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"([0-9]+)([dhms])", text))
+    return sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"([0-9]{1,8})([dhms])", text))
 
 
 async def advance(

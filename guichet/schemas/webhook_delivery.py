@@ -35,8 +35,7 @@ from guichet.schemas.object_fields import (
 ERRORS: Final[dict[DeliveryError, str]] = {
     "bad_status": "Votre serveur a répondu par un autre statut que 2xx.",
     "timeout": f"Votre serveur n'a pas répondu en {ANSWER_TIMEOUT:.0f} secondes.",
-    "address_refused": "L'adresse est privée ou réservée : rien n'y est envoyé.",
-    "name_not_found": "Le nom de votre serveur est introuvable dans le DNS.",
+    "address_refused": "Le nom de votre serveur est introuvable dans le DNS ou ne mène à aucune adresse publique.",
     "connection_failed": "La connexion à votre serveur a échoué.",
     "tls_failed": "Le certificat de votre serveur n'est pas valable, ou la négociation TLS a échoué.",
     "answer_lost": "La connexion s'est rompue avant la réponse.",

@@ -14,7 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet import metrics
 from guichet.clock import SECOND, Clock
-from guichet.domain.errors import KeyExpired, RateLimited, Unauthorized
+from guichet.domain.errors import AddressNotAllowed, KeyExpired, RateLimited, Unauthorized
+from guichet.domain.key_access import Network
 from guichet.domain.merchants import Caller
 from guichet.domain.records import Record
 from guichet.logs import log
@@ -130,10 +131,11 @@ class MemoryWindows:
 
 
 class MerchantRate(Record, frozen=True):
-    """`key`: what the requests are counted by."""
+    """`key`: what the requests are counted by. `networks`: where alone the key that they name is accepted from."""
 
     limit: RateLimit
     key: str
+    networks: tuple[Network, ...]
 
 
 class MerchantRates:
@@ -144,12 +146,17 @@ class MerchantRates:
     done. They are kept by the hash of the key that a request names. The first request of a key in a process is counted
     for its address as well, because its merchant is not known yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, addresses: ClientAddresses) -> None:
+        self._addresses = addresses
         self._rates: dict[str, MerchantRate] = {}
 
     def of(self, scope: Scope) -> MerchantRate | None:
-        """The limit of the request's merchant; None if it has none, or is not known yet."""
-        return self._rates.get(_key_of(scope)) if self._rates else None
+        """The limit of the request's merchant; None if it has none, or is not known yet, or if the request comes from
+        where its key is not accepted: who stole a key must not use up what its merchant may ask."""
+        rate = self._rates.get(_key_of(scope)) if self._rates else None
+        if rate is None or (rate.networks and not self._addresses.is_within(scope, rate.networks)):
+            return None
+        return rate
 
     def learn(self, scope: Scope) -> MerchantRate | None:
         """After the request: what it must still be counted for, if its merchant's limit was not known before.
@@ -165,10 +172,12 @@ class MerchantRates:
             if caller is not None or scope.get(ERROR_CODE) in _KEY_FAULTS:
                 self._rates.pop(key, None)
             return None
+        if scope.get(ERROR_CODE) == AddressNotAllowed.code:
+            return None
         before = self._rates.pop(key, None)
         while len(self._rates) >= _MOST_MERCHANTS:
             del self._rates[next(iter(self._rates))]
-        self._rates[key] = MerchantRate(RateLimit("merchant", own), str(caller.merchant.id))
+        self._rates[key] = MerchantRate(RateLimit("merchant", own), str(caller.merchant.id), caller.networks)
         return self._rates[key] if before is None else None
 
 
@@ -198,7 +207,7 @@ class RateLimitMiddleware:
         self._limits = {prefix: limit for prefix, limit in limits.items() if limit.requests}
         self._keyed = keyed
         self._addresses = addresses
-        self._merchants = MerchantRates()
+        self._merchants = MerchantRates(addresses)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]

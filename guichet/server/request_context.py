@@ -34,6 +34,9 @@ ERROR_CODE: Final = "guichet.error_code"
 STATUS: Final = "guichet.status"
 #: Headers (names in lower case, as ASGI has them) that are added to the response, whatever answers.
 RESPONSE_HEADERS: Final = "guichet.response_headers"
+#: For a year browsers ask this host by TLS only (RFC 6797), whatever proxy stands in front. Other hosts of the domain
+#: are not ours to decide about.
+_HSTS: Final = ((b"strict-transport-security", b"max-age=31536000"),)
 _ACCEPTED_ID: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
@@ -44,8 +47,9 @@ class RequestContext:
     Routing sees the path percent-encoded as it was sent, so that an `external_id` may hold a slash (D10).
     """
 
-    def __init__(self, app: ASGIApp, request_log: RequestLog) -> None:
+    def __init__(self, app: ASGIApp, request_log: RequestLog, public_url: str) -> None:
         self._app = app
+        self._added = _HSTS if public_url.startswith("https://") else ()
         self._request_log = request_log
         #: The lines of requests that anybody can send without a key, of all addresses together.
         self._strangers_lines = TokenBuckets(burst=200, per_second=10)
@@ -59,7 +63,7 @@ class RequestContext:
         request_id = _request_id(scope)
         token = request_id_of_line.set(request_id)
         scope[STATUS] = 0
-        added = scope[RESPONSE_HEADERS] = [(b"x-request-id", request_id.encode("ascii"))]
+        added = scope[RESPONSE_HEADERS] = [(b"x-request-id", request_id.encode("ascii")), *self._added]
 
         async def send_completed(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -150,6 +154,11 @@ class ClientAddresses:
     def counted(self, scope: Scope) -> str:
         """What limits of requests count by: `203.0.113.7`, or `2001:db8:0:1::/64`."""
         return counted_address(self._client(scope), self.ipv6_prefix)
+
+    def is_within(self, scope: Scope, networks: Sequence[Network]) -> bool:
+        """Whether the client is in one of them, judged by its whole address."""
+        address = _parse(self._client(scope))
+        return address is not None and any(address in network for network in networks)
 
     def counted_peer(self, peer: str) -> str | None:
         """What limits of connections count by; None for a trusted proxy, which is not limited."""

@@ -16,7 +16,7 @@ from guichet.domain.events import WEBHOOK_TEST, Delivery
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, new_webhook_secret
 from guichet.domain.records import Record
-from guichet.domain.warnings import RequestWarning, WarningCode, warning
+from guichet.domain.warnings import RequestWarning, warning
 from guichet.http_client import HttpClient
 from guichet.merchants import repository as merchants
 from guichet.merchants.vault import Vault
@@ -51,18 +51,34 @@ async def configure(
     rotate: bool,
     actor: Actor | None = None,
 ) -> Configuration:
-    """Sets or, with None, disables the address. A rotated secret signs from the next attempt on (D34). `actor`: the
-    person who changes the address, for the audit log; None for a merchant's program."""
-    new_secret = vault.encrypt(new_webhook_secret()) if rotate else None
+    """As `change`. `actor`: the person who changes the address, for the audit log; None for a command of a
+    developer."""
     async with db.transaction() as tx:
-        before = await merchants.endpoint(tx, merchant_id, env) if actor else None
-        endpoint = await merchants.configure_endpoint(tx, merchant_id, env, url, new_secret, now)
-        if url is None:
-            await deliveries.cancel_waiting(tx, merchant_id, env)
-        if actor and before and before.url != url:
-            old: Facts = {"url": before.url}
+        before, configured = await change(tx, vault, merchant_id, env, url, now, rotate=rotate)
+        if actor and before != url:
+            old: Facts = {"url": before}
             await _record(tx, actor, "webhook_endpoint.changed", merchant_id, env, now, old, {"url": url})
-    return Configuration(endpoint.url, vault.decrypt(endpoint.secret))
+    return configured
+
+
+async def change(
+    tx: Transaction,
+    vault: Vault,
+    merchant_id: MerchantId,
+    env: Environment,
+    url: str | None,
+    now: Instant,
+    *,
+    rotate: bool,
+) -> tuple[str | None, Configuration]:
+    """Sets or, with None, disables the address. A rotated secret signs from the next attempt on (D34). The address
+    before, and the endpoint as it is now."""
+    new_secret = vault.encrypt(new_webhook_secret()) if rotate else None
+    before = await merchants.lock_endpoint(tx, merchant_id, env)
+    endpoint = await merchants.configure_endpoint(tx, merchant_id, env, url, new_secret, now)
+    if url is None:
+        await deliveries.cancel_waiting(tx, merchant_id, env)
+    return before.url, Configuration(endpoint.url, vault.decrypt(endpoint.secret))
 
 
 async def rotate_secret(
@@ -87,12 +103,12 @@ async def reveal_secret(
 
 
 async def warnings_about(http_client: HttpClient, url: str | None) -> list[RequestWarning]:
-    """What speaks against an address that was just configured. Looks its name up, for a few seconds at most."""
-    found = None if url is None else await http_client.why_unreachable(url)
-    if found is None:
-        return []
-    code: WarningCode = "webhook_address_not_public" if found.is_refused else "webhook_host_not_resolvable"
-    return [warning(code, host=found.host)]
+    """What speaks against an address that was just configured. Looks its name up, for a few seconds at most.
+
+    One code for a name that leads to an address of ours and for one that leads nowhere: two would tell a merchant which
+    internal names exist."""
+    host = None if url is None else await http_client.unreachable_host(url)
+    return [] if host is None else [warning("webhook_address_not_public", host=host)]
 
 
 async def queue_test(

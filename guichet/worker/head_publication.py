@@ -3,15 +3,13 @@
 import asyncio
 from typing import Final
 
-from guichet.chain_heads import publish_heads
-from guichet.clock import MINUTE, Instant, later
+from guichet.chain_heads import PUBLISH_EVERY, TURN, publish_heads
+from guichet.clock import Instant, later
 from guichet.context import AppContext
 from guichet.db.worker_leases import claim_turn
 from guichet.http_client import HttpClient
 from guichet.worker.queue_loop import Loop, Step
 
-#: How often heads that changed are published, and how soon again when the receiver did not take them.
-PUBLISH_EVERY: Final = 5 * MINUTE
 #: Seconds between two looks whether it is time.
 _PAUSE: Final = 10.0
 
@@ -19,7 +17,7 @@ _PAUSE: Final = 10.0
 class HeadPublication(Loop):
     """A loop of its own, so that a receiver that does not answer delays nothing but heads."""
 
-    name = "heads"
+    name = TURN
 
     def __init__(self, ctx: AppContext, http_client: HttpClient) -> None:
         self.wake = asyncio.Event()

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from guichet.accounts.approvals import expire_overdue
+from guichet.accounts.approvals import end_overdue
 from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.lists.rollup import roll_up_list_counts
@@ -79,5 +79,5 @@ class Housekeeping(Loop):
 
     async def _expire_approvals(self, now: Instant) -> None:
         if now >= self._approvals_at:
-            await expire_overdue(self._ctx)
+            await end_overdue(self._ctx)
             self._approvals_at = later(now, APPROVALS_EVERY)

@@ -19,6 +19,7 @@ _PROGRAMS: Final = {
     "/usr/lib/postgresql/15/bin/postgres": "postgresql-15",
     "pg_ctlcluster": "postgresql-common",
     "haproxy": "haproxy",
+    "pgbouncer": "pgbouncer",
     "redis-server": "redis-server",
     "openssl": "openssl",
 }

@@ -1,12 +1,15 @@
 """The app host: two `guichet serve` behind HAProxy with TLS, a worker, Redis and the simulator."""
 
+import asyncio
 import re
+import shutil
 import ssl
 import subprocess
 from pathlib import Path
 from typing import Final
 
 from reliability.installation import Installation
+from reliability.machines.hosts import DATABASES
 from reliability.machines.pages import OPERATIONS
 from reliability.network_trial import SYSTEM_PATH
 from reliability.processes import ManagedProcess, clean_environ, guichet, run_command
@@ -20,6 +23,8 @@ SERVER_PORTS: Final = [25001, 25002]
 _NEW_SERVER_PORT: Final = 25003
 _SIMULATOR_PORT: Final = 25900
 RECEIVER_PORT: Final = 25950
+#: Seconds until the proxy has noticed that a server is ready again.
+_NOTICED: Final = 3.0
 #: Seconds in which all programs must have started together.
 _PATIENCE: Final = 180.0
 
@@ -45,6 +50,11 @@ class App:
         self._haproxy = ManagedProcess("HAProxy", haproxy, environ, logs / "haproxy.log")
         redis = ["redis-server", "--bind", "127.0.0.1", "--port", "6379", "--save", "", "--dir", str(folder)]
         self._redis = ManagedProcess("Redis", redis, environ, logs / "redis.log")
+        to_primary = ["haproxy", "-db", "-f", str(folder / "haproxy-two-machines.cfg")]
+        self._haproxy_to_primary = ManagedProcess("HAProxy to the primary", to_primary, environ, logs / "primary.log")
+        as_postgres = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        pgbouncer = [*as_postgres, "pgbouncer", str(folder / "pgbouncer.ini")]
+        self._pgbouncer = ManagedProcess("PgBouncer", pgbouncer, environ, logs / "pgbouncer.log")
         with hosts_file.open("a") as hosts:
             hosts.write(f"127.0.0.1 {_NAME}\n")
 
@@ -70,6 +80,32 @@ class App:
     async def stop(self) -> None:
         for process in (*self.servers, self.worker):
             await process.stop()
+
+    async def move_behind_pgbouncer(self) -> None:
+        """As docs/operations/pgbouncer.md says, one process after the other."""
+        files = OPERATIONS / "ha"
+        config = (files / "haproxy-two-machines.cfg").read_text(encoding="utf-8")
+        for documented, address in (("10.0.0.11", DATABASES["db-a"]), ("10.0.0.12", DATABASES["db-b"])):
+            config = config.replace(documented, address)
+        (self._folder / "haproxy-two-machines.cfg").write_text(config, encoding="utf-8")
+        bouncer = (files / "pgbouncer.ini").read_text(encoding="utf-8")
+        (self._folder / "pgbouncer.ini").write_text(bouncer.replace("/etc/pgbouncer", str(self._folder)))
+        shutil.copy(files / "userlist.txt", self._folder)
+        await self._haproxy_to_primary.start()
+        await self._pgbouncer.start()
+        lines = (files / "guichet.env").read_text(encoding="utf-8").splitlines()
+        self.installation.variables |= dict(line.split("=", 1) for line in lines if line.startswith("GUICHET_"))
+        for number, port in enumerate(SERVER_PORTS):
+            await self.servers[number].stop()
+            self.servers[number] = self.installation.server(port, "--no-worker")
+            await self.servers[number].start()
+            await self.servers[number].wait_until_ready(_PATIENCE)
+            await asyncio.sleep(_NOTICED)
+        self._new_server = self.installation.server(_NEW_SERVER_PORT, "--no-worker")
+        await self.worker.stop()
+        self.worker = self.installation.worker(1)
+        await self.worker.start()
+        await self.worker.wait_until_ready(_PATIENCE)
 
     async def start_new_server(self, seconds: float) -> None:
         """As systemd after a restart. Raises RuntimeError when it is not ready in time."""

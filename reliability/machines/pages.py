@@ -1,4 +1,4 @@
-"""The commands of docs/operations/postgresql.md, failover.md and switchover.md, as they stand there.
+"""The commands of docs/operations/postgresql.md, failover.md, switchover.md and pgbouncer.md, as they stand there.
 
 A block of commands that begins with `# on db-a, as root` is one step: a machine, a user, and what that user types.
 """
@@ -14,6 +14,7 @@ OPERATIONS: Final = ROOT / "docs" / "operations"
 SETUP: Final = OPERATIONS / "postgresql.md"
 FAILOVER: Final = OPERATIONS / "failover.md"
 SWITCHOVER: Final = OPERATIONS / "switchover.md"
+PGBOUNCER: Final = OPERATIONS / "pgbouncer.md"
 _BLOCK: Final = re.compile(r"^```sh\n# on ([\w, -]+), as (\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CODE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _TITLE: Final = re.compile(r"^(#+) (.+)$", re.MULTILINE)

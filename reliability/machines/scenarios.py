@@ -9,7 +9,7 @@ from typing import Final
 
 from reliability.machines.app import App
 from reliability.machines.hosts import Hosts
-from reliability.machines.pages import FAILOVER, SWITCHOVER, steps
+from reliability.machines.pages import FAILOVER, PGBOUNCER, SWITCHOVER, steps
 from reliability.machines.report import Result
 from reliability.machines.watching import OldPrimary
 from reliability.processes import guichet, run_command
@@ -79,6 +79,14 @@ async def _powered_off(parts: Parts) -> None:
     began = time.monotonic()
     await hosts.run(steps(FAILOVER, "4. Rejoin the old primary"))
     await _in_place(parts, began)
+
+
+async def _powered_off_behind_pgbouncer(parts: Parts) -> None:
+    """From here on everything goes through PgBouncer and HAProxy, which find the primary by themselves."""
+    await parts.hosts.run(steps(PGBOUNCER, "Setting it up"))
+    await parts.app.move_behind_pgbouncer()
+    await asyncio.sleep(_PERSON)
+    await _powered_off(parts)
 
 
 async def _fenced_on_the_app_host(parts: Parts) -> None:
@@ -176,4 +184,5 @@ SCENARIOS: Final = (
     Scenario("the primary’s machine falls silent, is switched off, and comes back after two minutes", _powered_off),
     Scenario("the same, fenced on the app host only; its PostgreSQL runs on", _fenced_on_the_app_host),
     Scenario("the same, and nobody fences it: it comes back as a primary", _comes_back_unfenced),
+    Scenario("the primary’s machine is switched off; through PgBouncer and HAProxy", _powered_off_behind_pgbouncer),
 )

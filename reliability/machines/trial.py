@@ -73,7 +73,7 @@ class Trial:
 
     async def _start(self) -> None:
         say("three machines, set up as docs/operations/postgresql.md says")
-        for host in self.hosts.databases.values():
+        for host in (self.hosts.primary, self.hosts.standby):
             await host.install()
         for step in steps(SETUP, "Setting it up"):
             if step.commands.startswith("cd /root\n"):
@@ -146,7 +146,10 @@ class Trial:
     async def _created(self, began: float, ended: float) -> list[float]:
         """When payments were stored, in seconds since 1970, as the primary has them."""
         statement = f"SELECT created_at FROM payments WHERE created_at BETWEEN {began:.6f} * 1e6 AND {ended:.6f} * 1e6"
-        for host in self.hosts.databases.values():  # A scenario that failed may have left either as the primary.
+        for host in (
+            self.hosts.primary,
+            self.hosts.standby,
+        ):  # A scenario that failed may have left either as the primary.
             if await host.is_primary():
                 said = await host.query(f"{statement} ORDER BY created_at", "guichet")
                 return [int(line) / 1e6 for line in (said or "").split()]

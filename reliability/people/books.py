@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import select
 
-from guichet.audit_log.entries import CONSOLE, Entry
+from guichet.audit_log.entries import Entry
 from guichet.bootstrap import service
 from guichet.clock import iso
 from guichet.db.engine import Database
@@ -25,6 +25,7 @@ from guichet.db.tables import (
     users,
 )
 from guichet.domain.approvals import ApprovalRequest
+from guichet.domain.audit_log import CONSOLE
 from guichet.domain.exports import Export
 from guichet.links.links import CASH_DESK_PREFIX
 from reliability.comparison import Comparison

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from guichet.accounts import users
-from guichet.accounts.invitations import Invitation, accept, count_request, invite, mail_new_password
+from guichet.accounts.invitations import Invitation, invite
+from guichet.accounts.link_acceptance import accept, count_request, mail_new_password
 from guichet.accounts.passwords import Passwords
 from guichet.accounts.sessions import Devices
 from guichet.accounts.sign_in import Accounts, AttemptKind, Browser, SignedIn, sign_in

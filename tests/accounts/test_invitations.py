@@ -5,7 +5,8 @@ from sqlalchemy import select
 
 from guichet.accounts import mail_links, sessions, users
 from guichet.accounts.errors import LinkUnusable, PasswordWeak, TooManyAttempts
-from guichet.accounts.invitations import InTeamAlready, InvitationRefused, accept, join_team, reset_password
+from guichet.accounts.invitations import InTeamAlready, InvitationRefused
+from guichet.accounts.link_acceptance import accept, join_team, reset_password
 from guichet.audit_log import entries
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.db.engine import require

@@ -10,7 +10,7 @@ from guichet.accounts.errors import CodeRefused, LastOwner, SignInRefused, TooMa
 from guichet.accounts.sign_in import Browser, give_factor, state_of
 from guichet.clock import MINUTE, SECOND
 from guichet.domain.accounts import ABSOLUTE_END, IDLE_END, STEP_UP_LASTS
-from tests.accounts.conftest import ACTOR, PASSWORD, People
+from tests.accounts.conftest import ACTOR, PASSWORD, PHONE, People
 
 AWA = "awa@example.com"
 
@@ -20,7 +20,7 @@ async def test_why_a_sign_in_is_refused_is_never_said(people: People) -> None:
     await people.invited("invited@example.com", await people.merchant(), "reader")
     disabled = await people.joined("gone@example.com")
     async with people.ctx.db.transaction() as tx:
-        await acts.set_status(tx, disabled.user, "disabled", ACTOR, people.clock.now())
+        await acts.disable(tx, people.accounts.outbox, disabled.user, ACTOR, people.clock.now())
     for email, password in (
         (AWA, "trois chats dormen"),
         ("nobody@example.com", PASSWORD),
@@ -130,7 +130,8 @@ async def test_a_second_factor_renews_the_session(people: People) -> None:
     seed = await with_codes(people)
     signed = await people.sign_in(AWA)
     assert state_of(signed.session, signed.user, ("owner",)) == "needs_factor"
-    secret, session = await give_factor(people.accounts, signed.session, signed.user, people.code(seed))
+    given = await give_factor(people.accounts, signed.session, signed.user, people.code(seed), PHONE)
+    secret, session = given.secret, given.session
     now = people.clock.now()
     assert await sessions.find(people.ctx.db, signed.secret, now) is None, "the secret before is worth nothing"
     assert await sessions.find(people.ctx.db, secret, now) is not None
@@ -148,7 +149,7 @@ async def test_a_code_counts_once_even_in_a_race(people: People) -> None:
     assert sum(result is None for result in used) == 1
     assert all(isinstance(result, CodeRefused) for result in used if result is not None)
     with pytest.raises(CodeRefused):
-        await give_factor(people.accounts, signed.session, user, code)
+        await give_factor(people.accounts, signed.session, user, code, PHONE)
     earlier = people.code(seed, -1)
     with pytest.raises(CodeRefused):
         await factors.check_totp(people.ctx, user, earlier)
@@ -176,7 +177,7 @@ async def test_what_is_no_code_is_refused(sqlite_people: People, code: str) -> N
     signed = await people.joined(AWA)
     await with_codes(people)
     with pytest.raises(CodeRefused):
-        await give_factor(people.accounts, signed.session, await people.user(AWA), code)
+        await give_factor(people.accounts, signed.session, await people.user(AWA), code, PHONE)
 
 
 async def test_codes_count_only_after_the_first_was_given(sqlite_people: People) -> None:
@@ -190,6 +191,23 @@ async def test_codes_count_only_after_the_first_was_given(sqlite_people: People)
 
 
 @pytest.mark.both_databases
+async def test_whoever_was_slower_takes_no_telephone_away(people: People) -> None:
+    """Two sessions set up a first telephone at once: what one read before the other ended changes nothing after it."""
+    await people.joined(AWA)
+    stale = await people.user(AWA)
+    seed = await factors.begin_totp(people.ctx, stale)
+    shown = await people.user(AWA)
+    await factors.begin_totp(people.ctx, shown)
+    with pytest.raises(CodeRefused):
+        await factors.check_totp(people.ctx, shown, people.code(seed), confirms=True)
+    assert not (await people.user(AWA)).totp_confirmed, "the seed that was replaced"
+    await with_codes(people)
+    with pytest.raises(CodeRefused):
+        await factors.begin_totp(people.ctx, stale)
+    assert (await people.user(AWA)).totp_confirmed
+
+
+@pytest.mark.both_databases
 async def test_recovery_codes_count_once_each(people: People) -> None:
     signed = await people.joined(AWA)
     await with_codes(people)
@@ -197,14 +215,14 @@ async def test_recovery_codes_count_once_each(people: People) -> None:
     async with people.ctx.db.transaction() as tx:
         codes = await factors.new_recovery_codes(tx, user.id, now)
     assert len(set(codes)) == factors.RECOVERY_CODES
-    _, session = await give_factor(people.accounts, signed.session, user, codes[0].lower())
+    session = (await give_factor(people.accounts, signed.session, user, codes[0].lower(), PHONE)).session
     with pytest.raises(CodeRefused):
-        await give_factor(people.accounts, session, user, codes[0])
+        await give_factor(people.accounts, session, user, codes[0], PHONE)
     assert await factors.recovery_codes_left(people.ctx.db, user.id) == factors.RECOVERY_CODES - 1
     async with people.ctx.db.transaction() as tx:
         await factors.new_recovery_codes(tx, user.id, now)
     with pytest.raises(CodeRefused):
-        await give_factor(people.accounts, session, user, codes[1])
+        await give_factor(people.accounts, session, user, codes[1], PHONE)
 
 
 @pytest.mark.parametrize(("role", "state"), [

@@ -9,12 +9,13 @@ import msgspec
 from msgspec import structs
 from sqlalchemy import Table, delete, insert, select, update
 
-from guichet.audit_log.entries import CONSOLE, Entry
+from guichet.audit_log.entries import Entry
 from guichet.back_office.jobs.tasks import Margins, read_result
 from guichet.bootstrap import service
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.tables import audit_log, payments, staff_jobs
+from guichet.domain.audit_log import CONSOLE
 from reliability.books import Comparison, rendered
 from reliability.chaos.trial import Trial
 from reliability.installation import Installation

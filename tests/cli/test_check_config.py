@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+import secrets
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,16 @@ import asyncpg
 import pytest
 import trustme
 
+from guichet.cli.environment_checks import ENVIRONMENT_FILE, readable_secrets
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, CommandResult
 from tests.conftest import SECRET_KEY
 from tests.db.schema import name_revision
 from tests.fakes.redis import running_redis
+from tests.fakes.scripted_provider import ScriptedProvider, taken
 from tests.ports import free_port
+from tests.processes.bouncer import pgbouncer
+from tests.service_fixture import open_service
 
 PRODUCTION = {"GUICHET_PROFILE": "production", "GUICHET_PUBLIC_URL": "https://pay.example.com"}
 
@@ -141,6 +147,7 @@ def certificate(folder: Path, name: str, **ends: int) -> tuple[object, ...]:
     until = datetime.now(UTC) + timedelta(**ends)
     made = trustme.CA().issue_cert(name, not_after=until, not_before=until - timedelta(days=400))
     made.private_key_and_cert_chain_pem.write_to_path(str(folder / "both.pem"))
+    (folder / "both.pem").chmod(0o600)
     return ("--ssl-certfile", folder / "both.pem")
 
 
@@ -181,3 +188,95 @@ def test_no_secret_is_shown(cli: Cli, tmp_path: Path) -> None:
             assert done.code == 1
             assert "hush" not in done.out + done.err, done
             assert SECRET_KEY not in done.out + done.err
+
+
+def test_secrets_that_others_may_read_are_a_problem(sqlite_cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "providers.toml"
+    file.write_text("")
+    cli = sqlite_cli.having(**PRODUCTION, GUICHET_PROVIDERS_FILE=str(file))
+    for mode, wrong in ((0o644, True), (0o640, False), (0o600, False)):
+        file.chmod(mode)
+        assert ("secrets in files" in problems(cli)) is wrong
+    file.chmod(0o644)
+    assert f"{file} has mode 0644" in problems(cli)["secrets in files"][0]
+    assert readable_secrets([file, None, tmp_path / "none"]).problems
+    assert Path("/etc/guichet/guichet.env") == ENVIRONMENT_FILE
+
+
+@pytest.mark.parametrize("address", ["https://localhost", "https://127.0.0.1:8443", "https://pay.localhost"])
+def test_a_public_address_of_this_machine_is_a_problem(sqlite_cli: Cli, address: str) -> None:
+    found = problems(sqlite_cli.having(**{**PRODUCTION, "GUICHET_PUBLIC_URL": address}))
+    assert f"GUICHET_PUBLIC_URL is {address}" in found["settings"][0]
+
+
+def test_a_forgotten_profile_is_a_problem(sqlite_cli: Cli) -> None:
+    found = problems(sqlite_cli.having(GUICHET_PUBLIC_URL="https://pay.example.com"))
+    assert "GUICHET_PROFILE is development" in found["settings"][0]
+    assert "live payments go to the simulator" in sqlite_cli("check-config").out
+
+
+def test_a_database_on_another_machine_must_be_reached_encrypted(sqlite_cli: Cli) -> None:
+    """192.0.2.1 is nobody's address: the check of the settings does not wait for it."""
+    url = "postgresql://guichet:hush@192.0.2.1/guichet"
+    for query, wrong in (("", True), ("?sslmode=prefer", True), ("?sslmode=require", False)):
+        cli = sqlite_cli.having(**PRODUCTION, GUICHET_DATABASE_URL=url + query)
+        assert any("may be read" in each for each in problems(cli).get("settings", [])) is wrong
+    assert "no sslmode" in problems(sqlite_cli.having(**PRODUCTION, GUICHET_DATABASE_URL=url))["settings"][0]
+
+
+def as_role(settings: Settings, rights: str) -> str:
+    """The address of the same database as a role that may do this."""
+
+    async def create() -> str:
+        connection = await asyncpg.connect(settings.database_url)
+        role = f"role_{secrets.token_hex(4)}"
+        await connection.execute(f"CREATE ROLE {role} LOGIN; GRANT {rights} ON ALL TABLES IN SCHEMA public TO {role}")
+        await connection.close()
+        return role
+
+    return re.sub(r"//[^@/]*@", f"//{asyncio.run(create())}@", settings.database_url)
+
+
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+def test_a_role_that_may_not_do_everything_or_may_do_too_much_is_named(cli: Cli, settings: Settings) -> None:
+    def with_rights(rights: str) -> dict[str, Any]:
+        url = as_role(settings, rights)
+        found: dict[str, Any] = json.loads(cli.having(GUICHET_DATABASE_URL=url)("check-config", "--json").out)
+        return dict(found["checks"]["database role"])
+
+    assert with_rights("ALL")["problems"] == []
+    (lacking,) = with_rights("SELECT, UPDATE, DELETE")["problems"]
+    assert "INSERT on api_keys" in lacking
+    superuser = json.loads(cli("check-config", "--json").out)["checks"]["database role"]
+    assert superuser["problems"] == []
+    assert "is a superuser" in superuser["warnings"][0]
+    assert "! database role" in cli("check-config").out
+
+
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+def test_pgbouncer_stands_where_the_settings_say_so(cli: Cli, settings: Settings) -> None:
+    direct = problems(cli.having(GUICHET_PGBOUNCER="yes"))["database role"]
+    assert "to no PgBouncer" in direct[0]
+    with pgbouncer(settings.database_url) as url:
+        bounced = cli.having(GUICHET_DATABASE_URL=url)
+        assert problems(bounced.having(GUICHET_PGBOUNCER="yes")) == {}
+        assert "leads to PgBouncer" in problems(bounced)["database role"][0]
+
+
+async def test_an_account_that_left_the_file_while_payments_are_pending_is_named(
+    cli: Cli, settings: Settings, tmp_path: Path
+) -> None:
+    op = ScriptedProvider()
+    op.script("initiate", taken)
+    async with open_service(settings, accounts={"renamed": op}, routes={"mtn": ["renamed"]}) as service:
+        await (await service.merchant()).live.pay()
+    file = tmp_path / "providers.toml"
+    account = '[accounts.{}]\nprovider = "feexpay"\nbase_url = "http://127.0.0.1:9"\nshop = "s"\napi_key = "k"\n'
+    configured = cli.having(GUICHET_PROVIDERS_FILE=str(file))
+    file.write_text(account.format("other"))
+    found = await asyncio.to_thread(problems, configured)
+    assert "1 live payments and refunds are pending over renamed" in found["accounts in use"][0]
+    told = json.loads((await asyncio.to_thread(configured, "doctor", "--json")).out)["checks"]["accounts in use"]
+    assert (told["ok"], len(told["warnings"])) == (True, 1)
+    file.write_text(account.format("renamed"))
+    assert "accounts in use" not in await asyncio.to_thread(problems, configured)

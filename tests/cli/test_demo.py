@@ -155,6 +155,23 @@ def test_demo_refuses_production_and_a_damaged_file(fresh: Cli) -> None:
     assert "demo.json is damaged: delete it" in fresh("demo", "--port", free_port()).refusal
 
 
+def test_production_does_not_open_the_database_of_a_demonstration(cli: Cli) -> None:
+    """Both kinds of database: its staff and its keys are open doors."""
+    with demo(cli) as (_, _, process):
+        stopped(process)
+    production = cli.having(
+        GUICHET_PROFILE="production",
+        GUICHET_SECRET_KEYS=cli("secret-key").out.strip(),
+        GUICHET_METRICS_TOKEN="m" * 32,
+        GUICHET_PUBLIC_URL="https://pay.example.com",
+    )
+    for command in (("serve", "--port", "0"), ("worker",), ("merchant", "list")):
+        refusal = production(*command).refusal
+        assert "this database is that of a demonstration" in refusal
+        assert "Start with a new, empty database (GUICHET_DATABASE_URL" in refusal
+    assert cli("merchant", "list").out, "development opens it as before"
+
+
 def test_demo_stops_in_time_while_a_receiver_and_a_client_hang(fresh: Cli) -> None:
     """Two seconds; on a machine too busy even for an idle stop, a second and a half more than that one takes."""
     with demo(fresh) as (_, _, process):

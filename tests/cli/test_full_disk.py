@@ -1,5 +1,6 @@
 """`guichet serve` on a full disk: not ready, clear errors, and all by itself again when there is room."""
 
+import asyncio
 import json
 import os
 import resource
@@ -7,6 +8,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,10 @@ from typing import Any
 import pytest
 
 from guichet.settings import Settings
+from reliability.postgresql import PostgresqlServer
 from tests.cli.conftest import Cli, RunningCommand, cli_for, until
+from tests.ports import free_port
+from tests.processes.failover import server_folder
 
 ORDER = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002"}
 
@@ -61,17 +66,33 @@ def test_a_file_that_may_not_grow_is_not_ready_until_it_may(sqlite_cli: Cli) -> 
         assert next(steps, "the end") == "the end"
 
 
+@contextmanager
+def mounted(folder: Path, size: str) -> Iterator[Path]:
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=False, capture_output=True
+    )
+    if os.getuid() != 0 or done.returncode != 0:
+        pytest.skip("only root may mount a small disk")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)], check=False, capture_output=True
-    )
-    if os.getuid() != 0 or mounted.returncode != 0:
-        pytest.skip("only root may mount a small disk")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with mounted(tmp_path / "disk", "16m") as folder:
+        yield folder
+
+
+def fill(file: Path) -> None:
+    with file.open("ab", buffering=0) as filling, suppress(OSError):
+        while filling.write(b"x" * 65536):
+            pass
+    with file.open("ab", buffering=0) as filling, suppress(OSError):
+        while filling.write(b"x" * 4096):
+            pass
 
 
 def test_a_disk_filled_by_somebody_else_is_not_ready_until_there_is_room(
@@ -84,8 +105,54 @@ def test_a_disk_filled_by_somebody_else_is_not_ready_until_there_is_room(
     with cli.running("serve") as server:
         steps = refused_and_recovered(server, key, "the disk is full")
         next(steps)
-        with pytest.raises(OSError, match="No space"):
-            filling.write_bytes(b"x" * 32 * 1024 * 1024)
+        fill(filling)
         next(steps)
         filling.unlink()
         assert next(steps, "the end") == "the end"
+
+
+@pytest.fixture
+def postgres_on_a_small_disk(sqlite_settings: Settings) -> Iterator[tuple[Settings, Path]]:
+    """The settings of a database of its own, and the disk that it is on."""
+    with server_folder() as folder, mounted(folder / "disk", "160m") as disk, asyncio.Runner() as runner:
+        disk.chmod(0o755)
+        server = PostgresqlServer(disk, free_port())
+        runner.run(server.start())
+        try:
+            url = runner.run(server.create_database("guichet"))
+            yield replace(sqlite_settings, database_url=url), disk
+        finally:
+            runner.run(server.kill())
+
+
+def test_postgresql_whose_disk_is_full_is_not_ready_until_there_is_room(
+    postgres_on_a_small_disk: tuple[Settings, Path],
+) -> None:
+    """What is written to a page that is there already works on a full disk, but a payment needs new pages."""
+    settings, disk = postgres_on_a_small_disk
+    cli = cli_for(settings)
+    cli("migrate")
+    key = cli("merchant", "create", "Awa", "--json").json["keys"]["test"]
+    filling = disk / "filling"
+    with cli.running("serve") as server:
+        steps = refused_and_recovered(server, key, "the disk is full")
+        next(steps)
+        fill(filling)
+        next(steps)
+        assert "nothing can be written: the disk is full" in cli("doctor").out
+        filling.unlink()
+        assert next(steps, "the end") == "the end"
+
+
+def test_a_postgresql_that_accepts_no_connection_for_want_of_room_is_called_full(
+    postgres_on_a_small_disk: tuple[Settings, Path],
+) -> None:
+    settings, disk = postgres_on_a_small_disk
+    cli = cli_for(settings)
+    cli("migrate")
+    for file in disk.rglob("pg_internal.init"):  # The next connection writes it again.
+        file.unlink()
+    fill(disk / "filling")
+    refusal = cli("doctor").refusal
+    assert "disk is full" in refusal
+    assert "GUICHET_DATABASE_URL" not in refusal

@@ -78,10 +78,27 @@ def test_keys_are_created_listed_and_revoked(cli: Cli) -> None:
         assert secret[12:] not in cli("key", "list", merchant["id"]).out
 
 
+def test_a_key_that_may_less_and_only_from_some_addresses(cli: Cli) -> None:
+    merchant = cli("merchant", "create", "Awa", "--json").json["id"]
+    wanted = ("--scope", "refunds", "--scope", "payments:read", "--address", "10.0.0.7", "--address", "2001:DB8::/48")
+    made = cli("key", "create", merchant, "--env", "live", *wanted, "--json").json
+    assert (made["scopes"], made["addresses"]) == (["payments:read", "refunds"], ["10.0.0.7", "2001:db8::/48"])
+    keys = {key["id"]: key for key in cli("key", "list", merchant, "--json").json["keys"]}
+    assert keys.pop(made["id"])["scopes"] == ["payments:read", "refunds"]
+    assert {(key["scopes"], key["addresses"]) for key in keys.values()} == {(None, None)}, "full, from everywhere"
+    assert "payments:read, refunds" in cli("key", "list", merchant).out
+    refusal = cli("key", "create", merchant, "--env", "test", "--address", "10.0.0.7").refusal
+    assert refusal == "Only a live key is limited to addresses."
+    many = [part for number in range(21) for part in ("--address", f"10.0.0.{number}")]
+    assert "20 addresses" in cli("key", "create", merchant, "--env", "live", *many).refusal
+
+
 def test_invalid_key_commands_are_refused(sqlite_cli: Cli) -> None:
     assert sqlite_cli("key", "create", 999, "--env", "test").refusal == "There is no merchant with the id 999."
     assert sqlite_cli("key", "list", 999).refusal == "There is no merchant with the id 999."
     assert sqlite_cli("key", "revoke", 999).refusal == "There is no key with the id 999."
+    assert "payments:write" in sqlite_cli("key", "create", 1, "--env", "test", "--scope", "payments").misuse
+    assert "neither an address" in sqlite_cli("key", "create", 1, "--env", "live", "--address", "10.0.0.1/8").misuse
     past = sqlite_cli("key", "create", 1, "--env", "test", "--expires-at", "2020-01-01").refusal
     assert past == "A key that expired on 2020-01-01T00:00:00.000000Z would never work."
     assert "ISO-8601" in sqlite_cli("key", "create", 1, "--env", "test", "--expires-at", "tomorrow").misuse

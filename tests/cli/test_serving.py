@@ -43,6 +43,7 @@ WRONG = {
     "GUICHET_LEDGER_HEADS_SECRET": "short",
     "GUICHET_SMTP_URL": "http://mail.example.com",
     "GUICHET_MAIL_FROM": "Guichet",
+    "GUICHET_TREASURY_ONE_PERSON_BELOW": "few",
     "GUICHET_LOG_LEVEL": "loud",
     "GUICHET_METRICS_PORT": "70000",
     "GUICHET_METRICS_HOST": "localhost",

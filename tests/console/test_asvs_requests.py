@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,9 @@ from guichet.console.merchant_pages import MERCHANT_PAGES
 from guichet.console.sections import MerchantPage, StaffPage
 from guichet.console.staff_pages import STAFF_PAGES
 from guichet.db.tables import memberships, users
+from guichet.settings import Settings
 from tests.console.conftest import PASSWORD, ConsoleBrowser, ConsoleFixture
+from tests.service_fixture import open_service
 
 AWA = "awa@example.com"
 #: Forms of every page that is not about a merchant or of the back office.
@@ -128,6 +131,17 @@ async def test_what_people_call_themselves_is_no_markup(sqlite_console: ConsoleF
     assert "&lt;script&gt;alert(1)" in page.text
     page = await console.browser().sign_in(evil, "wrong password")
     assert "<script>alert" not in page.text
+
+
+@pytest.mark.parametrize(("public_url", "sent"), [("https://pay.example", "max-age=31536000"), (None, None)])
+async def test_browsers_are_told_to_use_tls_if_the_service_is_reached_by_it(
+    sqlite_settings: Settings, public_url: str | None, sent: str | None
+) -> None:
+    """Whatever answers: pages, the API, refusals and addresses that do not exist."""
+    async with open_service(replace(sqlite_settings, public_url=public_url or sqlite_settings.public_url)) as service:
+        for path in ("/console/sign-in", "/console", "/v1/payments", "/nowhere", "/pay/x", "/readyz"):
+            async with service.client.get(service.base_url + path, allow_redirects=False) as answer:
+                assert answer.headers.getall("Strict-Transport-Security", []) == ([sent] if sent else []), path
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])

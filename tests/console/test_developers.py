@@ -4,16 +4,20 @@ import asyncio
 import html
 import re
 
+import msgspec
 import pytest
 from sqlalchemy import func, select
 
+from guichet.audit_log import entries as audit_log
 from guichet.clock import DAY, SECOND
 from guichet.db.engine import require
 from guichet.db.errors import StorageUnavailable
 from guichet.db.tables import api_keys, api_requests
 from guichet.domain.accounts import STEP_UP_LASTS
 from guichet.domain.ids import ApiKeyId
+from guichet.domain.key_access import FULL_ACCESS, KEY_SCOPES
 from guichet.domain.merchants import Caller, Merchant
+from guichet.merchants import api_keys as stored_keys
 from guichet.merchants import repository, request_log
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
 from tests.console.test_webhooks import acts, press
@@ -65,6 +69,44 @@ async def test_a_key_is_created_shown_once_used_given_an_end_and_revoked(console
     assert (await user.get("/balance")).status == 401
     assert await acts(console, merchant) == ["key.created", "key.expiry_set", "key.revoked"]
     assert await press(ada, "expire", key=number, expires="2099-12-31") == 422
+
+
+@pytest.mark.both_databases
+async def test_a_key_that_may_less_and_only_from_some_addresses(console: ConsoleFixture) -> None:
+    service = console.service
+    client = await service.merchant("Boutique Kora")
+    merchant = await merchant_of(console, client)
+    awa = await console.joined("awa@example.com", merchant)
+    here = f"/console/{merchant.id}/live/developers"
+    page = await awa.get(here)
+    assert page.text.count('value="yes" checked') == len(KEY_SCOPES), "a full key, unless somebody unchecks a box"
+    some = {"scopes": "offered", "payments:read": "yes", "links": "yes"}
+    for wrong, told in (
+        ({"scopes": "offered"}, "Cochez au moins une case"),
+        ({**some, "networks": "203.0.113.7/24"}, "203.0.113.7/24 n’est ni une adresse"),
+        ({**some, "networks": "<b>"}, "&lt;b&gt; n’est ni une adresse"),
+        ({**some, "networks": " ".join(f"203.0.113.{n}" for n in range(21))}, "20"),
+    ):
+        assert await press(awa, "create", expires="", **wrong) == 422
+        assert told in awa.page.text
+        assert "sk_live_" not in awa.page.text.partition('id="key"')[2]
+        assert awa.page.text.count('value="yes" checked') == len(wrong.keys() & set(KEY_SCOPES)), "as it was sent"
+    assert await press(awa, "create", expires="", networks="127.0.0.0/8, ::ffff:203.0.113.7 127.0.0.0/8", **some) == 200
+    [key] = re.findall(r'id="key">(sk_live_\w{32})<', awa.page.text)
+    shown = html.unescape(re.sub(r"<[^>]+>", "", awa.page.text))
+    assert "peut seulement\u00a0: payments:read, links · seulement depuis\u00a0: 127.0.0.0/8, 203.0.113.7" in shown
+    made = MerchantClient(service, client.id, {"live": key}, "live")
+    assert [(await made.get(path)).status for path in ("/payments", "/payment-links", "/refunds")] == [200, 200, 200]
+    assert (await made.get("/webhooks/endpoint")).error["code"] == "insufficient_scope"
+    [entry] = [each for each in await audit_log.latest(service.ctx.db) if each.action == "key.created"]
+    facts = msgspec.json.decode(entry.after)
+    assert (facts["scopes"], facts["networks"]) == (["payments:read", "links"], ["127.0.0.0/8", "203.0.113.7"])
+    test_page = await awa.get(here.replace("/live/", "/test/"))
+    assert 'name="networks"' not in test_page.text
+    assert await press(awa, "create", expires="", networks="203.0.113.7") == 422, "only live keys have addresses"
+    assert await press(awa, "create", expires="", scopes="offered", **dict.fromkeys(KEY_SCOPES, "yes")) == 200
+    newest = (await stored_keys.not_revoked(service.ctx.db, merchant.id, "test", 1))[0]
+    assert (newest.scopes, newest.networks) == (FULL_ACCESS, None)
 
 
 async def test_who_changes_keys_and_that_a_fresh_factor_is_asked_for(sqlite_console: ConsoleFixture) -> None:

@@ -18,7 +18,7 @@ from guichet.db.tables import export_chunks, exports
 from guichet.domain.accounts import UserId
 from guichet.domain.exports import KEPT, Export
 from guichet.domain.ids import MerchantId
-from guichet.exports import files, repository, rows
+from guichet.exports import cells, files, repository, rows
 from guichet.exports.file_writers import XlsxWriter
 from guichet.exports.repository import ExportTakenOver
 from guichet.merchants import repository as merchants
@@ -28,6 +28,21 @@ from tests.console.pages import Page
 from tests.ledger.ledger_history import RawSql, live, yesterday
 
 _DANGEROUS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1")
+#: Texts of one harmless beginning, which become several cells where the separator is another one.
+_SPLIT = (
+    *("\n=1", " =1", '"=1"', "\uff1d1", "\nx", ",=1", "-1,-2"),
+    'a,=cmd|" /C calc"!A0',
+    'a,"=1"',
+    "a, =1",
+    "a;=1",
+    "a|@x",
+    "a\t=1",
+    "a\n+1",
+    "a\r\n-1",
+    'a,,""=1',
+    "a\u2028=1",
+    "a,\uff1d1",
+)
 
 
 async def _ask(browser: ConsoleBrowser, merchant_id: int, env: str = "test", **values: str) -> Page:
@@ -119,6 +134,34 @@ async def test_no_formula_reaches_a_spreadsheet_and_numbers_stay_numbers(sqlite_
         assert row["Téléphone"] == "'+22997000000"
     assert {row["Montant"] for row in found} == {"5000,00"}
     assert {row["Montant"] for row in written} == {5000}
+
+
+def test_no_separator_makes_a_formula_of_the_middle_of_a_text() -> None:
+    for text in (*_DANGEROUS, *_SPLIT):
+        file = io.StringIO(newline="")
+        cells.writer(file, ["a", "b", "c"]).writerow(["x", cells.text(text), cells.amount(-500_000)])
+        line = file.getvalue().splitlines()[1]
+        for separator in (";", ",", "|", "\t"):
+            for cell in next(csv.reader([line], delimiter=separator)):
+                begins = cell.lstrip(' "')[:1]
+                assert begins not in tuple("=+@\uff1d"), (text, line)
+                assert begins != "-" or cell.startswith("-5000"), (text, line)
+
+
+def test_an_ordinary_text_is_written_as_it_is() -> None:
+    for text in (
+        "Riz, 5 kg",
+        "Sac - bleu",
+        "a=b",
+        "2 + 2",
+        "awa@example.com",
+        "a, b; c | d",
+        "",
+        "'=1",
+        "10,5 %",
+        "A-B,C-D",
+    ):
+        assert cells.text(text) == text
 
 
 @pytest.mark.both_databases

@@ -13,7 +13,7 @@ from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.console.facts import STATUSES, WORDS
 from guichet.console.messages import word_key
 from guichet.console.page_request import console_renderer
-from guichet.domain.approvals import APPROVAL_STATUSES, MONEY_ACTS
+from guichet.domain.approvals import APPROVAL_STATUSES, APPROVED_ACTS
 from guichet.domain.audit_log import ActSubject, FactName
 from guichet.domain.availability import OPERATOR_STATES
 from guichet.domain.disputes import BEARERS
@@ -38,7 +38,7 @@ from tests.domain.test_messages import CODES
 
 #: What a fact that is a word of ours may say.
 SAID: Final[dict[str, Any]] = {
-    "act": MONEY_ACTS,
+    "act": APPROVED_ACTS,
     "action": (*SHOWN, *NOT_SHOWN),
     "borne_by": BEARERS,
     "code": FAILURE_CODES,

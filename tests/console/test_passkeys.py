@@ -1,14 +1,17 @@
 """Passkeys against hostile answers: none is taken twice, late, for another person, from another site or of a copy."""
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from guichet.accounts import factors, passkeys
 from guichet.accounts.passkeys import CHALLENGE_LASTS, MOST_PASSKEYS
 from guichet.clock import SECOND
+from guichet.db.tables import passkey_challenges
 from guichet.domain.accounts import UserId
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
 from tests.fakes.passkey_device import PasskeyDevice
@@ -107,6 +110,42 @@ async def test_a_person_has_so_many_keys_and_a_reset_removes_them(
     async with sqlite_console.service.ctx.db.transaction() as tx:
         await factors.remove_all(tx, UserId(1), sqlite_console.service.clock.now())
     assert await passkeys.of_user(sqlite_console.service.ctx.db, UserId(1)) == []
+
+
+@pytest.mark.both_databases
+async def test_only_answers_are_stored(console: ConsoleFixture, device: PasskeyDevice) -> None:
+    """Anybody may ask for questions: three hundred of them make no row, nor do refused answers."""
+    owner = await console.joined("awa@example.com", await console.merchant())
+    await add(owner, device)
+    stored = await console.service.ctx.db.all(select(passkey_challenges.c.id))
+    stranger = console.browser()
+    for _ in range(300):
+        question_page = await stranger.post("/console/passkey/question", {"csrf": "", "act": "use"})
+        assert question_page.status in (200, 429)
+    assert REFUSED in await answer(stranger, replace(device, origin="https://x.example").use(await question(stranger)))
+    assert await console.service.ctx.db.all(select(passkey_challenges.c.id)) == stored
+    assert REFUSED not in await answer(stranger, device.use(await question(stranger)))
+    assert len(await console.service.ctx.db.all(select(passkey_challenges.c.id))) == len(stored) + 1
+
+
+@pytest.mark.both_databases
+async def test_a_question_is_for_one_browser_and_an_answer_counts_once_in_a_race(
+    console: ConsoleFixture, device: PasskeyDevice
+) -> None:
+    owner = await console.joined("awa@example.com", await console.merchant())
+    await add(owner, device)
+    asked, other = console.browser(), console.browser()
+    good = device.use(await question(asked))
+    assert REFUSED in await answer(other, good), "no cookie"
+    await question(other)
+    assert REFUSED in await answer(other, good), "the cookie of another question"
+    asked.cookies["guichet-passkey"], cookie = "A" * 43, asked.cookies["guichet-passkey"]
+    assert REFUSED in await answer(asked, good), "a cookie of one's own choice"
+    browsers = [replace(asked, cookies={"guichet-passkey": cookie}) for _ in range(6)]
+    texts = await asyncio.gather(*(answer(each, good) for each in browsers))
+    assert sum(REFUSED not in text for text in texts) == 1
+    forged = {"challenge": "QUFBQQ"}
+    assert REFUSED in await answer(asked, device.use(forged)), "no question of ours"
 
 
 async def test_whose_session_ended_is_sent_to_sign_in(sqlite_console: ConsoleFixture) -> None:

@@ -272,3 +272,19 @@ async def test_texts_of_others_are_shown_as_texts(sqlite_console: ConsoleFixture
     searched = await browser.get(f"{path}?q=%3Cscript%3Ealert(1)%3C/script%3E%22%3E")
     assert "<script>alert" not in searched.text
     assert 'value="&lt;script&gt;' in searched.text
+
+
+async def test_the_page_of_a_payment_bears_any_number_that_the_api_keeps(sqlite_console: ConsoleFixture) -> None:
+    """`metadata` are kept as they were sent (D8): Python reads no integer of 5 000 digits."""
+    client, browser, path = await opened(sqlite_console)
+    number, fraction = "9" * 5_000, "0.30000000000000000000001"
+    metadata = f'{{"a":{number},"b":{fraction}}}'
+    order = f'{{"amount":5000,"operator":"mtn","phone_number":"2290197000000","external_id":"x","metadata":{metadata}}}'
+    assert (await client.call("POST", "/payments", order.encode())).status == 201
+
+    payment = require(await repository.by_external_id(sqlite_console.service.ctx.db, client.id, "test", "x"))
+    page = await browser.get(f"{path}/{payment.reference}")
+
+    assert page.status == 200
+    assert f"&#34;a&#34;: {number}" in page.text
+    assert f"&#34;b&#34;: {fraction}" in page.text

@@ -177,19 +177,6 @@ async def test_a_form_of_another_site_or_of_no_session_does_nothing(sqlite_conso
     assert SESSION not in elsewhere.cookies
 
 
-async def test_ten_guesses_end_a_strangers_attempts_but_not_the_owners(settings: Settings) -> None:
-    async with open_service(replace(settings, page_rate_limit=60)) as service:
-        console = ConsoleFixture(service)
-        owner = await console.joined(AWA, await console.merchant(), "reader")
-        stranger = console.browser()
-        statuses = [(await stranger.sign_in(AWA, f"wrong password {number}")).status for number in range(12)]
-        assert statuses == [422] * 10 + [429] * 2
-        assert int(stranger.page.headers["Retry-After"]) > 600
-        assert (await stranger.sign_in(AWA)).status == 429, "even with the right password"
-        await owner.submit("csrf")
-        assert (await owner.sign_in(AWA)).path == HOME, "the browser that signed in before"
-
-
 async def test_over_tls_the_cookies_cannot_be_set_by_another_host(sqlite_settings: Settings) -> None:
     async with open_service(replace(sqlite_settings, public_url="https://pay.example")) as service:
         console = ConsoleFixture(service)

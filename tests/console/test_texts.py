@@ -36,6 +36,7 @@ COMPOSED = (
     "desk.state.",
     "desk.text.",
     "developers.done.",
+    "developers.scope.",
     "developers.state.",
     "developers.status.",
     "env.",

@@ -14,7 +14,6 @@ from guichet.db.tables import user_sessions, webhook_deliveries
 from guichet.domain.accounts import STEP_UP_LASTS
 from guichet.domain.merchants import Merchant
 from guichet.http_client import HttpClient
-from guichet.http_client.reachability import Unreachable
 from guichet.merchants import repository
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
 from tests.fakes.certificates import CertificateAuthority
@@ -181,11 +180,11 @@ async def test_the_name_in_an_address_is_looked_up_when_it_is_saved_only(
 ) -> None:
     looked_up: list[str] = []
 
-    async def why_unreachable(_: HttpClient, url: str) -> Unreachable:
+    async def unreachable_host(_: HttpClient, url: str) -> str:
         looked_up.append(url)
-        return Unreachable("hook.example", is_refused=False)
+        return "hook.example"
 
-    monkeypatch.setattr(HttpClient, "why_unreachable", why_unreachable)
+    monkeypatch.setattr(HttpClient, "unreachable_host", unreachable_host)
     ada = await sqlite_console.joined("ada@example.com", await sqlite_console.merchant(), "developer")
     [merchant] = await repository.all_merchants(sqlite_console.service.ctx.db)
     here = f"/console/{merchant.id}/test/webhooks"

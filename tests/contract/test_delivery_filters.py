@@ -110,7 +110,7 @@ async def test_a_delivery_that_reaches_nobody_says_so(service: ServiceFixture) -
     await service.run_worker()
     [entry] = (await merchant.get("/webhooks/deliveries")).data
     assert (entry["payment_reference"], entry["response_code"]) == (None, None)
-    assert "privée" in entry["error"]
+    assert "ne mène à aucune adresse publique" in entry["error"]
     await merchant.put("/webhooks/endpoint", {"url": None})
     [entry] = (await merchant.get("/webhooks/deliveries")).data
     assert (entry["status"], entry["next_attempt_at"]) == ("failed", None)

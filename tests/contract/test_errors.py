@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 
 from guichet.clock import SECOND, later
+from guichet.domain.key_access import KeyAccess, scope_bits
 from guichet.merchants import api_keys
 from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings
@@ -48,6 +49,21 @@ async def _merchant_inactive(service: ServiceFixture) -> Answer:
     return await (await service.merchant(status="pending")).live.post("/payments", order())
 
 
+async def _restricted(service: ServiceFixture, access: KeyAccess) -> Answer:
+    merchant, key = await service.merchant(), new_key("live")
+    async with service.ctx.db.transaction() as tx:
+        await api_keys.add(tx, merchant.id, "live", key, None, service.clock.now(), access)
+    return await MerchantClient(service, merchant.id, {"live": key}, "live").post("/payments", order())
+
+
+async def _address_not_allowed(service: ServiceFixture) -> Answer:
+    return await _restricted(service, KeyAccess(networks="203.0.113.7"))
+
+
+async def _insufficient_scope(service: ServiceFixture) -> Answer:
+    return await _restricted(service, KeyAccess(scopes=scope_bits(["payments:read"])))
+
+
 async def _invalid_request(service: ServiceFixture) -> Answer:
     return await (await service.merchant()).post("/payments", {})
 
@@ -73,6 +89,8 @@ PRODUCED: dict[str, Callable[[ServiceFixture], Awaitable[Answer]]] = {
     "unauthorized": _unauthorized,
     "key_expired": _key_expired,
     "merchant_inactive": _merchant_inactive,
+    "address_not_allowed": _address_not_allowed,
+    "insufficient_scope": _insufficient_scope,
     "invalid_request": _invalid_request,
     "payment_failed": _payment_failed,
     "not_found": _not_found,

@@ -1,8 +1,10 @@
 """`warnings` beside `data`: each code of docs/contract.md, "Warnings", by its own request, and none without a cause."""
 
+from importlib import resources
 from ipaddress import ip_network
 from typing import Any
 
+import phonenumbers
 import pytest
 
 from guichet.clock import SECOND, iso, later
@@ -75,6 +77,17 @@ async def test_a_replay_names_all_that_differs_and_nothing_else(sqlite_service: 
     assert "currency" not in told
     same = order(external_id="a", phone_number="2290197001234", description="autre", metadata={"x": 1})
     assert codes(await merchant.post("/payments", same)) == [], "one telephone, written in two ways"
+
+
+def test_the_numbers_of_countries_are_those_that_the_package_knows() -> None:
+    """Once it knows new lengths, guichet/data/phone_numbers.txt is written anew."""
+    known = []
+    for country in sorted(phonenumbers.SUPPORTED_REGIONS):
+        metadata = phonenumbers.PhoneMetadata.metadata_for_region(country, None)
+        if metadata is not None and metadata.general_desc is not None:
+            lengths = ",".join(map(str, metadata.general_desc.possible_length))
+            known.append(f"{country} {metadata.country_code} {lengths}")
+    assert (resources.files("guichet") / "data/phone_numbers.txt").read_text().splitlines() == known
 
 
 @pytest.mark.parametrize(
@@ -170,7 +183,7 @@ async def test_a_link_that_is_born_expired(service: ServiceFixture) -> None:
         ("https://[fd00::1]/h", ["webhook_address_not_public"]),
         ("https://user:secret@shop.test/h", ["webhook_address_not_public"]),
         ("https://home.test/h", ["webhook_address_not_public"]),
-        ("https://unknown.test/h", ["webhook_host_not_resolvable"]),
+        ("https://unknown.test/h", ["webhook_address_not_public"]),
         ("https://shop.test/h", []),
         ("https://both.test/h", []),
         ("http://127.0.0.1:9/h", []),
@@ -197,6 +210,6 @@ async def test_a_silent_name_server_does_not_keep_the_answer(sqlite_service: Ser
         object.__setattr__(sqlite_service.ctx, "http_client", client)
         merchant = await sqlite_service.merchant()
         answer = await merchant.put("/webhooks/endpoint", {"url": "https://merchant.silent.test/h"})
-        assert codes(answer) == ["webhook_host_not_resolvable"]
+        assert codes(answer) == ["webhook_address_not_public"]
         assert "merchant.silent.test" in names.lookups
         await client.aclose()

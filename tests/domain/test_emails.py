@@ -1,7 +1,7 @@
 """The short cut never says yes where the whole rule says no."""
 
 import pytest
-from email_validator import EmailNotValidError, validate_email
+from email_validator import SPECIAL_USE_DOMAIN_NAMES, EmailNotValidError, validate_email
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,3 +45,8 @@ def test_ordinary_addresses_take_the_short_cut(address: str) -> None:
 )
 def test_other_addresses_are_checked_by_the_complete_rule(address: str) -> None:
     assert not is_plain_email(address)
+
+
+@pytest.mark.parametrize("name", SPECIAL_USE_DOMAIN_NAMES)
+def test_names_that_nobody_has_take_no_short_cut(name: str) -> None:
+    assert not is_plain_email(f"awa@example.{name}")

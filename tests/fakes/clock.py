@@ -37,6 +37,8 @@ class TurningClock(ManualClock):
     def __init__(self, start: Instant | None = None) -> None:
         super().__init__(start)
         self._turned = asyncio.Event()
+        #: How long those want to sleep who sleep now, in seconds.
+        self.sleepers: list[float] = []
 
     def advance(self, seconds: float) -> None:
         super().advance(seconds)
@@ -45,8 +47,12 @@ class TurningClock(ManualClock):
 
     async def sleep(self, seconds: float) -> None:
         until = later(self.now(), round(seconds * SECOND))
-        while self.now() < until:
-            await self._turned.wait()
+        self.sleepers.append(seconds)
+        try:
+            while self.now() < until:
+                await self._turned.wait()
+        finally:
+            self.sleepers.remove(seconds)
 
 
 class RealClock(ManualClock):

@@ -232,6 +232,10 @@ async def _refusals(session: Session) -> None:
     await session.call("with a key that expired", "GET", "/v1/refunds?page=2", key=key)
     suspended = await session.service.merchant("suspended")
     await session.call("live key of a suspended merchant", "GET", "/v1/balance", key=suspended.keys["live"])
+    elsewhere = await session.service.restricted_key(session.merchant, networks="203.0.113.7")
+    await session.call("live key from an address that is not its own", "GET", "/v1/balance", key=elsewhere)
+    reader = await session.service.restricted_key(session.merchant, ["payments:read"])
+    await session.call("key without the scope", "POST", "/v1/payment-links", {}, key=reader)
     refused = FEWEST_FIELDS | {"phone_number": "2290197000001", "external_id": "refused"}
     await session.call("payment refused at once", "POST", "/v1/payments", refused)
     await session.call("refused payment, created again", "POST", "/v1/payments", refused)

@@ -226,11 +226,15 @@ async def _errors(shop: Shop) -> None:
     service = shop.recorder.service
     expired = await service.key_that_ends(shop.merchant, 1)
     service.clock.advance(1)
+    elsewhere = await service.restricted_key(shop.merchant, networks="203.0.113.7")
+    reader = await service.restricted_key(shop.merchant, ["payments:read"])
     suspended = Shop(shop.recorder, await service.merchant("suspended"))
     requests: tuple[tuple[Shop, str, str, object, Mapping[str, Any]], ...] = (
         (shop, "GET", "/balance", None, {"key": "sk_test_inconnue"}),
         (shop, "GET", "/balance", None, {"key": expired}),
         (suspended, "GET", "/balance", None, {"env": "live"}),
+        (shop, "GET", "/balance", None, {"key": elsewhere}),
+        (shop, "POST", "/payment-links", {}, {"key": reader}),
         (shop, "POST", "/payments", {"amount": 5000, "operator": "VISA"}, {}),
         (shop, "POST", "/payments", {**_MOBILE, "phone_number": "2290197000001"}, {}),
         (shop, "GET", "/payments/commande-9999", None, {}),

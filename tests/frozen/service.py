@@ -8,7 +8,7 @@ renamed, one line of this file follows. What they observe goes through HTTP.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from guichet.bootstrap import application, create_merchant, live_providers, serv
 from guichet.clock import Instant, later
 from guichet.db import migrate
 from guichet.domain.ids import MerchantId
+from guichet.domain.key_access import KEY_SCOPES, KeyAccess, KeyScope, scope_bits
 from guichet.domain.merchants import MerchantStatus
 from guichet.logs import configure_logs
 from guichet.merchants import api_keys
@@ -124,6 +125,15 @@ class RunningService:
         key, now = new_key("test"), self.clock.now()
         async with self._core.db.transaction() as tx:
             await api_keys.add(tx, MerchantId(merchant_client.id), "test", key, later(now, seconds * SECOND), now)
+        return key
+
+    async def restricted_key(
+        self, merchant_client: MerchantKeys, scopes: Sequence[KeyScope] = KEY_SCOPES, networks: str | None = None
+    ) -> str:
+        """A new live key of this merchant that may only do so much, from these networks only."""
+        key, now, access = new_key("live"), self.clock.now(), KeyAccess(scope_bits(scopes), networks)
+        async with self._core.db.transaction() as tx:
+            await api_keys.add(tx, MerchantId(merchant_client.id), "live", key, None, now, access)
         return key
 
     async def call(

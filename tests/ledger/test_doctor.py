@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from guichet.back_office import provider_balances
+from guichet.chain_heads import PUBLISH_EVERY, TURN
 from guichet.clock import DAY, HOUR, MINUTE, SystemClock, earlier, iso, later
+from guichet.db.worker_leases import claim_turn
 from guichet.domain.money import Hundredths
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
 from guichet.providers.base import Accepted, NotProcessed, Refused, Unknown
@@ -129,3 +131,20 @@ class _Unreadable:
 
     async def balances(self) -> list[FloatBalance] | Unknown:
         return Unknown("401 api-key-revoked")
+
+
+async def test_heads_are_not_missed_before_a_worker_could_publish_them(settings: Settings, cli: Cli) -> None:
+    """After an upgrade, or an installation, doctor is run at once."""
+
+    def missed() -> bool:
+        problems: list[str] = _checks(cli)["published heads"]["problems"]
+        return problems == ["they never left the machine: does a worker run?"]
+
+    cli("merchant", "create", "Awa")  # An act, so there is a head.
+    async with open_service(settings) as service:
+        db, now = service.ctx.db, SystemClock().now()
+        assert not missed()
+        await claim_turn(db, TURN, now, PUBLISH_EVERY)
+        assert not missed()
+        await claim_turn(db, TURN, later(now, PUBLISH_EVERY), -PUBLISH_EVERY)  # As if it had begun a turn ago.
+        assert missed()

@@ -25,8 +25,9 @@ from tests.service_fixture import ServiceFixture, open_service
 
 VALUES = {
     "name": "Awa", "inviter": "Ada", "place": "Boutique Kora", "role": "owner", "date": "1795399200000000",
-    "agent": "Firefox", "address": "203.0.113.7", "link": "https://pay.example/console/invitation/SECRET",
+    "agent": "Firefox", "means": "code", "address": "203.0.113.7", "link": "https://pay.example/console/invitation/SECRET",
     "person": "zoe@example.com", "act": "wallet.reopen", "subject": "7/XOF",
+    "key": "sk_live_AbCd…", "deed": "webhook_secret.shown",
 }  # fmt: skip
 
 
@@ -173,7 +174,9 @@ def test_every_kind_exists_in_both_languages(kind: str) -> None:
     texts = {language: text_of(kind, Message(language, VALUES)) for language in ("fr", "en")}
     assert texts["fr"].subject != texts["en"].subject
     for text in texts.values():
-        assert VALUES["person" if kind == "staff_changed" else "link"] in text.body
+        assert (
+            VALUES["person" if kind in ("staff_changed", "approver_removed", "team_changed") else "link"] in text.body
+        )
     if kind.startswith("approval_"):
         assert "rouvrir un portefeuille (7/XOF)" in texts["fr"].body
         assert "reopen a wallet (7/XOF)" in texts["en"].body

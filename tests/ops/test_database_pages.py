@@ -13,7 +13,7 @@ import pytest
 
 from guichet.settings import load
 from reliability.machines.hosts import APP, DATABASES
-from reliability.machines.pages import FAILOVER, OPERATIONS, SETUP, SWITCHOVER, Step, steps
+from reliability.machines.pages import FAILOVER, OPERATIONS, PGBOUNCER, SETUP, SWITCHOVER, Step, steps
 from tests.conftest import SECRET_KEY
 
 FILES: Final = OPERATIONS / "two-hosts"
@@ -31,6 +31,7 @@ TITLES: Final = [
     (FAILOVER, "5. Wait for the standby again"),
     (FAILOVER, "6. Lift the fence"),
     (FAILOVER, "A new copy instead"),
+    (PGBOUNCER, "Setting it up"),
 ]
 STEPS: Final = [step for page, title in TITLES for step in steps(page, title)]
 

@@ -112,5 +112,5 @@ def test_haproxy_asks_postgresql_who_the_primary_is() -> None:
     row = b"D" + (11).to_bytes(4) + (1).to_bytes(2) + (1).to_bytes(4)
     (waited_for,) = re.findall(r"tcp-check expect rbinary (\S+)", text)
     assert all(re.fullmatch(waited_for, (row + answer).hex().upper()) for answer in (b"f", b"t"))
-    (refused,) = re.findall(r"tcp-check expect ! binary (\w+)", text)
-    assert bytes.fromhex(refused) == row + b"t"
+    (accepted,) = re.findall(r"tcp-check expect min-recv 1 binary (\w+)", text)
+    assert bytes.fromhex(accepted) == row + b"f"

@@ -165,6 +165,24 @@ def test_every_alert_says_whom_it_wakes_and_why() -> None:
     assert documented == [(rule["alert"], rule["labels"]["severity"]) for rule in RULES]
 
 
+@pytest.mark.parametrize("rule", [*RULES, *OTHERS_RULES], ids=lambda rule: str(rule["alert"]))
+def test_the_runbook_of_an_alert_names_it(rule: dict[str, Any]) -> None:
+    file, _, anchor = rule["annotations"]["runbook_url"].partition("#")
+    sections = re.split(r"^#+ (.+)$", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    texts = dict(zip(sections[1::2], sections[2::2], strict=True))
+    (text,) = [text for title, text in texts.items() if title.lower().replace(" ", "-") == anchor]
+    assert f"`{rule['alert']}`" in text
+
+
+def test_what_only_patroni_has_is_not_missed_without_it() -> None:
+    """`PatroniNoPrimary` fired for ever where there is none, and held back Guichet's own alerts."""
+    tested = (Path(__file__).parent / "alerts_test.yml").read_text(encoding="utf-8")
+    assert "{eval_time: 10m, alertname: PatroniNoPrimary, exp_alerts: []}" in tested.partition("patroni_primary")[0]
+    page = (OPERATIONS / "metrics.md").read_text(encoding="utf-8")
+    [sample] = re.findall(r"```yaml\n(inhibit_rules:.*?)```", page, re.DOTALL)
+    assert "Patroni" not in sample.partition("# Only with Patroni")[0]
+
+
 def test_every_alert_has_a_test() -> None:
     """Of the older rules some were seen to fire in reality only (docs/operations/metrics.md)."""
     tested = "".join(file.read_text(encoding="utf-8") for file in RULE_TESTS)

@@ -151,7 +151,7 @@ async def test_codes_and_documents_are_encrypted_anew_too(cli: Cli, settings: Se
         document = await add_document(ctx, merchant.id, "a.pdf", pdf, who)
         async with ctx.db.transaction() as tx:
             user = require(await users.create(tx, "awa@example.com", "Awa", "fr", None, ctx.clock.now()))
-            await users.set_totp(tx, user.id, ctx.vault.encrypt("SEED"), ctx.clock.now())
+            await users.begin_totp(tx, user.id, ctx.vault.encrypt("SEED"), ctx.clock.now())
             await users.prepare_totp(tx, user.id, ctx.vault.encrypt("NEXT"), ctx.clock.now())
             values = {"name": "Awa", "link": "https://pay.example/console/password/SECRET"}
             await Outbox(ctx.vault).add(tx, user, "password", values, ctx.clock.now())

@@ -130,3 +130,10 @@ def test_a_webhook_keeps_what_is_nobodys() -> None:
     assert left["data"]["payment_mode"] == body["data"]["payment_mode"]  # type: ignore[index]
     assert (left["id"], left["data"]["amount"]) == ("1", 87.5)
     assert "Awa" not in json.dumps(left)
+
+
+def test_a_webhook_keeps_numbers_as_they_were_sent() -> None:
+    number = "9" * 5_000
+    body = f'{{"data": {{"other": {number}, "fraction": 0.10000000000000000000001, "metadata": {{"a": {number}}}}}}}'
+    left = without_customer(body)
+    assert left == f'{{"data":{{"other":{number},"fraction":0.10000000000000000000001,"metadata":null}}}}'

@@ -220,7 +220,7 @@ class Receiver:
 
     async def __call__(self, writer: asyncio.StreamWriter, request: ReceivedRequest) -> None:
         event = json.loads(request.body)
-        subject = event["data"]["external_id"]
+        subject = event["data"].get("external_id", event["id"])  # A refund has none.
         self.at.setdefault(subject, time.monotonic())
         self.delivery_ids.setdefault(subject, set()).add(event["id"])
         self.attempts[event["id"]] += 1

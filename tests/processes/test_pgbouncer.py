@@ -10,7 +10,7 @@ from dataclasses import replace
 import aiohttp
 import asyncpg
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 
 from guichet.bootstrap import database, service
 from guichet.db import migrate
@@ -159,6 +159,29 @@ async def test_guichet_works_behind_the_documented_file(direct: Settings) -> Non
         await asyncio.gather(*(opened.write(ADD) for _ in range(40)))
         assert {len(rows) for rows in await asyncio.gather(*(opened.all(ADDED) for _ in range(20)))} == {40}
         await opened.close()
+
+
+async def test_a_statement_is_one_transaction_of_the_server(direct: Settings) -> None:
+    """Not another to describe it, and none of PgBouncer's own."""
+    name = direct.database_url.split("?", maxsplit=1)[0].rpartition("/")[2]
+    committed = f"SELECT xact_commit FROM pg_stat_database WHERE datname = '{name}'"
+    watching = await asyncpg.connect(direct.database_url)
+    with pgbouncer(direct.database_url, pool=1) as url:
+        db = database(replace(direct, database_url=url, pgbouncer=True))
+        await db.open()
+
+        async def reported() -> int:
+            """What the only process that PgBouncer has there committed, with what we ask here."""
+            await db.all(select(func.pg_stat_force_next_flush()))
+            await db.all(ADDED)
+            return int(await watching.fetchval(committed))
+
+        before = await reported()
+        for _ in range(20):
+            await db.all(ADDED)
+        assert await reported() - before < 30
+        await db.close()
+    await watching.close()
 
 
 async def test_the_schema_is_migrated_through_pgbouncer(bounced: Settings) -> None:

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import aiohttp
 
+from guichet.providers.pawapay.history import _PAUSE
+from guichet.providers.pawapay.provider import _PAGE_PAUSE
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings
@@ -18,10 +20,15 @@ from tests.service_fixture import MerchantClient, ServiceFixture, open_service, 
 
 T = TypeVar("T")
 
-#: Real seconds after which something that has not answered is taken to wait for the clock.
-_PATIENCE = 0.4
 #: Seconds that the simulator's slow answers take.
-_SLOW = 25
+_SLOW = 25.0
+#: How long somebody sleeps who answers only when the clock is turned: a slow answer, and pawaPay's client between two
+#: questions. Others sleep too, such as the simulator until its next callback.
+_ANSWERING = (_SLOW, _PAGE_PAUSE, _PAUSE)
+#: Real seconds after which it is looked whether one of them is what is waited for, and after which anything that has
+#: not ended is taken to wait for the clock in another way.
+_LOOK = 0.05
+_PATIENCE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +63,13 @@ class SimulatedProviders:
 
     async def nudged(self, work: Awaitable[T]) -> T:
         """Waits for `work`; advances the clock whenever `work` waits for it."""
-        task = asyncio.ensure_future(work)
+        task, waited = asyncio.ensure_future(work), 0.0
         while not task.done():
-            await asyncio.wait([task], timeout=_PATIENCE)
-            if not task.done():
+            await asyncio.wait([task], timeout=_LOOK)
+            waited += _LOOK
+            if not task.done() and (waited >= _PATIENCE or not set(_ANSWERING).isdisjoint(self.clock.sleepers)):
                 self.clock.advance(_SLOW)
+                waited = 0.0
         return await task
 
     async def turn(self, seconds: float) -> None:

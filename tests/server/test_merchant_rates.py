@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from guichet.back_office.merchants import set_limits
 from guichet.domain.audit_log import Actor
+from guichet.domain.key_access import KeyAccess
 from guichet.domain.merchants import MerchantLimits
 from guichet.merchants import api_keys
-from guichet.settings import Settings
+from guichet.settings import Settings, load
 from tests.service_fixture import MerchantClient, open_service
 
 
@@ -39,6 +40,26 @@ async def test_a_merchants_own_rate_replaces_that_of_its_address(sqlite_settings
         assert await _statuses(large, 2) == [200, 200], "its last one under its own limit, and one of the address"
         service.clock.advance(61)
         assert await _statuses(large, 5) == [200] * 4 + [429]
+
+
+async def test_a_key_from_elsewhere_uses_up_nothing_of_its_merchant(sqlite_settings: Settings) -> None:
+    proxies = load({"GUICHET_TRUSTED_PROXIES": "127.0.0.0/8"}).trusted_proxies
+    async with open_service(replace(sqlite_settings, rate_limit=4, trusted_proxies=proxies)) as service:
+        ctx, merchant = service.ctx, await service.merchant()
+        await set_limits(ctx.db, ctx.clock, merchant.id, MerchantLimits(3), Actor("Awa", "awa"))
+        key, now = api_keys.new_key("live"), ctx.clock.now()
+        async with ctx.db.transaction() as tx:
+            await api_keys.add(tx, merchant.id, "live", key, None, now, KeyAccess(networks="203.0.113.7"))
+        own = replace(merchant, keys={"live": key}, env="live")
+
+        async def statuses(address: str, count: int) -> list[int]:
+            sent = {"X-Forwarded-For": address}
+            return [(await own.get("/balance", headers=sent)).status for _ in range(count)]
+
+        assert await statuses("198.51.100.1", 2) == [403, 403]
+        assert await statuses("203.0.113.7", 1) == [200]
+        assert await statuses("198.51.100.1", 3) == [403, 403, 429], "counted for the address of who stole the key"
+        assert await statuses("203.0.113.7", 3) == [200, 200, 429]
 
 
 async def test_a_revoked_key_uses_up_nothing_of_its_merchant(sqlite_settings: Settings) -> None:

@@ -6,13 +6,12 @@ from typing import Final
 
 import msgspec
 
-from guichet.audit_log.entries import CONSOLE
 from guichet.back_office.jobs import repository
 from guichet.back_office.jobs.repository import JobTakenOver
 from guichet.clock import Instant, later
 from guichet.context import AppContext
 from guichet.db.queues.work_queue import Claim
-from guichet.domain.audit_log import Actor
+from guichet.domain.audit_log import CONSOLE, Actor
 from guichet.domain.staff_jobs import MOST_ATTEMPTS, RETRY_AFTER, StaffJob
 from guichet.logs import log
 from guichet.merchants.vault import UnreadableSecret

@@ -6,12 +6,13 @@ from typing import Annotated, Final
 from starlette.responses import Response
 
 from guichet.audit_log import entries as audit_log
-from guichet.audit_log.entries import CONSOLE, Entry, Filter, Verification, verify
+from guichet.audit_log.entries import Entry, Filter, Verification, verify
 from guichet.chain_heads import Published, last_published
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.console.facts import changed_facts
 from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
+from guichet.domain.audit_log import CONSOLE
 from guichet.domain.chain_heads import ChainFault, KnownHead, KnownHeads
 from guichet.pages.fields import text
 from guichet.pages.lists import ABOVE_ALL, ById, ListPage, Pager

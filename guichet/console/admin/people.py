@@ -2,6 +2,9 @@
 
 A colleague's page needs `staff.view` and `staff.change`, that of a user `merchants.view` and `merchants.change`. Nobody
 changes their own account here: it could be the last that may.
+
+Whatever makes somebody an approver, or puts them above an owner of a merchant, only asks: another person approves it
+(`accounts/approvals.py`). What takes rights away is done at once.
 """
 
 from functools import partial
@@ -9,19 +12,32 @@ from typing import Final
 
 from starlette.responses import Response
 
-from guichet.accounts import people, users
+from guichet.accounts import access_acts, approvals, people, users
 from guichet.accounts.errors import Forbidden, LastOwner
-from guichet.accounts.invitations import Invitation, InvitationRefused, invite
+from guichet.accounts.invitations import Invitation, InvitationRefused, TooManyInvitations, invite
+from guichet.clock import Instant
 from guichet.console.admin.reads import record_read
 from guichet.console.forms import Confirmed
 from guichet.console.page_request import ROOT, FormFault, StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.db.engine import Transaction
 from guichet.domain.accounts import User, UserId, normal_email, normal_name
+from guichet.domain.approvals import WantedAct
+from guichet.domain.audit_log import CONSOLE, ActRefused
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
-from guichet.domain.roles import MERCHANT_ROLES, STAFF_ROLES, MerchantRole, StaffRight, StaffRole
+from guichet.domain.roles import (
+    MERCHANT_ROLES,
+    STAFF_ROLES,
+    MerchantRole,
+    StaffRight,
+    StaffRole,
+    makes_approver,
+    may_approve,
+    may_as_merchant,
+)
+from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields, Lenient, RowId, choice
 from guichet.pages.views import View
 
@@ -55,18 +71,43 @@ async def invite_colleague(request: StaffRequest) -> Response:
     request.require("staff.change")
     email, name = normal_email(form.email), normal_name(form.name)
     if email is None or name is None or form.role is None:
-        return await show_staff(request, FormFault(request.text("team.incomplete")))
+        return await show_staff(request, FormFault(request.name_fault(form.name, "team.incomplete")))
     known = await users.by_email(request.db, email)
     if known is not None and known.staff_role is not None and known.status != "invited":
         return await show_staff(request, FormFault(request.text("admin_people.known"), 409))
     invitation = Invitation(email, name, request.person.language, form.role, None)
-    url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
     try:
+        if makes_approver(known.staff_role if known else None, form.role):
+            return await _ask_for_colleague(request, invitation)
+        url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
         async with request.db.transaction() as tx:
             await invite(tx, outbox, invitation, request.actor, url, request.now())
-    except InvitationRefused:
-        return await show_staff(request, FormFault(request.text("admin_people.not_possible"), 409))
+    except (ActRefused, InvitationRefused, LastOwner) as refused:
+        return await show_staff(request, _fault(request, refused))
     return request.redirect(request.at_admin("/staff"))
+
+
+def _fault(request: StaffRequest, refused: ActRefused | InvitationRefused | LastOwner) -> FormFault:
+    if isinstance(refused, ActRefused):
+        return request.refused(refused)
+    if isinstance(refused, TooManyInvitations):
+        return FormFault(request.text("invitations.too_many"), 429)
+    why = "admin_people.last_admin" if isinstance(refused, LastOwner) else "admin_people.not_possible"
+    return FormFault(request.text(why), 409)
+
+
+async def _ask_for_colleague(request: StaffRequest, invitation: Invitation) -> Response:
+    """Raises ActRefused."""
+    person = (invitation.email, invitation.name, invitation.language)
+    async with request.db.transaction() as tx:
+        user = await access_acts.known_or_new(tx, *person, request.now())
+    return await _ask(request, WantedAct("staff.add", access_acts.staff_subject(user), {"role": invitation.role}, ""))
+
+
+async def _ask(request: StaffRequest, wanted: WantedAct) -> Response:
+    """Leads to the request, which waits for another person. Raises ActRefused."""
+    approval = await approvals.ask(request.ctx, wanted, request.person, CONSOLE)
+    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
 
 
 class SearchForm(Fields):
@@ -151,7 +192,14 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
         return await show(request, FormFault(request.text("admin_people.confirm_missing")), staff=staff)
     try:
         async with request.db.transaction() as tx:
-            await _act(request, tx, await users.lock(tx, user.id), form, staff=staff)
+            locked = await people.lock(tx, user.id)
+            wanted = await _to_approve(tx, locked, form, request.now(), staff=staff)
+            if wanted is None:
+                await _act(request, tx, locked, form, staff=staff)
+        if wanted is not None:
+            return await _ask(request, wanted)
+    except ActRefused as refusal:
+        return await show(request, request.refused(refusal), staff=staff)
     except LastOwner:
         last = request.text("admin_people.last_admin" if staff else "team.last_owner")
         return await show(request, FormFault(last, 409), staff=staff)
@@ -160,12 +208,34 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
     return request.redirect(request.at_admin(f"/{'staff' if user.staff_role else 'users'}/{user.id}"))
 
 
+async def _to_approve(tx: Transaction, user: User, form: PersonForm, now: Instant, *, staff: bool) -> WantedAct | None:
+    """What another person must approve before it is done."""
+    match form.act:
+        case "enable" if user.status == "disabled" and may_approve(user.staff_role):
+            return WantedAct("staff.restore", access_acts.staff_subject(user), {"role": str(user.staff_role)}, "")
+        case "role" if staff and makes_approver(user.staff_role, role := choice(form.role, STAFF_ROLES)):
+            return WantedAct("staff.add", access_acts.staff_subject(user), {"role": str(role)}, "")
+        case "team_role" if not staff and (team_role := choice(form.role, MERCHANT_ROLES)):
+            merchant = await merchants.get(tx, MerchantId(form.merchant))
+            before = await users.membership(tx, user.id, MerchantId(form.merchant))
+            if (
+                merchant is None
+                or before is None
+                or before.role in ("owner", team_role)
+                or not may_as_merchant(team_role, "payments.refund", "live")
+                or not await access_acts.has_owner(tx, merchant, user.email, now)
+            ):
+                return None
+            return WantedAct("team.give_role", access_acts.team_subject(user, merchant), {"role": team_role}, "")
+    return None
+
+
 async def _act(request: StaffRequest, tx: Transaction, user: User, form: PersonForm, *, staff: bool) -> None:
     """What the form asks for; nothing if it is none of our buttons. Raises LastOwner."""
     now, actor, accounts = request.now(), request.actor, request.console.accounts
     match form.act:
         case "disable":
-            await people.set_status(tx, user, "disabled", actor, now)
+            await people.disable(tx, accounts.outbox, user, actor, now)
         case "enable":
             await people.enable(tx, accounts.outbox, user, actor, now)
         case "reset_factor":

@@ -1,10 +1,10 @@
 """One payment: its state, what is known about it, its story, and the request to the API that would make it."""
 
-import json
 import shlex
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
 from msgspec import structs
 from starlette.responses import Response
 
@@ -96,9 +96,7 @@ def _details(request: MerchantRequest, payment: Payment) -> list[tuple[str, str]
 
 def curl_example(payment: Payment, public_url: str) -> str:
     """A command in one text of several lines. A code that the customer typed was not stored, and is not in it."""
-    body = printable_json(json.dumps(_body(payment), ensure_ascii=False, indent=2))
-    amount = f'"amount": {plain(payment.amount)}'
-    body = body.replace('"amount": null', amount, 1)
+    body = printable_json(msgspec.json.format(msgspec.json.encode(_body(payment)), indent=2).decode())
     return (
         f"curl -X POST {shlex.quote(f'{public_url}/v1/payments')} \\\n"
         f'  -H "Authorization: Bearer {KEY_PLACEHOLDER}" \\\n'
@@ -123,11 +121,12 @@ def _body(payment: Payment) -> dict[str, Any]:
         "external_id": payment.external_id,
         "return_url": payment.return_url,
         "callback_url": payment.callback_url,
-        "metadata": json.loads(payment.metadata) if payment.metadata else None,
+        "metadata": msgspec.Raw(payment.metadata.encode()) if payment.metadata else None,
         "customer": {name: value for name, value in customer.items() if value} or None,
     }
-    # The amount is written as its exact decimal afterwards: JSON libraries know binary fractions only.
-    return {"amount": None, **{name: value for name, value in fields.items() if value is not None}}
+    # As exact texts: JSON libraries know binary fractions only, and integers of few digits.
+    amount = msgspec.Raw(plain(payment.amount).encode())
+    return {"amount": amount, **{name: value for name, value in fields.items() if value is not None}}
 
 
 PAGES: Final = (MerchantPage("/payments/{reference}", "payments.view", show),)

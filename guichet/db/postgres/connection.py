@@ -91,7 +91,15 @@ class BouncerConnection(PostgresConnection):
 
     A cancel request comes as a connection of its own, and may reach the server when another client's COMMIT is there.
     PgBouncer 1.18 (Debian 12) also ends with an error when many come at once.
+
+    No statement stays prepared, and each is parsed where it is executed, in the same round trip. What it takes and
+    returns was described when this connection sent it first, and is kept for five minutes by asyncpg.
     """
+
+    async def _get_statement(self, query: str, timeout: float | None, *, named: object = "", **options: Any) -> Any:
+        statement = await super()._get_statement(query, timeout, named="", **options)  # type: ignore[misc] # not public
+        statement.mark_unprepared()
+        return statement
 
     def _cancel_current_command(
         self, waiter: asyncio.Future[None], cancel_waiter: asyncio.Future[None] | None = None

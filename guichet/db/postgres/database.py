@@ -21,7 +21,6 @@ from guichet.db.postgres.grouped_writes import GroupedWrites
 from guichet.db.postgres.hosts import PostgresHosts
 from guichet.db.postgres.pool import (
     ACQUIRE_TIMEOUT,
-    PLANNER_SETTINGS,
     READ_CONNECTIONS,
     STATEMENT_TIMEOUT,
     WRITE_CONNECTIONS,
@@ -62,7 +61,7 @@ class PostgresDatabase(Database):
     (docs/decisions.md, "Reads apart").
 
     `bouncer`: `url` leads to PgBouncer in transaction mode. No prepared statement then outlives its transaction (each
-    statement costs one round trip more), announcements are heard only through `listen_url`, a direct address, and the
+    statement is parsed and planned anew), announcements are heard only through `listen_url`, a direct address, and the
     planner's settings are set for the role instead (docs/operations/postgresql.md).
     `statement_timeout`: how long to wait for one statement, in seconds. `read_connections`, `write_connections`: how
     many there may be. `timelines_file`: see `Timelines`.
@@ -88,8 +87,7 @@ class PostgresDatabase(Database):
                 self._outage,
                 size=size,
                 on_loss=self._expire_connections,
-                prepared_statements=0 if bouncer else 512,
-                server_settings={} if bouncer else dict(PLANNER_SETTINGS),
+                bouncer=bouncer,
                 statement_timeout=statement_timeout,
             )
             for size in (read_connections, write_connections)

@@ -62,6 +62,14 @@ _OURS: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[Sto
 BROKEN: Final = (*_LOST, *_UNAVAILABLE, asyncpg.TransactionRollbackError)
 
 
+#: PostgreSQL has no code of its own for it: how it refuses a new connection when there is no room for a small file.
+_NO_ROOM_TO_CONNECT: Final = "could not write init file"
+
+
+def is_disk_full(error: asyncpg.PostgresError) -> bool:
+    return isinstance(error, asyncpg.DiskFullError) or _NO_ROOM_TO_CONNECT in str(error)
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Raises the driver's errors as ours; other exceptions pass unchanged."""

@@ -16,10 +16,10 @@ from weakref import WeakSet
 
 import asyncpg
 
-from guichet.db.errors import NoPrimary, OutdatedPrimary, StorageError
+from guichet.db.errors import NoPrimary, OutdatedPrimary, PrimaryDiskFull, StorageError
 from guichet.db.postgres.address import Address, Host, read_address
 from guichet.db.postgres.connection import UNKNOWN_SERVER, PostgresConnection, Server
-from guichet.db.postgres.errors import NO_CONNECTION
+from guichet.db.postgres.errors import NO_CONNECTION, is_disk_full
 from guichet.db.postgres.timelines import Timelines, ask_server
 from guichet.settings import Settings
 
@@ -93,8 +93,9 @@ class PostgresHosts:
     def fault(self) -> NoPrimary:
         """What happened with each host when it was asked last."""
         faults = "; ".join(f"{host}: {self._words_of(fault)}" for host, fault in self._faults.items())
-        outdated = any(isinstance(fault, OutdatedPrimary) for fault in self._faults.values())
-        return (OutdatedPrimary if outdated else NoPrimary)(faults or "a new connection was lost at once")
+        kinds = {type(fault) for fault in self._faults.values()}
+        kind = next((each for each in (OutdatedPrimary, PrimaryDiskFull) if each in kinds), NoPrimary)
+        return kind(faults or "a new connection was lost at once")
 
     @cached_property
     def _address(self) -> Address:
@@ -164,13 +165,18 @@ class PostgresHosts:
 
     async def _open(self, host: Host, options: dict[str, Any]) -> PostgresConnection:
         arguments: dict[str, Any] = {"connection_class": PostgresConnection, **options}
-        connection: PostgresConnection = await asyncpg.connect(
-            self._url,
-            host=host.address,
-            port=host.port,
-            target_session_attrs=self._address.target,
-            **arguments,
-        )
+        try:
+            connection: PostgresConnection = await asyncpg.connect(
+                self._url,
+                host=host.address,
+                port=host.port,
+                target_session_attrs=self._address.target,
+                **arguments,
+            )
+        except asyncpg.PostgresError as error:
+            if is_disk_full(error):
+                raise PrimaryDiskFull(f"the disk is full ({error})") from error
+            raise
         connection.host = host
         try:
             connection.give_up_when_silent()

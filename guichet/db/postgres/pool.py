@@ -29,6 +29,11 @@ STATEMENT_TIMEOUT: Final = 30.0
 #: and kept while the table was empty reads all of it for ever. JIT is off because, before version 18, the plans that
 #: remain have costs so high that each would be compiled.
 PLANNER_SETTINGS: Final = {"enable_bitmapscan": "off", "enable_seqscan": "off", "jit": "off"}
+#: As PostgreSQL itself spells it. asyncpg says "'utf-8'", in which PgBouncer sees another setting than the server's: it
+#: sent a SET of its own before every transaction.
+_BOUNCER_SETTINGS: Final = {"client_encoding": "UTF8"}
+#: Statements that each connection keeps prepared, or knows the columns of, at most.
+_KNOWN_STATEMENTS: Final = 512
 
 #: How long to wait for a server that went away, in seconds from the first failure: callers wait during a restart, and
 #: fail at once during a longer outage.
@@ -91,8 +96,8 @@ class Outage:
 
 
 class ConnectionPool:
-    """`size`: connections at most. `on_loss`: called when a connection was lost. `prepared_statements`: how many each
-    connection keeps prepared; 0 behind PgBouncer. `statement_timeout`: how long to wait for one statement, in seconds.
+    """`size`: connections at most. `on_loss`: called when a connection was lost. `bouncer`: they lead to PgBouncer.
+    `statement_timeout`: how long to wait for one statement, in seconds.
     """
 
     def __init__(
@@ -102,8 +107,7 @@ class ConnectionPool:
         *,
         size: int,
         on_loss: Callable[[], Awaitable[None]],
-        prepared_statements: int,
-        server_settings: dict[str, str],
+        bouncer: bool,
         statement_timeout: float = STATEMENT_TIMEOUT,
     ) -> None:
         self._hosts = hosts
@@ -111,8 +115,7 @@ class ConnectionPool:
         self._size = size
         self._on_loss = on_loss
         self._statement_timeout = statement_timeout
-        self._prepared_statements = prepared_statements
-        self._server_settings = server_settings
+        self._bouncer = bouncer
         #: Since when each connection is in use, in the loop's time.
         self._in_use: dict[Connection, float] = {}
 
@@ -123,12 +126,12 @@ class ConnectionPool:
                 connect=self._connect,
                 min_size=0,
                 max_size=self._size,
-                connection_class=PostgresConnection if self._prepared_statements else BouncerConnection,
+                connection_class=BouncerConnection if self._bouncer else PostgresConnection,
                 init=_prepare,
                 reset=_keep_session,
                 command_timeout=self._statement_timeout,
-                statement_cache_size=self._prepared_statements,
-                server_settings=self._server_settings,
+                statement_cache_size=_KNOWN_STATEMENTS,
+                server_settings=_BOUNCER_SETTINGS if self._bouncer else PLANNER_SETTINGS,
                 max_inactive_connection_lifetime=300,
             )
 

@@ -27,6 +27,7 @@ from guichet.db.tables.ledger_tables import (
 from guichet.db.tables.merchant_tables import (
     api_keys,
     api_requests,
+    key_acts,
     merchant_document_chunks,
     merchant_documents,
     merchant_notes,
@@ -67,6 +68,7 @@ __all__ = [
     "export_chunks",
     "exports",
     "incidents",
+    "key_acts",
     "late_results",
     "late_returns",
     "ledger_audits",

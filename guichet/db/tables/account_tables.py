@@ -47,6 +47,8 @@ users: Final = table(
     Column("last_signed_in_at", BigInteger),
     Column("next_totp_secret", Text),
     Column("staff_since", BigInteger),
+    Column("approver_until", BigInteger),
+    Column("removed_approver_at", BigInteger),
     UniqueConstraint("email", name="uq_users_email"),
     one_of("status", USER_STATUSES, "users"),
     one_of("language", USER_LANGUAGES, "users"),
@@ -54,6 +56,7 @@ users: Final = table(
     CheckConstraint("status <> 'active' OR password_hash IS NOT NULL", name="ck_users_password_hash"),
     CheckConstraint("totp_secret IS NOT NULL OR NOT totp_confirmed", name="ck_users_totp_confirmed"),
     partial_index("ix_users_staff", "id", where="staff_role IS NOT NULL"),
+    partial_index("ix_users_approver_until", "approver_until", where="approver_until IS NOT NULL"),
 )
 
 memberships: Final = table(
@@ -90,12 +93,11 @@ passkeys: Final = table(
     Index("ix_passkeys_user_id", "user_id", "id"),
 )
 
-#: Questions to browsers that wait for an answer; `user_id` is null at a sign-in, where nobody is known yet.
+#: Questions to browsers that have been answered, by the hash of their nonce: none is answered twice.
 passkey_challenges: Final = table(
     "passkey_challenges",
     id_column(),
     Column("hash", String(64), nullable=False),
-    Column("user_id", BigInteger, ForeignKey("users.id")),
     Column("created_at", BigInteger, nullable=False),
     UniqueConstraint("hash", name="uq_passkey_challenges_hash"),
 )

@@ -2,7 +2,18 @@
 
 from typing import Final
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, PrimaryKeyConstraint, String, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    String,
+    Text,
+    false,
+)
 
 from guichet.db.tables.columns import partial_index, table
 
@@ -41,6 +52,7 @@ audit_log_head: Final = table(
 
 #: One row: the heads of this chain and of the one over the postings, as they last left the machine. `database_id` tells
 #: this database from others, whose heads may reach the same place. The rest is null before the first time.
+#: `demonstration`: `guichet demo` made merchants and people here, so the production profile does not open it.
 published_heads: Final = table(
     "published_heads",
     Column("singleton", Integer, autoincrement=False, nullable=False),
@@ -51,6 +63,7 @@ published_heads: Final = table(
     Column("digest", String(64)),
     Column("act", BigInteger),
     Column("act_digest", String(64)),
+    Column("demonstration", Boolean, nullable=False, server_default=false()),
     PrimaryKeyConstraint("singleton", name="pk_published_heads"),
     CheckConstraint("singleton = 1", name="ck_published_heads_singleton"),
 )

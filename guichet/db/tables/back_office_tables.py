@@ -15,7 +15,7 @@ from sqlalchemy import (
 )
 
 from guichet.db.tables.columns import id_column, merchant_column, one_of, partial_index, queue_indexes, table
-from guichet.domain.approvals import APPROVAL_STATUSES, MONEY_ACTS
+from guichet.domain.approvals import APPROVAL_STATUSES, APPROVED_ACTS
 from guichet.domain.staff_jobs import STAFF_JOB_KINDS, STAFF_JOB_STATUSES
 
 #: Columns stand in the order of the fields of `ApprovalRequest`. Of one subject one request waits at a time: two could
@@ -37,7 +37,8 @@ approval_requests: Final = table(
     Column("decided_by", Text),
     Column("decided_at", BigInteger),
     Column("decision_reason", Text),
-    one_of("act", MONEY_ACTS, "approval_requests"),
+    Column("effective_at", BigInteger),
+    one_of("act", APPROVED_ACTS, "approval_requests"),
     one_of("status", APPROVAL_STATUSES, "approval_requests"),
     CheckConstraint(
         "(status IN ('approved', 'refused')) = (decided_by IS NOT NULL AND decided_at IS NOT NULL)",

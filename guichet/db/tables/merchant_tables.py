@@ -50,9 +50,29 @@ api_keys: Final = table(
     Column("expires_at", BigInteger),
     Column("revoked_at", BigInteger),
     Column("last_used_at", BigInteger),
+    Column("scopes", Integer, nullable=False, server_default="-1"),
+    Column("networks", Text),
+    Column("secret_read_at", BigInteger),
+    Column("owners_mailed_at", BigInteger),
+    CheckConstraint("scopes = -1 OR scopes > 0", name="ck_api_keys_scopes"),
+    CheckConstraint("env = 'live' OR networks IS NULL", name="ck_api_keys_networks"),
     UniqueConstraint("hash", name="uq_api_keys_hash"),
     one_of("env", ENVS, "api_keys"),
     Index("ix_api_keys_merchant_id", "merchant_id", "id"),
+)
+
+#: What a live key did to its merchant's webhooks, for the team's activity (`merchants/key_acts.py`). `after_number`: of
+#: the last entry of the audit log at that time, which is where the row stands among the entries.
+key_acts: Final = table(
+    "key_acts",
+    id_column(),
+    merchant_column(),
+    Column("key_id", BigInteger, ForeignKey("api_keys.id"), nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("after_number", BigInteger, nullable=False),
+    Column("action", String(48), nullable=False),
+    Column("url", Text),
+    Index("ix_key_acts_place", "merchant_id", "after_number", "id"),
 )
 
 #: One request of a merchant's key, kept for a week (`merchants/request_log.py`). Without foreign keys: it is written in

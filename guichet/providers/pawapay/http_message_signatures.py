@@ -31,6 +31,7 @@ _LIFETIME: Final = 60
 _TOLERANCE: Final = 300
 _SIGNATURE_INPUT: Final = re.compile(r'\s*([a-z0-9-]+)=(\((?:"[^"]+"\s*)*\)[^,]*)')
 _SIGNATURE: Final = re.compile(r"\s*([a-z0-9-]+)=:([A-Za-z0-9+/=]+):")
+_COVERED: Final = re.compile(r'"([^"]+)"')
 _PARAMETER: Final = re.compile(r';(\w+)=(?:"([^"]*)"|(\d+))')
 #: What a signature must cover to prove anything about a callback.
 _REQUIRED: Final = frozenset({"@method", "@path", "content-digest"})
@@ -101,11 +102,12 @@ def verify(key: PublicKey, callback: Callback, now: Instant) -> bool:
     if signature_input is None or signature_header is None or signature_input[1] != signature_header[1]:
         return False
     parameters = signature_input[2].rstrip()
-    names = re.findall(r'"([^"]+)"', parameters.partition(")")[0])
+    names = _COVERED.findall(parameters.partition(")")[0])
     parameter_values = {name: quoted or number for name, quoted, number in _PARAMETER.findall(parameters)}
-    if not (names and set(names) >= _REQUIRED and _is_recent(parameter_values, now) and _digest_matches(callback)):
+    if not (set(names) >= _REQUIRED and _is_recent(parameter_values, now) and _digest_matches(callback)):
         return False
-    covered = {name: _component(callback, name) for name in names}
+    components = _components(callback)
+    covered = {name: components.get(name, "") for name in names}
     try:
         signature = base64.b64decode(signature_header[2], validate=True)
     except binascii.Error:
@@ -118,13 +120,16 @@ def _signature_base(covered: Mapping[str, str], parameters: str) -> bytes:
     return "\n".join([*lines, f'"@signature-params": {parameters}']).encode()
 
 
-def _component(callback: Callback, name: str) -> str:
-    derived = {
+def _components(callback: Callback) -> dict[str, str]:
+    """Everything that a signature can cover, read once: a stranger may name thousands of components."""
+    headers: dict[str, str] = {}
+    for name, value in callback.headers.items():
+        headers.setdefault(name.lower(), value.strip())
+    return headers | {
         "@method": callback.method.upper(),
-        "@authority": header(callback, "host").lower(),
+        "@authority": headers.get("host", "").lower(),
         "@path": callback.path.partition("?")[0],
     }
-    return derived[name] if name in derived else header(callback, name).strip()
 
 
 def _is_recent(parameter_values: Mapping[str, str], now: Instant) -> bool:

@@ -56,7 +56,7 @@ PAYOUT_STATUSES: Final[dict[str, ProviderStatus]] = {
 #: A payout that was announced and never submitted, or whose submission did not arrive.
 NOT_SUBMITTED: Final = "CREATED"
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{6,160}")
-_BALANCE: Final = re.compile(r"(-?[0-9][0-9 \u00a0\u202f]*(?:\.[0-9]{1,2})?)\s*([A-Za-z]{3})")
+_BALANCE: Final = re.compile(r"(-?[0-9](?:[0-9 \u00a0\u202f]*[0-9])?(?:\.[0-9]{1,2})?)\s*([A-Za-z]{3})")
 _BALANCE_KEY: Final = "Balance "
 
 #: Parts of texts that say that our settings, our account or our request are at fault: nothing was taken.

@@ -25,6 +25,7 @@ class Check(Record, frozen=True):
     problems: Sequence[Message | str]
     rows: list[dict[str, object]] = field(default_factory=list)
     note: str = ""
+    warnings: Sequence[Message | str] = ()
 
     @property
     def key(self) -> str:

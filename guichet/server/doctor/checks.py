@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 from guichet.back_office import provider_balances
-from guichet.chain_heads import REPEATED_AFTER, current_heads, last_published
-from guichet.clock import DAY, HOUR, Instant, earlier, iso
+from guichet.chain_heads import PUBLISH_EVERY, REPEATED_AFTER, TURN, current_heads, last_published
+from guichet.clock import DAY, HOUR, MINUTE, Instant, earlier, iso, later
 from guichet.db.engine import Database
+from guichet.db.worker_leases import turn_ends_at
 from guichet.domain.messages import Amount
 from guichet.domain.money import plain
 from guichet.ledger.audit import last_audit
@@ -24,6 +25,8 @@ _BALANCES_EVERY: Final = HOUR
 _AUDIT_EVERY: Final = 7 * DAY
 #: The heads must leave the machine this often; the worker repeats them every hour.
 _HEADS_EVERY: Final = 2 * REPEATED_AFTER
+#: The first heads must have left this long after a worker began with them.
+_FIRST_HEADS_WITHIN: Final = MINUTE
 
 
 async def of_the_service(db: Database, now: Instant) -> AsyncIterator[DoctorCheck]:
@@ -221,8 +224,8 @@ async def _published_heads(db: Database, now: Instant) -> DoctorCheck:
     last = await last_published(db)
     if last.published_at is None:
         heads = await current_heads(db, last.database_id, now)
-        never = [DoctorProblem.HEADS_NEVER_LEFT()] if heads.posting_id or heads.act else []
-        return DoctorCheck("published heads", never)
+        overdue = (heads.posting_id or heads.act) and await _first_publication_is_overdue(db, now)
+        return DoctorCheck("published heads", [DoctorProblem.HEADS_NEVER_LEFT()] if overdue else [])
     rows: list[dict[str, object]] = [
         {"published_at": iso(last.published_at), "posting_id": last.posting_id, "act": last.act}
     ]
@@ -230,6 +233,15 @@ async def _published_heads(db: Database, now: Instant) -> DoctorCheck:
         return DoctorCheck("published heads", [], rows)
     problem = DoctorProblem.HEADS_OLD(age=age(last.published_at, now))
     return DoctorCheck("published heads", [problem], rows)
+
+
+async def _first_publication_is_overdue(db: Database, now: Instant) -> bool:
+    """Whether a worker has had its turn and published nothing, or none runs at all. Right after an installation or an
+    upgrade no worker has had one yet."""
+    turn_ends = await turn_ends_at(db, TURN)
+    if turn_ends is None:
+        return await health_checks.overdue_for_hash_chain(db, now) is not None
+    return now > later(earlier(turn_ends, PUBLISH_EVERY), _FIRST_HEADS_WITHIN)
 
 
 _CHECKS: Final[tuple[Callable[[Database, Instant], Awaitable[DoctorCheck]], ...]] = (

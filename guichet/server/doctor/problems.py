@@ -45,6 +45,7 @@ class DoctorProblem(Code):
     NOT_COMPARED = "doctor_problem.not_compared", "account", "age"
     NOT_COMPARABLE = "doctor_problem.not_comparable", "account", "age", "answer"
     OPERATOR_STATE = "doctor_problem.operator_state", "operator", "availability", "age", "availability_reason"
+    ACCOUNT_MISSING = "doctor_problem.account_missing", "count", "account"
     FILE_MODE = "doctor_problem.file_mode", "path", "mode", "wanted", "target"
     # PostgreSQL: standbys and the archive.
     COMMITS_WAIT = "doctor_problem.commits_wait", "count", "seconds"

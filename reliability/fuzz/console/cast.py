@@ -113,8 +113,9 @@ async def create_people(ctx: AppContext, own: Stock, foreign: Stock) -> dict[str
 
 async def _telephone(ctx: AppContext, user: User) -> str:
     seed = pyotp.random_base32()
-    await users.set_totp(ctx.db, user.id, ctx.vault.encrypt(seed), ctx.clock.now())
-    assert await users.take_totp_step(ctx.db, user.id, 1, confirms=True)
+    encrypted = ctx.vault.encrypt(seed)
+    assert await users.begin_totp(ctx.db, user.id, encrypted, ctx.clock.now())
+    assert await users.take_totp_step(ctx.db, user.id, encrypted, 1, confirms=True)
     return seed
 
 

@@ -9,15 +9,15 @@ from sqlalchemy import select
 from guichet.context import AppContext
 from guichet.db.tables import metadata
 
-#: What reading leaves behind: when somebody was seen last (second factors are given by the trial itself), questions to
-#: passkeys, seeds that no telephone has confirmed, and what the staff has read (a row of the audit log for each).
+#: What reading leaves behind: when somebody was seen last (second factors are given by the trial itself), seeds that no
+#: telephone has confirmed, and what the staff has read (a row of the audit log for each).
 _READING: Final[Mapping[str, frozenset[str]]] = {
     "user_sessions": frozenset({"last_seen_at", "factor_at"}),
     # The page of a pending payment asks its provider.
     "payments": frozenset({"next_poll_at", "poll_count", "lease_expires_at", "asked_at"}),
     "users": frozenset({"totp_secret", "next_totp_secret", "updated_at"}),
 }
-_LOGS: Final = frozenset({"audit_log", "audit_log_head", "passkey_challenges", "write_probe"})
+_LOGS: Final = frozenset({"audit_log", "audit_log_head", "write_probe"})
 
 #: Rows of each table, by table.
 Rows = dict[str, Counter[str]]

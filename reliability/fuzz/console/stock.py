@@ -23,7 +23,7 @@ from guichet.db.engine import require
 from guichet.db.tables import api_requests, exports, passkeys, reconciliation_runs, staff_jobs
 from guichet.domain.accounts import User
 from guichet.domain.approvals import WantedAct
-from guichet.domain.audit_log import Actor
+from guichet.domain.audit_log import CONSOLE, Actor
 from guichet.domain.merchants import ENVS, Caller, Environment, Merchant
 from guichet.domain.messages import verbatim
 from guichet.domain.money import Hundredths
@@ -181,7 +181,7 @@ async def approval(ctx: AppContext, made: Stock, asker: User) -> None:
     why = "Contrôle terminé"
     await merchants.change_status(ctx.db, ctx.clock, made.merchant.id, "XAF", "Gelé", _STAFF, why)
     wanted = WantedAct("wallet.reopen", money_acts.wallet_subject(made.merchant.id, "XAF"), {}, why)
-    request = await approvals.ask(ctx, wanted, asker, approvals.CONSOLE)
+    request = await approvals.ask(ctx, wanted, asker, CONSOLE)
     made.of_staff["approvals/request"] = [str(request.id)]
 
 

@@ -11,7 +11,7 @@ from guichet.clock import DAY, SECOND, earlier
 from guichet.db.engine import require
 from guichet.disputes import disputes
 from guichet.disputes import repository as dispute_repository
-from guichet.domain.accounts import STEP_UP_LASTS
+from guichet.domain.accounts import STEP_UP_LASTS, User
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import Actor
 from guichet.domain.money import Hundredths
@@ -90,20 +90,27 @@ async def test_an_account_that_is_new_in_the_staff_approves_nothing(operations: 
     now, db = live.ctx.clock.now(), live.ctx.db
     await operations.in_staff_since(ZOE, earlier(now, DAY))
     zoe = require(await users.by_email(db, ZOE))
-    assert not approvals.is_too_new(zoe, now)
+    assert not await _too_new(operations, zoe)
     assert 'value="approve"' in (await second.get("/admin/approvals/1")).text
     who, outbox = Actor("admin@example.com", "console"), Outbox(live.ctx.vault)
     async with db.transaction() as tx:
         await people.set_staff_role(tx, outbox, zoe, "admin", who, now)
     promoted = require(await users.by_email(db, ZOE))
-    assert approvals.is_too_new(promoted, now), "a role that is new"
+    assert await _too_new(operations, promoted), "a role that is new"
     await operations.in_staff_since(ZOE, earlier(now, DAY))
     async with db.transaction() as tx:
-        disabled = await people.set_status(tx, promoted, "disabled", who, now)
+        disabled = await people.disable(tx, outbox, promoted, who, now)
         enabled = await people.enable(tx, outbox, disabled, who, now)
-    assert approvals.is_too_new(enabled, now), "enabled again"
+    assert await _too_new(operations, enabled), "enabled again"
     told = [mail.recipient for mail in await console.mails() if mail.kind == "staff_changed"][:4]
     assert sorted(told) == ["admin@example.com", "admin@example.com", "other@example.com", "other@example.com"]
+
+
+async def _too_new(operations: Operations, user: User) -> bool:
+    ctx = operations.live.ctx
+    now = ctx.clock.now()
+    begins = await approvals.may_approve_from(ctx.db, "payment.settle", user, now)
+    return bool(now < begins)
 
 
 async def test_two_approvals_at_the_same_time_do_it_once(operations: Operations) -> None:

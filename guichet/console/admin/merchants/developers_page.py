@@ -55,7 +55,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         for key in listed
     ]
     view = DevelopersView(
-        api_keys=[KeyRow(key, key.state(now)) for key in keys],
+        api_keys=[KeyRow.of(key, now) for key in keys],
         clock=await clock_view(request, merchant.id),
         may_change=request.may("merchants.change"),
         done=DevelopersQuery.read(request.query).done,

@@ -1,16 +1,17 @@
 """A merchant's file: who it is, what it may do, its team, its wallets; and the acts that change it.
 
 The first owner of the team is invited by the staff, as by `guichet user invite`. Who else belongs to it is the owner's
-business: the staff put nobody into a team that has an active owner.
+business: the staff put nobody into a team that has an active owner. Two of them do, in place of an owner whose account
+is disabled, or of one who has not accepted yet.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Literal
 
 from starlette.responses import Response
 
-from guichet.accounts import mail_links, users
-from guichet.accounts.invitations import Invitation, InvitationRefused, invite, withdraw
+from guichet.accounts import access_acts, approvals, mail_links, users
+from guichet.accounts.invitations import Invitation, InvitationRefused, TooManyInvitations, invite, withdraw
 from guichet.accounts.mail_links import OpenOffer
 from guichet.back_office import merchants as administration
 from guichet.back_office.merchants import read_amount, read_rate, set_limits
@@ -20,6 +21,8 @@ from guichet.console.forms import Confirmed, Reason
 from guichet.console.page_request import ROOT, FormFault, StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.domain.accounts import User, normal_email, normal_name
+from guichet.domain.approvals import WantedAct
+from guichet.domain.audit_log import CONSOLE, ActRefused
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT
 from guichet.domain.events import Endpoint
 from guichet.domain.merchants import (
@@ -68,12 +71,14 @@ class FileForm(Fields):
 
 
 class FileView(View, frozen=True):
-    """`api_keys`: how many are usable in each environment; `wallets`: None for who may not see them; `bounds`: of one
-    debit; `today`: what counts towards the limit of the day, None without one."""
+    """`two_people`: another person must approve an owner; `api_keys`: how many are usable in each environment;
+    `wallets`: None for who may not see them; `bounds`: of one debit; `today`: what counts towards the limit of the day,
+    None without one."""
 
     team: Team
     may_invite: bool
     invited: list[OpenOffer]
+    two_people: bool
     api_keys: list[tuple[Environment, int]]
     endpoints: list[Endpoint]
     wallets: list[Wallet] | None
@@ -94,10 +99,12 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
     day = merchant_limits.day_of(merchant, now, ctx.settings.time_zone)
     usable = [key for key in await api_keys.list_of(ctx.db, merchant.id) if key.state(now) == "active"]
     team = await users.team(ctx.db, merchant.id)
+    invited = await mail_links.open_offers(ctx.db, merchant.id, now)
     view = FileView(
         team=team,
         may_invite=request.may("merchants.change") and not _has_owner(team),
-        invited=await mail_links.open_offers(ctx.db, merchant.id, now),
+        invited=invited,
+        two_people=any(role == "owner" for role, _ in (*team, *((each.role, each.user) for each in invited))),
         api_keys=[(env, sum(key.env == env for key in usable)) for env in ENVS],
         endpoints=[await merchants.endpoint(ctx.db, merchant.id, env) for env in ENVS],
         wallets=await wallets.wallets_of(ctx.db, merchant.id) if request.may("wallets.view") else None,
@@ -133,10 +140,10 @@ async def change(request: StaffRequest) -> Response:
     if act is None:
         return await show(request, FormFault(request.text("admin_merchants.incomplete")))
     try:
-        await act(request, merchant, form)
+        elsewhere = await act(request, merchant, form)
     except FormFault as fault:
         return await show(request, fault)
-    return request.redirect(address(request, merchant, done="saved"))
+    return elsewhere or request.redirect(address(request, merchant, done="saved"))
 
 
 async def _set_status(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
@@ -151,7 +158,7 @@ async def _set_status(request: StaffRequest, merchant: Merchant, form: FileForm)
 async def _set_name(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
     name = merchant_name(form.name)
     if name is None:
-        raise FormFault(request.text("admin_merchants.incomplete"))
+        raise FormFault(request.name_fault(form.name, "admin_merchants.incomplete"))
     await administration.set_name(request.db, request.ctx.clock, merchant.id, name, request.actor)
 
 
@@ -178,19 +185,31 @@ async def _set_limits(request: StaffRequest, merchant: Merchant, form: FileForm)
     await set_limits(request.db, request.ctx.clock, merchant.id, limits, request.actor, form.reason)
 
 
-async def _invite_owner(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
+async def _invite_owner(request: StaffRequest, merchant: Merchant, form: FileForm) -> Response | None:
+    """Leads to the request if another person must approve it."""
     email, name = normal_email(form.email), normal_name(form.person)
     if email is None or name is None:
-        raise FormFault(request.text("admin_merchants.owner_incomplete"))
+        raise FormFault(request.name_fault(form.person, "admin_merchants.owner_incomplete"))
     url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
     invitation = Invitation(email, name, request.person.language, "owner", merchant)
     try:
         async with request.db.transaction() as tx:
+            await merchants.lock(tx, merchant.id)  # Two of the staff could invite two people at the same moment.
             if _has_owner(await users.team(tx, merchant.id)):
                 raise FormFault(request.text("admin_merchants.owner_there"))
-            await invite(tx, outbox, invitation, request.actor, url, request.now())
+            if not await access_acts.has_owner(tx, merchant, email, request.now()):
+                await invite(tx, outbox, invitation, request.actor, url, request.now())
+                return None
+            user = await access_acts.known_or_new(tx, email, name, request.person.language, request.now())
+        wanted = WantedAct("team.give_role", access_acts.team_subject(user, merchant), {"role": "owner"}, "")
+        approval = await approvals.ask(request.ctx, wanted, request.person, CONSOLE)
+    except TooManyInvitations:
+        raise FormFault(request.text("invitations.too_many"), 429) from None
     except InvitationRefused:
         raise FormFault(request.text("admin_merchants.owner_not_possible")) from None
+    except ActRefused as refusal:
+        raise request.refused(refusal) from None
+    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
 
 
 def _has_owner(team: Iterable[tuple[MerchantRole, User]]) -> bool:
@@ -204,7 +223,7 @@ async def _withdraw(request: StaffRequest, merchant: Merchant, form: FileForm) -
         await withdraw(tx, merchant.id, form.invitation, request.actor, request.now())
 
 
-_ACTS: Final = {
+_ACTS: Final[dict[str, Callable[[StaffRequest, Merchant, FileForm], Awaitable[Response | None]]]] = {
     "status": _set_status,
     "name": _set_name,
     "limits": _set_limits,

@@ -144,7 +144,7 @@ async def create(request: StaffRequest) -> Response:
     request.require("merchants.change")
     name, status, currency = merchant_name(form.name), form.status, form.currency
     if name is None or status is None or currency is None:
-        return await show_new(request, FormFault(request.text("admin_merchants.incomplete")))
+        return await show_new(request, FormFault(request.name_fault(form.name, "admin_merchants.incomplete")))
     try:
         merchant, _ = await create_merchant(request.ctx, name, status, currency, {}, request.actor, form.after or 0)
     except NewerMerchant:

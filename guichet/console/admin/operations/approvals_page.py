@@ -5,6 +5,7 @@ from typing import Final
 from starlette.responses import Response
 
 from guichet.accounts import approvals
+from guichet.accounts.access_acts import subject_text
 from guichet.audit_log import approval_requests
 from guichet.clock import Instant
 from guichet.console.admin.operations.case import Case, case_of
@@ -13,7 +14,7 @@ from guichet.console.facts import fact_text
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.domain.approvals import RIGHTS, ApprovalRequest
+from guichet.domain.approvals import ACCESS_ACTS, RIGHTS, ApprovalRequest
 from guichet.domain.audit_log import ActRefused, Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import ApprovalId
@@ -24,8 +25,11 @@ _DECIDED_SHOWN: Final = 50
 
 
 class ApprovalsView(View, frozen=True):
+    """`subjects`: what each is about, by its id."""
+
     waiting: list[ApprovalRequest]
     decided: list[ApprovalRequest]
+    subjects: dict[ApprovalId, str]
     now: Instant
 
 
@@ -40,7 +44,8 @@ async def show_list(request: StaffRequest) -> Response:
         "decided": [approval.id for approval in decided],
     }
     await record_read(request, "approvals.listed", "approval", "list", shown=shown)
-    return request.page("admin/operations/approvals.html", ApprovalsView(waiting, decided, now))
+    subjects = {each.id: await subject_text(request.db, each.subject) for each in (*waiting, *decided)}
+    return request.page("admin/operations/approvals.html", ApprovalsView(waiting, decided, subjects, now))
 
 
 class DecisionForm(Fields):
@@ -49,10 +54,11 @@ class DecisionForm(Fields):
 
 
 class ApprovalView(View, frozen=True):
-    """`own`: the reader asked for it; `too_new`: they may approve nothing before `approves_from`; `case`: what is
-    decided about, None for a wallet."""
+    """`own`: the reader asked for it; `too_new`: they may approve nothing of the kind before `approves_from`; `case`:
+    what is decided about, None for a wallet, our own money or a person. `unopposed`: nobody objected to it."""
 
     request: ApprovalRequest
+    subject: str
     arguments: list[tuple[str, str]]
     request_status: str
     own: bool
@@ -60,25 +66,33 @@ class ApprovalView(View, frozen=True):
     approves_from: Instant
     may: bool
     case: Case | None
+    about_access: bool
+    unopposed: bool
 
 
 async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
     approval, now = await _approval(request), request.now()
-    case = None if approval.act.startswith(("wallet.", "treasury.")) else await case_of(request.ctx, approval.subject)
+    caseless = approval.act in ACCESS_ACTS or approval.act in ("wallet.reopen", "treasury.record")
+    case = None if caseless else await case_of(request.ctx, approval.subject)
+    approves_from = await approvals.may_approve_from(request.db, approval.act, request.person, now)
+    in_team = approval.act == "team.give_role"
     if case is not None:
         await record_read(request, "payment.viewed", "payment", case.payment.reference, approval.merchant_id)
     view = ApprovalView(
         request=approval,
+        subject=await subject_text(request.db, approval.subject),
         arguments=[
-            (name, fact_text(request, "approval", name, value))
+            (name, fact_text(request, "approval", name, value, in_team=in_team))
             for name, value in sorted(approval.wanted.arguments.items())
         ],
         request_status=approval.status_at(now),
         own=approvals.is_same_person(approval, request.person),
-        too_new=approvals.is_too_new(request.person, now),
-        approves_from=approvals.may_approve_from(request.person),
+        too_new=now < approves_from,
+        approves_from=approves_from,
         may=request.may(RIGHTS[approval.act]),
         case=case,
+        about_access=approval.act in ACCESS_ACTS,
+        unopposed=approval.decided_by == approvals.UNOPPOSED.name,
     )
     return request.page("admin/operations/approval.html", view, fault)
 

@@ -21,7 +21,7 @@ from guichet.console.sections import StaffPage
 from guichet.db.references import parse_reference
 from guichet.disputes import repository as dispute_repository
 from guichet.domain.approvals import ApprovalRequest, Arguments, WantedAct
-from guichet.domain.audit_log import ActRefused, Facts
+from guichet.domain.audit_log import CONSOLE, ActRefused, Facts
 from guichet.domain.disputes import Bearer, Dispute
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import IncidentId
@@ -154,7 +154,7 @@ async def change(request: StaffRequest) -> Response:
     if act is None:
         return await show(request, FormFault(request.text("operations.incomplete")))
     try:
-        approval = await approvals.ask(ctx, act, request.person, approvals.CONSOLE)
+        approval = await approvals.ask(ctx, act, request.person, CONSOLE)
     except ActRefused as refusal:
         return await show(request, request.refused(refusal))
     return request.redirect(request.at_admin(f"/approvals/{approval.id}"))

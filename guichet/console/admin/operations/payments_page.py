@@ -6,14 +6,13 @@ from typing import Any, Final
 from markupsafe import Markup
 from starlette.responses import Response
 
-from guichet.audit_log.entries import CONSOLE
 from guichet.console.admin.operations.case import Case, case_of
 from guichet.console.admin.reads import record_read
 from guichet.console.facts import changed_facts, fact_text, label
 from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.db.engine import require
-from guichet.domain.audit_log import Facts
+from guichet.domain.audit_log import CONSOLE, Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import PaymentId
 from guichet.domain.money import Currency

@@ -12,7 +12,7 @@ from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.db.references import new_reference, parse_reference
 from guichet.domain.approvals import Arguments, WantedAct
-from guichet.domain.audit_log import ActRefused
+from guichet.domain.audit_log import CONSOLE, ActRefused
 from guichet.domain.money import CURRENCIES, Currency, parse_typed
 from guichet.domain.treasury import MOVEMENT_KINDS, STATEMENT, MovementKind, TreasuryMovement
 from guichet.exports.treasury import movements_file, places_file
@@ -80,9 +80,9 @@ async def change(request: StaffRequest) -> Response:
             return request.redirect(request.at_admin(_PATH))
         wanted = WantedAct("treasury.record", reference, _arguments(request, form), form.reason)
         if not money_acts.needs_two_people(request.ctx.settings, wanted):
-            await approvals.do_alone(request.ctx, wanted, request.person, approvals.CONSOLE)
+            await approvals.do_alone(request.ctx, wanted, request.person, CONSOLE)
             return request.redirect(request.at_admin(_PATH))
-        approval = await approvals.ask(request.ctx, wanted, request.person, approvals.CONSOLE)
+        approval = await approvals.ask(request.ctx, wanted, request.person, CONSOLE)
     except ActRefused as refusal:
         return await show(request, request.refused(refusal))
     except FormFault as fault:

@@ -17,7 +17,7 @@ from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.domain.approvals import WantedAct
-from guichet.domain.audit_log import ActRefused, Facts
+from guichet.domain.audit_log import CONSOLE, ActRefused, Facts
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
 from guichet.domain.money import Currency
@@ -87,7 +87,7 @@ async def change(request: StaffRequest) -> Response:
         return request.redirect(request.at_admin(f"/wallets/{merchant.id}"))
     act = WantedAct("wallet.reopen", wallet_subject(merchant.id, currency), {}, reason)
     try:
-        approval = await approvals.ask(ctx, act, request.person, approvals.CONSOLE)
+        approval = await approvals.ask(ctx, act, request.person, CONSOLE)
     except ActRefused as refusal:
         return await show(request, request.refused(refusal))
     return request.redirect(request.at_admin(f"/approvals/{approval.id}"))

@@ -62,11 +62,29 @@ def _merchants() -> None:
         sa.Column("expires_at", sa.BigInteger()),
         sa.Column("revoked_at", sa.BigInteger()),
         sa.Column("last_used_at", sa.BigInteger()),
+        sa.Column("scopes", sa.Integer(), nullable=False, server_default="-1"),
+        sa.Column("networks", sa.Text()),
+        sa.Column("secret_read_at", sa.BigInteger()),
+        sa.Column("owners_mailed_at", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id", name="pk_api_keys"),
+        sa.CheckConstraint("scopes = -1 OR scopes > 0", name="ck_api_keys_scopes"),
+        sa.CheckConstraint("env = 'live' OR networks IS NULL", name="ck_api_keys_networks"),
         sa.UniqueConstraint("hash", name="uq_api_keys_hash"),
         _one_of("api_keys", "env", "test", "live"),
     )
     _index("ix_api_keys_merchant_id", "api_keys", "merchant_id", "id")
+    _table(
+        "key_acts",
+        _id(),
+        _merchant("key_acts"),
+        sa.Column("key_id", sa.BigInteger(), sa.ForeignKey("api_keys.id", name="fk_key_acts_key_id"), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("after_number", sa.BigInteger(), nullable=False),
+        sa.Column("action", sa.String(48), nullable=False),
+        sa.Column("url", sa.Text()),
+        sa.PrimaryKeyConstraint("id", name="pk_key_acts"),
+    )
+    _index("ix_key_acts_place", "key_acts", "merchant_id", "after_number", "id")
     _table(
         "webhook_endpoints",
         _merchant("webhook_endpoints"),
@@ -179,6 +197,8 @@ def _people() -> None:
         sa.Column("last_signed_in_at", sa.BigInteger()),
         sa.Column("next_totp_secret", sa.Text()),
         sa.Column("staff_since", sa.BigInteger()),
+        sa.Column("approver_until", sa.BigInteger()),
+        sa.Column("removed_approver_at", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id", name="pk_users"),
         sa.UniqueConstraint("email", name="uq_users_email"),
         _one_of("users", "status", "invited", "active", "disabled"),
@@ -188,6 +208,7 @@ def _people() -> None:
         sa.CheckConstraint("totp_secret IS NOT NULL OR NOT totp_confirmed", name="ck_users_totp_confirmed"),
     )
     _index("ix_users_staff", "users", "id", where="staff_role IS NOT NULL")
+    _index("ix_users_approver_until", "users", "approver_until", where="approver_until IS NOT NULL")
     _table(
         "memberships",
         sa.Column("user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_memberships_user_id"), nullable=False),
@@ -226,7 +247,6 @@ def _people() -> None:
         "passkey_challenges",
         _id(),
         sa.Column("hash", sa.String(64), nullable=False),
-        sa.Column("user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_passkey_challenges_user_id")),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_passkey_challenges"),
         sa.UniqueConstraint("hash", name="uq_passkey_challenges_hash"),
@@ -1100,6 +1120,7 @@ def _staff() -> None:
         sa.Column("decided_by", sa.Text()),
         sa.Column("decided_at", sa.BigInteger()),
         sa.Column("decision_reason", sa.Text()),
+        sa.Column("effective_at", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id", name="pk_approval_requests"),
         _one_of(
             "approval_requests",
@@ -1112,6 +1133,9 @@ def _staff() -> None:
             "wallet.reopen",
             "account.confirm",
             "treasury.record",
+            "staff.add",
+            "staff.restore",
+            "team.give_role",
         ),
         _one_of("approval_requests", "status", "pending", "approved", "refused", "expired"),
         sa.CheckConstraint(
@@ -1199,6 +1223,7 @@ def _staff() -> None:
         sa.Column("digest", sa.String(64)),
         sa.Column("act", sa.BigInteger()),
         sa.Column("act_digest", sa.String(64)),
+        sa.Column("demonstration", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.PrimaryKeyConstraint("singleton", name="pk_published_heads"),
         sa.CheckConstraint("singleton = 1", name="ck_published_heads_singleton"),
     )

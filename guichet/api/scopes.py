@@ -1,0 +1,53 @@
+"""Which scopes of a key open which route: the one table (docs/contract.md, "Scopes"). A route that is not in it needs a
+full key, and a test demands that every route is in it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from guichet.domain.errors import InsufficientScope
+from guichet.domain.key_access import FULL_KEY_ONLY, KEY_SCOPES, KeyScope, scope_bits, scopes_of
+
+#: Method and path → the scopes of which a key needs one.
+SCOPES: Final[Mapping[tuple[str, str], tuple[KeyScope, ...]]] = {
+    ("POST", "/payments"): ("payments:write",),
+    ("GET", "/payments"): ("payments:read",),
+    ("GET", "/payments/{reference}"): ("payments:read",),
+    ("POST", "/payments/{reference}/refund"): ("refunds",),
+    ("GET", "/refunds"): ("refunds", "payments:read"),
+    ("GET", "/refunds/{reference}"): ("refunds", "payments:read"),
+    ("POST", "/payment-links"): ("links",),
+    ("GET", "/payment-links"): ("links",),
+    ("GET", "/payment-links/{id}"): ("links",),
+    ("GET", "/payment-modes"): KEY_SCOPES,
+    ("POST", "/payment-modes/fees"): KEY_SCOPES,
+    ("GET", "/balance"): KEY_SCOPES,
+    ("GET", "/webhooks/endpoint"): ("webhooks",),
+    ("PUT", "/webhooks/endpoint"): ("webhooks",),
+    ("POST", "/webhooks/test"): ("webhooks",),
+    ("GET", "/webhooks/deliveries"): ("webhooks",),
+}
+
+
+def required_bits(method: str, path: str) -> int:
+    """A key that has one of these bits may call the route."""
+    scopes = SCOPES.get((method, path))
+    return FULL_KEY_ONLY if scopes is None else scope_bits(scopes)
+
+
+def insufficient_scope(required: int) -> InsufficientScope:
+    """The refusal of a key that has none of these bits."""
+    scopes = scopes_of(required)
+    if not scopes:
+        return InsufficientScope()
+    named = " ou ".join(f"« {scope} »" for scope in scopes)
+    return InsufficientScope(f"Cette clé d'API ne permet pas cette opération : il lui faut la portée {named}.")
+
+
+def description(method: str, path: str) -> str:
+    """What the OpenAPI document says about the route's scopes, in Markdown."""
+    scopes = SCOPES.get((method, path))
+    if scopes is None:
+        return "Portée : une clé complète."
+    if scopes == KEY_SCOPES:
+        return "Portée : toute clé."
+    return f"Portée : {' ou '.join(f'`{scope}`' for scope in scopes)}."

@@ -1,0 +1,20 @@
+"""What no name may hold: names of people and merchants stand in mails to strangers, whose programs make links of
+everything that looks like an address."""
+
+import re
+import unicodedata
+from typing import Final
+
+_ADDRESS: Final = re.compile(
+    r"@|//|\b(?:https?|ftp|mailto|tel|sms|javascript|data):\S"
+    # `evil.example`, `www.evil`; but `M. Dossou`, `S.A.R.L.` and `Kora 2.0` are names.
+    r"|\S\.[^\W\d_]{2}"
+    r"|[0-9]{1,3}(?:\.[0-9]{1,3}){3}",
+    re.IGNORECASE,
+)
+
+
+def holds_address(name: str) -> bool:
+    """Whether a mail program could make a link of a part of it: an `@`, `//`, the scheme of an address, four numbers
+    with dots, or a dot with two letters right behind it. Other forms of these characters count alike."""
+    return _ADDRESS.search(unicodedata.normalize("NFKC", name).replace("。", ".")) is not None
