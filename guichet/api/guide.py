@@ -35,8 +35,8 @@ MEANINGS: Final = {
     "payout_failed": f"un versement a été refusé ({_UNUSED})",
     "payout_limit_exceeded": f"le plafond de retrait est atteint ({_UNUSED})",
     "not_found": "ressource absente, d'un autre compte ou de l'autre environnement, sans distinction",
-    "conflict": "l'état l'interdit : paiement non réussi, déjà remboursé, ou solde hors de `Actif` ; `reason` dit "
-    "lequel",
+    "conflict": "l'état l'interdit : paiement non réussi, déjà remboursé ou contesté, ou solde hors de `Actif` ; "
+    "`reason` dit lequel",
     "method_not_allowed": "l'adresse existe, mais pas avec cette méthode HTTP",
     "rate_limited": "trop de requêtes depuis cette adresse IP",
     "server_error": "incident de notre côté ; avec `reference`, ce paiement est enregistré `failed` et rien n'a "
@@ -47,6 +47,8 @@ CONFLICTS: Final[dict[ConflictReason, str]] = {
     "already_refunded": "le paiement a déjà son remboursement, dont `reference` donne la référence",
     "not_refundable": "le paiement n'est pas `succeeded`",
     "wallet_not_active": "votre solde est `Gelé` ou `Fermé`",
+    "dispute_open": "le client conteste le paiement auprès de sa banque, qui a repris l'argent : répondez au litige",
+    "dispute_lost": "la banque a déjà rendu l'argent au client",
     "link_used_up": "le lien de paiement n'a plus d'utilisation libre ; seules ses pages le rencontrent",
 }
 #: What each code of `failure` means to a merchant.

@@ -21,6 +21,7 @@ from guichet.domain.money import Currency
 from guichet.domain.payments import Payment
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
+from guichet.ledger import wallets
 from guichet.logs import log
 from guichet.merchants import repository as merchants
 from guichet.payments import repository
@@ -128,6 +129,8 @@ async def _open(
     tx: Transaction, account: str, facts: DisputeFacts, payment: Payment, catalogue: Catalogue, now: Instant
 ) -> Dispute | None:
     """None when another process recorded it first. Of a prevented one nothing is posted or told: a person decides."""
+    # No refund is asked for in the same moment.
+    await wallets.lock(tx, payment.merchant_id, payment.env, payment.currency, now)
     opened = await dispute_repository.insert_new(tx, _new(account, facts, payment, payment.merchant_id, now))
     if opened is None:
         return None

@@ -9,9 +9,12 @@ from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.tables import disputes
 from guichet.db.upsert import upsert
 from guichet.domain.disputes import Bearer, Dispute, DisputeStatus
-from guichet.domain.ids import DisputeId, PaymentId
+from guichet.domain.ids import DisputeId, MerchantId, PaymentId
+from guichet.domain.merchants import Environment
 
 _MOST: Final = 500
+#: Open disputes of one merchant that its pages know.
+MOST_OPEN: Final = 200
 _NEW_COLUMNS: Final = [column.name for column in disputes.c if column.name != "id"]
 _INSERT: Final = (
     upsert(disputes)
@@ -53,6 +56,16 @@ _OF_PAYMENT: Final = (
     .where(disputes.c.payment_id == bindparam("payment_id"))
     .order_by(disputes.c.id)
     .limit(_MOST_OF_A_PAYMENT)
+)
+_OPEN: Final = (
+    select(disputes)
+    .where(
+        disputes.c.merchant_id == bindparam("merchant_id"),
+        disputes.c.env == bindparam("env"),
+        disputes.c.status == "open",
+    )
+    .order_by(disputes.c.evidence_due_at)
+    .limit(MOST_OPEN)
 )
 _UNDECIDED: Final = (
     select(disputes)
@@ -99,6 +112,11 @@ async def find(db: Reader, reference: str) -> Dispute | None:
 async def of_payment(db: Reader, payment_id: PaymentId) -> list[Dispute]:
     """The disputes about one payment, oldest first."""
     return [Dispute(*row) for row in await db.all(_OF_PAYMENT, payment_id=payment_id)]
+
+
+async def open_of(db: Reader, merchant_id: MerchantId, env: Environment) -> list[Dispute]:
+    """The merchant's open disputes, the one that must be answered first before the others, at most 200."""
+    return [Dispute(*row) for row in await db.all(_OPEN, merchant_id=merchant_id, env=env)]
 
 
 async def undecided(db: Database) -> list[Dispute]:

@@ -5,6 +5,7 @@ stays. A lost dispute waits for a person, who says who bears it. So does a preve
 the holder of the card was paid back. A dispute may be about no payment of ours: then it belongs to the service itself.
 """
 
+from collections.abc import Iterable
 from typing import Final, Literal, get_args
 
 from guichet.clock import Instant
@@ -18,6 +19,8 @@ ToldStatus = Literal["open", "won", "lost"]
 TOLD_STATUSES: Final[tuple[ToldStatus, ...]] = get_args(ToldStatus)
 DisputeStatus = Literal["open", "won", "lost", "prevented"]
 DISPUTE_STATUSES: Final[tuple[DisputeStatus, ...]] = get_args(DisputeStatus)
+#: Why a contested payment is not refunded.
+RefundBarrier = Literal["dispute_open", "dispute_lost"]
 #: Who bears a lost dispute. `nobody`: nothing was taken in the end; only of a prevented one.
 Bearer = Literal["merchant", "service", "nobody"]
 BEARERS: Final[tuple[Bearer, ...]] = get_args(Bearer)
@@ -54,3 +57,17 @@ class Dispute(Record, frozen=True):
             return ()
         possible: tuple[Bearer, ...] = ("service",) if self.payment_id is None else ("merchant", "service")
         return (*possible, "nobody") if self.status == "prevented" else possible
+
+    @property
+    def refund_barrier(self) -> RefundBarrier | None:
+        """Why its payment must not be refunded: the holder of the card would have the money twice. None when the bank
+        returned it, or a person decided that it was never taken."""
+        if self.status == "won":
+            return None
+        return "dispute_lost" if self.status == "lost" else "dispute_open"
+
+
+def refund_barrier(disputes: Iterable[Dispute]) -> RefundBarrier | None:
+    """That of a payment with these disputes. One that is lost says more than one that is open."""
+    barriers = {each.refund_barrier for each in disputes}
+    return "dispute_lost" if "dispute_lost" in barriers else "dispute_open" if "dispute_open" in barriers else None

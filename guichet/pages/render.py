@@ -19,7 +19,7 @@ from guichet.server.content_encoding import SharedPart
 #: What every page of the service shares; the folder of a kind of pages adds its own.
 _SHARED: Final = Path(__file__).parent
 #: Of the statuses that are not as they should be.
-_COLOURS: Final = {"failed": "bad", "expired": "bad", "pending": "warn"}
+_COLOURS: Final = {"failed": "bad", "expired": "bad", "lost": "bad", "pending": "warn", "open": "warn"}
 #: Where a template has the style sheet.
 _STYLE: Final = Markup("<style></style>")
 

@@ -16,8 +16,10 @@ from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction, require
 from guichet.db.lost_answers import repeat_when_lost
 from guichet.db.references import new_reference
+from guichet.disputes import repository as disputes
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
+from guichet.domain.disputes import RefundBarrier, refund_barrier
 from guichet.domain.errors import Conflict
 from guichet.domain.ids import RefundId
 from guichet.domain.payments import DEFAULT_REASON, Payment, Refund
@@ -39,7 +41,15 @@ _RELEASED_AT_ONCE: Final = 500
 
 #: Why a refund cannot be asked for now. With too little in the wallet it would be recorded and would fail, and a
 #: payment has one refund (D22, D23): a page must not offer that.
-RefundObstacle = Literal["already_refunded", "not_refundable", "wallet_not_active", "insufficient_balance"]
+RefundObstacle = (
+    Literal["already_refunded", "not_refundable", "wallet_not_active", "insufficient_balance"] | RefundBarrier
+)
+#: What is said about a payment whose money a bank has.
+_CONTESTED: Final[dict[RefundBarrier, str]] = {
+    "dispute_open": "Le client conteste ce paiement auprès de sa banque, qui a repris l'argent : répondez au litige. "
+    "Un remboursement paierait le client deux fois.",
+    "dispute_lost": "La banque a déjà rendu l'argent au client : un remboursement le paierait deux fois.",
+}
 
 
 async def refund_obstacle(db: Reader, payment: Payment) -> RefundObstacle | None:
@@ -50,6 +60,8 @@ async def refund_obstacle(db: Reader, payment: Payment) -> RefundObstacle | None
         return "not_refundable"
     if await refund_repository.of_payment(db, payment.merchant_id, payment.id) is not None:
         return "already_refunded"
+    if barrier := refund_barrier(await disputes.of_payment(db, payment.id)):
+        return barrier
     wallet = await wallets.wallet(db, payment.merchant_id, payment.env, payment.currency)
     if wallet is not None and wallet.status != ACTIVE and payment.env == "live":
         return "wallet_not_active"
@@ -60,7 +72,8 @@ async def request_refund(ctx: AppContext, payment: Payment, reason: str | None, 
     """Records the refund of a succeeded payment. In the test environment it is executed at once. `actor`: the person
     who asks for it, whom the audit log names; None for a merchant's program.
 
-    Raises Conflict when the payment is not `succeeded`, has a refund already, or its wallet is not `Actif`.
+    Raises Conflict when the payment is not `succeeded`, has a refund already or a dispute that was not won, or its
+    wallet is not `Actif`.
     """
     if payment.status == "refunded":
         raise await _already_refunded(ctx.db, payment)
@@ -91,6 +104,9 @@ async def _record_in(tx: Transaction, payment: Payment, refund: Refund, actor: A
         # It was reopened just now: its suspended credits must be in the balance before it is checked.
         await suspense.release(tx, *wallet, now, _RELEASED_AT_ONCE)
         locked = await wallets.lock(tx, *wallet, now)
+    # A dispute is recorded under the wallet's lock too.
+    if barrier := refund_barrier(await disputes.of_payment(tx, payment.id)):
+        raise Conflict(_CONTESTED[barrier], reason=barrier)
     covered = locked.balance >= payment.amount
     refund_id = await refund_repository.insert_new(tx, msgspec.structs.replace(refund, held=covered))
     if refund_id is None:

@@ -19,6 +19,7 @@ from guichet.db.postgres.pool import PLANNER_SETTINGS
 from guichet.db.postgres.statements import ArrayStatements, PostgresDialect
 from guichet.db.queues.fair_share import Shares
 from guichet.db.statement_cache import CompiledStatement
+from guichet.disputes import repository as disputes
 from guichet.domain.events import Delivery
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
@@ -119,6 +120,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim refunds": lambda db: pending_refunds.claim_due(db, NOW, UNTIL, 10, ["gone"]),
     "claim deliveries": lambda db: deliveries.queue().claim(db, NOW, UNTIL, 10, SHARES, ["a.test:443"]),
     "claim callbacks": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, ["gone"]),
+    "open disputes": lambda db: disputes.open_of(db, *MINE),
     # More than a window is due in saturated partitions, so the second look is taken.
     "claim payments by partition": lambda db: pending.claim_due(db, NOW, UNTIL, 10, ["c"]),
     "claim refunds by partition": lambda db: pending_refunds.claim_due(db, NOW, UNTIL, 10, [""]),

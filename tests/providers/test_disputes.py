@@ -15,6 +15,7 @@ from guichet.incidents import repository as incidents
 from guichet.ledger.audit import audit
 from guichet.ledger.margin import margins
 from guichet.settings import Settings
+from tests.contract.shapes import check_error
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
 from tests.providers.test_routes import PERSON, SETTINGS, account, route
 
@@ -119,6 +120,53 @@ async def test_a_lost_dispute_is_borne_by_whom_a_person_says(
     with pytest.raises(ActRefused, match="already"):
         await dispute_decisions.resolve(ctx, lost, bearer, AWA, "again")
     assert (await events(stripe))[-1][0] == "dispute.lost"
+
+
+async def refused(stripe: SimulatedProviders, reference: str) -> str | None:
+    """Why the payment is not refunded now; None: it is."""
+    answer = await stripe.merchant.live.post(f"/payments/{reference}/refund")
+    return None if answer.status == 201 else str(check_error(answer, "conflict")["reason"])
+
+
+async def test_a_payment_is_not_refunded_while_a_bank_has_the_money(stripe: SimulatedProviders) -> None:
+    reference, transaction = await paid(stripe)
+    await says(stripe, transaction, "needs_response")
+    assert await refused(stripe, reference) == "dispute_open"
+    assert (await sums(stripe))["wallet"] == 5000_00, "nothing was held for the refund that was refused"
+    await says(stripe, transaction, "won")
+    assert await refused(stripe, reference) is None
+
+
+@pytest.mark.parametrize("bearer", ["merchant", "service"])
+async def test_a_payment_whose_dispute_was_lost_is_never_refunded(stripe: SimulatedProviders, bearer: Any) -> None:
+    reference, transaction = await paid(stripe)
+    await says(stripe, transaction, "needs_response")
+    await says(stripe, transaction, "lost")
+    assert await refused(stripe, reference) == "dispute_lost"
+    ctx = stripe.service.ctx
+    (lost,) = await dispute_repository.undecided(ctx.db)
+    await dispute_decisions.resolve(ctx, lost, bearer, AWA, "no contract")
+    assert await refused(stripe, reference) == "dispute_lost"
+
+
+@pytest.mark.parametrize(("bearer", "afterwards"), [("nobody", None), ("service", "dispute_lost")])
+async def test_a_prevented_dispute_forbids_a_refund_until_a_person_decided(
+    stripe: SimulatedProviders, bearer: Any, afterwards: str | None
+) -> None:
+    reference, transaction = await paid(stripe)
+    await says(stripe, transaction, "prevented")
+    assert await refused(stripe, reference) == "dispute_open"
+    ctx = stripe.service.ctx
+    (prevented,) = await dispute_repository.undecided(ctx.db)
+    await dispute_decisions.resolve(ctx, prevented, bearer, AWA, "balance transactions")
+    assert await refused(stripe, reference) == afterwards
+
+
+async def test_an_inquiry_may_be_ended_by_a_refund(stripe: SimulatedProviders) -> None:
+    reference, transaction = await paid(stripe)
+    await says(stripe, transaction, "warning_needs_response")
+    assert await open_kinds(stripe) == ["disputed"]
+    assert await refused(stripe, reference) is None
 
 
 async def test_a_wallet_that_does_not_cover_a_lost_dispute_stays_as_it_is(stripe: SimulatedProviders) -> None:

@@ -12,6 +12,8 @@ from markupsafe import Markup
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.console.overview.figures import count_text
 from guichet.console.page_request import MerchantRequest
+from guichet.disputes import repository as disputes
+from guichet.domain.disputes import Dispute
 from guichet.domain.posting_rules import ACTIVE, Wallet
 from guichet.merchants import api_keys
 from guichet.merchants import limits as merchant_limits
@@ -22,6 +24,8 @@ from guichet.webhooks import deliveries
 #: A customer confirms within minutes; what is pending after that waits for the operator.
 _LONG: Final = HOUR
 _RECENTLY: Final = DAY
+#: Open disputes that are named, those that must be answered first.
+_DISPUTES: Final = 5
 #: How long before and after its end a key is named.
 _KEY_NOTICE: Final = 14 * DAY
 
@@ -77,11 +81,19 @@ async def _of_keys(request: MerchantRequest, now: Instant) -> list[Concern]:
 
 
 async def _of_payments(request: MerchantRequest, now: Instant) -> list[Concern]:
-    total = await payments.count_waiting(request.db, *request.scope, earlier(now, _LONG))
-    if not total:
-        return []
-    text = request.text("overview.pending_long", count=count_text(total, request.language))
-    return [Concern(text, _page(request, "/payments", status="pending"))]
+    listed = [_contested(request, each) for each in (await disputes.open_of(request.db, *request.scope))[:_DISPUTES]]
+    if total := await payments.count_waiting(request.db, *request.scope, earlier(now, _LONG)):
+        text = request.text("overview.pending_long", count=count_text(total, request.language))
+        listed.append(Concern(text, _page(request, "/payments", status="pending")))
+    return listed
+
+
+def _contested(request: MerchantRequest, dispute: Dispute) -> Concern:
+    values = {"amount": request.amount(dispute.amount, dispute.currency)}
+    text = request.text("overview.contested", **values)
+    if dispute.evidence_due_at is not None:
+        text = request.text("overview.contested_until", **values, at=request.date_time(dispute.evidence_due_at))
+    return Concern(text, request.here(f"/payments/{dispute.payment_reference}"), serious=True)
 
 
 def _page(request: MerchantRequest, path: str, status: str | None = None) -> str | None:

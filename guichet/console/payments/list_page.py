@@ -1,5 +1,6 @@
 """The list of payments: filters by status and date, keyset pages, and one field that searches."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -8,11 +9,11 @@ from starlette.responses import Response
 
 from guichet.clock import earlier
 from guichet.console.page_request import FormFault, MerchantRequest
-from guichet.console.payments.payment_view import PaymentRow, payment_row
+from guichet.console.payments.payment_view import PaymentRow, contested, payment_row
 from guichet.console.sections import MerchantPage
 from guichet.db.lists.pages import key_of
 from guichet.domain.catalogue import Catalogue
-from guichet.domain.payments import PAYMENT_STATUSES, PaymentStatus, PaymentSummary
+from guichet.domain.payments import PAYMENT_STATUSES, Payment, PaymentStatus, PaymentSummary
 from guichet.domain.phone_numbers import written_forms
 from guichet.history.search import MOST_FOUND, SHORTEST_NAME, search
 from guichet.pages.days import Day, end_of_day, midnight
@@ -85,7 +86,7 @@ async def show(request: MerchantRequest) -> Response:
     if typed["q"].strip():
         # In all statuses and of all times.
         found = await search(request.db, *request.scope, typed["q"], _phone_numbers(typed["q"], catalogue))
-        rows = [payment_row(request, payment, catalogue) for payment in found.payments]
+        rows = await _rows(request, found.payments, catalogue)
         return request.page("payments/list.html", view(rows, searched=True, more_found=found.more))
     try:
         query = Query.read({name: text.strip() for name, text in request.query.items()})
@@ -98,13 +99,22 @@ async def show(request: MerchantRequest) -> Response:
     return request.page(
         "payments/list.html",
         view(
-            [payment_row(request, payment, catalogue) for payment in page.rows],
+            await _rows(request, page.rows, catalogue),
             total=total,
             pager=page.pager(
                 lambda payment: row_key_text(key_of(payment)), partial(request.here, "/payments", None, **filters)
             ),
         ),
     )
+
+
+async def _rows(
+    request: MerchantRequest, payments: Sequence[Payment | PaymentSummary], catalogue: Catalogue
+) -> list[PaymentRow]:
+    open_ones = await contested(request)
+    return [
+        payment_row(request, payment, catalogue, "open" if payment.id in open_ones else None) for payment in payments
+    ]
 
 
 async def _read(request: MerchantRequest, query: Query) -> tuple[ListPage[PaymentSummary], int]:

@@ -1,6 +1,7 @@
 """One payment: its state, what is known about it, its story, and the request to the API that would make it."""
 
 import shlex
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -8,9 +9,11 @@ from msgspec import structs
 from starlette.responses import Response
 
 from guichet.console.page_request import MerchantRequest
-from guichet.console.payments.payment_view import PaymentView, find_payment, payment_view
+from guichet.console.payments.payment_view import PaymentView, contest_of, find_payment, payment_view
 from guichet.console.payments.timeline_view import Line, lines
 from guichet.console.sections import MerchantPage
+from guichet.disputes import repository as dispute_repository
+from guichet.domain.disputes import Dispute
 from guichet.domain.money import DEFAULT_CURRENCY, plain
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment, RefundStatus
 from guichet.history.payment_history import read_history
@@ -25,7 +28,7 @@ KEY_PLACEHOLDER: Final = "$GUICHET_KEY"
 
 class PaymentPageView(View, frozen=True):
     """`details`: names and values; `refund`: its status; `*_href`: None where there is no such page for this reader;
-    `moving`: whether something may change soon."""
+    `moving`: whether something may change soon. `answer_by`: until when the bank takes evidence."""
 
     payment: PaymentView
     details: list[tuple[str, str]]
@@ -36,6 +39,7 @@ class PaymentPageView(View, frozen=True):
     pdf_href: str | None
     list_href: str
     example: str
+    answer_by: str | None
     metadata: str | None
     moving: bool
 
@@ -44,11 +48,14 @@ async def show(request: MerchantRequest) -> Response:
     """Polls the provider of a pending payment first, as its hosted page does."""
     ctx = request.ctx
     payment = await poll_for_page(ctx, await find_payment(request))
-    shown = payment_view(request, payment, await ctx.catalogues.of(request.merchant.id))
+    disputes = await dispute_repository.of_payment(ctx.db, payment.id)
+    contest = contest_of(disputes)
+    shown = payment_view(request, payment, await ctx.catalogues.of(request.merchant.id), contest)
     history = await read_history(ctx.db, payment)
     # Its own address for webhooks is for who may see those of the merchant.
     visible = payment if request.may("webhooks.view") else structs.replace(payment, callback_url=None)
-    refundable = payment.status == "succeeded" and history.refund is None and request.may("payments.refund")
+    refundable = payment.status == "succeeded" and not contest and history.refund is None
+    refundable = refundable and request.may("payments.refund")
     paid = payment.status in ("succeeded", "refunded")
     refund = None if history.refund is None else history.refund.status
     view = PaymentPageView(
@@ -61,10 +68,16 @@ async def show(request: MerchantRequest) -> Response:
         pdf_href=request.here(f"/payments/{payment.reference}/receipt.pdf") if paid else None,
         list_href=request.here("/payments"),
         example=curl_example(visible, request.console.public_url),
+        answer_by=_answer_by(request, disputes) if contest == "open" else None,
         metadata=printable(payment.metadata, keep="\n") if payment.metadata else None,
         moving="pending" in (payment.status, refund),
     )
     return request.page("payments/payment.html", view)
+
+
+def _answer_by(request: MerchantRequest, disputes: Sequence[Dispute]) -> str | None:
+    ends = [each.evidence_due_at for each in disputes if each.status == "open" and each.evidence_due_at]
+    return request.date_time(min(ends)) if ends else None
 
 
 def _details(request: MerchantRequest, payment: Payment) -> list[tuple[str, str]]:

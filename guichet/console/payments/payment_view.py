@@ -1,11 +1,17 @@
 """What the pages of payments show of one payment; texts of merchants and customers without what a screen would obey."""
 
+from collections.abc import Collection, Sequence
+from typing import Literal
+
 from msgspec import structs
 
 from guichet.console.page_request import MerchantRequest
 from guichet.db.references import parse_reference
+from guichet.disputes import repository as dispute_repository
 from guichet.domain.catalogue import Catalogue
+from guichet.domain.disputes import Dispute, refund_barrier
 from guichet.domain.errors import NotFound
+from guichet.domain.ids import PaymentId
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, PaymentSummary
 from guichet.pages.formatting import full_phone
@@ -14,9 +20,13 @@ from guichet.payments import repository
 from guichet.printable import printable
 from guichet.schemas.payment import payment_identifier
 
+#: A bank has the money and may return it (`open`), or gave it back to the customer (`lost`).
+Contest = Literal["open", "lost"]
+
 
 class PaymentRow(View, frozen=True):
-    """A payment in a list. `href`: of its page. `customer`: the name, or None."""
+    """A payment in a list. `href`: of its page. `customer`: the name, or None. `contest`: what its disputes make of it;
+    None without one."""
 
     href: str
     status: str
@@ -27,6 +37,7 @@ class PaymentRow(View, frozen=True):
     phone: str | None
     operator: str
     created: str
+    contest: Contest | None
 
 
 class PaymentView(PaymentRow, frozen=True):
@@ -48,7 +59,19 @@ async def find_payment(request: MerchantRequest) -> Payment:
     return payment
 
 
-def payment_row(request: MerchantRequest, payment: Payment | PaymentSummary, catalogue: Catalogue) -> PaymentRow:
+async def contested(request: MerchantRequest) -> Collection[PaymentId]:
+    """The payments of this merchant that have an open dispute. Cost: one statement, bounded by the open disputes."""
+    return {each.payment_id for each in await dispute_repository.open_of(request.db, *request.scope) if each.payment_id}
+
+
+def contest_of(disputes: Sequence[Dispute]) -> Contest | None:
+    barrier = refund_barrier(disputes)
+    return "lost" if barrier == "dispute_lost" else "open" if barrier else None
+
+
+def payment_row(
+    request: MerchantRequest, payment: Payment | PaymentSummary, catalogue: Catalogue, contest: Contest | None = None
+) -> PaymentRow:
     mode = catalogue.by_operator(payment.operator)
     first, last = payment.firstname or "", payment.lastname or ""
     name = f"{first} {last}" if first and last else first or last
@@ -62,13 +85,16 @@ def payment_row(request: MerchantRequest, payment: Payment | PaymentSummary, cat
         phone=None if payment.phone_number is None else full_phone(payment.phone_number),
         operator=mode.name if mode else payment.operator,
         created=request.date_time(payment.created_at),
+        contest=contest,
     )
 
 
-def payment_view(request: MerchantRequest, payment: Payment, catalogue: Catalogue) -> PaymentView:
+def payment_view(
+    request: MerchantRequest, payment: Payment, catalogue: Catalogue, contest: Contest | None = None
+) -> PaymentView:
     total = round_to_currency(payment.total_amount, payment.currency)
     return PaymentView(
-        **structs.asdict(payment_row(request, payment, catalogue)),
+        **structs.asdict(payment_row(request, payment, catalogue, contest)),
         reference=payment.reference,
         number=payment_identifier(payment.id),
         fee=request.amount(total - payment.amount, payment.currency),

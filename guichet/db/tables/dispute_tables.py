@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, ForeignKey, Index, String, Text, UniqueConstraint
 
-from guichet.db.tables.columns import UUID, env_column, id_column, merchant_column, one_of, table
+from guichet.db.tables.columns import UUID, env_column, id_column, merchant_column, one_of, partial_index, table
 from guichet.domain.disputes import BEARERS, DISPUTE_STATUSES
 from guichet.domain.merchants import ENVS
 
@@ -37,4 +37,6 @@ disputes: Final = table(
     CheckConstraint("(payment_id IS NULL) = (payment_reference IS NULL)", name="ck_disputes_payment"),
     CheckConstraint("borne_by IS NULL OR status = 'lost'", name="ck_disputes_lost"),
     Index("ix_disputes_payment_id", "payment_id"),
+    #: Those that a merchant can still answer.
+    partial_index("ix_disputes_open", "merchant_id", "env", where="status = 'open'"),
 )

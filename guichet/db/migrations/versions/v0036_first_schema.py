@@ -555,6 +555,7 @@ def _payments() -> None:
         sa.CheckConstraint("borne_by IS NULL OR status = 'lost'", name="ck_disputes_lost"),
     )
     _index("ix_disputes_payment_id", "disputes", "payment_id")
+    _index("ix_disputes_open", "disputes", "merchant_id", "env", where="status = 'open'")
     _table(
         "late_results",
         _id(),
