@@ -47,6 +47,8 @@ class PaymentLink(Record, frozen=True):
     test: bool = False
     #: Made at the cash desk, for one sale (`links/links.py`).
     cash_desk: bool = False
+    #: When a person cancelled the sale: what is paid from then on is refunded (`refunds/automatic.py`).
+    cancelled_at: Instant | None = None
 
     @property
     def env(self) -> Environment:
