@@ -151,7 +151,7 @@ async def customer(
     locale: str = "fr-FR",
     signs_in: bool = False,
 ) -> AsyncIterator[Customer]:
-    """`signs_in`: somebody of the console; a customer of the hosted pages leaves with the cookie of a payment at most."""
+    """`signs_in`: somebody of the console; a customer leaves with the cookie of a payment at most."""
     context = await browser.new_context(
         viewport=DESKTOP if desktop else PHONE,  # type: ignore[arg-type]
         color_scheme="dark" if dark else "light",

@@ -1,11 +1,12 @@
 """A payment that succeeds though its link has no use for it is refunded without being asked, exactly once."""
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from sqlalchemy import select
 
+from guichet.clock import SECOND, later
 from guichet.db.engine import require
 from guichet.db.tables import payments as payment_table
 from guichet.db.tables import refunds as refund_table
@@ -24,7 +25,7 @@ from tests.invariants import check_books
 pytestmark = pytest.mark.both_databases
 
 RESERVED = 15 * 60
-ONE_USE = {"type": "limité", "max_uses": 1}
+ONE_USE: Final[dict[str, Any]] = {"type": "limité", "max_uses": 1}
 
 
 async def two_attempts(checkout: CheckoutFixture, **link: Any) -> list[str]:
@@ -157,7 +158,7 @@ async def test_a_process_that_dies_leaves_the_refund_to_the_next(any_checkout: C
     (refund,) = await refunds(checkout)
     now = ctx.clock.now()
     if step != "settled":
-        leased = await pending.lease(ctx.db, refund.id, now, now + 30_000_000, now)
+        leased = await pending.lease(ctx.db, refund.id, now, later(now, 30 * SECOND), now)
         assert leased is not None
         if step == "held":
             assert await automatic.hold(ctx, leased, both[1].payment) is not None

@@ -169,7 +169,8 @@ async def test_on_a_permanent_link_one_of_the_attempts_is_kept(any_checkout: Che
     one, two, three, *others = list(checkout.operator.charges)
     assert {each.attempt_of for each in (await stored(checkout))[:3]} == {(await stored(checkout))[0].id}
     await succeed(checkout, *others)
-    await succeed(checkout, *((one, three) if first_wins else (three, one)))
+    for reference in (one, three) if first_wins else (three, one):
+        await succeed(checkout, reference)
     assert await statuses(checkout) == [
         "succeeded" if first_wins else "refunded",
         "pending",

@@ -85,7 +85,7 @@ async def test_the_list_of_a_link_and_the_case_of_the_staff_say_so(console: Cons
     case = f"/admin/incidents/{REFERENCE}"
     assert "Contesté" in plain(await owner.get(in_list))
     shown = plain(await staff.get(case))
-    assert "Contesté ouvert · répondre à la banque avant le" in shown
+    assert "Contesté ouvert · répondre avant le" in shown
     await db.write(update(disputes).values(status="lost", closed_at=now, borne_by="merchant"))
     assert "Contesté perdu" in plain(await staff.get(case))
     await db.write(update(disputes).values(status="won", borne_by=None))

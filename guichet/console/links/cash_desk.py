@@ -67,7 +67,11 @@ async def create(request: MerchantRequest) -> Response:
         return await _form_page(request, form, new_form_token(), 422, request.text("desk.again"))
     try:
         order = cash_desk_link(
-            ctx.clock, ctx.settings, Caller(request.merchant, request.env), _body(request, form, token)
+            ctx.clock,
+            ctx.settings,
+            Caller(request.merchant, request.env),
+            _body(request, form, token),
+            request.person.id,
         )
         if waiting := await _asks_first(request, form, order):
             return await _form_page(request, form, token, 409, waiting=waiting)
