@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from msgspec import structs
 
-from guichet.clock import SECOND, Instant, later
+from guichet.clock import SECOND, Instant, iso, later
 from guichet.db.engine import Transaction
 from guichet.db.references import new_reference
 from guichet.domain.catalogue import Catalogue
@@ -26,7 +26,8 @@ from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import scenario_of
 from guichet.merchants import repository as merchants
 from guichet.schemas.dispute import DisputeObject, dispute_object
-from guichet.schemas.notification import WebhookMessageObject, notification_body
+from guichet.schemas.json_codec import encode
+from guichet.schemas.notification import WebhookMessageObject
 from guichet.schemas.payment import PaymentObject, payment_object
 from guichet.schemas.refund import RefundObject, refund_object
 from guichet.webhooks import deliveries
@@ -110,8 +111,9 @@ def new_delivery(
     now: Instant,
     payment_id: PaymentId | None = None,
 ) -> Delivery:
-    """A delivery that is due at once."""
+    """A delivery that is due at once. Its body is sent unchanged at each attempt."""
     reference = new_reference(now)
+    body = {"id": reference, "event": event, "livemode": env == "live", "created_at": iso(now), "data": data}
     return Delivery(
         id=DeliveryId(0),
         merchant_id=merchant_id,
@@ -122,7 +124,7 @@ def new_delivery(
         target=target,
         url=url,
         destination=destination_of(url),
-        body=notification_body(reference, event, data, now, livemode=env == "live"),
+        body=encode(body).decode(),
         status="pending",
         attempts=0,
         response_code=None,
