@@ -25,9 +25,8 @@ from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import scenario_in
 from guichet.http_client import HttpClient
 from guichet.logs import log
-from guichet.merchants import repository as merchants
 from guichet.merchants.vault import UnreadableSecret
-from guichet.webhooks import deliveries
+from guichet.webhooks import deliveries, outbox
 from guichet.webhooks.deliveries import AttemptResult
 from guichet.webhooks.sender import Attempt, send
 
@@ -122,7 +121,7 @@ class DeliveryJobs:
         if not claim.jobs:
             return Claim((), claim.next_due)
         try:
-            endpoints = await merchants.endpoints_of(self._ctx.db, {job.merchant_id for job in claim.jobs})
+            endpoints = await outbox.endpoints_of(self._ctx.db, {job.merchant_id for job in claim.jobs})
         except StorageError:
             self._owed += claim.jobs
             raise

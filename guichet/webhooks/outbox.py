@@ -1,14 +1,18 @@
 """The outbox: webhooks are written in the transaction of the change they tell of, with their bytes frozen."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
 from msgspec import structs
+from sqlalchemy import bindparam, select
 
 from guichet.clock import SECOND, Instant, iso, later
-from guichet.db.engine import Transaction
+from guichet.db.engine import Reader, Transaction
 from guichet.db.references import new_reference
+from guichet.db.sql_functions import json_numbers
+from guichet.db.tables import webhook_endpoints
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.disputes import Dispute
 from guichet.domain.events import (
@@ -17,6 +21,7 @@ from guichet.domain.events import (
     RETRY_DELAYS,
     Delivery,
     DeliveryTarget,
+    Endpoint,
     EventName,
 )
 from guichet.domain.ids import DeliveryId, MerchantId, PaymentId
@@ -24,7 +29,6 @@ from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import scenario_of
-from guichet.merchants import repository as merchants
 from guichet.schemas.dispute import DisputeObject, dispute_object
 from guichet.schemas.json_codec import encode
 from guichet.schemas.notification import WebhookMessageObject
@@ -37,6 +41,9 @@ CALLBACK: Final = "callback"
 #: The events that come late on request, and the attempts that they have behind them: the next one is a minute later.
 _OVERTAKEN: Final = (PAYMENT_SUCCEEDED, REFUND_SUCCEEDED)
 _LOST_ATTEMPTS: Final = 2
+_ENDPOINTS: Final = select(webhook_endpoints).where(
+    webhook_endpoints.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids")))
+)
 
 
 class Event(Record, frozen=True):
@@ -57,7 +64,7 @@ async def emit(tx: Transaction, events: Sequence[Event]) -> None:
     The payment's own `callback_url` takes the place of the account endpoint (D32). Address and body are frozen here.
     """
     for_accounts = {event.payment.merchant_id for event in events if event.payment.callback_url is None}
-    endpoints = await merchants.endpoints_of(tx, for_accounts) if for_accounts else {}
+    endpoints = await endpoints_of(tx, for_accounts) if for_accounts else {}
     queued = []
     for event in events:
         payment = event.payment
@@ -80,6 +87,14 @@ async def emit(tx: Transaction, events: Sequence[Event]) -> None:
                 delivery = _as_the_scenario_wants(delivery, payment)
             queued.append(delivery)
     await deliveries.insert_new(tx, queued)
+
+
+async def endpoints_of(
+    db: Reader, merchant_ids: Collection[MerchantId]
+) -> dict[tuple[MerchantId, Environment], Endpoint]:
+    """The endpoints of these merchants, by merchant and environment. Cost: those rows."""
+    rows = await db.all(_ENDPOINTS, ids=json.dumps(sorted(merchant_ids)))
+    return {(endpoint.merchant_id, endpoint.env): endpoint for endpoint in (Endpoint(*row) for row in rows)}
 
 
 def _as_the_scenario_wants(delivery: Delivery, payment: Payment) -> Delivery:
