@@ -81,7 +81,7 @@ def _listed(**wanted: Any) -> Any:
 
 async def _frozen_wallets(db: Database) -> None:
     async with db.transaction() as tx:
-        await wallets.frozen_wallets(tx, [MerchantId(1)])
+        await postings.frozen_wallets(tx, [MerchantId(1)])
 
 
 async def _reference_from_callback(db: Database) -> None:
