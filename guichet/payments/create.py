@@ -163,7 +163,7 @@ def _new_payment(
 async def _store(ctx: AppContext, merchant: Merchant, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
     """Inserts the payment; None when one with the same unique key exists, or when it is live and its wallet is not
     `Actif`. Raises Conflict if the link has no use left, TooManyPrompts, and OverMerchantLimit."""
-    limited = payment.env == "live" and merchant_limits.has_limits(merchant)
+    limited = payment.env == "live" and (merchant.payment_limit, merchant.daily_limit) != (None, None)
     if payment.link_id is None and not limited:
         return await repository.create(ctx.db, payment, next_poll_at)
     async with ctx.db.transaction() as tx:
