@@ -60,7 +60,6 @@ class ProviderResponse:
     """An HTTP response. `complete` is False when the connection broke or the body was cut off."""
 
     status: int
-    headers: Mapping[str, str]
     body: bytes
     complete: bool
 
@@ -143,9 +142,7 @@ class ProviderClient:
 
 
 def _provider_response(response: Response) -> ProviderResponse:
-    return ProviderResponse(
-        status=response.status, headers=response.headers, body=response.body, complete=response.complete
-    )
+    return ProviderResponse(response.status, response.body, response.complete)
 
 
 class ProviderBase(ABC):
