@@ -32,7 +32,7 @@ from guichet.links import repository as links
 from guichet.merchants import limits as merchant_limits
 from guichet.payments import pending, repository
 from guichet.payments.initiation import initiate_within_request, initiation_lease
-from guichet.payments.provider_calls import charge_for, encode_provider_data
+from guichet.providers.registry import charge_for, encode_provider_data
 from guichet.schemas.payment import Customer, PaymentBody
 from guichet.schemas.validation import invalid_request
 
@@ -72,7 +72,7 @@ async def create_payment(
     quoted = _check_request(catalogue.choose(request.operator, request.payment_mode_id), request)
     route = ctx.registry.routes(caller.env, quoted.mode.operator)
     payment = _new_payment(ctx, caller, request, link_use, quoted, route[0])
-    charge = charge_for(ctx, payment, request.otp)
+    charge = charge_for(payment, ctx.settings.public_url, request.otp)
     first_poll_at = ctx.registry.provider(route[0]).first_poll_at(charge)
     stored = await repeat_when_lost(
         ctx.db, partial(_store, ctx, caller.merchant, payment, first_poll_at or payment.next_poll_at)
