@@ -40,7 +40,6 @@ from guichet.providers.shared.results import (
     as_unknown,
     classify_http_error,
     parse_status_word,
-    refuse_unserved,
 )
 
 _MAX_URL: Final = 120
@@ -89,7 +88,7 @@ class Orange(HttpProvider):
 
     async def initiate(self, charge: Charge) -> InitiationResult:
         page, notify_url = return_url(charge, self._return_url, _MAX_URL), charge.notify_url
-        if unserved := refuse_unserved(charge, f"Orange {self._country}", self.takes):
+        if unserved := self.refuse_unserved(charge, f"Orange {self._country}"):
             return unserved
         if page is None or notify_url is None or len(notify_url) > _MAX_URL:
             return NotProcessed("configuration", ProviderAnswer.NO_ADDRESSES())
