@@ -30,17 +30,19 @@ from guichet.providers.shared.account_checks import AccountSetup, Finding, no_ca
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
-from guichet.providers.shared.fields import parse_callback_json, return_url, text_or_none, units
-from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
-from guichet.providers.shared.results import (
+from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
     SUCCEEDED,
     ProviderStatus,
-    as_unknown,
-    classify_http_error,
+    parse_callback_json,
     parse_status_word,
+    return_url,
+    text_or_none,
+    units,
 )
+from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
+from guichet.providers.shared.results import as_unknown, classify_http_error
 
 _MAX_URL: Final = 120
 _OAUTH_PATH: Final = "/oauth/v3/token"

@@ -1,7 +1,6 @@
 """How responses become results: the rules that all providers share (docs/providers/README.md)."""
 
 from collections.abc import Collection, Iterable, Mapping
-from enum import Enum, auto
 from typing import Final, TypeVar
 
 from guichet.domain.failures import RefusalReason
@@ -25,24 +24,6 @@ from guichet.providers.base import (
 from guichet.providers.shared.client import CallResult, ProviderResponse
 
 T = TypeVar("T")
-
-
-class ProviderStatus(Enum):
-    """What a provider's own status word means. A word that is in no table means nothing: the result is Unknown."""
-
-    PENDING = auto()
-    SUCCEEDED = auto()
-    FAILED = auto()
-
-
-PENDING: Final = ProviderStatus.PENDING
-SUCCEEDED: Final = ProviderStatus.SUCCEEDED
-FAILED: Final = ProviderStatus.FAILED
-
-
-def parse_status_word(meanings: Mapping[str, ProviderStatus], word: object) -> ProviderStatus | None:
-    """The meaning of a status word in upper or lower case; None when the table does not have it."""
-    return meanings.get(str(word).upper())
 
 
 def find_reason(meanings: Mapping[str, RefusalReason], text: object) -> RefusalReason:
