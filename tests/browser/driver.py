@@ -146,6 +146,7 @@ async def customer(
         java_script_enabled=scripts,
         locale=locale,
         has_touch=not desktop,
+        reduced_motion="reduce",  # Each frame of an animation would be drawn by the processor.
     )
     page = await context.new_page()
     page.set_default_timeout(10_000)
