@@ -21,6 +21,8 @@ from guichet.history.figures import DAYS, Figures, hour_from, month_figures
 from guichet.settings import Settings
 from tests.db.rows import MERCHANT, PAYMENT
 
+pytestmark = pytest.mark.both_databases
+
 START = 20_000 * DAY
 #: Whole days of UTC, except for one of 23 hours and one of 25.
 BOUNDS = [START // HOUR + 24 * day + (day == 11) - (day == 20) for day in range(DAYS + 1)]
