@@ -42,13 +42,14 @@ async def test_francs_that_are_held_in_euros_agree_with_what_stripe_states(setti
         await turn(simulated, 10, times=3)
         assert (await simulated.merchant.live.post(f"/payments/{returned['reference']}/refund")).status == 201
         await turn(simulated, 10, times=3)
-        total = round(returned["total_amount"] * 100)
-        assert (await totals(db))["XOF", FRANCS].held == total, "no list of the day was read yet"
+        francs = round(returned["total_amount"])
+        assert (await totals(db))["XOF", FRANCS].held == francs * 100, "no list of the day was read yet"
 
         await to_five_in_the_morning(simulated)
         await turn(simulated, HOUR / SECOND)
-        came = round(total / 100 * 0.1524) - round(total / 100 * 0.1524) // 50
-        left = 2 * came - round(total / 100 * 0.1539)
+        cents = round(francs * 0.1524)
+        came = cents - cents // 50
+        left = 2 * came - round(francs * 0.1539)
         assert await differences(simulated) == {FRANCS: (0, 0), EUROS: (left, 0)}
         kinds = [(each.kind, each.currency, each.source, each.destination) for each in await repository.latest(db)]
         assert sorted(kinds) == [
