@@ -274,6 +274,7 @@ async def _record_no_end(
             await incidents.report_about(ctx.db, refund, incidents.ALREADY_REFUNDED, verbatim(result.raw), now)
             await pending.schedule_next_poll(ctx.db, refund.id, next_poll_at)
         case Accepted(provider_reference=reference, provider_data=data, float_empty=kept) if reference or data:
+            next_poll_at = result.next_poll_at or next_poll_at
             if kept:
                 await _report_float(ctx, refund, IncidentDetail.FLOAT_EMPTY)
             stored_data = encode_provider_data({**decode_provider_data(refund.provider_data), **data})

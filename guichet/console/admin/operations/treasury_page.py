@@ -14,7 +14,7 @@ from guichet.db.references import new_reference, parse_reference
 from guichet.domain.approvals import Arguments, WantedAct
 from guichet.domain.audit_log import CONSOLE, ActRefused
 from guichet.domain.money import CURRENCIES, Currency, parse_typed
-from guichet.domain.treasury import MOVEMENT_KINDS, STATEMENT, MovementKind, TreasuryMovement
+from guichet.domain.treasury import RECORDED_KINDS, STATEMENT, MovementKind, TreasuryMovement
 from guichet.exports.treasury import movements_file, places_file
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.views import View
@@ -22,7 +22,7 @@ from guichet.treasury import movements, readings, repository
 from guichet.treasury.position import Position, positions
 from guichet.treasury.readings import Reading
 
-_KINDS: Final = (*MOVEMENT_KINDS, STATEMENT)
+_KINDS: Final = (*RECORDED_KINDS, STATEMENT)
 _PATH: Final = "/treasury"
 
 

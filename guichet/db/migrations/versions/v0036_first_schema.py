@@ -804,7 +804,7 @@ def _treasury() -> None:
         sa.Column("ended_at", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id", name="pk_treasury_movements"),
         sa.UniqueConstraint("reference", name="uq_treasury_movements_reference"),
-        _one_of("treasury_movements", "kind", "opening", "top_up", "withdrawal", "transfer", "fee"),
+        _one_of("treasury_movements", "kind", "opening", "top_up", "withdrawal", "transfer", "fee", "conversion"),
         _one_of("treasury_movements", "status", "announced", "posted", "cancelled"),
         sa.CheckConstraint("amount > 0", name="ck_treasury_movements_amount"),
         sa.CheckConstraint("(status = 'announced') = (ended_at IS NULL)", name="ck_treasury_movements_ended_at"),
