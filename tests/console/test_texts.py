@@ -84,6 +84,7 @@ COMPOSED = (
     "overview.step_do.",
     "overview.step_text.",
     "password.weak.",
+    "payments.contest.",
     "payments.delivery_error.",
     "payments.event.",
     "payments.failure.",

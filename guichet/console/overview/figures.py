@@ -136,7 +136,8 @@ def chart(days: Sequence[tuple[str, str, str]], amounts: Sequence[int], before: 
 
 def _top_amount(most: int) -> int:
     """A round amount (hundredths) that is not less than `most`."""
-    power = 10 ** (len(str(max(most, 200))) - 1)
+    most = max(most, 200)
+    power = 10 ** (len(str(most)) - 1)
     return next(each * power for each in _ROUND if each * power >= most)
 
 

@@ -226,7 +226,7 @@ class _Report(Record, frozen=True):
         # Today is compared with yesterday until now, a week and a month with the one before.
         month = self.figures.before + self.figures.by_day
         before = self.figures.yesterday if last_days == 1 else added_up(month[-2 * last_days : -last_days])
-        line = self._line(str(self.request.text(f"overview.days_{last_days}")), "", figures, 0)
+        line = self._line(str(self.request.text(f"overview.days_{last_days}")), "", figures, figures.amount)
         refunded = self._amount(figures.refunded_amount) if figures.refunded else None
         change = change_text(figures.amount, before.amount, language)
         return PeriodView(line, change, figures.amount < before.amount, refunded)
