@@ -103,7 +103,6 @@ COMPOSED = (
     "treasury.status.",
     "treasury.what.",
     "user_status.",
-    "webhooks.done.",
     "webhooks.error.",
     "webhooks.since.",
     "webhooks.status.",

@@ -139,7 +139,7 @@ def chart(days: Sequence[tuple[str, str, str]], amounts: Sequence[int], before: 
 def _top_amount(most: int) -> int:
     """A round amount (hundredths) that is not less than `most`."""
     most = max(most, 200)
-    power = 10 ** (len(str(most)) - 1)
+    power = int("1" + "0" * (len(str(most)) - 1))
     return next(each * power for each in _ROUND if each * power >= most)
 
 

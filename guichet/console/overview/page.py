@@ -129,6 +129,9 @@ async def show(request: MerchantRequest) -> Response:
     sees_money = request.may("balance.view")
     wallet = await wallets.wallet(request.db, *request.scope, currency) if sees_money else None
     latest = await _latest(request, report.catalogue, days.dates[-1]) if request.may("payments.view") else None
+    currencies: list[tuple[str, str, bool]] = [
+        (other, _here(request, period, other), other == currency) for other in CURRENCIES if other in used
+    ]
     view = OverviewView(
         merchant=request.merchant,
         periods=[report.period(length) for length in _PERIODS],
@@ -137,9 +140,7 @@ async def show(request: MerchantRequest) -> Response:
             (request.text(f"overview.days_{length}"), _here(request, length, currency), length == period)
             for length in _PERIODS
         ],
-        currencies=[(other, _here(request, period, other), other == currency) for other in CURRENCIES if other in used][
-            : len(used) if len(used) > 1 else 0
-        ],
+        currencies=currencies if len(used) > 1 else [],
         chart=report.chart(days),
         days=report.days(days),
         operators=report.groups(report.operator_name),
@@ -238,10 +239,14 @@ class _Report(Record, frozen=True):
             name = _day_name(day, language)
             count = request.text("overview.payments", count=count_text(figures.paid, language))
             only = day.isoformat()
-            href = request.here("/payments", **{"from": only, "to": only}) if request.may("payments.view") else "#days"
+            href = (
+                request.here("/payments", None, **{"from": only, "to": only})
+                if request.may("payments.view")
+                else "#days"
+            )
             shown.append((href, f"{name} · {self._amount(figures.amount)} · {count}", name))
-        amounts = [[figures.amount for figures in each] for each in (self.figures.by_day, self.figures.before)]
-        return chart(shown, *amounts, language)
+        now, before = ([figures.amount for figures in each] for each in (self.figures.by_day, self.figures.before))
+        return chart(shown, now, before, language)
 
     def days(self, days: Days) -> list[DayLine]:
         """The newest first, without those that had no payment."""
