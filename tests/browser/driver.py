@@ -71,6 +71,15 @@ class Customer:
         await mode.get_by_label(f"Votre numéro {operator}").fill(number)
         await mode.get_by_role("button").click()
 
+    async def go_to(self, section: str) -> None:
+        """By the menu of a telephone, in which most sections are behind "Plus"."""
+        await self.page.locator(".dock summary").click()
+        await self.page.locator(".sheet").get_by_role("link", name=section).click()
+
+    async def sign_out(self) -> None:
+        await self.page.locator(".top details.drop summary").click()
+        await self.page.get_by_role("button", name="Se déconnecter").click()
+
     async def title(self) -> str:
         return await self.page.locator("h1").inner_text()
 

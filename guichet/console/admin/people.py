@@ -107,7 +107,7 @@ async def _ask_for_colleague(request: StaffRequest, invitation: Invitation) -> R
 async def _ask(request: StaffRequest, wanted: WantedAct) -> Response:
     """Leads to the request, which waits for another person. Raises ActRefused."""
     approval = await approvals.ask(request.ctx, wanted, request.person, CONSOLE)
-    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
+    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 
 class SearchForm(Fields):

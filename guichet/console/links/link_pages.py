@@ -216,7 +216,7 @@ async def close(request: MerchantRequest) -> Response:
     request.require("links.change")
     link = await link_of(request)
     await close_link(request.ctx.db, request.ctx.clock, link, request.actor)
-    return request.redirect(request.here(f"/links/{link.id}"))
+    return request.done(request.here(f"/links/{link.id}"), "link_closed")
 
 
 class PosterView(View, frozen=True):

@@ -109,7 +109,7 @@ async def send_again(request: StaffRequest) -> Response:
     except ActRefused as refusal:
         return await show(request, request.refused(refusal))
     request.ctx.wakeups.deliveries.set()
-    return request.redirect(request.at_admin(f"/deliveries/{delivery.reference}"))
+    return request.done(request.at_admin(f"/deliveries/{delivery.reference}"), "resent")
 
 
 async def _delivery(request: StaffRequest) -> Delivery:

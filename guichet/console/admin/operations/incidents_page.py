@@ -157,7 +157,7 @@ async def change(request: StaffRequest) -> Response:
         approval = await approvals.ask(ctx, act, request.person, CONSOLE)
     except ActRefused as refusal:
         return await show(request, request.refused(refusal))
-    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
+    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 
 async def _close(request: StaffRequest, opened: list[Incident], number: int | None, reason: str) -> None:

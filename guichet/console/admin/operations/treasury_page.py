@@ -77,17 +77,17 @@ async def change(request: StaffRequest) -> Response:
     try:
         if form.end is not None:
             await movements.end(request.ctx, reference, form.end, request.actor, form.reason)
-            return request.redirect(request.at_admin(_PATH))
+            return request.done(request.at_admin(_PATH), "recorded")
         wanted = WantedAct("treasury.record", reference, _arguments(request, form), form.reason)
         if not money_acts.needs_two_people(request.ctx.settings, wanted):
             await approvals.do_alone(request.ctx, wanted, request.person, CONSOLE)
-            return request.redirect(request.at_admin(_PATH))
+            return request.done(request.at_admin(_PATH), "recorded")
         approval = await approvals.ask(request.ctx, wanted, request.person, CONSOLE)
     except ActRefused as refusal:
         return await show(request, request.refused(refusal))
     except FormFault as fault:
         return await show(request, fault)
-    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
+    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 
 def _arguments(request: StaffRequest, form: TreasuryForm) -> Arguments:

@@ -84,13 +84,13 @@ async def change(request: StaffRequest) -> Response:
         return await show(request, FormFault(request.text("operations.reason_missing")))
     if form.status != ACTIVE:
         await merchants.change_status(ctx.db, ctx.clock, merchant.id, currency, form.status, request.actor, reason)
-        return request.redirect(request.at_admin(f"/wallets/{merchant.id}"))
+        return request.done(request.at_admin(f"/wallets/{merchant.id}"), "acted")
     act = WantedAct("wallet.reopen", wallet_subject(merchant.id, currency), {}, reason)
     try:
         approval = await approvals.ask(ctx, act, request.person, CONSOLE)
     except ActRefused as refusal:
         return await show(request, request.refused(refusal))
-    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
+    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 
 class StatementQuery(WalletQuery):
