@@ -212,7 +212,11 @@ class ConsoleRequest(PageRequest):
 
     def amount(self, hundredths: int, currency: Currency) -> str:
         """An amount as the reader of this page writes it."""
-        return formatting.amount(hundredths, currency, self.language)
+        return formatting.amount(hundredths, currency, self.language, coded=self.is_foreign(currency))
+
+    def is_foreign(self, currency: str | None) -> bool:
+        """Whether other currencies may stand on the page, so that this one is named by its code."""
+        return True
 
     def charged(self, payment: Payment) -> str:
         """What the customer is debited: whole units if the currency has no decimals (D27)."""
@@ -240,7 +244,7 @@ class ConsoleRequest(PageRequest):
 
     def stated(self, amount: int | float | str | None, currency: str | None) -> str:
         """An amount in the main unit, as a provider or a command states it."""
-        return formatting.stated_amount(amount, currency, self.language)
+        return formatting.stated_amount(amount, currency, self.language, coded=self.is_foreign(currency))
 
     def show(self, template: str, status: int = 200, **view: Any) -> Response:
         """What surrounds every page: the person, the way out, the token of forms."""
@@ -321,6 +325,9 @@ class MerchantRequest(ConsoleRequest):
     @property
     def env(self) -> Environment:
         return self.member.env
+
+    def is_foreign(self, currency: str | None) -> bool:
+        return self._member is None or currency != self.merchant.currency
 
     @property
     def scope(self) -> tuple[MerchantId, Environment]:

@@ -41,6 +41,14 @@ class json_numbers(_Function):  # noqa: N801 - reads as a SQL function
     postgresql = "(SELECT CAST(json_array_elements_text(CAST({0} AS json)) AS bigint))"
 
 
+class json_uuids(_Function):  # noqa: N801 - reads as a SQL function
+    """The references of a JSON array parameter, as a subquery for IN."""
+
+    inherit_cache = True
+    sqlite = json_texts.sqlite
+    postgresql = "(SELECT CAST(json_array_elements_text(CAST({0} AS json)) AS uuid))"
+
+
 class json_pairs(_Function):  # noqa: N801 - reads as a SQL function
     """The names and values of a JSON object parameter, as a table with the columns `key` and `value`."""
 
