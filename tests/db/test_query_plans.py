@@ -184,9 +184,9 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "references of payments": lambda db: deliveries.payment_references(
         db, [structs.replace(TRIED.delivery, payment_id=PaymentId(1))]
     ),
-    "search for a telephone number": lambda db: search(db, *MINE, "97 00 00 20", ["2299000020"]),
-    "search for a name": lambda db: search(db, *MINE, "Awa Dia", []),
-    "search for a number": lambda db: search(db, *MINE, "0000000020", []),
+    "search for a telephone number": lambda db: search(db, *MINE, "97 00 00 20", ["2299000020"], NOW),
+    "search for a name": lambda db: search(db, *MINE, "Awa Dia", [], NOW),
+    "search for a number": lambda db: search(db, *MINE, "0000000020", [], NOW),
     "story of a payment": _read_story,
     "find what a statement names": lambda db: _named(db, STATED, '["c"]'),
     "find the payment of a refund that is not ours": lambda db: _given_back(db, STATED, '["c"]'),
