@@ -25,17 +25,19 @@ from guichet.domain.money import Currency, Hundredths
 from guichet.domain.posting_rules import ACTIVE, CLOSED, WALLET_STATUSES, Wallet, WalletStatus
 from guichet.ledger import wallets
 from guichet.ledger.balance_checkpoints import WalletKey
+from guichet.merchants import repository as merchant_repository
 from guichet.pages.fields import Fields, Lenient, row_id
 from guichet.pages.views import View
 
 
 class WalletsView(View, frozen=True):
-    """`balances` and `reads`: ours with the providers, and when each was asked for."""
+    """`balances` and `reads`: ours with the providers, and when each was asked for; `names`: of merchants."""
 
     frozen: list[tuple[MerchantId, Environment, Currency, WalletStatus]]
     balances: Any
     reads: dict[str, Any]
     merchant: str
+    names: dict[MerchantId, str]
 
 
 async def show_list(request: StaffRequest) -> Response:
@@ -43,11 +45,13 @@ async def show_list(request: StaffRequest) -> Response:
     typed = request.query.get("merchant", "").strip()
     if (number := row_id(typed)) is not None:
         return request.redirect(request.at_admin(f"/wallets/{number}"))
+    frozen = await wallets.not_active(request.db)
     view = WalletsView(
-        frozen=await wallets.not_active(request.db),
+        frozen=frozen,
         balances=await provider_balances.stored(request.db),
         reads={read.provider_account: read for read in await provider_balances.reads(request.db)},
         merchant=typed[:MOST_TYPED],
+        names=await merchant_repository.names(request.db, {merchant_id for merchant_id, *_ in frozen}),
     )
     fault = FormFault(request.text("operations.merchant_wrong")) if typed else None
     return request.page("admin/operations/wallets.html", view, fault)
