@@ -110,8 +110,8 @@ class PageRequest:
         return choose_encoding(self.http.headers.get("accept-encoding", ""))
 
     def asset(self) -> Response:
-        """The script or style sheet that the path names; browsers keep it for a year, since its name changes with its content. Raises
-        NotFound."""
+        """The script or style sheet that the path names; browsers keep it for a year, since its name changes with its
+        content. Raises NotFound."""
         asset = self.renderer.assets.get(self.path["name"])
         if asset is None:
             raise NotFound
