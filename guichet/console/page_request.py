@@ -116,6 +116,7 @@ class ConsoleRequest(PageRequest):
         self.state: SessionState = "open"
         self.menu: list[MenuEntry] = []
         self.typed: dict[str, str] = {}
+        self._own_currency: Currency | None = None
 
     @classmethod
     async def begin(cls, console: Console, request: Request) -> Self:
@@ -223,8 +224,12 @@ class ConsoleRequest(PageRequest):
         return formatting.amount(hundredths, currency, self.language, coded=self.is_foreign(currency))
 
     def is_foreign(self, currency: str | None) -> bool:
-        """Whether other currencies may stand on the page, so that this one is named by its code."""
-        return True
+        """Whether it is another one than that of the merchant whose page this is, so that its code is written."""
+        return currency != self._own_currency
+
+    def belongs_to(self, merchant: Merchant) -> None:
+        super().belongs_to(merchant)
+        self._own_currency = merchant.currency
 
     def charged(self, payment: Payment) -> str:
         """What the customer is debited: whole units if the currency has no decimals (D27)."""
@@ -336,9 +341,6 @@ class MerchantRequest(ConsoleRequest):
     @property
     def env(self) -> Environment:
         return self.member.env
-
-    def is_foreign(self, currency: str | None) -> bool:
-        return self._member is None or currency != self.merchant.currency
 
     @property
     def scope(self) -> tuple[MerchantId, Environment]:

@@ -99,15 +99,18 @@ async def test_the_sums_of_each_file_are_those_of_the_books(settings: Settings) 
         found = _csv(page)
         assert added(found, "Montant", "Frais", "Total") == wanted
         whole = [Decimal(row["Débité au client"].replace(",", ".")) for row in found]
-        assert [each % 1 for each in whole] == [0] * len(found), "an operator debits no half franc"
+        francs = [each for each, row in zip(whole, found, strict=True) if row["Devise"] == "XOF"]
+        assert {each % 1 for each in francs} == {0}, "an operator debits no half franc"
         exact, rounding = (sum(added([row], name)[1] for row in found) for name in ("Total", "Arrondi"))
         assert 100 * sum(whole) == exact + rounding
-        assert {row["Opérateur"] for row in found} == {"MTN MoMo · Bénin"}
+        assert "MTN MoMo · Bénin" in {row["Opérateur"] for row in found}
         page = await _ask(browser, history.merchant.id, "live", kind="refunds")
         refunded = _csv(page)
         assert added(refunded, "Montant") == await sums("refunds", "sum(amount)")
-        assert {row["Opérateur"] for row in refunded} == {"MTN MoMo · Bénin"}
-        assert all(row["Téléphone"].startswith("'+229") for row in refunded)
+        copied = ("Référence marchand", "Opérateur", "Téléphone", "Prénom", "Nom")
+        payments = {row["Référence"]: [row[title] for title in copied] for row in found}
+        for row in refunded:
+            assert [row[title] for title in copied] == payments[row["Référence du paiement"]]
         page = await _ask(browser, history.merchant.id, "live", kind="movements", currency="XOF")
         found = _csv(page)
         signs = ", ".join(
@@ -141,7 +144,7 @@ async def test_no_formula_reaches_a_spreadsheet_and_numbers_stay_numbers(sqlite_
     for row, cell in zip(found, written, strict=True):
         texts = [row[title] for title in titles]
         assert all(text.startswith("'") for text in texts), texts
-        assert [f"'{cell[title]}" for title in titles] == texts, "a workbook needs no apostrophe"
+        assert [cell[title] for title in titles] == [text.replace("'", "") for text in texts], "it needs none"
     assert {row["Téléphone"] for row in found} == {"'+22997000000"}
     assert {row["Montant"] for row in found} == {"5000,00"}
     assert {(row["Total"], row["Arrondi"], row["Débité au client"]) for row in found} == {
@@ -153,14 +156,14 @@ async def test_no_formula_reaches_a_spreadsheet_and_numbers_stay_numbers(sqlite_
 
 async def test_a_workbook_has_filters_and_widths_and_runs_nothing(sqlite_console: ConsoleFixture) -> None:
     client = await sqlite_console.service.merchant("Kora")
-    await client.pay("0000", external_id="=1+1")
+    await client.pay("0000", external_id="=1+10")
     browser = await _member(sqlite_console, client.id)
     book = openpyxl.load_workbook(io.BytesIO((await _ask(browser, client.id, format="xlsx")).content))
     sheet = book.worksheets[0]
     assert sheet.auto_filter.ref == "A1:S2"
     assert sheet.column_dimensions["C"].width > sheet.column_dimensions["F"].width
     cell = sheet["D2"]
-    assert (cell.value, cell.data_type, cell.style_array.quotePrefix) == ("=1+1", "s", 1)
+    assert (cell.value, cell.data_type, cell.quotePrefix) == ("=1+10", "s", True)
 
 
 def test_no_separator_makes_a_formula_of_the_middle_of_a_text() -> None:

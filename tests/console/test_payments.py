@@ -24,7 +24,7 @@ from guichet.payments import repository
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
 from tests.service_fixture import MerchantClient
 
-ROW = re.compile(r'<a href="[^"]*/payments/([0-9a-f-]{36})[^"]*">')
+ROW = re.compile(r'<a class="go" href="[^"]*/payments/([0-9a-f-]{36})[^"]*">')
 
 
 async def opened(console: ConsoleFixture, role: str = "owner") -> tuple[MerchantClient, ConsoleBrowser, str]:
@@ -159,7 +159,7 @@ async def test_what_the_search_finds(console: ConsoleFixture) -> None:
 
 @pytest.mark.both_databases
 async def test_four_digits_and_an_amount_find_what_is_recent(console: ConsoleFixture) -> None:
-    client, browser, path = await opened(console)
+    client, browser, path = await opened(console, "cashier")
     [old] = await copies(console, client, phone_number="22997123456", external_id="old")
     console.service.clock.advance(32 * DAY / SECOND)
     await browser.sign_in("awa@example.com")

@@ -107,8 +107,7 @@ async def show(request: MerchantRequest) -> Response:
     if typed["q"]:  # In all statuses and of all times.
         numbers = _phone_numbers(typed["q"], catalogue)
         found = await search(request.db, *request.scope, typed["q"], numbers, request.now())
-        rows = await _rows(request, found.payments, catalogue)
-        days = [DayRows(None, rows)] if rows else []
+        days = [DayRows(None, await _rows(request, found.payments, catalogue))] if found.payments else []
         return request.page("payments/list.html", view(days, searched=True, more_found=found.more))
     view = partial(view, **_choices(request, catalogue))
     try:

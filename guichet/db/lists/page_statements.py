@@ -113,7 +113,7 @@ def range_totals_by_status(table: Table) -> Executable:
     """The same of a range."""
     hour, bucket = list_count_changes.c.hour, list_counts.c.bucket
     in_hours = hour.between(bindparam("changes_first"), bindparam("changes_last"))
-    parts = [_by_status(list_count_changes, table, list_count_changes.c.delta, in_hours)]
+    parts: list[Select[Any]] = [_by_status(list_count_changes, table, list_count_changes.c.delta, in_hours)]
     for run, level in enumerate((HOURS, HOURS, DAYS)):
         in_run = (
             list_counts.c.level == level.name,
@@ -123,9 +123,9 @@ def range_totals_by_status(table: Table) -> Executable:
     for since, before in (("since", "start"), ("end", "before")):
         within = (table.c.created_at >= bindparam(since), table.c.created_at < bindparam(before))
         mine = (*_of_merchant(table), *within)
-        parts.append(select(_word("").label("status"), func.count().label("row_count")).where(*mine))
-        final = select(table.c.status, func.count().label("row_count")).where(*mine, table.c.status != FIRST_STATUS)
-        parts.append(final.group_by(table.c.status))
+        every: Any = select(_word("").label("status"), func.count().label("row_count")).where(*mine)
+        final: Select[Any] = select(table.c.status, func.count().label("row_count")).where(*mine)
+        parts += [every, final.where(table.c.status != FIRST_STATUS).group_by(table.c.status)]
     return _added_up(*parts)
 
 

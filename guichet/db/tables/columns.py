@@ -40,7 +40,7 @@ def table(name: str, *items: SchemaItem, reused_ids: bool = False, is_index: boo
     key, and SQLite keeps the rows in that index alone."""
     numbered = any(isinstance(item, Column) and item.name == "id" for item in items)
     # AUTOINCREMENT: SQLite never uses a number again, not even that of a last row that was rolled back.
-    options = {"sqlite_autoincrement": numbered and not reused_ids, "sqlite_with_rowid": not is_index}
+    options: dict[str, Any] = {"sqlite_autoincrement": numbered and not reused_ids, "sqlite_with_rowid": not is_index}
     return Table(name, metadata, *items, **options)
 
 

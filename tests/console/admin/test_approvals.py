@@ -58,7 +58,7 @@ async def test_one_asks_another_approves_and_the_money_moves_once(operations: Op
             assert f'href="/admin/{link}"' in page.text, path
         assert "5\u202f000\u00a0XOF" in page.text
         assert "awa@example.com" in page.text
-    assert "5\u202f000\u00a0XOF sont crédités à Shop, qui reçoit le webhook." in page.text
+    assert "5\u202f000\u00a0XOF sont crédités à M1, qui reçoit le webhook." in page.text
     page = await act(zoe, "/admin/approvals/1", act="approve", reason="vérifié avec MTN")
     assert (page.status, await operations.status()) == (200, "approved")
     assert await live.balance() == 5000

@@ -69,7 +69,12 @@ async def show_list(request: StaffRequest) -> Response:
         late=late,
         disputes=disputes,
         callbacks=(await unmatched_callbacks.list_latest(db))[:_CALLBACKS_SHOWN],
-        names=await merchants.names(db, {each.merchant_id for each in (*listed, *late, *disputes)}),
+        names=await merchants.names(
+            db,
+            {incident.merchant_id for incident in listed}
+            | {result.merchant_id for result in late}
+            | {dispute.merchant_id for dispute in disputes},
+        ),
     )
     shown: Facts = {
         "incidents": len(view.incidents),

@@ -107,7 +107,7 @@ class CloseView(View, frozen=True):
 
     merchant: Merchant
     currency: Currency
-    status: WalletStatus
+    wallet_status: WalletStatus
     balance: Hundredths
     held: Hundredths
 
