@@ -59,9 +59,12 @@ def _admitted(read: Subquery) -> Select[Any]:
 
 #: By whether a status is asked for: the rows of a page, and the key of the last payment that it may read.
 _READS: Final = {False: _next(), True: _next(payments.c.status == bindparam("status"))}
-_ROWS: Final = {of_status: _admitted(read.limit(MOST_READ).subquery()) for of_status, read in _READS.items()}
+_ROWS: Final = {
+    of_status: _admitted(read.limit(bindparam("most_read")).subquery()) for of_status, read in _READS.items()
+}
 _LAST: Final = {
-    of_status: read.with_only_columns(*_KEY).offset(MOST_READ - 1).limit(1) for of_status, read in _READS.items()
+    of_status: read.with_only_columns(*_KEY).offset(bindparam("all_but_one")).limit(1)
+    for of_status, read in _READS.items()
 }
 
 
@@ -90,10 +93,16 @@ async def narrowed_page(
     }
     of_status = wanted.status is not None
     least, most = wanted.bounds
-    admit = {"operators": json.dumps(operators), "least": least, "most": most, "limit": limit + 1}
+    admit = {
+        "operators": json.dumps(operators),
+        "least": least,
+        "most": most,
+        "limit": limit + 1,
+        "most_read": MOST_READ,
+    }
     rows = [PaymentSummary(*row) for row in await db.scan(_ROWS[of_status], **read, **admit)]
     rows.sort(key=key_of, reverse=True)
     if len(rows) > limit:
         return rows[:limit], key_of(rows[limit - 1])
-    last = await db.scan(_LAST[of_status], **read)
+    last = await db.scan(_LAST[of_status], **read, all_but_one=MOST_READ - 1)
     return rows, RowKey(*last[0]) if last else None

@@ -73,7 +73,9 @@ async def show_list(request: StaffRequest, fault: FormFault | None = None) -> Re
         may_resend=request.may("deliveries.resend") and merchant is not None,
         periods=RESEND_PERIODS,
         since=offered_period(deliveries, now),
-        names=await merchants.names(request.db, {each.merchant_id for each in failing} | {each.merchant_id for each in deliveries[:_SHOWN]}),
+        names=await merchants.names(
+            request.db, {each.merchant_id for each in failing} | {each.merchant_id for each in deliveries[:_SHOWN]}
+        ),
     )
     return request.page("admin/operations/deliveries.html", view, fault)
 
