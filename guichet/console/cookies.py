@@ -14,6 +14,9 @@ from guichet.domain.records import Record
 _SESSION: Final = "guichet-session"
 _DEVICE: Final = "guichet-device"
 _PASSKEY: Final = "guichet-passkey"
+#: What an act just did, for the page that it leads to; browsers give it up when that page does not come.
+_DONE: Final = "guichet-done"
+_DONE_LASTS: Final = 60
 
 
 class Cookies(Record, frozen=True):
@@ -41,8 +44,20 @@ class Cookies(Record, frozen=True):
     def set_passkey(self, response: Response, secret: str) -> None:
         self._set(response, _PASSKEY, secret, CHALLENGE_LASTS // SECOND)
 
+    def done(self, request: Request) -> str | None:
+        return request.cookies.get(self._name(_DONE))
+
+    def set_done(self, response: Response, done: str) -> None:
+        self._set(response, _DONE, done, _DONE_LASTS)
+
+    def forget_done(self, response: Response) -> None:
+        self._forget(response, _DONE)
+
     def forget_session(self, response: Response) -> None:
-        response.delete_cookie(self._name(_SESSION), "/", secure=self.secure, httponly=True, samesite="lax")
+        self._forget(response, _SESSION)
+
+    def _forget(self, response: Response, name: str) -> None:
+        response.delete_cookie(self._name(name), "/", secure=self.secure, httponly=True, samesite="lax")
 
     def _set(self, response: Response, name: str, value: str, seconds: int | None) -> None:
         # Lax: a link in a mail opens with the session. Forms carry a token besides.
