@@ -120,6 +120,7 @@ class ConsoleRequest(PageRequest):
         self.state: SessionState = "open"
         self.menu: list[MenuEntry] = []
         self.typed: dict[str, str] = {}
+        self._own_currency: Currency | None = None
 
     @classmethod
     async def begin(cls, console: Console, request: Request) -> Self:
@@ -224,7 +225,15 @@ class ConsoleRequest(PageRequest):
 
     def amount(self, hundredths: int, currency: Currency) -> str:
         """An amount as the reader of this page writes it."""
-        return formatting.amount(hundredths, currency, self.language)
+        return formatting.amount(hundredths, currency, self.language, coded=self.is_foreign(currency))
+
+    def is_foreign(self, currency: str | None) -> bool:
+        """Whether it is another one than that of the merchant whose page this is, so that its code is written."""
+        return currency != self._own_currency
+
+    def belongs_to(self, merchant: Merchant) -> None:
+        super().belongs_to(merchant)
+        self._own_currency = merchant.currency
 
     def charged(self, payment: Payment) -> str:
         """What the customer is debited: whole units if the currency has no decimals (D27)."""
@@ -252,7 +261,7 @@ class ConsoleRequest(PageRequest):
 
     def stated(self, amount: int | float | str | None, currency: str | None) -> str:
         """An amount in the main unit, as a provider or a command states it."""
-        return formatting.stated_amount(amount, currency, self.language)
+        return formatting.stated_amount(amount, currency, self.language, coded=self.is_foreign(currency))
 
     def show(self, template: str, status: int = 200, **view: Any) -> Response:
         """What surrounds every page: the person, the way out, the token of forms, what was just done."""

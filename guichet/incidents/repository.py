@@ -291,6 +291,7 @@ class IncidentDetail(Code):
     STUCK = "incident_detail.stuck"
     NO_AMOUNT = "incident_detail.no_amount", "asked"
     OTHER_AMOUNT = "incident_detail.other_amount", "asked", "stated"
+    OTHER_CURRENCY = "incident_detail.other_currency", "asked", "stated"
     CONTRADICTED = "incident_detail.contradicted", "total"
     RETURN_STUCK = "incident_detail.return_stuck"
     RETURNED_TWICE = "incident_detail.returned_twice", "total", "request"

@@ -29,6 +29,9 @@ _INSERT: Final = (
 )
 _BY_ID: Final = select(merchants).where(merchants.c.id == bindparam("id"))
 _ALL: Final = select(merchants).order_by(merchants.c.id)
+_NAMES: Final = select(merchants.c.id, merchants.c.name).where(
+    merchants.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
+)
 _SET_STATUS: Final = (
     update(merchants)
     .where(merchants.c.id == bindparam("merchant"))
@@ -149,6 +152,11 @@ async def house(tx: Transaction, vault: Vault, now: Instant) -> MerchantId:
 async def get(db: Reader, merchant_id: MerchantId) -> Merchant | None:
     row = await db.one(_BY_ID, id=merchant_id)
     return Merchant(*row) if row else None
+
+
+async def names(db: Reader, merchant_ids: Collection[MerchantId]) -> dict[MerchantId, str]:
+    """Their names, by id: for lists of the staff."""
+    return dict(await db.all(_NAMES, ids=json.dumps(sorted(merchant_ids)))) if merchant_ids else {}
 
 
 async def all_merchants(db: Database) -> list[Merchant]:

@@ -180,7 +180,9 @@ async def _report_mismatch(ctx: AppContext, subject: Payment | Refund, mismatch:
     asked = Amount(mismatch.requested, mismatch.currency)
     detail = IncidentDetail.NO_AMOUNT(asked=asked)
     if stated.amount is not None:
-        detail = IncidentDetail.OTHER_AMOUNT(asked=asked, stated=Amount(stated.amount, stated.currency))
+        same = stated.currency in (mismatch.currency, None)
+        other = IncidentDetail.OTHER_AMOUNT if same else IncidentDetail.OTHER_CURRENCY
+        detail = other(asked=asked, stated=Amount(stated.amount, stated.currency))
     facts = {"reference": subject.reference, "provider_account": subject.provider_account, "detail": detail}
     if subject.env == "live":
         log.error("provider.mismatch", **facts)

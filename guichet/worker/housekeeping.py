@@ -7,6 +7,7 @@ from guichet.accounts.approvals import end_overdue
 from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.lists.rollup import roll_up_list_counts
+from guichet.history import customer_names
 from guichet.ledger import hash_chain, suspense, wallets
 from guichet.treasury import balances
 from guichet.webhooks import deliveries
@@ -25,9 +26,9 @@ APPROVALS_EVERY: Final = MINUTE
 
 
 class Housekeeping(Loop):
-    """Rolls up wallet entries and list counts, releases suspended credits, ends deliveries whose last attempt nobody
-    recorded, extends the hash chain over the postings and adds up what all accounts hold, ends requests that nobody
-    decided, prunes old logs."""
+    """Rolls up wallet entries and list counts, adds customers' names to those that are searched, releases suspended
+    credits, ends deliveries whose last attempt nobody recorded, extends the hash chain over the postings and adds up
+    what all accounts hold, ends requests that nobody decided, prunes old logs."""
 
     name = "housekeeping"
 
@@ -35,6 +36,7 @@ class Housekeeping(Loop):
         self.wake = asyncio.Event()
         self._ctx = ctx
         self._chain_at = Instant(0)
+        self._names_at = Instant(0)
         self._approvals_at = Instant(0)
         self._treasury_at = Instant(0)
         self._pruning = Pruning(ctx.db, ctx.settings)
@@ -45,6 +47,7 @@ class Housekeeping(Loop):
         released = await suspense.release_next(db, clock.now(), RELEASED_AT_ONCE)
         entries = await wallets.roll_up(db, ROLLED_UP_AT_ONCE)
         changes = await roll_up_list_counts(db, ROLLED_UP_AT_ONCE)
+        named = await self._add_names(clock.now())
         await deliveries.give_up_exhausted(db, clock.now())
         chained = await self._extend_hash_chain(clock.now())
         behind = await self._roll_up_treasury(clock.now())
@@ -54,6 +57,7 @@ class Housekeeping(Loop):
         more = (
             released == RELEASED_AT_ONCE
             or ROLLED_UP_AT_ONCE in (entries, changes)
+            or named == customer_names.AT_ONCE
             or chained == hash_chain.POSTINGS_PER_LINK
             or behind
         )
@@ -67,6 +71,15 @@ class Housekeeping(Loop):
         if chained < hash_chain.POSTINGS_PER_LINK:
             self._chain_at = later(now, CHAIN_EVERY)
         return chained
+
+    async def _add_names(self, now: Instant) -> int:
+        """How many payments: few are added together every CHAIN_EVERY."""
+        if now < self._names_at:
+            return 0
+        named = await customer_names.add_next(self._ctx.db, now)
+        if named < customer_names.AT_ONCE:
+            self._names_at = later(now, CHAIN_EVERY)
+        return named
 
     async def _roll_up_treasury(self, now: Instant) -> bool:
         """Whether postings wait for the next turn."""

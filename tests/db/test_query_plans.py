@@ -13,22 +13,26 @@ from guichet.availability import recent_attempts
 from guichet.bootstrap import service
 from guichet.clock import SECOND, Instant, later
 from guichet.db.engine import Database, require
-from guichet.db.lists.pages import RowKey
+from guichet.db.lists.pages import ListScope, RowKey, status_counts
 from guichet.db.lists.rollup import _DELETE_EMPTY
 from guichet.db.postgres.pool import PLANNER_SETTINGS
 from guichet.db.postgres.statements import ArrayStatements, PostgresDialect
 from guichet.db.queues.fair_share import Shares
 from guichet.db.statement_cache import CompiledStatement
+from guichet.db.tables import payments as payments_table
 from guichet.disputes import repository as disputes
 from guichet.domain.events import Delivery
+from guichet.domain.exports import ListFilter
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.messages import encode, verbatim
+from guichet.domain.money import Hundredths
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import ApiPayment
 from guichet.domain.reconciliation import Line
 from guichet.history import staff_search
 from guichet.history.figures import DAYS, month_figures
+from guichet.history.narrowed_list import narrowed_page
 from guichet.history.payment_history import read_history
 from guichet.history.search import search
 from guichet.incidents import repository as incidents
@@ -77,6 +81,10 @@ STATED = Line(1, "refund", (REFERENCE, "theirs"), None, None, "succeeded", NOW)
 
 def _listed(**wanted: Any) -> Any:
     return lambda db: payments.page(db, *MINE, ApiPayment, PaymentFilter(**wanted), 25, 0)
+
+
+async def _narrowed(db: Database, wanted: ListFilter) -> None:
+    await narrowed_page(db, *MINE, wanted, ["mtn"], NOW, UNTIL, 25)
 
 
 async def _frozen_wallets(db: Database) -> None:
@@ -184,9 +192,13 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "references of payments": lambda db: deliveries.payment_references(
         db, [structs.replace(TRIED.delivery, payment_id=PaymentId(1))]
     ),
-    "search for a telephone number": lambda db: search(db, *MINE, "97 00 00 20", ["2299000020"]),
-    "search for a name": lambda db: search(db, *MINE, "Awa Dia", []),
-    "search for a number": lambda db: search(db, *MINE, "0000000020", []),
+    "search for a telephone number": lambda db: search(db, *MINE, "97 00 00 20", ["2299000020"], NOW),
+    "search for a name": lambda db: search(db, *MINE, "Awa Dia", [], NOW),
+    "last four digits": lambda db: search(db, *MINE, "0020", [], NOW),
+    "narrowed list": lambda db: _narrowed(db, ListFilter(operator="mtn")),
+    "narrowed list of a status": lambda db: _narrowed(db, ListFilter(status="failed", least=Hundredths(1))),
+    "counts by status": lambda db: status_counts(db, payments_table, ListScope(*MINE), NOW, UNTIL),
+    "search for a number": lambda db: search(db, *MINE, "0000000020", [], NOW),
     "story of a payment": _read_story,
     "find what a statement names": lambda db: _named(db, STATED, '["c"]'),
     "find the payment of a refund that is not ours": lambda db: _given_back(db, STATED, '["c"]'),
@@ -213,7 +225,10 @@ BY_INDEX = {
     "walk refunds": "ix_refunds_newest",
     "walk deliveries": "ix_webhook_deliveries_newest",
     "search for a telephone number": "ix_payments_phone_number",
-    "search for a name": "ix_payments_first_name",
+    "search for a name": "customer_names",
+    "last four digits": "ix_payments_newest",
+    "narrowed list": "ix_payments_newest",
+    "narrowed list of a status": "ix_payments_status",
     "telephone number of any merchant": "ix_payments_phone_number",
     "held": "ix_refunds_held",
     "figures of a month": "payment_figures",

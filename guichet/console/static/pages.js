@@ -82,6 +82,14 @@ for (const button of document.querySelectorAll("[data-print], [data-copy]")) {
   });
 }
 
+// Lists where several rows are chosen: all of the page at once.
+for (const box of document.querySelectorAll("[data-all]")) {
+  box.parentElement.hidden = false;
+  box.addEventListener("change", () => {
+    for (const each of box.form.querySelectorAll("td [type=checkbox]")) each.checked = box.checked;
+  });
+}
+
 // Passwords: shown while the box is ticked; the meter counts characters, those that repeat one another for less.
 for (const box of document.querySelectorAll("[data-reveal]")) {
   box.parentElement.hidden = false;

@@ -47,7 +47,15 @@ from guichet.db.tables.operations_tables import (
     worker_leases,
     write_probe,
 )
-from guichet.db.tables.payment_tables import daily_totals, payment_links, payments, provider_callbacks, refunds
+from guichet.db.tables.payment_tables import (
+    customer_names,
+    customer_names_head,
+    daily_totals,
+    payment_links,
+    payments,
+    provider_callbacks,
+    refunds,
+)
 from guichet.db.tables.provider_tables import (
     provider_balance_reads,
     provider_balances,
@@ -63,6 +71,8 @@ __all__ = [
     "approval_requests",
     "audit_log",
     "audit_log_head",
+    "customer_names",
+    "customer_names_head",
     "daily_totals",
     "disputes",
     "export_chunks",

@@ -20,8 +20,8 @@ from sqlalchemy import (
     false,
 )
 
-from guichet.db.sql_functions import folded_name
 from guichet.db.tables.columns import (
+    BYTES,
     UUID,
     env_column,
     id_column,
@@ -99,7 +99,7 @@ payments: Final = table(
     merchant_column(),
     env_column(),
     Column("reference", UUID, nullable=False),
-    Column("external_id", Text),
+    Column("external_id", BYTES),
     Column("status", String(16), nullable=False),
     Column("amount", BigInteger, nullable=False),
     Column("fee_amount", BigInteger, nullable=False),
@@ -178,12 +178,26 @@ payments: Final = table(
     ),
 )
 
-#: For the search of the console: payments by telephone number and by the customer's name, in both orders.
-HAS_NAME: Final = "firstname IS NOT NULL OR lastname IS NOT NULL"
-FIRST_NAME_FIRST: Final = folded_name(payments.c.firstname, payments.c.lastname)
-LAST_NAME_FIRST: Final = folded_name(payments.c.lastname, payments.c.firstname)
-for _name, _folded in (("first_name", FIRST_NAME_FIRST), ("last_name", LAST_NAME_FIRST)):
-    partial_index(f"ix_payments_{_name}", payments.c.merchant_id, payments.c.env, _folded, where=HAS_NAME)
+#: By what the console finds the payments of a customer's name (`history/customer_names.py`): the words of the name,
+#: from each of them on. Filled by the worker, so that no payment pays for it while it is created.
+customer_names: Final = table(
+    "customer_names",
+    Column("merchant_id", BigInteger, nullable=False),
+    env_column(),
+    Column("name", BYTES, nullable=False),
+    Column("payment_id", BigInteger, nullable=False),
+    PrimaryKeyConstraint("merchant_id", "env", "name", "payment_id", name="pk_customer_names"),
+    is_index=True,
+)
+
+#: One row: the last payment whose name is there, and when it was created.
+customer_names_head: Final = table(
+    "customer_names_head",
+    Column("name", String(16), nullable=False),
+    Column("payment_id", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("name", name="pk_customer_names_head"),
+)
 
 refunds: Final = table(
     "refunds",

@@ -14,6 +14,8 @@ revision = "v0036"
 down_revision = None
 
 _UUID: Final = sa.Uuid(as_uuid=False).with_variant(sa.String(36), "sqlite")
+#: Ordered by its bytes, so that what begins with a text is a range of an index.
+_BYTES: Final = sa.Text(collation="C").with_variant(sa.Text(), "sqlite")
 _HOUR: Final = 3_600_000_000
 
 
@@ -374,7 +376,7 @@ def _payments() -> None:
         _merchant("payments"),
         _env(),
         sa.Column("reference", _UUID, nullable=False),
-        sa.Column("external_id", sa.Text()),
+        sa.Column("external_id", _BYTES),
         sa.Column("status", sa.String(16), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.Column("fee_amount", sa.BigInteger(), nullable=False),
@@ -472,7 +474,6 @@ def _payments() -> None:
         "id",
         where="phone_number IS NOT NULL",
     )
-    _name_indexes()
     _index("ix_payments_link", "payments", "link_id", "id", where="link_id IS NOT NULL")
     _table(
         "refunds",
@@ -988,6 +989,22 @@ def _providers() -> None:
 
 def _lists() -> None:
     _table(
+        "customer_names",
+        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
+        _env(),
+        sa.Column("name", _BYTES, nullable=False),
+        sa.Column("payment_id", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("merchant_id", "env", "name", "payment_id", name="pk_customer_names"),
+        is_index=True,
+    )
+    _table(
+        "customer_names_head",
+        sa.Column("name", sa.String(16), nullable=False),
+        sa.Column("payment_id", sa.BigInteger(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_customer_names_head"),
+    )
+    _table(
         "list_counts",
         _merchant("list_counts"),
         _env(),
@@ -1057,6 +1074,7 @@ def _lists() -> None:
         sa.Column("reached_at", sa.BigInteger()),
         sa.Column("row_count", sa.BigInteger(), nullable=False),
         sa.Column("size", sa.BigInteger(), nullable=False),
+        sa.Column("filters", sa.Text()),
         sa.PrimaryKeyConstraint("id", name="pk_exports"),
         _one_of("exports", "env", "test", "live"),
         _one_of("exports", "kind", "payments", "refunds", "movements"),
@@ -1255,10 +1273,11 @@ def _on_postgresql() -> bool:
     return op.get_bind().dialect.name == "postgresql"
 
 
-def _table(name: str, *items: Any, reused_ids: bool = False) -> sa.Table:
+def _table(name: str, *items: Any, reused_ids: bool = False, is_index: bool = False) -> sa.Table:
     # AUTOINCREMENT: SQLite never uses a number again, not even that of a last row that was rolled back.
     numbered = any(isinstance(item, sa.Column) and item.name == "id" for item in items)
-    return op.create_table(name, *items, sqlite_autoincrement=numbered and not reused_ids)
+    options = {"sqlite_autoincrement": numbered and not reused_ids, "sqlite_with_rowid": not is_index}
+    return op.create_table(name, *items, **options)
 
 
 def _id() -> sa.Column[int]:
@@ -1283,18 +1302,6 @@ def _merchant(table: str) -> sa.Column[int]:
 def _index(name: str, table: str, *columns: str, where: str | None = None, unique: bool = False) -> None:
     condition = None if where is None else sa.text(where)
     op.create_index(name, table, list(columns), unique=unique, postgresql_where=condition, sqlite_where=condition)
-
-
-def _name_indexes() -> None:
-    """For the search by the customer's name: compared by its bytes, with the letters A to Z small."""
-    for name, parts in (("first_name", ("firstname", "lastname")), ("last_name", ("lastname", "firstname"))):
-        first, last = (f"coalesce({part}, '')" for part in parts)
-        full = f"{first} || ' ' || {last}"
-        by_bytes = f'({full}) COLLATE "C"' if _on_postgresql() else full
-        op.execute(
-            f"CREATE INDEX ix_payments_{name} ON payments (merchant_id, env, lower({by_bytes})) "
-            "WHERE firstname IS NOT NULL OR lastname IS NOT NULL"
-        )
 
 
 #: The status in which a payment or a delivery begins. It has no counts of its own: it is all of a list less the others.
