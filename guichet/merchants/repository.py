@@ -1,11 +1,14 @@
 """Merchants, API keys, webhook endpoints. Every statement goes through a primary key or a unique index."""
 
+import json
+from collections.abc import Collection
 from typing import Final
 
 from sqlalchemy import bindparam, func, insert, select, text, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
 from guichet.domain.ids import MerchantId
