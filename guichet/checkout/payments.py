@@ -21,7 +21,7 @@ from guichet.pages.bill import Bill, bill
 from guichet.pages.page_request import HEADERS, PageRequest
 from guichet.payments import repository as payments
 from guichet.payments.polling import poll_for_page
-from guichet.printable import printable_label
+from guichet.printable import printable, printable_label
 from guichet.schemas.payment import payment_identifier
 
 #: Seconds between two refreshes without JavaScript, by the age of the payment in seconds.
@@ -51,6 +51,7 @@ class PaymentView(Record, frozen=True):
     date: str
     mode: str
     phone: str | None
+    payer: str | None
     identifier: str
     reference: str
     test: bool
@@ -107,6 +108,7 @@ def payment_view(
         phone=formatting.masked_phone(payment.phone_number, mode.dial_code if mode else None)
         if payment.phone_number
         else None,
+        payer=printable(" ".join(filter(None, (payment.firstname, payment.lastname)))) or None,
         identifier=payment_identifier(payment.id),
         reference=payment.reference,
         test=payment.env == "test",

@@ -63,6 +63,15 @@ def french(hundredths: int, currency: Currency) -> str:
     return f"{_french_digits(hundredths, currency)}\u00a0{symbol}"
 
 
+def english(hundredths: int, currency: Currency) -> str:
+    """The amount as English readers write it: `5,000 F CFA`, `€12.50`."""
+    units, rest = divmod(abs(hundredths), 100)
+    digits = f"{units:,}" + (f".{rest:02d}" if rest or DECIMALS[currency] else "")
+    sign = "-" if hundredths < 0 else ""
+    before = {"EUR": "€", "USD": "US$"}.get(currency)
+    return f"{sign}{before}{digits}" if before else f"{sign}{digits}\u00a0F\u00a0CFA"
+
+
 def french_with_code(hundredths: int, currency: Currency) -> str:
     """The same with the code of the currency, as the API names it: `5 000 XOF`."""
     return f"{_french_digits(hundredths, currency)}\u00a0{currency}"

@@ -3,6 +3,7 @@
 from typing import Final, Literal, get_args
 
 from guichet.clock import Instant
+from guichet.domain.accounts import UserId
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
@@ -47,6 +48,8 @@ class PaymentLink(Record, frozen=True):
     test: bool = False
     #: Made at the cash desk, for one sale (`links/links.py`).
     cash_desk: bool = False
+    #: Who took the money at the cash desk; None for any other link.
+    cashier_id: UserId | None = None
 
     @property
     def env(self) -> Environment:

@@ -10,6 +10,7 @@ from msgspec import structs
 from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, Clock, Instant, iso, later
 from guichet.db.engine import Database, Transaction, require
+from guichet.domain.accounts import UserId
 from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.errors import Conflict, InvalidRequest, MerchantInactive
 from guichet.domain.ids import LinkId
@@ -143,13 +144,15 @@ def _is_same(link: PaymentLink, new_link: PaymentLink) -> bool:
     return all(getattr(link, name) == getattr(new_link, name) for name in names)
 
 
-def cash_desk_link(clock: Clock, settings: Settings, caller: Caller, raw: bytes) -> PaymentLink:
+def cash_desk_link(
+    clock: Clock, settings: Settings, caller: Caller, raw: bytes, cashier: UserId | None = None
+) -> PaymentLink:
     """A sale at the cash desk: a link for one payment that ends soon. Raises InvalidRequest."""
     new_link = requested_link(clock, settings, caller, raw)
     if new_link.external_id is None or not new_link.external_id.startswith(CASH_DESK_PREFIX):
         raise InvalidRequest
     ends = later(new_link.created_at, CASH_DESK_LASTS)
-    return structs.replace(new_link, type=LIMITED, max_uses=1, expires_at=ends, cash_desk=True)
+    return structs.replace(new_link, type=LIMITED, max_uses=1, expires_at=ends, cash_desk=True, cashier_id=cashier)
 
 
 def is_cancelled_sale(link: PaymentLink) -> bool:

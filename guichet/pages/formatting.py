@@ -42,13 +42,7 @@ def amount(hundredths: int, currency: Currency, language: str) -> str:
 
 @lru_cache(maxsize=1024)  # Prices are round, and most days of a chart have the amount 0.
 def _amount(hundredths: int, currency: Currency, language: str) -> str:
-    if language != ENGLISH:
-        return money.french(hundredths, currency)
-    units, rest = divmod(abs(hundredths), 100)
-    digits = f"{units:,}" + (f".{rest:02d}" if rest or money.DECIMALS[currency] else "")
-    sign = "-" if hundredths < 0 else ""
-    before = {"EUR": "€", "USD": "US$"}.get(currency)
-    return f"{sign}{before}{digits}" if before else f"{sign}{digits}\u00a0F\u00a0CFA"
+    return money.english(hundredths, currency) if language == ENGLISH else money.french(hundredths, currency)
 
 
 def whole_number(number: int, language: str) -> str:
@@ -75,6 +69,11 @@ def stated_amount(stated: int | float | str | None, currency: str | None, langua
 def date_time(instant: Instant, language: str, time_zone: ZoneInfo) -> str:
     """`20 novembre 2026 à 11:15 (GMT+1)`: the time in `time_zone`, and what separates it from GMT then."""
     return _minute(instant // clock.MINUTE, language, time_zone)
+
+
+def short_date_time(instant: Instant, time_zone: ZoneInfo) -> str:
+    """`20/11/2026 11:15`, for a message of few characters."""
+    return f"{clock.to_datetime(instant).astimezone(time_zone):%d/%m/%Y %H:%M}"
 
 
 @lru_cache(maxsize=1024)

@@ -32,9 +32,9 @@ async def desk(console: ConsoleFixture, env: str = "test") -> tuple[Merchant, Co
 
 
 def says(page: Page) -> str:
-    found = re.search(r"<h1>(.*?)</h1>", page.text)
+    found = re.search(r"<h1[^>]*>(.*?)</h1>", page.text)
     assert found is not None
-    return html.unescape(found[1])
+    return html.unescape(re.sub(r"<.*?>", "", found[1]))
 
 
 async def test_the_screen_follows_the_customer(console: ConsoleFixture) -> None:

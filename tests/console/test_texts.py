@@ -78,6 +78,8 @@ COMPOSED = (
     "operations.told.",
     "operations.unmatched.",
     "operations.weather.",
+    "mails.own_",
+    "mails.receipts_",
     "overview.days_",
     "password.weak.",
     "payments.delivery_error.",

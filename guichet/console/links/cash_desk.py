@@ -8,7 +8,9 @@ from starlette.responses import Response
 
 from guichet.clock import Instant
 from guichet.console.forms import form_token, new_form_token
-from guichet.console.links.link_pages import PaymentView, address_of, link_of, payment_view
+from guichet.console.links.cash_day import own_sales_today
+from guichet.console.links.client_charge import client_charge, unit_of
+from guichet.console.links.link_pages import address_of, link_of, payment_view, sharing
 from guichet.console.links.new_link import json_number
 from guichet.console.page_request import MerchantRequest
 from guichet.console.sections import MerchantPage
@@ -65,7 +67,11 @@ async def create(request: MerchantRequest) -> Response:
         return await _form_page(request, form, new_form_token(), 422, request.text("desk.again"))
     try:
         order = cash_desk_link(
-            ctx.clock, ctx.settings, Caller(request.merchant, request.env), _body(request, form, token)
+            ctx.clock,
+            ctx.settings,
+            Caller(request.merchant, request.env),
+            _body(request, form, token),
+            request.person.id,
         )
         made = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), order, request.actor)
     except InvalidRequest as error:
@@ -104,6 +110,9 @@ async def _form_page(
         currency=currency,
         inputmode="decimal" if DECIMALS[currency] else "numeric",
         sales=await _last_sales(request),
+        unit=unit_of(currency) or currency,
+        today=await own_sales_today(request),
+        day=request.here("/cash-desk/day"),
         all_sales=request.here("/links", kind="desk"),
     )
 
@@ -118,18 +127,21 @@ async def show_sale(request: MerchantRequest) -> Response:
     state, payment = sale_state(link, tries, now)
     modes = await ctx.catalogues.of(request.merchant.id)
     address = address_of(request, link)
-    shown: PaymentView | None = None if payment is None else payment_view(request, payment, modes)
     is_over = link.expires_at is not None and link.expires_at <= now
     ended = state in ("paid", "refunded", "expired", "cancelled")
     return request.show(
         "links/sale.html",
         link=link,
         state=state,
-        payment=shown,
+        payment=None if payment is None else payment_view(request, payment, modes),
         amount_text=request.amount(link.amount, link.currency),
         expires=None if link.expires_at is None else request.date_time(link.expires_at),
         can_be_paid=state in ("waiting", "failed") and not is_over,
         refresh=None if ended else _REFRESH_LATER if is_over else _REFRESH,
+        debited=None if payment is None else request.charged(payment),
+        receipt=None if payment is None else request.here(f"/payments/{payment.reference}/receipt"),
+        charge=client_charge(request, link, modes, payment),
+        share=sharing(request, request.merchant.name, link, address),
         address=address,
         qr=qr_code(address, request.text("links.qr_alt").unescape()),
         page=request.here(f"/cash-desk/{link.id}"),
