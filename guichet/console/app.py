@@ -16,7 +16,7 @@ GET      /console                       the merchants that somebody works for; w
 GET POST /console/security              factors and sessions
 GET POST /console/security/password     another password
 GET      /console/mailbox               what would have been mailed (development)
-GET      /console/assets/<name>         the script
+GET      /console/assets/<name>         the script and the style sheet
 
 Pages about one merchant are at `/console/<merchant>/<live or test>` and the path that `merchant_pages.py` gives them;
 those of the back office at `/admin` and the path of `staff_pages.py`.

@@ -267,6 +267,6 @@ async def move_clock(request: MerchantRequest) -> Response:
 
 PAGES: Final = (
     MerchantPage("/developers", "keys.view", show_keys, change_keys, menu="developers"),
-    MerchantPage("/developers/requests", "requests.view", show_requests),
+    MerchantPage("/developers/requests", "requests.view", show_requests, menu="requests"),
     MerchantPage("/developers/clock", "keys.view", show_clock, move_clock),
 )

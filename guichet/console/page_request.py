@@ -68,7 +68,7 @@ class FormRefused(AccountError):
 @cache
 def console_renderer() -> Renderer:
     """For the whole process: reading the texts and compiling the templates takes 50 ms."""
-    return Renderer(Path(__file__).parent, ASSETS_PATH, *TEXTS)
+    return Renderer(Path(__file__).parent, ASSETS_PATH, *TEXTS, linked=True)
 
 
 class Console(Record, frozen=True):
@@ -94,6 +94,10 @@ class MenuEntry(Record, frozen=True):
     href: str
     #: Whether it leads to the page that is shown, or to one above it.
     here: bool
+    name: str
+    group: str = ""
+    #: Whether a telephone always shows it.
+    docked: bool = False
 
 
 class ConsoleRequest(PageRequest):
@@ -210,6 +214,10 @@ class ConsoleRequest(PageRequest):
         """The address of a page of the back office."""
         return self.href(ADMIN_ROOT + path, **query)
 
+    def first_page(self, merchant: Merchant) -> str:
+        """Where a merchant's pages begin: one that may not take money yet has nothing but tests."""
+        return self.at(f"/{merchant.id}/{'test' if merchant.status == 'pending' else 'live'}")
+
     def amount(self, hundredths: int, currency: Currency) -> str:
         """An amount as the reader of this page writes it."""
         return formatting.amount(hundredths, currency, self.language)
@@ -258,10 +266,13 @@ class ConsoleRequest(PageRequest):
             "csrf": self.csrf,
             "user": self.user if self.state == "open" else None,
             "signed_in": self.user,
+            "places": self.places,
+            "first_page": self.first_page,
             "at": self.at,
             "at_admin": self.at_admin,
             "member": None,
             "menu": self.menu,
+            "environments": (),
             "repeat": "repeat" in self.query,
             "chosen_language": self.chosen_language,
             "date_time": self.date_time,

@@ -56,6 +56,7 @@ COMPOSED = (
     "list.",
     "merchant_status.",
     "nav.",
+    "nav_group.",
     "operations.act.",
     "operations.argument.",
     "operations.bearer.",

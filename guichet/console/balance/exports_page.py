@@ -190,6 +190,6 @@ def _kind(request: MerchantRequest, export: Export) -> str:
 
 
 PAGES: Final = (
-    MerchantPage("/exports", "exports.download", show, ask, below="balance"),
+    MerchantPage("/exports", "exports.download", show, ask, menu="exports"),
     MerchantPage("/exports/{number:row}/file", "exports.download", download),
 )

@@ -23,10 +23,6 @@ if (main) {
   setTimeout(again, 1000 * Number(main.dataset.refresh));
 }
 
-// On a telephone the menu is one line that scrolls: the present entry is in sight.
-const entry = document.querySelector(".nav [aria-current=page]");
-if (entry) entry.closest(".row").scrollLeft = entry.offsetLeft - 160;
-
 // Passkeys: <form data-passkey="address of the question">. `data-make`: the browser makes a key; without it, it answers
 // with one it has. The answer goes into the form, which is then sent like any other.
 const toBytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
