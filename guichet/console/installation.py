@@ -31,7 +31,7 @@ def _manifest(request: ConsoleRequest) -> Response:
     renderer = request.renderer
     icons = [
         {
-            "src": request.base_path + renderer.address(f"icon-{size}.png"),
+            "src": request.base_path + renderer.addresses[f"icon-{size}.png"],
             "sizes": f"{size}x{size}",
             "type": "image/png",
             "purpose": purpose,
@@ -56,5 +56,5 @@ def _manifest(request: ConsoleRequest) -> Response:
 
 
 def _worker(request: ConsoleRequest) -> Response:
-    script = request.renderer.file("offline.js")
+    script = request.renderer.files["offline.js"]
     return request.respond(script.content, script.media_type, headers=_FRESH)
