@@ -91,9 +91,9 @@ class Renderer:
     """The templates, texts, style sheet and script of one kind of pages. Built once.
 
     `folder` holds `templates/`, `locale/` and `static/` (style sheets, scripts, icons); `assets_path`: where the assets
-    are served, below the service's public address; `more_texts`: other folders with a `locale/`. `linked`: browsers keep
-    the style sheets, for pages that somebody opens every day; otherwise they are part of each page, allowed by their hash, so
-    that a page that is opened once paints after one round trip.
+    are served, below the service's public address; `more_texts`: other folders with a `locale/`. `linked`: browsers
+    keep the style sheets, for pages that somebody opens every day; otherwise they are part of each page, allowed by
+    their hash, so that a page that is opened once paints after one round trip.
     """
 
     def __init__(self, folder: Path, assets_path: str, *more_texts: Path, linked: bool = False) -> None:
