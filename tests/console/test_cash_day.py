@@ -36,8 +36,8 @@ async def test_a_cashier_counts_their_own_sales_by_operator(console: ConsoleFixt
     await console.service.run_worker(11)
     own = await awa.get(f"{desk}/day")
     assert lines(own) == [
-        ("MTN MoMo × 2", "3 500 F CFA"),
         ("Moov Money × 1", "400 F CFA"),
+        ("MTN MoMo × 2", "3 500 F CFA"),
         ("3 encaissements gardés", "3 900 F CFA"),
     ]
     assert "3 encaissements" in html.unescape((await awa.get(desk)).text)
