@@ -35,7 +35,8 @@ EVER = Instant(0)
 
 
 async def _figures(ctx: AppContext) -> None:
-    await month_figures(ctx.db, *MINE, Days.until(ctx.clock.now(), ctx.settings.time_zone).bounds, "XOF", 7)
+    days = Days.until(ctx.clock.now(), ctx.settings.time_zone)
+    await month_figures(ctx.db, *MINE, days.bounds, "XOF", 7, days.bounds[-2])
 
 
 async def _movements(ctx: AppContext) -> None:

@@ -8,12 +8,12 @@ from tests.console.pages import Page
 
 def _here(page: Page) -> str:
     """The menu's entry that the page is marked to belong to."""
-    [text] = set(re.findall(r'<a href="[^"]+" aria-current="page"><svg.*?</svg>([^<]+)</a>', page.text))
+    [text] = set(re.findall(r'<a href="[^"]+" aria-current="page"><svg[^>]*><path[^>]*></svg>([^<]+)</a>', page.text))
     return str(text)
 
 
 def _link(page: Page, text: str) -> str:
-    [href] = set(re.findall(rf'<a href="([^"]+)"[^>]*>(?:<svg.*?</svg>)?{text}</a>', page.text))
+    [href] = set(re.findall(rf'<a href="([^"]+)"[^>]*>(?:<svg[^>]*><path[^>]*></svg>)?{text}</a>', page.text))
     return str(href).replace("&amp;", "&")
 
 

@@ -197,7 +197,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "endpoint": lambda db: merchants.endpoint(db, *MINE),
     "balance": lambda db: wallets.wallet(db, *MINE, "XOF"),
     "held": lambda db: held(db, *MINE, "XOF"),
-    "figures of a month": lambda db: month_figures(db, *MINE, range(0, 24 * DAYS + 1, 24), "XOF", 7),
+    "figures of a month": lambda db: month_figures(db, *MINE, range(0, 48 * DAYS + 1, 24), "XOF", 7, 0),
     "failed deliveries of a day": lambda db: deliveries.failed_since(db, *MINE, Instant(0)),
     "payments that wait for long": lambda db: payments.count_waiting(db, *MINE, NOW),
     "deliveries that are retried": lambda db: deliveries.retried(db, *MINE),
