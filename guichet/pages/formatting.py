@@ -76,6 +76,11 @@ def short_date_time(instant: Instant, time_zone: ZoneInfo) -> str:
     return f"{clock.to_datetime(instant).astimezone(time_zone):%d/%m/%Y %H:%M}"
 
 
+def time_of_day(instant: Instant, time_zone: ZoneInfo) -> str:
+    """`11:15`, of today."""
+    return f"{clock.to_datetime(instant).astimezone(time_zone):%H:%M}"
+
+
 @lru_cache(maxsize=1024)
 def _minute(minute: int, language: str, time_zone: ZoneInfo) -> str:
     """`minute`: from 1970. Payments stand beside others of the same minute, and are looked at again."""

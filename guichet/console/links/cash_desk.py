@@ -29,6 +29,7 @@ from guichet.links.links import (
     is_cancelled_sale,
 )
 from guichet.links.repository import LinkList
+from guichet.pages import formatting
 from guichet.pages.qr_codes import qr_code
 from guichet.pages.views import View
 from guichet.payments import repository as payments
@@ -135,7 +136,7 @@ async def show_sale(request: MerchantRequest) -> Response:
         state=state,
         payment=None if payment is None else payment_view(request, payment, modes),
         amount_text=request.amount(link.amount, link.currency),
-        expires=None if link.expires_at is None else request.date_time(link.expires_at),
+        expires=None if link.expires_at is None else formatting.time_of_day(link.expires_at, request.time_zone),
         can_be_paid=state in ("waiting", "failed") and not is_over,
         refresh=None if ended else _REFRESH_LATER if is_over else _REFRESH,
         debited=None if payment is None else request.charged(payment),
