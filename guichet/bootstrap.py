@@ -34,7 +34,6 @@ from guichet.merchants.provider_merchants import ProviderMerchants
 from guichet.merchants.request_log import RequestLog
 from guichet.merchants.vault import Vault
 from guichet.payments.initiation import finish_slow_initiations
-from guichet.payments.settlement import settle_payments
 from guichet.providers.base import Provider
 from guichet.providers.providers_file import (
     NO_PROVIDERS,
@@ -43,6 +42,7 @@ from guichet.providers.providers_file import (
     read_providers_file,
 )
 from guichet.providers.registry import Registry
+from guichet.refunds.automatic import settle_payments
 from guichet.refunds.settlement import settle_refunds
 from guichet.settings import Settings, SettingsError, with_development_key
 

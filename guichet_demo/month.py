@@ -38,7 +38,7 @@ from guichet.links.links import create_link, requested_link
 from guichet.merchants import api_keys
 from guichet.payments import repository
 from guichet.payments.create import TOKEN_LENGTH, LinkUse, create_payment
-from guichet.payments.settlement import settle_payments
+from guichet.refunds.automatic import settle_payments
 from guichet.refunds.request import request_refund
 from guichet.schemas.payment import Customer, PaymentBody, PaymentObject, payment_object
 from guichet.schemas.refund import RefundObject, refund_object

@@ -76,11 +76,13 @@ def check(subject: Payment | Refund) -> None:
         raise ActRefused(Refusal.LIVE_ONLY())
     if subject.status != "pending":
         raise ActRefused(Refusal.FINAL(reference=subject.reference, status=subject.status))
-    if isinstance(subject, Refund) and not subject.held:
+    if isinstance(subject, Refund) and not subject.held and subject.automatic is None:
         raise ActRefused(Refusal.NOT_COVERED())
 
 
 async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Settled:
+    if isinstance(subject, Refund) and decision.succeeded and not subject.held:
+        raise ActRefused(Refusal.NOT_COVERED())  # It waits for the wallet, so there is nothing to post.
     result = await _ask(ctx, subject)
     answer = await _read(ctx, subject, result)
     if not decision.override:

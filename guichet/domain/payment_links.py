@@ -44,6 +44,8 @@ class PaymentLink(Record, frozen=True):
     metadata: str | None = None
     #: The merchant's page to which the pages of its payments lead back.
     return_url: str | None = None
+    #: When a person cancelled the sale: what is paid from then on is refunded (`refunds/automatic.py`).
+    cancelled_at: Instant | None = None
     #: Whether it is of the test environment.
     test: bool = False
     #: Made at the cash desk, for one sale (`links/links.py`).

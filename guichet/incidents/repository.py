@@ -32,6 +32,7 @@ IncidentKind = Literal[
     "misconfigured_route",
     "account_changed",
     "float_differs",
+    "automatic_refund",
 ]
 #: A provider reported another amount or currency than ours; nothing was credited.
 MISMATCH: Final = "mismatch"
@@ -64,6 +65,9 @@ ACCOUNT_CHANGED: Final = "account_changed"
 #: What a provider or a statement says that we have in a wallet or bank differs from the ledger, a day long already;
 #: closed by a reading that agrees.
 FLOAT_DIFFERS: Final = "float_differs"
+#: A payment succeeded though its link had no use for it, and is refunded; a person looks at it, the more so while the
+#: refund waits.
+AUTOMATIC_REFUND: Final = "automatic_refund"
 KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 
 _MOST: Final = 500
@@ -309,3 +313,11 @@ class IncidentDetail(Code):
     MISCONFIGURED = "incident_detail.misconfigured", "operator", "answer"
     ACCOUNT_CHANGED = "incident_detail.account_changed", "account"
     FLOAT_DIFFERS = "incident_detail.float_differs", "place", "total", "since"
+    PAID_LINK_PAID_AGAIN = "incident_detail.paid_link_paid_again", "total"
+    CANCELLED_SALE_PAID = "incident_detail.cancelled_sale_paid", "total"
+    SECOND_ATTEMPT_PAID = "incident_detail.second_attempt_paid", "total"
+    REFUND_AWAITS_WALLET = "incident_detail.refund_awaits_wallet", "total"
+    REFUND_AWAITS_BALANCE = "incident_detail.refund_awaits_balance", "total"
+    REFUND_AWAITS_DISPUTE = "incident_detail.refund_awaits_dispute", "total"
+    REFUND_AWAITS_ROUTE = "incident_detail.refund_awaits_route", "total"
+    AUTOMATIC_REFUND_FAILED = "incident_detail.automatic_refund_failed", "total"

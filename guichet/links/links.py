@@ -155,17 +155,13 @@ def cash_desk_link(
     return structs.replace(new_link, type=LIMITED, max_uses=1, expires_at=ends, cash_desk=True, cashier_id=cashier)
 
 
-def is_cancelled_sale(link: PaymentLink) -> bool:
-    """Whether a sale at the cash desk was closed by hand, before the end that it was given."""
-    by_itself = later(link.created_at, CASH_DESK_LASTS)
-    return link.cash_desk and link.expires_at is not None and link.expires_at < by_itself
-
-
 async def close_link(db: Database, clock: Clock, link: PaymentLink, actor: Actor) -> PaymentLink:
-    """The link, closed from now on. One that has ended stays as it is. A payment that was begun can still succeed."""
+    """The link, closed from now on. One that has ended stays as it is. A payment that was begun can still succeed; that
+    of a sale, which is cancelled by this unless it is paid, is refunded then (`refunds/automatic.py`)."""
     now = clock.now()
     async with db.transaction() as tx:
-        closed = await link_repository.close(tx, link, now)
+        end = link_repository.cancel if link.cash_desk else link_repository.close
+        closed = await end(tx, link, now)
         if closed is None:
             return link
         await _record_close(tx, link, closed, actor, now)

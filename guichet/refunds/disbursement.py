@@ -57,7 +57,7 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.refunds import pending
+from guichet.refunds import automatic, pending
 from guichet.refunds import repository as refund_repository
 from guichet.refunds.ambiguous_refusals import SECOND_TRY_AFTER, SecondTry, judge
 from guichet.refunds.settlement import settle_refund
@@ -110,8 +110,13 @@ async def _lease(ctx: AppContext, refund: Refund, interval: int = 0) -> Refund |
 
 async def _process(ctx: AppContext, leased: Refund) -> Refund:
     payment = require(await repository.by_id(ctx.db, leased.payment_id))
-    if not leased.held:
+    if not leased.held and leased.automatic is None:
         return await settle_refund(ctx, leased, payment, Refused("insufficient_funds"))
+    if not leased.held:
+        held = await automatic.hold(ctx, leased, payment)
+        if held is None:
+            return require(await refund_repository.by_id(ctx.db, leased.id))
+        leased = held
     if leased.sent_at is None:
         return await _send(ctx, leased, payment)
     return await _apply(ctx, leased, payment, await refund_status(ctx, leased, payment))
@@ -124,8 +129,11 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     """
     collected_by = require(payment.provider_account)
     routes = ctx.registry.refund_routes(payment.env, payment.operator, collected_by)
-    if not routes:
+    if not routes and refund.automatic is None:
         return await settle_refund(ctx, refund, payment, Refused("no_refund"))
+    if not routes:
+        await automatic.wait(ctx, refund, payment, IncidentDetail.REFUND_AWAITS_ROUTE)
+        return require(await refund_repository.by_id(ctx.db, refund.id))
     payee = payee_number(refund, payment)
     payouts = {account for account in routes if ctx.registry.pays_out(account, payment.operator, collected_by)}
     accounts = [account for account in routes if payee is not None or account not in payouts]

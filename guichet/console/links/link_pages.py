@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from guichet.clock import Instant
 from guichet.console.page_request import MerchantRequest
+from guichet.console.payments.payment_view import contested
 from guichet.console.sections import MerchantPage
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.errors import NotFound
@@ -130,10 +131,12 @@ def address_of(request: MerchantRequest, link: PaymentLink) -> str:
 
 
 class PaymentView(View, frozen=True):
-    """A payment through a link. `payer`: the number, of which only the ends are shown; None for a card."""
+    """A payment through a link. `payer`: the number, of which only the ends are shown; None for a card. `contested`:
+    a bank has its money."""
 
     href: str
     status: str
+    contested: bool
     total: str
     mode: str
     payer: str | None
@@ -141,12 +144,15 @@ class PaymentView(View, frozen=True):
     updated: str
 
 
-def payment_view(request: MerchantRequest, payment: Payment, modes: Catalogue) -> PaymentView:
+def payment_view(
+    request: MerchantRequest, payment: Payment, modes: Catalogue, *, is_contested: bool = False
+) -> PaymentView:
     mode = modes.by_operator(payment.operator)
     number = payment.phone_number
     return PaymentView(
         href=request.here(f"/payments/{payment.reference}"),
         status=payment.status,
+        contested=is_contested,
         total=request.amount(payment.amount, payment.currency),
         mode=mode.name if mode else payment.operator,
         payer=formatting.masked_phone(number, mode.dial_code if mode else None) if number else None,
@@ -208,6 +214,7 @@ async def show(request: MerchantRequest) -> Response:
     here = partial(request.here, f"/links/{link.id}")
     address, state = address_of(request, link), link_state(link, request.now())
     catalogue = await request.ctx.catalogues.of(request.merchant.id)
+    open_ones = await contested(request)
     view = LinkView(
         link=link,
         state=state,
@@ -219,7 +226,7 @@ async def show(request: MerchantRequest) -> Response:
         address=address,
         qr=qr_code(address, request.text("links.qr_alt").unescape()),
         share=sharing(request, request.merchant.name, link, address),
-        uses=[payment_view(request, payment, catalogue) for payment in page.rows],
+        uses=[payment_view(request, each, catalogue, is_contested=each.id in open_ones) for each in page.rows],
         pager=Pager(here() if before else None, page.pager(lambda payment: payment.id, here).older),
         may_close=request.may("links.change") and state in ("active", "not_open"),
     )

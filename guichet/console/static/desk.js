@@ -81,7 +81,9 @@ document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!form.matches("[data-sale]")) return;
   event.preventDefault();
-  ask(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) }, (response) =>
+  const fields = new FormData(form), button = event.submitter;
+  if (button?.name) fields.append(button.name, button.value);
+  ask(form.action, { method: "POST", body: new URLSearchParams(fields) }, (response) =>
     history.pushState(null, "", response.url));
 });
 

@@ -33,7 +33,7 @@ from guichet.db.tables.columns import (
 )
 from guichet.domain.merchants import ENVS
 from guichet.domain.payment_links import LINK_TYPES
-from guichet.domain.payments import PAYMENT_STATUSES, REFUND_STATUSES, SUBJECT_TYPES
+from guichet.domain.payments import AUTOMATIC_REASONS, PAYMENT_STATUSES, REFUND_STATUSES, SUBJECT_TYPES
 
 #: The payments through links that asked a telephone to confirm (`links/prompt_limits.py`).
 LINK_PROMPTS: Final = "link_id IS NOT NULL AND phone_number IS NOT NULL"
@@ -63,6 +63,7 @@ payment_links: Final = table(
     Column("external_id", Text),
     Column("metadata", Text),
     Column("return_url", Text),
+    Column("cancelled_at", BigInteger),
     Column("test", Boolean, nullable=False, server_default=false()),
     Column("cash_desk", Boolean, nullable=False, server_default=false()),
     Column("cashier_id", BigInteger, ForeignKey("users.id")),
@@ -140,6 +141,7 @@ payments: Final = table(
     Column("answered_pending", Boolean, nullable=False, server_default=false()),
     Column("link_external_id", Text),
     Column("counted_day", Integer),
+    Column("attempt_of", BigInteger, ForeignKey("payments.id")),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
     UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
     one_of("env", ENVS, "payments"),
@@ -169,6 +171,7 @@ payments: Final = table(
         where="status = 'pending' AND link_reserved_until IS NOT NULL",
     ),
     partial_index("ix_payments_link", "link_id", "id", where="link_id IS NOT NULL"),
+    partial_index("ix_payments_attempt_of", "attempt_of", where="attempt_of IS NOT NULL"),
     partial_index(
         "ix_payments_phone_number", "phone_number", "merchant_id", "env", "id", where="phone_number IS NOT NULL"
     ),
@@ -216,10 +219,12 @@ refunds: Final = table(
     Column("not_found_count", Integer, nullable=False, server_default="0"),
     Column("not_found_duration", BigInteger, nullable=False, server_default="0"),
     Column("ambiguous_code", String(64)),
+    Column("automatic", String(16)),
     UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
     one_of("env", ENVS, "refunds"),
     one_of("status", REFUND_STATUSES, "refunds"),
+    one_of("automatic", AUTOMATIC_REASONS, "refunds"),
     CheckConstraint("amount > 0", name="ck_refunds_amount"),
     CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="ck_refunds_processed_at"),
     CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_refunds_next_poll_at"),

@@ -7,7 +7,7 @@ a payment is lost nothing can be asked: the payment stays pending until staff ha
 import hashlib
 from typing import Any, Final
 
-from guichet.clock import Clock
+from guichet.clock import MINUTE, Clock
 from guichet.domain.failures import RefusalReason
 from guichet.domain.messages import Answer, verbatim
 from guichet.domain.money import Currency
@@ -49,6 +49,8 @@ _REFUSED: Final = "-1"
 
 
 class Coris(HttpProvider):
+    #: Its code is good for as long, and it answers at once.
+    prompt_lasts = 5 * MINUTE
     account_settings = ("client_id", "code_pv")
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:

@@ -8,7 +8,7 @@ finds both again.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from guichet.clock import Clock, Instant
+from guichet.clock import DAY, Clock, Instant
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.reconciliation import Line
@@ -76,6 +76,8 @@ def is_sandbox_key(settings: Mapping[str, str]) -> bool:
 
 
 class FedaPay(HttpProvider):
+    #: A transaction that nobody pays expires then; the prompt of a network sooner.
+    page_lasts = DAY
     key_setting = "secret_key"
     initiation_timeout = _CREATION_TIMEOUT + 2 * _TOKEN_TIMEOUT + _PUSH_TIMEOUT
 

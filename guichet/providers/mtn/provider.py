@@ -65,6 +65,7 @@ def operators(settings: Mapping[str, str]) -> Collection[str] | None:
 
 
 class Mtn(HttpProvider):
+    prompt_lasts = 5 * MINUTE
     account_settings = ("target_env", "api_user", "disbursement_api_user")
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-from guichet.clock import Clock
+from guichet.clock import MINUTE, Clock
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
@@ -70,6 +70,7 @@ def operators(settings: Mapping[str, str]) -> Collection[str] | None:
 
 
 class Orange(HttpProvider):
+    page_lasts = 10 * MINUTE
     account_settings = ("country", "client_id")
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from guichet.clock import Clock, Instant
+from guichet.clock import MINUTE, Clock, Instant
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent, Response
@@ -156,6 +156,8 @@ class ProviderBase(ABC):
     former_fingerprint: str | None = None
     named_by_key = False
     initiation_timeout = PROVIDER_TIMEOUT
+    prompt_lasts = 15 * MINUTE
+    page_lasts = 30 * MINUTE
     names_merchants = False
 
     def first_poll_at(self, charge: Charge) -> Instant | None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from guichet.clock import HOUR, Clock, Instant
+from guichet.clock import HOUR, MINUTE, Clock, Instant
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.domain.payments import UNSEEN_END
@@ -72,6 +72,7 @@ def operators(settings: Mapping[str, str]) -> Collection[str]:
 
 
 class Wave(HttpProvider):
+    page_lasts = 30 * MINUTE
     account_settings = ("country",)
     key_setting = "api_key"
 

@@ -348,6 +348,7 @@ def _payments() -> None:
         sa.Column("external_id", sa.Text()),
         sa.Column("metadata", sa.Text()),
         sa.Column("return_url", sa.Text()),
+        sa.Column("cancelled_at", sa.BigInteger()),
         sa.Column("test", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.Column("cash_desk", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.Column("cashier_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_payment_links_cashier_id")),
@@ -436,6 +437,7 @@ def _payments() -> None:
         sa.Column("answered_pending", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.Column("link_external_id", sa.Text()),
         sa.Column("counted_day", sa.Integer()),
+        sa.Column("attempt_of", sa.BigInteger(), sa.ForeignKey("payments.id", name="fk_payments_attempt_of")),
         sa.PrimaryKeyConstraint("id", name="pk_payments"),
         sa.UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
         sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
@@ -466,6 +468,7 @@ def _payments() -> None:
         "link_reserved_until",
         where="status = 'pending' AND link_reserved_until IS NOT NULL",
     )
+    _index("ix_payments_attempt_of", "payments", "attempt_of", where="attempt_of IS NOT NULL")
     _index(
         "ix_payments_link_prompts",
         "payments",
@@ -528,11 +531,13 @@ def _payments() -> None:
         sa.Column("not_found_count", sa.Integer(), nullable=False, server_default="0"),
         sa.Column("not_found_duration", sa.BigInteger(), nullable=False, server_default="0"),
         sa.Column("ambiguous_code", sa.String(64)),
+        sa.Column("automatic", sa.String(16)),
         sa.PrimaryKeyConstraint("id", name="pk_refunds"),
         sa.UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
         sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
         _one_of("refunds", "env", "test", "live"),
         _one_of("refunds", "status", "pending", "succeeded", "failed"),
+        _one_of("refunds", "automatic", "link_paid", "sale_cancelled", "attempt_paid"),
         sa.CheckConstraint("amount > 0", name="ck_refunds_amount"),
         sa.CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="ck_refunds_processed_at"),
         sa.CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_refunds_next_poll_at"),
