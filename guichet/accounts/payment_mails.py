@@ -10,7 +10,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import bindparam, delete, exists, func, insert, select, update
+from sqlalchemy import BigInteger, bindparam, cast, delete, exists, func, insert, select, update
 
 from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, Instant, from_datetime, later, to_datetime
@@ -37,7 +37,6 @@ from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import COLLECTED
 from guichet.domain.roles import MerchantRole, may_as_merchant
-from guichet.history.figures import DAYS, hour_from, month_figures
 from guichet.ledger.hash_chain import chain_head
 from guichet.mail.outbox import Outbox
 from guichet.schemas.payment import payment_identifier
@@ -110,6 +109,20 @@ _DUE: Final = (
     .where(payment_mails.c.due_at <= bindparam("now"))
     .order_by(payment_mails.c.due_at)
     .limit(STEP)
+)
+#: Those refunded since were paid all the same, as on the overview.
+_OF_DAY: Final = (
+    select(payments.c.operator, func.count(), cast(func.sum(payments.c.amount), BigInteger))
+    .where(
+        payments.c.merchant_id == bindparam("merchant"),
+        payments.c.env == "live",
+        (payments.c.status == "succeeded") | (payments.c.status == "refunded"),
+        payments.c.currency == bindparam("wanted"),
+        payments.c.created_at >= bindparam("since"),
+        payments.c.created_at < bindparam("until"),
+    )
+    .group_by(payments.c.operator)
+    .order_by(payments.c.operator)
 )
 _NEXT_DAY: Final = (
     update(payment_mails)
@@ -241,21 +254,20 @@ async def _values_of_day(
 ) -> dict[str, str] | None:
     """The day before `due`; None if nothing was paid on it."""
     end = to_datetime(due).astimezone(zone).date()
-    bounds = [hour_from(_midnight(end, zone, days - DAYS)) for days in range(DAYS + 1)]
-    figures = await month_figures(db, merchant.id, "live", bounds, merchant.currency, 1)
-    day = figures.by_day[-1]
-    if not day.paid:
+    day = {"since": _midnight(end, zone, -1), "until": _midnight(end, zone, 0)}
+    paid = await db.scan(_OF_DAY, merchant=merchant.id, wanted=merchant.currency, **day)
+    if not paid:
         return None
     modes = await ctx.catalogues.of(merchant.id)
-    operators = {code: modes.by_operator(code) for code, each in figures.by_operator.items() if each.paid}
+    names = {operator: modes.by_operator(operator) for operator, _, _ in paid}
     return {
         "place": merchant.name,
-        "count": str(day.paid),
-        "amount": str(day.amount),
+        "count": str(sum(count for _, count, _ in paid)),
+        "amount": str(sum(amount for _, _, amount in paid)),
         "currency": merchant.currency,
         "day": (end - timedelta(days=1)).isoformat(),
         "operators": ", ".join(
-            f"{mode.name if mode else code} ({figures.by_operator[code].paid})" for code, mode in operators.items()
+            f"{mode.name if (mode := names[operator]) else operator} ({count})" for operator, count, _ in paid
         ),
         "link": f"{ctx.settings.public_url}/console/{merchant.id}/live",
     }

@@ -46,6 +46,7 @@ async def test_a_cashier_counts_their_own_sales_by_operator(console: ConsoleFixt
     assert ("MTN MoMo × 1", "700 F CFA") in everybody
     assert len(everybody) == 5
     console.service.clock.advance(DAY / SECOND)
+    await awa.sign_in("awa@example.com")
     empty = await awa.get(f"{desk}/day")
     assert lines(empty) == []
     [before] = re.findall(r'href="([^"]+)" rel="prev"', empty.text)
