@@ -17,8 +17,7 @@ from guichet.domain.payments import Payment, Refund
 from guichet.domain.records import Record
 from guichet.domain.refusals import Refusal
 from guichet.payments import pending, repository
-from guichet.payments.outcomes import Mismatch, checked
-from guichet.payments.provider_calls import LEASE_DURATION, payment_status, refund_status, requested_amount
+from guichet.payments.outcomes import LEASE_DURATION, Mismatch, checked, payment_status, refund_status
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import (
     Accepted,
@@ -28,6 +27,7 @@ from guichet.providers.base import (
     Refused,
     Succeeded,
 )
+from guichet.providers.registry import requested_amount
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.refunds import pending as pending_refunds
 from guichet.refunds.settlement import settle_refund

@@ -1,14 +1,11 @@
 """Merchants, API keys, webhook endpoints. Every statement goes through a primary key or a unique index."""
 
-import json
-from collections.abc import Collection
 from typing import Final
 
 from sqlalchemy import bindparam, func, insert, select, text, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
-from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
 from guichet.domain.ids import MerchantId
@@ -100,9 +97,6 @@ _ENDPOINT_KEY: Final = (
 )
 _ENDPOINT: Final = select(webhook_endpoints).where(*_ENDPOINT_KEY)
 _LOCK_ENDPOINT: Final = _ENDPOINT.with_for_update()
-_ENDPOINTS: Final = select(webhook_endpoints).where(
-    webhook_endpoints.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids")))
-)
 _SET_URL: Final = (
     update(webhook_endpoints)
     .where(*_ENDPOINT_KEY)
@@ -221,14 +215,6 @@ async def endpoint(db: Reader, merchant_id: MerchantId, env: Environment) -> End
 async def lock_endpoint(tx: Transaction, merchant_id: MerchantId, env: Environment) -> Endpoint:
     """The same, which no other transaction changes until the end of this one."""
     return Endpoint(*require(await tx.one(_LOCK_ENDPOINT, merchant=merchant_id, environment=env)))
-
-
-async def endpoints_of(
-    db: Reader, merchant_ids: Collection[MerchantId]
-) -> dict[tuple[MerchantId, Environment], Endpoint]:
-    """The endpoints of these merchants, by merchant and environment. Cost: those rows."""
-    rows = await db.all(_ENDPOINTS, ids=json.dumps(sorted(merchant_ids)))
-    return {(endpoint.merchant_id, endpoint.env): endpoint for endpoint in (Endpoint(*row) for row in rows)}
 
 
 async def configure_endpoint(

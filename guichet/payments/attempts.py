@@ -18,7 +18,7 @@ from guichet.domain.errors import Conflict
 from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment
 from guichet.domain.sandbox_scenarios import CLOCK_ADVANCED
-from guichet.payments.provider_calls import decode_provider_data
+from guichet.providers.registry import decode_provider_data
 
 #: In the words of its partial index.
 _ATTEMPTS: Final = (payments.c.attempt_of.is_not(None), payments.c.attempt_of == bindparam("first"))

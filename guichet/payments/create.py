@@ -32,7 +32,7 @@ from guichet.links import repository as links
 from guichet.merchants import limits as merchant_limits
 from guichet.payments import attempts, pending, repository
 from guichet.payments.initiation import initiate_within_request, initiation_lease
-from guichet.payments.provider_calls import charge_for, encode_provider_data
+from guichet.providers.registry import charge_for, encode_provider_data
 from guichet.schemas.payment import Customer, PaymentBody
 from guichet.schemas.validation import invalid_request
 
@@ -73,7 +73,7 @@ async def create_payment(
     quoted = _check_request(catalogue.choose(request.operator, request.payment_mode_id), request)
     route = ctx.registry.routes(caller.env, quoted.mode.operator)
     payment = _new_payment(ctx, caller, request, link_use, quoted, route[0])
-    charge = charge_for(ctx, payment, request.otp)
+    charge = charge_for(payment, ctx.settings.public_url, request.otp)
     first_poll_at = ctx.registry.provider(route[0]).first_poll_at(charge)
     stored = await repeat_when_lost(
         ctx.db, partial(_store, ctx, caller.merchant, payment, first_poll_at or payment.next_poll_at)
@@ -167,7 +167,7 @@ async def _store(ctx: AppContext, merchant: Merchant, payment: Payment, next_pol
     """Inserts the payment; None when one with the same unique key exists, or when it is live and its wallet is not
     `Actif`. Raises Conflict if the link has no use left or another attempt is open, TooManyPrompts, and
     OverMerchantLimit."""
-    limited = payment.env == "live" and merchant_limits.has_limits(merchant)
+    limited = payment.env == "live" and (merchant.payment_limit, merchant.daily_limit) != (None, None)
     if payment.link_id is None and not limited:
         return await repository.create(ctx.db, payment, next_poll_at)
     async with ctx.db.transaction() as tx:

@@ -42,7 +42,7 @@ from guichet.domain.payments import (
 from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.incidents import repository as incidents
-from guichet.ledger import postings, wallets
+from guichet.ledger import postings
 from guichet.links import repository as links
 from guichet.merchants import limits as merchant_limits
 from guichet.payments import follow_up, repository
@@ -208,7 +208,7 @@ async def _movements(tx: Transaction, changes: Sequence[Change]) -> list[Movemen
     """The postings of all changes. Frozen wallets are looked up only for payments that succeeded (D24)."""
     collecting = {change.payment.merchant_id for change in changes if change.transition is CONFIRMED}
     live = {change.payment.merchant_id for change in changes if change.payment.env == "live"}
-    frozen = await wallets.frozen_wallets(tx, collecting & live) if collecting & live else set()
+    frozen = await postings.frozen_wallets(tx, collecting & live) if collecting & live else set()
     movements = []
     for change in changes:
         payment = change.payment

@@ -26,24 +26,19 @@ from guichet.logs import log
 from guichet.payments import account_identity, repository
 from guichet.payments.account_identity import AccountMatch
 from guichet.payments.outcomes import (
+    LEASE_DURATION,
     MIN_POLL_INTERVAL,
     Mismatch,
+    account_match,
     checked,
     count_not_found,
     next_poll,
-    report_if_stuck,
-)
-from guichet.payments.polling import REQUEST_WAIT, result_within
-from guichet.payments.provider_calls import (
-    LEASE_DURATION,
-    account_match,
-    call_provider,
-    decode_provider_data,
-    encode_provider_data,
     refund_status,
+    report_if_stuck,
     request_of,
     reversal_for,
 )
+from guichet.payments.polling import REQUEST_WAIT, result_within
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -57,6 +52,7 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
+from guichet.providers.registry import call_provider, decode_provider_data, encode_provider_data
 from guichet.refunds import automatic, pending
 from guichet.refunds import repository as refund_repository
 from guichet.refunds.ambiguous_refusals import SECOND_TRY_AFTER, SecondTry, judge

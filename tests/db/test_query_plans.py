@@ -49,7 +49,7 @@ from guichet.provider_callbacks import unmatched as unmatched_callbacks
 from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
 from guichet.settings import Settings, load
-from guichet.webhooks import deliveries
+from guichet.webhooks import deliveries, outbox
 from guichet.webhooks.deliveries import AttemptResult, DeliveryFilter
 from tests.db.rows import DELIVERY, LINK, REFERENCE
 from tests.fakes.recording_database import RecordingDatabase
@@ -81,7 +81,7 @@ def _listed(**wanted: Any) -> Any:
 
 async def _frozen_wallets(db: Database) -> None:
     async with db.transaction() as tx:
-        await wallets.frozen_wallets(tx, [MerchantId(1)])
+        await postings.frozen_wallets(tx, [MerchantId(1)])
 
 
 async def _reference_from_callback(db: Database) -> None:
@@ -131,7 +131,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
         db, provider_account="full", path="/", body=b"", reason="no_match", now=NOW
     ),
     "record outcomes": lambda db: deliveries.record(db, [TRIED]),
-    "endpoints": lambda db: merchants.endpoints_of(db, [MerchantId(1)]),
+    "endpoints": lambda db: outbox.endpoints_of(db, [MerchantId(1)]),
     "frozen wallets": _frozen_wallets,
     "reopened wallets": lambda db: suspense.release_next(db, NOW, 10),
     "exhausted deliveries": lambda db: deliveries.give_up_exhausted(db, NOW),

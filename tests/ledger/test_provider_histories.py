@@ -22,7 +22,7 @@ NOTIFY = "https://pay.example.com/providers/pawa/callback"
 
 def said(body: object, status: int = 200) -> ProviderResponse:
     raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
-    return ProviderResponse(status, {}, raw, complete=True)
+    return ProviderResponse(status, raw, complete=True)
 
 
 def item(number: int, **more: Any) -> dict[str, Any]:
@@ -174,7 +174,7 @@ async def test_long_periods_are_asked_for_in_pieces() -> None:
         ("/v2/statements/s-1", said({"status": "FOUND", "data": {"status": "FAILED"}})),
         ("/v2/statements/s-1", said({"status": "NOT_FOUND"})),
         ("https://files.example/1.csv", said(b"gone", 403)),
-        ("https://files.example/1.csv", ProviderResponse(200, {}, CSV.encode()[:200], complete=False)),
+        ("https://files.example/1.csv", ProviderResponse(200, CSV.encode()[:200], complete=False)),
     ],
 )
 async def test_a_statement_that_does_not_come_is_unknown(path: str, answer: CallResult) -> None:

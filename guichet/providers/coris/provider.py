@@ -28,7 +28,7 @@ from guichet.providers.shared.account_findings import AccountFinding, AccountSub
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import hundredths, text_or_none, units
-from guichet.providers.shared.results import as_unknown, classify_http_error, find_reason, refuse_unserved
+from guichet.providers.shared.results import as_unknown, classify_http_error, find_reason
 
 OPERATOR: Final = "coris"
 _CURRENCY: Final = "XOF"
@@ -114,7 +114,7 @@ class Coris(HttpProvider):
         ]
 
     def _unserved(self, charge: Charge) -> NotProcessed | None:
-        return refuse_unserved(charge, "Coris", self.takes)
+        return self.refuse_unserved(charge, "Coris")
 
     def _customer(self, charge: Charge) -> dict[str, str]:
         national_number = (charge.payment.phone_number or "").removeprefix(self._country)

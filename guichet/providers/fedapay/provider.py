@@ -57,7 +57,7 @@ from guichet.providers.shared.fields import (
     units,
 )
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_unknown, classify_http_error, probe_result, refuse_unserved
+from guichet.providers.shared.results import as_unknown, classify_http_error, probe_result
 from guichet.providers.shared.signatures import is_signed
 
 _MIN_PAYIN: Final = Hundredths(100_00)
@@ -98,7 +98,7 @@ class FedaPay(HttpProvider):
     async def initiate(self, charge: Charge) -> InitiationResult:
         if charge.amount < _MIN_PAYIN:
             return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_FEDAPAY())
-        if unserved := refuse_unserved(charge, "FedaPay", self.takes):
+        if unserved := self.refuse_unserved(charge, "FedaPay"):
             return unserved
         created = await self._create(charge)
         if not isinstance(created, str):
