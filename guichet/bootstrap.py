@@ -342,6 +342,7 @@ def application(
     from guichet.api.app import ROOT, api_routes
     from guichet.api.callbacks import PREFIX, callback_routes
     from guichet.server import error_handler
+    from guichet.server.browser_pages import BrowserPages
     from guichet.server.health import healthz, readyz
     from guichet.server.lazy import LazyApplication
     from guichet.server.rate_limit import RateLimiter, RateLimitMiddleware
@@ -350,6 +351,7 @@ def application(
 
     ctx = service.ctx
     limiter = RateLimiter(ctx.shared_counters, ctx.clock)
+    console = LazyApplication(partial(_console, ctx, limiter, demo))
     routes: list[BaseRoute] = [
         *api_routes(ctx),
         Route("/healthz", healthz),
@@ -357,7 +359,7 @@ def application(
         *callback_routes(ctx),
         *LazyApplication(partial(_docs, ctx)).at("/openapi.json", "/docs"),
         *LazyApplication(partial(_checkout, ctx, limiter)).at("/pay", "/checkout"),
-        *LazyApplication(partial(_console, ctx, limiter, demo)).at("/console", "/admin"),
+        *console.at("/console", "/admin"),
     ]
     if ctx.settings.metrics_token is not None and ctx.settings.metrics_port is None:
         from guichet.server.metrics_endpoint import routes as metrics_routes
@@ -367,7 +369,8 @@ def application(
         routes.append(Mount("/simulator", operators_simulator))
     limits = {f"{ROOT}/": api_limit(ctx.settings), f"{PREFIX}/": CALLBACKS}
     rate_limit = Middleware(RateLimitMiddleware, limiter, limits, f"{ROOT}/", ClientAddresses.of(ctx.settings))
-    routed = error_handler.application(routes, [rate_limit])
+    pages = BrowserPages(console, ctx.settings.public_url, (ROOT, PREFIX))
+    routed = error_handler.application(routes, [rate_limit], pages.handle_error)
     app: ASGIApp = RequestContext(routed, ctx.request_log, ctx.settings.public_url)
     if tracer := tracing.tracer():
         from guichet.server.request_tracing import TracedRequests

@@ -13,6 +13,9 @@ from guichet.pages.cookies import HostCookies
 _SESSION: Final = "guichet-session"
 _DEVICE: Final = "guichet-device"
 _PASSKEY: Final = "guichet-passkey"
+#: What an act just did, for the page that it leads to; browsers give it up when that page does not come.
+_DONE: Final = "guichet-done"
+_DONE_LASTS: Final = 60
 
 
 class Cookies(HostCookies, frozen=True):
@@ -36,5 +39,17 @@ class Cookies(HostCookies, frozen=True):
     def set_passkey(self, response: Response, secret: str) -> None:
         self.set(response, _PASSKEY, secret, CHALLENGE_LASTS // SECOND)
 
+    def done(self, request: Request) -> str | None:
+        return request.cookies.get(self.full_name(_DONE))
+
+    def set_done(self, response: Response, done: str) -> None:
+        self.set(response, _DONE, done, _DONE_LASTS)
+
+    def forget_done(self, response: Response) -> None:
+        self._forget(response, _DONE)
+
     def forget_session(self, response: Response) -> None:
-        response.delete_cookie(self.full_name(_SESSION), "/", secure=self.secure, httponly=True, samesite="lax")
+        self._forget(response, _SESSION)
+
+    def _forget(self, response: Response, name: str) -> None:
+        response.delete_cookie(self.full_name(name), "/", secure=self.secure, httponly=True, samesite="lax")

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, Self, TypeVar
+from urllib.parse import parse_qsl, urlencode
 
 from markupsafe import Markup
 from msgspec import field, structs
@@ -39,6 +40,7 @@ from guichet.pages.page_request import PageRequest
 from guichet.pages.render import Renderer
 from guichet.pages.uploads import Upload, read_upload
 from guichet.pages.views import View
+from guichet.printable import printable
 from guichet.server.request_context import ClientAddresses
 
 ROOT: Final = "/console"
@@ -48,6 +50,8 @@ Form = TypeVar("Form", bound=Fields)
 
 #: Of a name that was refused, so much is read to say why.
 _LONGEST_NAME: Final = 400
+#: Of what an act did.
+_MOST_FACTS: Final = 8
 #: Where Starlette's request keeps ours, for the page of an error: the menu is known, and nothing is read again.
 PAGE_REQUEST: Final = "guichet.page_request"
 
@@ -257,8 +261,28 @@ class ConsoleRequest(PageRequest):
         return formatting.stated_amount(amount, currency, self.language)
 
     def show(self, template: str, status: int = 200, **view: Any) -> Response:
-        """What surrounds every page: the person, the way out, the token of forms."""
-        return self.render(template, SimpleNamespace(**{**view, **self.chrome()}), status)
+        """What surrounds every page: the person, the way out, the token of forms, what was just done."""
+        view = {**view, **self.chrome()}
+        response = self.render(template, SimpleNamespace(**view), status)
+        if view["just_done"] is not None:
+            self.console.cookies.forget_done(response)
+        return response
+
+    def done(self, url: str, act: str, **facts: str) -> Response:
+        """After an act: the page at `url` says what was done, in the text `done.` and `act`. This is the one way."""
+        response = self.redirect(url)
+        self.console.cookies.set_done(response, urlencode({"act": act, **facts}))
+        return response
+
+    def _just_done(self) -> Markup | None:
+        """None also for what no version of ours says: a cookie is whatever a browser sends."""
+        try:
+            facts = dict(parse_qsl(self.console.cookies.done(self.http) or "", max_num_fields=_MOST_FACTS))
+            key = f"done.{facts.pop('act', '')}"
+            shown = {name: printable(fact) for name, fact in facts.items()}
+            return self.text(key, **shown) if self.renderer.has(key) else None
+        except (KeyError, ValueError):
+            return None
 
     def page(self, template: str, view: View, fault: FormFault | None = None, **frame: Any) -> Response:
         """A page: the fields of its view; what is wrong with the form that was sent, beside what
@@ -280,6 +304,7 @@ class ConsoleRequest(PageRequest):
             "menu": self.menu,
             "environments": (),
             "repeat": "repeat" in self.query,
+            "just_done": self._just_done(),
             "chosen_language": self.chosen_language,
             "date_time": self.date_time,
             "amount": self.amount,

@@ -122,9 +122,9 @@ async def test_every_page_of_links_is_accessible_and_whole(console: ConsoleFixtu
 async def _print(awa: Customer) -> None:
     """The poster on paper of both sizes: one page, with nothing around it."""
     await awa.page.emulate_media(media="print")
-    for gone in (".top", ".nav", ".foot", "[data-print]"):
+    for gone in (".frame", ".dock", ".skip", "[data-print]"):
         await expect(awa.page.locator(gone).first).to_be_hidden()
-    await expect(awa.page.get_by_text("Environnement de test").first).to_be_visible()
+    await expect(awa.page.get_by_text("aucun argent ne circule").first).to_be_visible()
     margin = {"top": "10mm", "right": "10mm", "bottom": "10mm", "left": "10mm"}
     for size in ("A4", "A5"):
         paper = await awa.page.pdf(

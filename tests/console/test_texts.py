@@ -39,6 +39,7 @@ COMPOSED = (
     "developers.scope.",
     "developers.state.",
     "developers.status.",
+    "done.",
     "env.",
     "exports.format.",
     "exports.gone.",

@@ -189,7 +189,8 @@ def plain_text(request: ConsoleRequest, key: str, **values: Any) -> str:
 
 
 def new_document(request: ConsoleRequest, env: Environment, title: str) -> PdfDocument:
-    banner = f"{plain_text(request, 'base.test')} · {plain_text(request, 'base.test_text')}" if env == "test" else None
+    test = plain_text(request, "base.test"), plain_text(request, "base.test_text")
+    banner = " · ".join(test) if env == "test" else None
     return PdfDocument(title, request.language, request.console.public_url, banner)
 
 

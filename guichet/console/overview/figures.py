@@ -24,6 +24,8 @@ _LEAST: Final = 2
 #: The highest line of a chart is one of these, times a power of ten.
 _ROUND: Final = (1, 2, 4, 5, 6, 8, 10)
 _MILLION: Final = 1_000_000
+#: Tenths of a percent from which a change is not shown.
+_MOST_CHANGE: Final = 10_000
 
 
 class Days(Record, frozen=True):
@@ -78,10 +80,10 @@ def time_text(duration: int | None) -> str:
 
 
 def change_text(now: int, before: int, language: str) -> str:
-    """`+12,4 %`, `−3,2 %`, `0 %`; empty when there is nothing to compare with."""
-    if not before:
+    """`+12,4 %`, `−3,2 %`, `0 %`; empty when there is nothing to compare with, or so little that it says nothing."""
+    tenths = round((now - before) * 1000 / before) if before else _MOST_CHANGE
+    if tenths >= _MOST_CHANGE:
         return ""
-    tenths = round((now - before) * 1000 / before)
     sign = "+" if tenths > 0 else "\u2212" if tenths < 0 else ""
     whole, rest = divmod(abs(tenths), 10)
     digits = count_text(whole, language)

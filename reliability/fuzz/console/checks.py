@@ -34,6 +34,7 @@ _COOKIES: Final = (
     "__Host-guichet-device=",
     "__Host-guichet-passkey=",
     "__Host-guichet-payment=",
+    "__Host-guichet-done=",
 )
 
 
