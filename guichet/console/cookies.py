@@ -40,7 +40,7 @@ class Cookies(HostCookies, frozen=True):
         self.set(response, _PASSKEY, secret, CHALLENGE_LASTS // SECOND)
 
     def done(self, request: Request) -> str | None:
-        return request.cookies.get(self.full_name(_DONE))
+        return self.read(request, _DONE)
 
     def set_done(self, response: Response, done: str) -> None:
         self.set(response, _DONE, done, _DONE_LASTS)
