@@ -107,7 +107,7 @@ async def _hosted_page(request: MerchantRequest, payment: Payment) -> str | None
     if payment.link_id is None or payment.checkout_token is None:
         return None
     link = await link_repository.by_id(request.db, *request.scope, payment.link_id)
-    return link and f"{request.console.public_url}/pay/{link.path}/{payment.checkout_token}"
+    return None if link is None else f"{request.console.public_url}/pay/{link.path}/{payment.checkout_token}"
 
 
 def _one_line(request: MerchantRequest, payment: Payment, mode: PaymentMode | None) -> str:
