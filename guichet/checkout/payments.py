@@ -22,7 +22,7 @@ from guichet.pages.page_request import HEADERS, PageRequest
 from guichet.payments import attempts
 from guichet.payments import repository as payments
 from guichet.payments.polling import poll_for_page
-from guichet.printable import printable_label
+from guichet.printable import printable, printable_label
 from guichet.refunds import repository as refunds
 from guichet.schemas.payment import payment_identifier
 
@@ -55,6 +55,7 @@ class PaymentView(Record, frozen=True):
     date: str
     mode: str
     phone: str | None
+    payer: str | None
     identifier: str
     reference: str
     test: bool
@@ -121,6 +122,7 @@ def payment_view(
         phone=formatting.masked_phone(payment.phone_number, mode.dial_code if mode else None)
         if payment.phone_number
         else None,
+        payer=printable(" ".join(filter(None, (payment.firstname, payment.lastname)))) or None,
         identifier=payment_identifier(payment.id),
         reference=payment.reference,
         test=payment.env == "test",

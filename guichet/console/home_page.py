@@ -1,5 +1,5 @@
-"""The first page: the merchants that somebody works for. Who works for one is sent on to it, the staff to the back
-office."""
+"""The first page: the merchants that somebody works for. Who works for one is sent on to it, the staff to
+the back office."""
 
 from starlette.responses import Response
 
@@ -11,5 +11,5 @@ async def show(request: ConsoleRequest) -> Response:
     if user.staff_role is not None:
         return request.redirect(request.at_admin(""))
     if len(request.places) == 1:
-        return request.redirect(request.first_page(request.places[0][1]))
+        return request.redirect(request.first_page(*request.places[0]))
     return request.show("home.html")

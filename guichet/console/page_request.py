@@ -32,7 +32,7 @@ from guichet.domain.money import Currency, plain, round_to_currency
 from guichet.domain.names import holds_address
 from guichet.domain.payments import Payment
 from guichet.domain.records import Record
-from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight
+from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight, may_as_merchant
 from guichet.pages import formatting, i18n
 from guichet.pages.fields import Fields
 from guichet.pages.forms import is_from_elsewhere, read_form
@@ -102,6 +102,11 @@ class MenuEntry(Record, frozen=True):
     group: str = ""
     #: Whether a telephone always shows it.
     docked: bool = False
+
+
+def first_path(role: MerchantRole, env: Environment) -> str:
+    """The overview; a cashier, who does not see what the shop takes in, begins at the cash desk."""
+    return "" if may_as_merchant(role, "overview.view", env) else "/cash-desk"
 
 
 class ConsoleRequest(PageRequest):
@@ -219,9 +224,10 @@ class ConsoleRequest(PageRequest):
         """The address of a page of the back office."""
         return self.href(ADMIN_ROOT + path, **query)
 
-    def first_page(self, merchant: Merchant) -> str:
-        """Where a merchant's pages begin: one that may not take money yet has nothing but tests."""
-        return self.at(f"/{merchant.id}/{'test' if merchant.status == 'pending' else 'live'}")
+    def first_page(self, role: MerchantRole, merchant: Merchant) -> str:
+        """Where a person's work with a merchant begins: one that may not take money yet has nothing but tests."""
+        env: Environment = "test" if merchant.status == "pending" else "live"
+        return self.at(f"/{merchant.id}/{env}{first_path(role, env)}")
 
     def amount(self, hundredths: int, currency: Currency) -> str:
         """An amount as the reader of this page writes it."""

@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from starlette.responses import Response
 
-from guichet.console.page_request import ConsoleRequest, MenuEntry, MerchantRequest, StaffRequest
+from guichet.console.page_request import ConsoleRequest, MenuEntry, MerchantRequest, StaffRequest, first_path
 from guichet.domain.merchants import ENVS
 from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRight, StaffRight, may_as_merchant
@@ -15,7 +15,7 @@ _MERCHANT_MENU: Final = {
     "collect": ("cash_desk", "links"),
     "money": ("overview", "payments", "balance", "exports"),
     "build": ("webhooks", "developers", "requests"),
-    "account": ("team", "activity"),
+    "account": ("team", "mails", "activity"),
 }
 #: The same for the back office; the texts of entries begin with `admin_nav.`.
 _STAFF_MENU: Final = {
@@ -102,10 +102,11 @@ def _entry(request: ConsoleRequest, texts: str, page: MerchantPage | StaffPage, 
 
 
 def environment_switch(section: MerchantPage | None, request: MerchantRequest) -> list[MenuEntry]:
-    """Leads to the same section in the other environment, or to its overview if this person may not open that."""
-    links = []
+    """Leads to the same section in the other environment, or to its first page if this person may not open that."""
+    links, role = [], request.member.role
     for env in reversed(ENVS):
-        path = section.path if section and may_as_merchant(request.member.role, section.right, env) else ""
+        opens = section is not None and may_as_merchant(role, section.right, env)
+        path = section.path if section and opens else first_path(role, env)
         links.append(MenuEntry(str(request.text(f"env.{env}")), request.here(path, env), env == request.env, env))
     return links
 

@@ -43,14 +43,9 @@ def amount(hundredths: int, currency: Currency, language: str, *, coded: bool = 
 
 @lru_cache(maxsize=1024)  # Prices are round, and most days of a chart have the amount 0.
 def _amount(hundredths: int, currency: Currency, language: str, coded: bool) -> str:
-    if language != ENGLISH:
-        return (money.french_with_code if coded else money.french)(hundredths, currency)
-    units, rest = divmod(abs(hundredths), 100)
-    digits = f"{units:,}" + (f".{rest:02d}" if rest or money.DECIMALS[currency] else "")
-    sign = "-" if hundredths < 0 else ""
-    before = {"EUR": "€", "USD": "US$"}.get(currency)
-    after = currency if coded else "F\u00a0CFA"
-    return f"{sign}{before}{digits}" if before and not coded else f"{sign}{digits}\u00a0{after}"
+    if language == ENGLISH:
+        return (money.english_with_code if coded else money.english)(hundredths, currency)
+    return (money.french_with_code if coded else money.french)(hundredths, currency)
 
 
 def whole_number(number: int, language: str) -> str:
@@ -77,6 +72,16 @@ def stated_amount(stated: int | float | str | None, currency: str | None, langua
 def date_time(instant: Instant, language: str, time_zone: ZoneInfo) -> str:
     """`20 novembre 2026 à 11:15 (GMT+1)`: the time in `time_zone`, and what separates it from GMT then."""
     return _minute(instant // clock.MINUTE, language, time_zone)
+
+
+def short_date_time(instant: Instant, time_zone: ZoneInfo) -> str:
+    """`20/11/2026 11:15`, for a message of few characters."""
+    return f"{clock.to_datetime(instant).astimezone(time_zone):%d/%m/%Y %H:%M}"
+
+
+def time_of_day(instant: Instant, time_zone: ZoneInfo) -> str:
+    """`11:15`, of today."""
+    return f"{clock.to_datetime(instant).astimezone(time_zone):%H:%M}"
 
 
 @lru_cache(maxsize=1024)

@@ -92,6 +92,8 @@ class PageRequest:
             f"default-src 'none'; style-src {self.renderer.style_source}; script-src 'self'; connect-src 'self'; "
             f"img-src 'self' data:; form-action {forms_to}; base-uri 'none'; frame-ancestors 'none'"
         )
+        if self.renderer.linked:
+            policy += "; manifest-src 'self'"
         headers = {"Content-Security-Policy": policy, "Content-Language": self.language}
         encoding = self._encoding
         content = self.renderer.page(frame, template, view, encoding)
@@ -110,8 +112,8 @@ class PageRequest:
         return choose_encoding(self.http.headers.get("accept-encoding", ""))
 
     def asset(self) -> Response:
-        """The script or style sheet that the path names; browsers keep it for a year, since its name changes with its
-        content. Raises NotFound."""
+        """The script, style sheet or icon that the path names; browsers keep it for a year, since its name changes with
+        its content. Raises NotFound."""
         asset = self.renderer.assets.get(self.path["name"])
         if asset is None:
             raise NotFound

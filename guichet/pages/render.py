@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +30,8 @@ _COLOURS: Final = {
     "pending": "wait",
     "open": "warn",
 }
+#: By the end of their names, the static files that are served one by one.
+_MEDIA_TYPES: Final = {".js": "text/javascript; charset=utf-8", ".png": "image/png"}
 #: Where a template has the style sheet, if it is part of the page.
 _STYLE: Final = Markup("<style></style>")
 
@@ -44,7 +47,7 @@ class Asset(Record, frozen=True):
 def _asset(file: str, content: bytes, media_type: str) -> Asset:
     stem, _, suffix = file.rpartition(".")
     digest = hashlib.sha256(content).hexdigest()[:12]
-    return Asset(f"{stem}.{digest}.{suffix}", content, f"{media_type}; charset=utf-8")
+    return Asset(f"{stem}.{digest}.{suffix}", content, media_type)
 
 
 def _minified(css: str) -> str:
@@ -67,34 +70,50 @@ class LanguageSwitch(Record, frozen=True):
 
 
 class PageFrame(Record, frozen=True):
-    """What is around the content of every page. `script`: its address; `style`: the element of the style sheet."""
+    """What is around the content of every page. `style`: the element of the style sheet."""
 
     language: str
     switch: LanguageSwitch
-    script: str
+    base_path: str
+    addresses: Mapping[str, str]
     style: Markup
+
+    @property
+    def script(self) -> str:
+        return self.address("pages.js")
+
+    def address(self, file: str) -> str:
+        """Where a file of the folder `static` is served."""
+        return self.base_path + self.addresses[file]
 
 
 class Renderer:
     """The templates, texts, style sheet and script of one kind of pages. Built once.
 
-    `folder` holds `templates/`, `locale/`, `static/*.css` and `static/pages.js`; `assets_path`: where the assets are
-    served, below the service's public address; `more_texts`: other folders with a `locale/`. `linked`: browsers keep
-    the style sheet, for pages that somebody opens every day; otherwise it is part of each page, allowed by its hash, so
-    that a page that is opened once paints after one round trip.
+    `folder` holds `templates/`, `locale/` and `static/` (style sheets, scripts, icons); `assets_path`: where the assets
+    are served, below the service's public address; `more_texts`: other folders with a `locale/`. `linked`: browsers
+    keep the style sheets, for pages that somebody opens every day; otherwise they are part of each page, allowed by
+    their hash, so that a page that is opened once paints after one round trip.
     """
 
     def __init__(self, folder: Path, assets_path: str, *more_texts: Path, linked: bool = False) -> None:
-        css = _minified("\n".join(sheet.read_text("utf-8") for sheet in sorted((folder / "static").glob("*.css"))))
+        static = sorted((folder / "static").iterdir())
+        sheets = {file.name: _minified(file.read_text("utf-8")) for file in static if file.suffix == ".css"}
+        css = "".join(sheets.values())
         digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-        self.script: Final = _asset("pages.js", (folder / "static" / "pages.js").read_bytes(), "text/javascript")
-        self.assets: Final = {self.script.name: self.script}
+        self.files: Final = {
+            file.name: _asset(file.name, file.read_bytes(), _MEDIA_TYPES[file.suffix])
+            for file in static
+            if file.suffix in _MEDIA_TYPES
+        }
+        if linked:
+            for file, sheet in sheets.items():
+                self.files[file] = _asset(file, sheet.encode(), "text/css; charset=utf-8")
+        self.assets: Final = {asset.name: asset for asset in self.files.values()}
+        self.addresses: Final = {file: f"{assets_path}/{asset.name}" for file, asset in self.files.items()}
         self.style_source: Final = "'self'" if linked else f"'sha256-{digest}'"
-        self._sheet = _asset("pages.css", css.encode(), "text/css") if linked else None
-        if self._sheet is not None:
-            self.assets[self._sheet.name] = self._sheet
+        self.linked: Final = linked
         self._style = SharedPart(f"<style>{css}</style>".encode())
-        self._assets_path = assets_path
         self._templates = (folder / "templates", _SHARED / "templates")
         self._texts = {language: i18n.catalogue(language, folder, *more_texts) for language in i18n.LANGUAGES}
         #: By language and key, those without values: a page has a hundred, and `%` takes a third of its time.
@@ -103,11 +122,9 @@ class Renderer:
 
     def frame(self, language: str, switch: LanguageSwitch, base_path: str) -> PageFrame:
         """`base_path`: of the service's public address."""
-        assets = base_path + self._assets_path
-        style = (
-            Markup('<link rel="stylesheet" href="{}/{}">').format(assets, self._sheet.name) if self._sheet else _STYLE
-        )
-        return PageFrame(language, switch, f"{assets}/{self.script.name}", style)
+        sheet = base_path + self.addresses.get("pages.css", "")
+        style = Markup('<link rel="stylesheet" href="{}">').format(sheet) if self.linked else _STYLE
+        return PageFrame(language, switch, base_path, self.addresses, style)
 
     def text(self, language: str, key: str, /, **values: Any) -> Markup:
         """One text, with `values` escaped into it. Raises KeyError for an unknown key, which is a bug."""

@@ -4,6 +4,7 @@ import asyncio
 from typing import Final
 
 from guichet.accounts.approvals import end_overdue
+from guichet.accounts.payment_mails import queue_payment_mails
 from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.lists.rollup import roll_up_list_counts
@@ -28,7 +29,7 @@ APPROVALS_EVERY: Final = MINUTE
 class Housekeeping(Loop):
     """Rolls up wallet entries and list counts, adds customers' names to those that are searched, releases suspended
     credits, ends deliveries whose last attempt nobody recorded, extends the hash chain over the postings and adds up
-    what all accounts hold, ends requests that nobody decided, prunes old logs."""
+    what all accounts hold, queues mails about payments, ends requests that nobody decided, prunes old logs."""
 
     name = "housekeeping"
 
@@ -39,6 +40,7 @@ class Housekeeping(Loop):
         self._names_at = Instant(0)
         self._approvals_at = Instant(0)
         self._treasury_at = Instant(0)
+        self._mails_at = Instant(0)
         self._pruning = Pruning(ctx.db, ctx.settings)
         self._totals = DailyTotalsPruning(ctx.db)
 
@@ -51,6 +53,7 @@ class Housekeeping(Loop):
         await deliveries.give_up_exhausted(db, clock.now())
         chained = await self._extend_hash_chain(clock.now())
         behind = await self._roll_up_treasury(clock.now())
+        mails_wait = await self._mail_payments(clock.now())
         await self._expire_approvals(clock.now())
         await self._pruning.step(clock.now())  # What it leaves can wait for the next turn.
         await self._totals.step(clock.now())
@@ -60,6 +63,7 @@ class Housekeeping(Loop):
             or named == customer_names.AT_ONCE
             or chained == hash_chain.POSTINGS_PER_LINK
             or behind
+            or mails_wait
         )
         return Step(more, 0.0 if more else POLL_INTERVAL)
 
@@ -88,6 +92,15 @@ class Housekeeping(Loop):
         behind = await balances.roll_up(self._ctx.db, now)
         if not behind:
             self._treasury_at = later(now, CHAIN_EVERY)
+        return behind
+
+    async def _mail_payments(self, now: Instant) -> bool:
+        """Whether payments wait for the next turn."""
+        if now < self._mails_at:
+            return False
+        behind = await queue_payment_mails(self._ctx, now)
+        if not behind:
+            self._mails_at = later(now, CHAIN_EVERY)
         return behind
 
     async def _expire_approvals(self, now: Instant) -> None:

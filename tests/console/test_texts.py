@@ -81,6 +81,7 @@ COMPOSED = (
     "operations.told.",
     "operations.unmatched.",
     "operations.weather.",
+    "mails.often.",
     "overview.days_",
     "overview.step.",
     "overview.step_do.",

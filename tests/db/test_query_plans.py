@@ -31,6 +31,7 @@ from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import ApiPayment
 from guichet.domain.reconciliation import Line
 from guichet.history import staff_search
+from guichet.history.cash_desk_sales import sales_between
 from guichet.history.figures import DAYS, month_figures
 from guichet.history.narrowed_list import narrowed_page
 from guichet.history.payment_history import read_history
@@ -177,6 +178,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(1_000)),
     "newer links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(9), newer=True),
     "sales of the cash desk": lambda db: links.walk(db, LinkList(MerchantId(1), "live", cash_desk=True), 25),
+    "sales of a day": lambda db: sales_between(db, MerchantId(1), "live", Instant(0), NOW),
     "payments of a link": lambda db: payments.of_link(db, LinkId(1), 25),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
     "walk deliveries": lambda db: deliveries.page(db, *MINE, 25, 0, after=KEY),
@@ -239,6 +241,7 @@ BY_INDEX = {
     "place of a lapsed reservation": "ix_payments_link_reserved_until",
     "lapsed reservations of a link": "ix_payments_link_reserved_until",
     "link by external_id": "uq_payment_links_external_id",
+    "sales of a day": "ix_payment_links_sales",
     "payments of a link": "ix_payments_link",
     "operator's reference of any account": "ix_payments_provider_reference",
     "open incident of an account": "ix_incidents_open_account",

@@ -8,7 +8,9 @@ from starlette.responses import Response
 
 from guichet.clock import Instant
 from guichet.console.forms import form_token, new_form_token
-from guichet.console.links.link_pages import PaymentView, address_of, link_of, payment_view
+from guichet.console.links.cash_day import own_sales_today
+from guichet.console.links.client_charge import client_charge, unit_of
+from guichet.console.links.link_pages import address_of, link_of, payment_view, sharing
 from guichet.console.links.new_link import json_number
 from guichet.console.page_request import MerchantRequest
 from guichet.console.sections import MerchantPage
@@ -27,6 +29,7 @@ from guichet.links.links import (
     create_link_by_hand,
 )
 from guichet.links.repository import LinkList
+from guichet.pages import formatting
 from guichet.pages.qr_codes import qr_code
 from guichet.pages.views import View
 from guichet.payments import repository as payments
@@ -135,6 +138,9 @@ async def _form_page(
         currency=currency,
         inputmode="decimal" if DECIMALS[currency] else "numeric",
         sales=await _last_sales(request),
+        unit=unit_of(currency) or currency,
+        today=await own_sales_today(request),
+        day=request.here("/cash-desk/day"),
         all_sales=request.here("/links", kind="desk"),
     )
 
@@ -149,7 +155,6 @@ async def show_sale(request: MerchantRequest) -> Response:
     state, payment = await _sale_state(request, link, tries)
     modes = await ctx.catalogues.of(request.merchant.id)
     address = address_of(request, link)
-    shown: PaymentView | None = None if payment is None else payment_view(request, payment, modes)
     is_over = link.expires_at is not None and link.expires_at <= now
     # A request that is on a telephone already can be accepted after the sale was cancelled.
     may_be_paid = any(each.status == "pending" for each in tries)
@@ -158,12 +163,16 @@ async def show_sale(request: MerchantRequest) -> Response:
         "links/sale.html",
         link=link,
         state=state,
-        payment=shown,
+        payment=None if payment is None else payment_view(request, payment, modes),
         amount_text=request.amount(link.amount, link.currency),
-        expires=None if link.expires_at is None else request.date_time(link.expires_at),
+        expires=None if link.expires_at is None else formatting.time_of_day(link.expires_at, request.time_zone),
         can_be_paid=state in ("waiting", "failed") and not is_over,
         can_be_cancelled=state in ("waiting", "failed", "pending"),
         refresh=None if ended else _REFRESH_LATER if is_over else _REFRESH,
+        debited=None if payment is None else request.charged(payment),
+        receipt=None if payment is None else request.here(f"/payments/{payment.reference}/receipt"),
+        charge=client_charge(request, link, modes, None if state == "failed" else payment),
+        share=sharing(request, request.merchant.name, link, address),
         address=address,
         qr=qr_code(address, request.text("links.qr_alt").unescape()),
         page=request.here(f"/cash-desk/{link.id}"),

@@ -25,6 +25,7 @@ from guichet.pages import formatting, i18n
 from guichet.pages.fields import Lenient, text
 from guichet.pages.lists import ById, Cursor, ListPage, Pager
 from guichet.pages.qr_codes import qr_code
+from guichet.pages.sms import gsm_text
 from guichet.pages.views import View
 from guichet.payments import repository as payments
 from guichet.printable import printable_label
@@ -43,11 +44,14 @@ class ListQuery(ById):
 
 
 class LinkRow(View, frozen=True):
+    """`collected`: None for somebody who does not see what the shop takes in."""
+
     href: str
     label: str
     amount: str
     uses: int
     max_uses: int | None
+    collected: str | None
     state: LinkState
     created: str
 
@@ -56,6 +60,7 @@ class ListView(View, frozen=True):
     query: ListQuery
     rows: list[LinkRow]
     pager: Pager
+    shows_collected: bool
     may_change: bool
 
 
@@ -67,6 +72,7 @@ async def show_list(request: MerchantRequest) -> Response:
         query=query,
         rows=[_row(request, link) for link in page.rows],
         pager=page.pager(lambda link: link.id, address),
+        shows_collected=request.may("overview.view"),
         may_change=request.may("links.change"),
     )
     return request.page("links/list.html", view)
@@ -90,9 +96,16 @@ def _row(request: MerchantRequest, link: PaymentLink) -> LinkRow:
         amount=request.amount(link.amount, link.currency),
         uses=link.uses_count,
         max_uses=link.max_uses,
+        collected=_collected(request, link),
         state=link_state(link, request.now()),
         created=request.date_time(link.created_at),
     )
+
+
+def _collected(request: MerchantRequest, link: PaymentLink) -> str | None:
+    """What all payments through the link brought, refunded ones included: each is of the link's amount."""
+    total = link.amount * link.uses_count
+    return request.amount(total, link.currency) if request.may("overview.view") else None
 
 
 async def link_of(request: MerchantRequest) -> PaymentLink:
@@ -149,6 +162,9 @@ def payment_view(
 
 
 class Sharing(View, frozen=True):
+    """`text`: the sentence, for the telephone's own menu; the others are addresses."""
+
+    text: str
     whatsapp: str
     sms: str
     mail: str
@@ -163,7 +179,12 @@ def sharing(request: MerchantRequest, merchant: str, link: PaymentLink, address:
     message = request.text("links.share_message", **values).unescape()
     subject = request.text("links.share_subject", merchant=merchant, amount=amount).unescape()
     body, title = quote(message, safe=""), quote(" ".join(subject.split()), safe="")
-    return Sharing(f"https://wa.me/?text={body}", f"sms:?body={body}", f"mailto:?subject={title}&body={body}")
+    return Sharing(
+        text=message,
+        whatsapp=f"https://wa.me/?text={body}",
+        sms=f"sms:?body={quote(gsm_text(message), safe='')}",
+        mail=f"mailto:?subject={title}&body={body}",
+    )
 
 
 class LinkView(View, frozen=True):
@@ -172,6 +193,7 @@ class LinkView(View, frozen=True):
     link: PaymentLink
     state: LinkState
     amount_text: str
+    collected: str | None
     starts: str | None
     expires: str | None
     created: str
@@ -197,6 +219,7 @@ async def show(request: MerchantRequest) -> Response:
         link=link,
         state=state,
         amount_text=request.amount(link.amount, link.currency),
+        collected=_collected(request, link),
         starts=None if link.starts_at is None else request.date_time(link.starts_at),
         expires=None if link.expires_at is None else request.date_time(link.expires_at),
         created=request.date_time(link.created_at),

@@ -65,6 +65,16 @@ if (window.PublicKeyCredential) {
   }
 }
 
+// A console that is installed says when it is offline.
+const manifest = document.querySelector("link[rel=manifest]");
+if (manifest) navigator.serviceWorker?.register(new URL("offline.js", manifest.href)).catch(() => {});
+
+// The telephone's own menu of ways to share a text.
+for (const button of document.querySelectorAll("[data-share]")) {
+  button.hidden = !navigator.share;
+  button.addEventListener("click", () => navigator.share({ text: button.dataset.share }).catch(() => {}));
+}
+
 // What needs a script is hidden without one: printing, and copying what `data-copy` names, a field or a text.
 for (const button of document.querySelectorAll("[data-print], [data-copy]")) {
   button.hidden = false;

@@ -41,6 +41,8 @@ LINK_PROMPTS: Final = "link_id IS NOT NULL AND phone_number IS NOT NULL"
 #: code does not know. Their columns stand in another order, since SQLite names a violated index by its columns.
 LIVE_EXTERNAL_ID: Final = "external_id IS NOT NULL AND NOT test"
 TEST_EXTERNAL_ID: Final = "external_id IS NOT NULL AND test"
+#: The sales of the cash desk whose cashier is known.
+CASHIER_KNOWN: Final = "cashier_id IS NOT NULL"
 
 payment_links: Final = table(
     "payment_links",
@@ -76,6 +78,7 @@ payment_links: Final = table(
     ),
     Index("ix_payment_links_newest", "merchant_id", "test", "id"),
     Index("ix_payment_links_kind", "merchant_id", "test", "cash_desk", "id"),
+    partial_index("ix_payment_links_sales", "merchant_id", "test", "created_at", where=CASHIER_KNOWN),
     partial_index("uq_payment_links_external_id", "merchant_id", "external_id", unique=True, where=LIVE_EXTERNAL_ID),
     partial_index(
         "uq_payment_links_test_external_id", "external_id", "merchant_id", unique=True, where=TEST_EXTERNAL_ID

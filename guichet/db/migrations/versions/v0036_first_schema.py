@@ -306,6 +306,27 @@ def _people() -> None:
         sa.CheckConstraint("status <> 'pending' OR message IS NOT NULL", name="ck_mails_message"),
     )
     _index("ix_mails_next_attempt_at", "mails", "next_attempt_at", "id", "kind", where="status = 'pending'")
+    _table(
+        "payment_mails",
+        _id(),
+        _merchant("payment_mails"),
+        sa.Column("user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_payment_mails_user_id")),
+        sa.Column("frequency", sa.String(8), nullable=False),
+        sa.Column("chosen_at", sa.BigInteger(), nullable=False),
+        sa.Column("due_at", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="pk_payment_mails"),
+        sa.UniqueConstraint("merchant_id", "user_id", name="uq_payment_mails_user_id"),
+        _one_of("payment_mails", "frequency", "each", "daily"),
+        sa.CheckConstraint("(frequency = 'daily') = (due_at IS NOT NULL)", name="ck_payment_mails_due_at"),
+    )
+    _index("uq_payment_mails_customers", "payment_mails", "merchant_id", where="user_id IS NULL", unique=True)
+    _index("ix_payment_mails_due_at", "payment_mails", "due_at", where="due_at IS NOT NULL")
+    _table(
+        "payment_mail_progress",
+        sa.Column("frequency", sa.String(8), nullable=False),
+        sa.Column("through_posting_id", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("frequency", name="pk_payment_mail_progress"),
+    )
     _index("ix_mails_partition_key", "mails", "kind", "next_attempt_at", "id", where="status = 'pending'")
 
 
@@ -362,6 +383,9 @@ def _payments() -> None:
     )
     _index("ix_payment_links_newest", "payment_links", "merchant_id", "test", "id")
     _index("ix_payment_links_kind", "payment_links", "merchant_id", "test", "cash_desk", "id")
+    _index(
+        "ix_payment_links_sales", "payment_links", "merchant_id", "test", "created_at", where="cashier_id IS NOT NULL"
+    )
     _table(
         "daily_totals",
         _merchant("daily_totals"),
