@@ -72,8 +72,9 @@ async def test_the_overview_of_a_month(console: ConsoleFixture, browser: Browser
     base = console.service.base_url
     async with customer(browser, base, f"overview-{scripts}", scripts=scripts, signs_in=True) as awa:
         await _join(awa, console, merchant, "dev@example.com")
+        await awa.page.get_by_text("points à vérifier").click()
         await awa.page.get_by_text("La clé sk_live_Ab3x… expire").wait_for()
-        await awa.page.get_by_role("link", name="Aujourd’hui").click()
+        await awa.page.get_by_role("link", name="Aujourd’hui", exact=True).click()
         await awa.page.get_by_role("heading", name="Par opérateur · Aujourd’hui").wait_for()
         await awa.page.get_by_role("link", name="30 jours", exact=True).press("Enter")
         await awa.page.get_by_role("heading", name="Par opérateur · 30 jours").wait_for()

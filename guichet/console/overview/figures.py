@@ -94,7 +94,7 @@ def change_text(now: int, before: int, language: str) -> str:
 
 class Bar(View, frozen=True):
     """A day of a chart. In percent of the width: `left` of all that belongs to it, `middle` of its bar; in pixels:
-    `top`, `height`. `title`: what it stands for, which begins, ends or is centred there (`anchor`)."""
+    `top`, `height`. `title`: what it stands for."""
 
     href: str
     title: str
@@ -102,7 +102,6 @@ class Bar(View, frozen=True):
     middle: str
     top: int
     height: int
-    anchor: str
 
 
 class Chart(View, frozen=True):
@@ -125,9 +124,8 @@ def chart(days: Sequence[tuple[str, str, str]], amounts: Sequence[int], before: 
     bars = []
     for number, ((href, title, _), amount) in enumerate(zip(days, amounts, strict=True)):
         height = _height(amount, top)
-        anchor = "end" if number >= count * 2 // 3 else "mid" if number >= count // 3 else "start"
         left = f"{number * share:.2f}"
-        bars.append(Bar(href, title, left, f"{(number + 0.14) * share:.2f}", _BASE - height, height, anchor))
+        bars.append(Bar(href, title, left, f"{(number + 0.14) * share:.2f}", _BASE - height, height))
     lines = [(_BASE - (_BASE - _TOP) * part // 2, _axis_text(top * part // 200, language)) for part in (0, 1, 2)]
     dates = [(f"{(number + 0.5) * share:.2f}", days[number][2]) for number in range(count - 1, -1, -7)]
     points = " ".join(
