@@ -67,7 +67,7 @@ async def test_a_passkey_signs_in_and_is_a_second_factor(sqlite_settings: Settin
             assert "/console/sign-in" in awa.page.url, "a key without its finger or PIN"
             await devices.send("WebAuthn.setUserVerified", {"authenticatorId": device, "isUserVerified": True})
             await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
-            await awa.page.get_by_role("link", name="Sécurité").wait_for()
+            await awa.page.locator(".top details.drop summary").wait_for()
 
             await awa.open("/console/security")
             await awa.page.get_by_role("link", name="Changer de téléphone").click()
