@@ -90,7 +90,8 @@ async def test_the_staff_land_in_the_back_office_and_see_what_waits(sqlite_staff
     page = await support.get("/console")
     assert page.path == "/admin"
     assert "Balafon" in page.text
-    assert '<b>1</b> <a href="/admin/incidents">incidents ouverts</a>' in page.text
+    assert 'href="/admin/incidents">Incidents</a>' in page.text
+    assert "1 × " in page.text
     assert "/admin/approvals" not in page.text, "support approves nothing"
     assert "Dernier audit du grand livre" not in page.text, "support has no right ledger.audit"
     assert "Dernier audit du grand livre" in (await (await sqlite_staff.browser("auditor")).get("/admin")).text

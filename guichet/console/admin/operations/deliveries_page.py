@@ -94,6 +94,7 @@ async def resend_list(request: StaffRequest) -> Response:
 
 class DeliveryView(View, frozen=True):
     delivery: Delivery
+    merchant: str
     may_resend: bool
 
 
@@ -101,7 +102,10 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
     """The read is in the audit log: an address of one payment's webhook may name its customer."""
     delivery = await _delivery(request)
     await record_read(request, "delivery.viewed", "delivery", delivery.reference, delivery.merchant_id)
-    view = DeliveryView(delivery, request.may("deliveries.resend") and delivery.status != "pending")
+    names = await merchants.names(request.db, {delivery.merchant_id})
+    view = DeliveryView(
+        delivery, names[delivery.merchant_id], request.may("deliveries.resend") and delivery.status != "pending"
+    )
     return request.page("admin/operations/delivery.html", view, fault)
 
 
