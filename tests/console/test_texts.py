@@ -35,7 +35,6 @@ COMPOSED = (
     "comparison.source.",
     "desk.state.",
     "desk.text.",
-    "developers.done.",
     "developers.scope.",
     "developers.state.",
     "developers.status.",

@@ -149,7 +149,8 @@ async def test_an_admin_creates_and_changes_a_merchant(staff: Staff) -> None:
     made = await admin.post("/admin/merchants/new", form)
     assert "Chez &lt;b&gt;Awa" in made.text
     [merchant] = await merchants.waiting(service.ctx.db)
-    assert made.path == f"/admin/merchants/{merchant.id}?done=created"
+    assert made.path == f"/admin/merchants/{merchant.id}"
+    assert "Le marchand est créé, sans clé d’API" in made.text
     assert ("sk_" in made.text, await api_keys.list_of(service.ctx.db, merchant.id)) == (False, []), "the owner's"
     for after in (form["after"], "", "x"):
         again = await admin.post("/admin/merchants/new", {**form, "after": after})

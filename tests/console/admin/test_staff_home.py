@@ -64,3 +64,19 @@ async def test_our_balances_stand_by_provider(sqlite_staff: Staff) -> None:
     assert page.text.count('<tr class="day">') == 1
     assert "togocom_tg" not in page.text
     assert f">{ctx.catalogues.base.name_of('togocom_tg')}<" in page.text
+
+
+async def test_after_each_act_the_next_page_says_what_was_done(sqlite_staff: Staff) -> None:
+    console = sqlite_staff.console
+    merchant = await console.merchant()
+    admin, file = await sqlite_staff.browser("admin"), f"/admin/merchants/{merchant.id}"
+    await admin.get(file)
+    page = await admin.submit("name", act="name", name="Kora Deux")
+    assert "C’est enregistré." in page.text
+    assert page.path == file, "the address says nothing"
+    assert "C’est enregistré." not in (await admin.get(file)).text
+    await admin.get("/admin/ledger")
+    page = await admin.post("/admin/ledger", admin.page.forms()[-1].fields)
+    assert "L’audit est lancé." in page.text
+    page = await admin.post("/admin/ledger", admin.page.forms()[-1].fields)
+    assert "Un audit vient d’être lancé" in page.text

@@ -156,7 +156,7 @@ async def create(request: StaffRequest) -> Response:
         merchant, _ = await create_merchant(request.ctx, name, status, currency, {}, request.actor, form.after or 0)
     except NewerMerchant:
         return await show_new(request, FormFault(request.text("admin_merchants.sent_twice"), 409))
-    return request.redirect(request.at_admin(f"/merchants/{merchant.id}", done="created"))
+    return request.done(request.at_admin(f"/merchants/{merchant.id}"), "merchant_created")
 
 
 PAGES: Final = (

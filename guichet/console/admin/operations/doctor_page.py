@@ -75,7 +75,7 @@ async def ask_accounts(request: StaffRequest) -> Response:
         job_id = await ask_worker(request, _TASKS[kind](form.account or None))
     except FormFault as fault:
         return await _accounts_page(request, fault)
-    return request.redirect(request.at_admin(_PROVIDERS, job=str(job_id)))
+    return request.done(request.at_admin(_PROVIDERS, job=str(job_id)), "job_asked")
 
 
 def _allowed(request: StaffRequest) -> list[StaffJobKind]:
@@ -128,7 +128,7 @@ async def ask_wave(request: StaffRequest) -> Response:
         job_id = await ask_worker(request, NameWaveMerchants(form.account or None))
     except FormFault as fault:
         return await _wave_page(request, fault)
-    return request.redirect(request.at_admin(_WAVE, job=str(job_id)))
+    return request.done(request.at_admin(_WAVE, job=str(job_id)), "job_asked")
 
 
 async def _wave_page(request: StaffRequest, fault: FormFault | None = None, shown: StaffJob | None = None) -> Response:

@@ -162,9 +162,8 @@ async def change(request: StaffRequest) -> Response:
         return await show(request, FormFault(request.text("operations.reason_missing")))
     if form.act == "close":
         await _close(request, opened, form.incident, form.reason)
-        return request.redirect(
-            request.at_admin("/incidents" if case is None else f"/incidents/{case.subject.reference}")
-        )
+        about = "/incidents" if case is None else f"/incidents/{case.subject.reference}"
+        return request.done(request.at_admin(about), "incident_closed")
     act = _act(case, form, form.reason)
     if act is None:
         return await show(request, FormFault(request.text("operations.incomplete")))

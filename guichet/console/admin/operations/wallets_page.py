@@ -162,7 +162,7 @@ async def close(request: StaffRequest) -> Response:
     if form.reason is None:
         return await show_close(request, FormFault(request.text("operations.reason_missing")))
     await merchants.change_status(ctx.db, ctx.clock, merchant.id, currency, CLOSED, request.actor, form.reason)
-    return request.redirect(request.at_admin(f"/wallets/{merchant.id}"))
+    return request.done(request.at_admin(f"/wallets/{merchant.id}"), "acted")
 
 
 class StatementQuery(WalletQuery):
