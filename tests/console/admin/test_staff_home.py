@@ -14,7 +14,7 @@ from tests.console.test_contested_payments import REFERENCE, contested
 
 def _marks(page: Page) -> list[str]:
     """Where the rows of the table lead."""
-    return re.findall(r'<td data-label="Vérification"><span><a class="go" href="([^"]+)"', page.text)
+    return re.findall(r'<td><b><a class="go" href="([^"]+)"', page.text)
 
 
 async def test_each_mark_leads_to_its_page_and_is_asked_for_once_a_minute(sqlite_staff: Staff) -> None:
