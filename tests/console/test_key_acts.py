@@ -102,7 +102,7 @@ async def test_owners_are_mailed_once_an_hour_and_no_read_hides_a_change(console
     await _put(live, None)
     [_, (_, text, due)] = await _mails(console)
     assert due == later(started, HOUR), "the changes of this hour are told together when it has passed"
-    assert "a changé l'adresse" in text
+    assert "a changé l’adresse" in text
     service.clock.advance(3599)
     await _put(live)
     assert len(await _mails(console)) == 2

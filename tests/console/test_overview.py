@@ -81,7 +81,7 @@ async def test_what_came_in_today_in_a_week_and_in_a_month(console: ConsoleFixtu
         page = await owner.get(f"/console/{merchant.id}/live?days=30")
         assert page.status == 200
         assert "5 000 F CFA" in (today := _tile(page, "Aujourd’hui"))
-        assert "1 réussis" in today
+        assert "1 réussi " in today
         week = _tile(page, "7 jours")
         assert ("8 000 F CFA" in week, "3 réussis , 75 %" in week) == (True, True)
         month = _tile(page, "30 jours")

@@ -68,6 +68,7 @@ def _merchants() -> None:
         sa.Column("networks", sa.Text()),
         sa.Column("secret_read_at", sa.BigInteger()),
         sa.Column("owners_mailed_at", sa.BigInteger()),
+        sa.Column("name", sa.String(60)),
         sa.PrimaryKeyConstraint("id", name="pk_api_keys"),
         sa.CheckConstraint("scopes = -1 OR scopes > 0", name="ck_api_keys_scopes"),
         sa.CheckConstraint("env = 'live' OR networks IS NULL", name="ck_api_keys_networks"),
