@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from guichet.clock import SECOND, Clock, later
@@ -74,7 +74,7 @@ class SimulatorContext:
         """What `POST /simulator/control/dashboard` set last, else what the simulator was started with."""
         start = self._dashboards.get(provider, Dashboard())
         saved: dict[str, Any] = self.store.setting(f"dashboard:{provider}") or {}
-        return Dashboard(**(asdict(start) | saved))
+        return replace(start, **saved)
 
     # Scenarios
 

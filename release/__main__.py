@@ -22,11 +22,10 @@ _BUILD: Final = "import sys; from setuptools import build_meta; print(build_meta
 
 def main() -> None:
     target = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist").resolve()
-    os.umask(0o022)
     if _git("status", "--porcelain", "--untracked-files=no").strip():
         print("Changes that are not committed are left out.", file=sys.stderr)
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
-        built, again = _build(Path(first)), _build(Path(second))
+        built, again = build(Path(first)), build(Path(second))
         for one, other in zip(built, again, strict=True):
             if (one.name, one.read_bytes()) != (other.name, other.read_bytes()):
                 sys.exit(f"✗ {one.name} is not reproducible: two builds of one commit differ.")
@@ -36,8 +35,9 @@ def main() -> None:
             print(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {target / file.name}")
 
 
-def _build(folder: Path) -> list[Path]:
+def build(folder: Path) -> list[Path]:
     """The source archive and the wheel, in `folder`."""
+    os.umask(0o022)
     source, unpacked, out = (folder / name for name in ("source", "unpacked", "out"))
     for each in (source, unpacked, out):
         each.mkdir()

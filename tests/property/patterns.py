@@ -15,6 +15,8 @@ ROOT: Final = Path(guichet.__file__).parent
 _CALLS: Final = {"compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"}
 #: What looks for matches at each character of a text, and not at its beginning only.
 _SCANS: Final = _CALLS - {"compile", "match", "fullmatch"}
+#: What the text of a file with a pattern has. The others, nine of ten, are not parsed.
+_TRACE: Final = re.compile(r"\bre\.|\bpattern=")
 _FLAGS: Final = {"re.DOTALL": re.DOTALL, "re.MULTILINE": re.MULTILINE, "re.IGNORECASE": re.IGNORECASE}
 
 
@@ -139,12 +141,15 @@ OURS: Final[dict[str, str]] = {
 def sites() -> dict[str, list[Site]]:
     """Every pattern by file and name."""
     found: dict[str, list[Site]] = defaultdict(list)
-    trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in sorted(ROOT.rglob("*.py"))}
-    scanned = {(file, name) for file, tree in trees.items() for name in _scanned_names(tree)}
-    for file, tree in trees.items():
+    for path in sorted(ROOT.rglob("*.py")):
+        source = path.read_text()
+        if not _TRACE.search(source):
+            continue
+        tree, file = ast.parse(source), path.relative_to(ROOT).as_posix()
+        scanned = set(_scanned_names(tree))
         for name, call in _calls(tree, "<module>"):
             method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-            scans = (file, name) in scanned if method == "compile" else method in _SCANS
+            scans = name in scanned if method == "compile" else method in _SCANS
             found[f"{file} {name}"].append(Site(_pattern_of(call), _flags_of(call), scans))
     return dict(found)
 
