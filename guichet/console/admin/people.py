@@ -202,7 +202,7 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
     try:
         async with request.db.transaction() as tx:
             locked = await people.lock(tx, user.id)
-            wanted = await _to_approve(tx, locked, form, request.now(), staff=staff)
+            wanted = await _to_approve(tx, locked, form, request.person.email, request.now(), staff=staff)
             if wanted is None:
                 await _act(request, tx, locked, form, staff=staff)
         if wanted is not None:
@@ -218,8 +218,10 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
     return request.done(page, _DONE[form.act]) if form.act in _DONE else request.redirect(page)
 
 
-async def _to_approve(tx: Transaction, user: User, form: PersonForm, now: Instant, *, staff: bool) -> WantedAct | None:
-    """What another person must approve before it is done."""
+async def _to_approve(
+    tx: Transaction, user: User, form: PersonForm, by: str, now: Instant, *, staff: bool
+) -> WantedAct | None:
+    """What another person must approve before `by` has it done."""
     match form.act:
         case "enable" if user.status == "disabled" and may_approve(user.staff_role):
             return WantedAct("staff.restore", access_acts.staff_subject(user), {"role": str(user.staff_role)}, "")
@@ -233,7 +235,7 @@ async def _to_approve(tx: Transaction, user: User, form: PersonForm, now: Instan
                 or before is None
                 or before.role in ("owner", team_role)
                 or not may_as_merchant(team_role, "payments.refund", "live")
-                or not await access_acts.has_owner(tx, merchant, user.email, now)
+                or not await access_acts.has_owner(tx, merchant, user.email, by, now)
             ):
                 return None
             return WantedAct("team.give_role", access_acts.team_subject(user, merchant), {"role": team_role}, "")

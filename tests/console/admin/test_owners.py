@@ -67,6 +67,25 @@ async def test_an_open_invitation_of_an_owner_counts(sqlite_operations: Operatio
 
 
 @pytest.mark.both_databases
+async def test_taking_a_colleagues_invitation_back_makes_no_room_for_an_owner_of_ones_own(
+    operations: Operations,
+) -> None:
+    merchant = await operations.console.merchant("Balafon")
+    ada, bio = await operations.staff("ada@example.com", "admin"), await operations.staff("bio@example.com", "admin")
+    file = f"/admin/merchants/{merchant.id}"
+    await act(bio, file, act="invite", person="Awa", email="mistyped@example.com")
+    await bio.get(file)
+    await bio.submit("invitation", act="withdraw")
+    page = await act(bio, file, act="invite", person="Awa", email=OWNER)
+    assert page.path == file, "one's own invitation is corrected by one"
+    await ada.get(file)
+    await ada.submit("invitation", act="withdraw")
+    page = await act(ada, file, act="invite", person="Eve", email=OWN)
+    assert page.path.startswith("/admin/approvals/")
+    assert await said_to(operations.console, OWN) == []
+
+
+@pytest.mark.both_databases
 async def test_the_staff_raise_somebody_of_a_team_to_those_who_refund_by_two(operations: Operations) -> None:
     console = operations.console
     merchant = await console.merchant("Balafon")
