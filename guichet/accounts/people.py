@@ -42,12 +42,14 @@ async def set_merchant_role(
     tx: Transaction, user: User, merchant_id: MerchantId, role: MerchantRole | None, actor: Actor, now: Instant
 ) -> None:
     """Changes the role in a merchant's team; None takes the person out of it. Raises LastOwner: a team without an owner
-    could not be changed by anybody."""
+    who can act could not be changed by anybody. `user`: locked."""
     # Against two owners who remove each other at the same moment: each would count the other.
     await merchants.lock(tx, merchant_id)
     before = await users.membership(tx, user.id, merchant_id)
-    if before is not None and before.role == "owner" and role != "owner" and await users.owners(tx, merchant_id) <= 1:
-        raise LastOwner
+    if before is not None and before.role == "owner" and role != "owner":
+        others = await users.owners(tx, merchant_id) - (user.status != "disabled")
+        if others < 1:
+            raise LastOwner
     if role is None:
         await users.leave(tx, user.id, merchant_id)
     else:

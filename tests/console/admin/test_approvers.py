@@ -111,6 +111,22 @@ async def test_an_admin_who_removed_the_other_is_mailed_about_and_objected_to(op
 
 
 @pytest.mark.both_databases
+async def test_one_objection_is_enough_however_many_accounts_somebody_asks_for(operations: Operations) -> None:
+    ada = await admin(operations, ADA)
+    await admin(operations, BIO)
+    await change(operations, ada, BIO, act="disable", confirm="yes")
+    for number in range(3):
+        await invite_colleague(ada, f"eve{number}@example.com")
+    stranger = operations.console.browser()
+    await stranger.get(await objection(operations, BIO))
+    assert "recorded" in (await stranger.submit("reason", reason="non")).text or "enregistrée" in stranger.page.text
+    assert [await operations.status(number) for number in (1, 2, 3)] == ["refused"] * 3
+    assert len(await operations.acts("approval.objected")) == 3
+    await wait(operations, 73)
+    assert [await role_of(operations, f"eve{number}@example.com") for number in range(3)] == [None] * 3
+
+
+@pytest.mark.both_databases
 async def test_who_nobody_can_approve_begins_after_72_hours_without_an_objection(operations: Operations) -> None:
     await admin(operations, "first@example.com", "support")
     ada = await admin(operations, ADA)

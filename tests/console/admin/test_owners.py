@@ -109,6 +109,21 @@ async def test_the_staff_raise_somebody_of_a_team_to_those_who_refund_by_two(ope
     assert (await act(ada, f"/admin/users/{person}", **wanted, role="cashier")).status == 409
 
 
+async def test_a_disabled_owner_is_taken_out_by_the_one_who_can_act(sqlite_operations: Operations) -> None:
+    operations = sqlite_operations
+    console, db = operations.console, operations.live.ctx.db
+    merchant = await console.merchant("Balafon")
+    await console.joined(OWNER, merchant)
+    second = await console.joined("second@example.com", merchant)
+    ada, gone = await operations.staff("ada@example.com", "admin"), await _id(operations, OWNER)
+    await act(ada, f"/admin/users/{gone}", act="disable", confirm="yes")
+    removal = {"act": "team_remove", "merchant": str(merchant.id), "confirm": "yes"}
+    left = await act(ada, f"/admin/users/{await _id(operations, 'second@example.com')}", **removal)
+    assert left.status == 409, "who can act stays"
+    await act(second, f"/console/{merchant.id}/live/team", act="remove", user=str(gone), confirm="yes")
+    assert await users.membership(db, gone, merchant.id) is None
+
+
 @pytest.mark.both_databases
 async def test_owners_who_remove_each_other_at_once_leave_one(staff: Staff) -> None:
     """The row of the merchant is locked before they are counted."""
