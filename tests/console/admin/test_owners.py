@@ -7,6 +7,7 @@ import pytest
 from guichet.accounts import people, users
 from guichet.accounts.errors import LastOwner
 from guichet.db.engine import require
+from guichet.domain.accounts import UserId
 from guichet.domain.audit_log import Actor
 from tests.console.admin.conftest import Staff
 from tests.console.admin.operations import Operations, act
@@ -16,7 +17,7 @@ OWN = "eve@example.com"
 OWNER = "owner@example.com"
 
 
-async def _id(operations: Operations, email: str) -> int:
+async def _id(operations: Operations, email: str) -> UserId:
     return require(await users.by_email(operations.live.ctx.db, email)).id
 
 
