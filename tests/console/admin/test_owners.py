@@ -98,9 +98,9 @@ async def test_the_staff_raise_somebody_of_a_team_to_those_who_refund_by_two(ope
     for number, role in enumerate(("finance", "owner"), 1):
         page = await act(ada, f"/admin/users/{person}", **wanted, role=role)
         assert page.path.startswith("/admin/approvals/")
-        assert require(await users.membership(db, person, merchant.id)).role != role  # type: ignore[arg-type]
+        assert require(await users.membership(db, person, merchant.id)).role != role
         await act(bio, page.path, act="approve", reason="oui")
-        assert require(await users.membership(db, person, merchant.id)).role == role  # type: ignore[arg-type]
+        assert require(await users.membership(db, person, merchant.id)).role == role
         assert len([kind for kind, _ in await said_to(console, OWNER) if kind == "team_changed"]) == number
     page = await act(ada, f"/admin/users/{await _id(operations, OWNER)}", **wanted, role="finance")
     assert not page.path.startswith("/admin/approvals/"), "an owner loses rights at once"
