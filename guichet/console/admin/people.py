@@ -85,12 +85,15 @@ async def invite_colleague(request: StaffRequest) -> Response:
     if known is not None and known.staff_role is not None and known.status != "invited":
         return await show_staff(request, FormFault(request.text("admin_people.known"), 409))
     invitation = Invitation(email, name, request.person.language, form.role, None)
+    url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
     try:
-        if makes_approver(known.staff_role if known else None, form.role):
-            return await _ask_for_colleague(request, invitation)
-        url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
         async with request.db.transaction() as tx:
-            await invite(tx, outbox, invitation, request.actor, url, request.now())
+            # As it is now: a colleague may be taking the role away at this moment.
+            locked = known and await people.lock(tx, known.id)
+            if at_once := not makes_approver(locked.staff_role if locked else None, form.role):
+                await invite(tx, outbox, invitation, request.actor, url, request.now())
+        if not at_once:
+            return await _ask_for_colleague(request, invitation)
     except (ActRefused, InvitationRefused, LastOwner) as refused:
         return await show_staff(request, _fault(request, refused))
     return request.done(request.at_admin("/staff"), "invited")
