@@ -7,6 +7,7 @@ from typing import Final
 from guichet.accounts import mail_links, people, users
 from guichet.accounts.errors import LastOwner, OnBothSides
 from guichet.accounts.invitations import Invitation, InvitationRefused, invite
+from guichet.audit_log import entries as audit_log
 from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction, require
@@ -101,11 +102,28 @@ async def tell_owners(ctx: AppContext, tx: Transaction, wanted: WantedAct, actor
     await people.tell_owners(tx, Outbox(ctx.vault), merchant, email, role, actor, now)
 
 
-async def has_owner(db: Reader, merchant: Merchant, but: str, now: Instant) -> bool:
-    """Whether the team has an owner, disabled or not, or an open invitation of somebody else as one."""
+async def has_owner(db: Reader, merchant: Merchant, but: str, by: str, now: Instant) -> bool:
+    """Whether the team has an owner, disabled or not, or an open invitation of somebody else as one. One that was taken
+    back counts for as long as it would have been open, unless `by` made it: they may have mistyped the address, but
+    nobody makes room for an owner of their own by taking back a colleague's."""
     offers = await mail_links.open_offers(db, merchant.id, now)
-    offered = any(each.role == "owner" and each.user.email != but for each in offers)
-    return offered or bool(await people.owners_of(db, merchant.id))
+    if any(each.role == "owner" and each.user.email != but for each in offers):
+        return True
+    if await people.owners_of(db, merchant.id):
+        return True
+    ended = await mail_links.ended_owner_offers(db, merchant.id, now)
+    return any([email != but and not await _invited_by(db, user, merchant, by) for user, email in ended])
+
+
+async def _invited_by(db: Reader, user_id: UserId, merchant: Merchant, by: str) -> bool:
+    """Whether everybody who lately invited the person to this team is `by`."""
+    entries = await audit_log.about(db, str(user_id))
+    inviters = {
+        each.actor
+        for each in entries
+        if (each.action, each.subject_type, each.merchant_id) == ("user.invited", "user", merchant.id)
+    }
+    return inviters == {by}
 
 
 async def _give_team_role(ctx: AppContext, tx: Transaction, user: User, wanted: WantedAct, actor: Actor) -> None:

@@ -65,6 +65,8 @@ async def invite(
     if email is None:
         raise InvitationRefused(f"{invitation.email} is not an e-mail address.")
     staff_role = role if merchant is None else None
+    if staff_role is not None:
+        await people.lock_staff(tx)
     new = await users.create(tx, email, invitation.name, invitation.language, staff_role, now)  # type: ignore[arg-type]
     user = new or await users.lock(tx, require(await users.by_email(tx, email)).id)
     # First: whether an address may join at all must not show in what is counted.

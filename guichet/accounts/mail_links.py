@@ -73,6 +73,18 @@ _OFFERS_OF: Final = (
     .order_by(mail_links.c.id)
     .limit(MOST_LISTED)
 )
+#: Offers as owner that ended before their time: they were taken back, answered or replaced.
+_ENDED_OWNER_OFFERS: Final = (
+    select(users.c.id, users.c.email)
+    .distinct()
+    .select_from(mail_links.join(users, users.c.id == mail_links.c.user_id))
+    .where(
+        mail_links.c.merchant_id == bindparam("merchant"),
+        mail_links.c.role == "owner",
+        mail_links.c.used_at.is_not(None),
+        mail_links.c.expires_at > bindparam("now"),
+    )
+)
 _WITHDRAW: Final = (
     update(mail_links)
     .where(*_OPEN, mail_links.c.id == bindparam("link"))
@@ -163,6 +175,11 @@ async def open_offers(db: Reader, merchant_id: MerchantId, now: Instant) -> list
     that pruning has left."""
     rows = await db.all(_OFFERS_OF, merchant=merchant_id, now=now)
     return [OpenOffer(row[0], row[1], User(*row[2:])) for row in rows]
+
+
+async def ended_owner_offers(db: Reader, merchant_id: MerchantId, now: Instant) -> list[tuple[UserId, str]]:
+    """Who was invited as an owner lately by a link that ended before its time, with the address."""
+    return [(UserId(row[0]), row[1]) for row in await db.all(_ENDED_OWNER_OFFERS, merchant=merchant_id, now=now)]
 
 
 async def withdraw(

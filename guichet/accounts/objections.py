@@ -8,16 +8,19 @@ import base64
 import hashlib
 import hmac
 import re
+from contextlib import suppress
 from typing import Final
 
 from guichet.accounts import approval_mails, users
 from guichet.accounts.errors import LinkUnusable
 from guichet.audit_log import approval_requests
 from guichet.audit_log import entries as audit_log
+from guichet.clock import Instant
 from guichet.context import AppContext
+from guichet.db.engine import Transaction
 from guichet.domain.accounts import User, UserId
 from guichet.domain.approvals import ApprovalRequest
-from guichet.domain.audit_log import CONSOLE, Act, Actor, Facts
+from guichet.domain.audit_log import CONSOLE, Act, Actor, ActRefused, Facts
 from guichet.domain.ids import ApprovalId
 from guichet.settings import Settings
 
@@ -46,17 +49,28 @@ async def find(ctx: AppContext, secret: str) -> tuple[ApprovalRequest, User]:
 
 
 async def object_to(ctx: AppContext, secret: str, reason: str) -> None:
-    """Nothing is done of what was asked for, and the person who asked is told. Raises LinkUnusable, and ActRefused when
+    """Nothing is done of what was asked for, nor of what else the same person asked for that waits for objections: who
+    asks a hundred times must not win by the hundred-and-first. They are told. Raises LinkUnusable, and ActRefused when
     somebody else decided in the same moment."""
     request, user = await find(ctx, secret)
-    now, actor = ctx.clock.now(), Actor(user.email, CONSOLE)
+    now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
-        await approval_requests.decide(tx, request.id, "refused", actor, reason, now)
-        facts: Facts = {"request": request.id, "act": request.act}
-        act = Act(actor, "approval.objected", "approval", request.subject, request.merchant_id, reason, after=facts)
-        await audit_log.record(tx, act, now)
-        if (requester := await users.get(tx, request.user_id)) is not None:
-            await approval_mails.tell_requester(ctx, tx, request, requester, "approval_refused", user, now)
+        await _refuse(ctx, tx, request, user, reason, now)
+        for other in await approval_requests.objectable_of(tx, request.user_id, now):
+            with suppress(ActRefused):  # It was decided in the same moment.
+                await _refuse(ctx, tx, other, user, reason, now)
+
+
+async def _refuse(
+    ctx: AppContext, tx: Transaction, request: ApprovalRequest, user: User, reason: str, now: Instant
+) -> None:
+    actor = Actor(user.email, CONSOLE)
+    await approval_requests.decide(tx, request.id, "refused", actor, reason, now)
+    facts: Facts = {"request": request.id, "act": request.act}
+    act = Act(actor, "approval.objected", "approval", request.subject, request.merchant_id, reason, after=facts)
+    await audit_log.record(tx, act, now)
+    if (requester := await users.get(tx, request.user_id)) is not None:
+        await approval_mails.tell_requester(ctx, tx, request, requester, "approval_refused", user, now)
 
 
 def _sign(key: str, request_id: ApprovalId, user_id: UserId) -> str:

@@ -30,11 +30,12 @@ _LOCK_STAFF: Final = select(lock_until_commit(bindparam("locked")))
 async def lock(tx: Transaction, user_id: UserId) -> User:
     """The person, for an act of the staff about them. Such acts wait for one another: each may change the row of the
     colleague who does it as well, and two who remove each other would otherwise wait for ever."""
-    await _lock_staff(tx)
+    await lock_staff(tx)
     return await users.lock(tx, user_id)
 
 
-async def _lock_staff(tx: Transaction) -> None:
+async def lock_staff(tx: Transaction) -> None:
+    """Before a row of the staff is locked."""
     await tx.one(_LOCK_STAFF, locked="the staff")
 
 
@@ -42,12 +43,14 @@ async def set_merchant_role(
     tx: Transaction, user: User, merchant_id: MerchantId, role: MerchantRole | None, actor: Actor, now: Instant
 ) -> None:
     """Changes the role in a merchant's team; None takes the person out of it. Raises LastOwner: a team without an owner
-    could not be changed by anybody."""
+    who can act could not be changed by anybody. `user`: locked."""
     # Against two owners who remove each other at the same moment: each would count the other.
     await merchants.lock(tx, merchant_id)
     before = await users.membership(tx, user.id, merchant_id)
-    if before is not None and before.role == "owner" and role != "owner" and await users.owners(tx, merchant_id) <= 1:
-        raise LastOwner
+    if before is not None and before.role == "owner" and role != "owner":
+        others = await users.owners(tx, merchant_id) - (user.status != "disabled")
+        if others < 1:
+            raise LastOwner
     if role is None:
         await users.leave(tx, user.id, merchant_id)
     else:
@@ -138,7 +141,7 @@ async def _refuse_last_admin(tx: Transaction, user: User) -> None:
     if user.staff_role != "admin":
         return
     # Against two admins who take each other's rights at the same moment.
-    await _lock_staff(tx)
+    await lock_staff(tx)
     others = [each for each in await users.staff_in(tx) if each.staff_role == "admin" and each.id != user.id]
     if not any(each.status == "active" for each in others):
         raise LastOwner

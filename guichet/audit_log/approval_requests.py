@@ -45,6 +45,17 @@ _UNOPPOSED: Final = (
     .order_by(_rows.id)
     .limit(_MOST)
 )
+_OBJECTABLE_OF: Final = (
+    select(approval_requests)
+    .where(
+        _PENDING,
+        _rows.effective_at.is_not(None),
+        _rows.expires_at > bindparam("now"),
+        _rows.user_id == bindparam("requester"),
+    )
+    .order_by(_rows.id)
+    .limit(_MOST)
+)
 _CLOSE: Final = (
     update(approval_requests)
     .where(_rows.id == bindparam("request"), _PENDING)
@@ -109,6 +120,11 @@ async def expire(tx: Transaction, now: Instant) -> list[ApprovalRequest]:
 async def unopposed(db: Reader, now: Instant) -> list[ApprovalRequest]:
     """Those against which nobody objected in time, at most 200, oldest first. Reads what was not decided."""
     return [ApprovalRequest(*row) for row in await db.all(_UNOPPOSED, now=now)]
+
+
+async def objectable_of(db: Reader, requester: UserId, now: Instant) -> list[ApprovalRequest]:
+    """What this person asked for and is done unless somebody objects, oldest first, at most 200."""
+    return [ApprovalRequest(*row) for row in await db.all(_OBJECTABLE_OF, requester=requester, now=now)]
 
 
 async def close(tx: Transaction, request: ApprovalId) -> bool:

@@ -6,6 +6,7 @@ digest before it; `verify` proves that none was changed, removed or cut off.
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -23,6 +24,7 @@ from guichet.domain.audit_log import CONSOLE, Act, Actor, ActRefused, Facts, rea
 from guichet.domain.chain_heads import LOG_FAULTS, ChainFault, HeadComparison, KnownHead, KnownHeads
 from guichet.domain.ids import MerchantId
 from guichet.domain.messages import Message
+from guichet.domain.names import search_words
 from guichet.domain.records import Record
 from guichet.domain.refusals import Refusal
 
@@ -142,13 +144,14 @@ async def record(tx: Transaction, act: Act, now: Instant) -> Entry:
 
 async def _refuse_name_of_another(tx: Transaction, actor: Actor) -> None:
     """A command may not name the console, nor somebody with an account, unless it runs as the operating-system user of
-    that name: entries, and what a merchant reads of them, would say that it was they."""
-    typed, real = actor.name.casefold(), {real_os_user(actor.os_user)}
-    if typed == CONSOLE:
+    that name: entries, and what a merchant reads of them, would say that it was they. What reads alike counts as the
+    same: other Unicode forms, accents, spaces."""
+    typed, real = search_words(actor.name), {real_os_user(actor.os_user)}
+    if typed == [CONSOLE]:
         raise ActRefused(Refusal.NAME_RESERVED(name=actor.name))
-    for email, name in await tx.all(_NAMED, typed=typed):
+    for email, name in await tx.all(_NAMED, typed=unicodedata.normalize("NFKC", actor.name).lower()):
         names = {email, email.partition("@")[0], name.casefold()}
-        if typed in names and names.isdisjoint(real):
+        if typed in map(search_words, names) and names.isdisjoint(real):
             raise ActRefused(Refusal.NAME_RESERVED(name=actor.name))
 
 

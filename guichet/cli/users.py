@@ -134,6 +134,9 @@ def change_role(
                         return user
                     if await users.membership(tx, user.id, MerchantId(merchant)) is None:
                         raise CommandError(f"{email} is not in the team of merchant {merchant}: invite them.")
+                    if chosen is not None:
+                        place = await get_merchant(tx, MerchantId(merchant))
+                        await people.tell_owners(tx, Outbox(ctx.vault), place, email, chosen, actor(by), now)  # type: ignore[arg-type]
                     await people.set_merchant_role(tx, user, MerchantId(merchant), chosen, actor(by), now)  # type: ignore[arg-type]
         except LastOwner:
             last = "owner of this merchant" if merchant is not None else "active admin"

@@ -40,7 +40,8 @@ def test_a_command_borrows_no_name_of_somebody_with_an_account(sqlite_cli: Cli) 
     invite = ("user", "invite")
     assert cli(*invite, "zoe@example.com", "--name", "Zoé Ba", "--staff", "--role", "admin").code == 0
     assert cli(*invite, "awa@example.com", "--name", "Awa", "--merchant", merchant, "--role", "owner").code == 0
-    for name in ("console", "Console", "zoe", "zoe@example.com", "Zoé Ba", "zoé ba", "awa@example.com"):
+    alike = ("Zoe\u0301 Ba", "Zoé  Ba", "ＺＯＥ", "ａｗａ@example.com", "ｃonsole")
+    for name in ("console", "Console", "zoe", "zoe@example.com", "Zoé Ba", "zoé ba", "awa@example.com", *alike):
         refused = cli("merchant", "status", merchant, "suspended", "--by", name).refusal
         assert f"“{name}” is the console or a person with an account" in refused
     assert cli("merchant", "list", "--json").json["merchants"][-1]["status"] == "active", "nothing was done"
@@ -83,4 +84,9 @@ def test_the_shell_acts_at_once_and_mails_who_ran_it(sqlite_cli: Cli) -> None:
     join = "INSERT INTO memberships SELECT id, ?, 'owner', created_at FROM users WHERE email = 'awa@example.com'"
     _sql(cli, join, merchant)
     cli("user", "invite", "eve@example.com", "--name", "Eve", "--merchant", merchant, "--role", "owner")
-    assert _sql(cli, "SELECT recipient FROM mails WHERE kind = 'team_changed'") == [("awa@example.com",)]
+    told = "SELECT recipient FROM mails WHERE kind = 'team_changed'"
+    assert _sql(cli, told) == [("awa@example.com",)]
+    cli("user", "invite", "zed@example.com", "--name", "Zed", "--merchant", merchant, "--role", "reader")
+    _sql(cli, join.replace("awa", "zed").replace("'owner'", "'reader'"), merchant)
+    assert cli("user", "role", "zed@example.com", "owner", "--merchant", merchant).code == 0
+    assert _sql(cli, told) == [("awa@example.com",)] * 3, "of another owner by a role as well"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from guichet.clock import iso
+from guichet.clock import HOUR, earlier, iso
 from guichet.domain.failures import RefusalReason
 from guichet.providers.base import Accepted, CallbackReference, Refused
 from guichet.providers.capabilities import Balances, SendsOtpCodes
@@ -310,6 +310,22 @@ async def test_a_failed_row_does_not_hide_the_one_that_succeeded() -> None:
             assert feexpay.path() == "/api/transactions/public/single/status/r-1"
     async with provider_under_test("feexpay", failed, (500, {})) as feexpay:
         check(await feexpay.provider.status(charge("moov", provider_reference="r-0")), refused())
+
+
+async def test_a_row_that_is_pending_for_long_does_not_hide_the_one_that_ended() -> None:
+    """Within the hour nothing more is asked; a row that failed says nothing about the one that is pending."""
+    pending: Scripted = (200, {"status": "PENDING", "callback_info": REFERENCE})
+    known = {"provider_reference": "r-0", "created_at": earlier(NOW, HOUR)}
+    async with provider_under_test("feexpay", pending, rows("PENDING", "SUCCESSFUL"), (200, SUCCEEDED)) as feexpay:
+        check(await feexpay.provider.status(charge("moov", **known)), succeeded(5000_00, "XOF"))
+    failed: Scripted = (200, {"status": "FAILED", "callback_info": REFERENCE})
+    async with provider_under_test("feexpay", pending, rows("FAILED"), failed) as feexpay:
+        check(await feexpay.provider.status(charge("moov", **known)), Accepted("r-0"))
+    async with provider_under_test("feexpay", pending, (500, {})) as feexpay:
+        check(await feexpay.provider.status(charge("moov", **known)), Accepted("r-0"))
+    async with provider_under_test("feexpay", pending, rows("SUCCESSFUL"), (200, SUCCEEDED)) as feexpay:
+        young = {**known, "created_at": earlier(NOW, HOUR - 1)}
+        check(await feexpay.provider.status(charge("moov", **young)), Accepted("r-0"))
 
 
 async def test_of_two_payouts_under_one_reference_the_most_conclusive_counts() -> None:

@@ -85,12 +85,15 @@ async def invite_colleague(request: StaffRequest) -> Response:
     if known is not None and known.staff_role is not None and known.status != "invited":
         return await show_staff(request, FormFault(request.text("admin_people.known"), 409))
     invitation = Invitation(email, name, request.person.language, form.role, None)
+    url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
     try:
-        if makes_approver(known.staff_role if known else None, form.role):
-            return await _ask_for_colleague(request, invitation)
-        url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
         async with request.db.transaction() as tx:
-            await invite(tx, outbox, invitation, request.actor, url, request.now())
+            # As it is now: a colleague may be taking the role away at this moment.
+            locked = known and await people.lock(tx, known.id)
+            if at_once := not makes_approver(locked.staff_role if locked else None, form.role):
+                await invite(tx, outbox, invitation, request.actor, url, request.now())
+        if not at_once:
+            return await _ask_for_colleague(request, invitation)
     except (ActRefused, InvitationRefused, LastOwner) as refused:
         return await show_staff(request, _fault(request, refused))
     return request.done(request.at_admin("/staff"), "invited")
@@ -202,7 +205,7 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
     try:
         async with request.db.transaction() as tx:
             locked = await people.lock(tx, user.id)
-            wanted = await _to_approve(tx, locked, form, request.now(), staff=staff)
+            wanted = await _to_approve(tx, locked, form, request.person.email, request.now(), staff=staff)
             if wanted is None:
                 await _act(request, tx, locked, form, staff=staff)
         if wanted is not None:
@@ -218,8 +221,10 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
     return request.done(page, _DONE[form.act]) if form.act in _DONE else request.redirect(page)
 
 
-async def _to_approve(tx: Transaction, user: User, form: PersonForm, now: Instant, *, staff: bool) -> WantedAct | None:
-    """What another person must approve before it is done."""
+async def _to_approve(
+    tx: Transaction, user: User, form: PersonForm, by: str, now: Instant, *, staff: bool
+) -> WantedAct | None:
+    """What another person must approve before `by` has it done."""
     match form.act:
         case "enable" if user.status == "disabled" and may_approve(user.staff_role):
             return WantedAct("staff.restore", access_acts.staff_subject(user), {"role": str(user.staff_role)}, "")
@@ -233,7 +238,7 @@ async def _to_approve(tx: Transaction, user: User, form: PersonForm, now: Instan
                 or before is None
                 or before.role in ("owner", team_role)
                 or not may_as_merchant(team_role, "payments.refund", "live")
-                or not await access_acts.has_owner(tx, merchant, user.email, now)
+                or not await access_acts.has_owner(tx, merchant, user.email, by, now)
             ):
                 return None
             return WantedAct("team.give_role", access_acts.team_subject(user, merchant), {"role": team_role}, "")

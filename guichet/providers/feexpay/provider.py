@@ -11,13 +11,14 @@ from urllib.parse import quote
 
 from msgspec import structs
 
-from guichet.clock import Clock, Instant
+from guichet.clock import HOUR, Clock, Instant, later
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
     CARDS,
+    Accepted,
     Callback,
     CallbackReference,
     Charge,
@@ -68,6 +69,8 @@ _TEXTS_CODES: Final = frozenset({"coris"})
 #: Seconds. Some networks answer a payin only after the customer typed the PIN, or after a minute without it.
 _INITIATION_TIMEOUT: Final = 75.0
 _MAX_TEXT: Final = 60
+#: How long after its request a pending row is believed without a look at the history: the other one may have ended.
+_OTHER_ROW_AFTER: Final = HOUR
 #: Bytes. The history's 500 rows need more than other responses.
 _MAX_HISTORY: Final = 1024 * 1024
 _PAYIN_STATUS: Final = "/api/transactions/public/single/status/"
@@ -119,7 +122,7 @@ class FeexPay(HttpProvider):
         payment = charge.payment
         find = partial(self._history.find, payment.reference, operator=payment.operator, kind="PAYIN")
         known = await self._known_payin(charge)
-        return await self._most_conclusive(known, partial(self._payin, charge), partial(find, payment.created_at))
+        return await self._most_conclusive(known, partial(self._payin, charge), find, payment.created_at)
 
     async def _known_payin(self, charge: Charge) -> StatusResult | None:
         """The state of the payin whose reference is known. One that only a callback named counts only if its state is
@@ -143,16 +146,20 @@ class FeexPay(HttpProvider):
         self,
         known: StatusResult | None,
         ask: Callable[[str], Awaitable[StatusResult]],
-        find: Callable[[], Awaitable[list[str] | Unknown]],
+        find: Callable[[Instant], Awaitable[list[str] | Unknown]],
+        sent_at: Instant,
     ) -> StatusResult:
         """What FeexPay says about a request of ours; `known`: of the row whose reference is known. After a failure the
-        history is searched too: a request may have two rows, and the other one may have succeeded."""
-        if known is not None and not isinstance(known, Refused):
+        history is searched too, and where a row is pending for long: a request may have two rows, and the other one may
+        have succeeded."""
+        waits_long = isinstance(known, Accepted) and later(sent_at, _OTHER_ROW_AFTER) <= self._clock.now()
+        if not (known is None or isinstance(known, Refused) or waits_long):
             return known
-        found = await find()
+        found = await find(sent_at)
         if isinstance(found, Unknown):
             return known or found
-        return most_conclusive([await ask(reference) for reference in found]) or Unknown()
+        others = [await ask(reference) for reference in found]
+        return most_conclusive([known, *others] if known else others) or Unknown()
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         operator = reversal.charge.payment.operator
@@ -173,7 +180,7 @@ class FeexPay(HttpProvider):
         find = partial(self._history.find, reversal.reference, operator=operator, kind="PAYOUT")
         ask = partial(self._payout, operator)
         known = await ask(reversal.provider_reference) if reversal.provider_reference is not None else None
-        return await self._most_conclusive(known, ask, partial(find, sent_at))
+        return await self._most_conclusive(known, ask, find, sent_at)
 
     async def _payout(self, operator: str, reference: str) -> StatusResult:
         result = await self._get(f"/api/payouts/status/public/{reference}")

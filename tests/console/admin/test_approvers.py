@@ -9,7 +9,7 @@ from guichet.accounts import approvals, people, users
 from guichet.accounts.access_acts import staff_subject
 from guichet.accounts.errors import LastOwner
 from guichet.clock import DAY, earlier
-from guichet.db.engine import require
+from guichet.db.engine import Reader, require
 from guichet.domain.accounts import User
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import Actor
@@ -108,6 +108,48 @@ async def test_an_admin_who_removed_the_other_is_mailed_about_and_objected_to(op
     ((_, actor, _, facts),) = await operations.acts("approval.objected")
     assert (actor, facts["act"]) == (BIO, "staff.add")
     assert (await last_mail(operations, "approval_refused", ADA)).kind == "approval_refused"
+
+
+@pytest.mark.both_databases
+async def test_a_role_that_is_taken_away_at_the_moment_is_not_given_back_by_inviting_again(
+    operations: Operations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ctx, ada, bio = operations.live.ctx, await admin(operations, ADA), await admin(operations, BIO)
+    await invite_colleague(ada, EVE)
+    await act(bio, "/admin/approvals/1", act="approve", reason="oui")
+    assert await role_of(operations, EVE) == "admin"
+    await ada.get("/admin/staff")
+    read = users.by_email
+
+    async def read_just_before(db: Reader, email: str) -> User | None:
+        found = await read(db, email)
+        if email == EVE:
+            monkeypatch.undo()
+            async with ctx.db.transaction() as tx:
+                locked, bios = await people.lock(tx, require(found).id), Actor(BIO, "console")
+                await people.set_staff_role(tx, Outbox(ctx.vault), locked, "support", bios, ctx.clock.now())
+        return found
+
+    monkeypatch.setattr(users, "by_email", read_just_before)
+    page = await ada.submit("email", email=EVE, name="Eve", role="admin")
+    assert page.path.startswith("/admin/approvals/")
+    assert await role_of(operations, EVE) == "support"
+
+
+@pytest.mark.both_databases
+async def test_one_objection_is_enough_however_many_accounts_somebody_asks_for(operations: Operations) -> None:
+    ada = await admin(operations, ADA)
+    await admin(operations, BIO)
+    await change(operations, ada, BIO, act="disable", confirm="yes")
+    for number in range(3):
+        await invite_colleague(ada, f"eve{number}@example.com")
+    stranger = operations.console.browser()
+    await stranger.get(await objection(operations, BIO))
+    assert "recorded" in (await stranger.submit("reason", reason="non")).text or "enregistrée" in stranger.page.text
+    assert [await operations.status(number) for number in (1, 2, 3)] == ["refused"] * 3
+    assert len(await operations.acts("approval.objected")) == 3
+    await wait(operations, 73)
+    assert [await role_of(operations, f"eve{number}@example.com") for number in range(3)] == [None] * 3
 
 
 @pytest.mark.both_databases

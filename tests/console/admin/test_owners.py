@@ -7,6 +7,7 @@ import pytest
 from guichet.accounts import people, users
 from guichet.accounts.errors import LastOwner
 from guichet.db.engine import require
+from guichet.domain.accounts import UserId
 from guichet.domain.audit_log import Actor
 from tests.console.admin.conftest import Staff
 from tests.console.admin.operations import Operations, act
@@ -16,7 +17,7 @@ OWN = "eve@example.com"
 OWNER = "owner@example.com"
 
 
-async def _id(operations: Operations, email: str) -> int:
+async def _id(operations: Operations, email: str) -> UserId:
     return require(await users.by_email(operations.live.ctx.db, email)).id
 
 
@@ -67,6 +68,25 @@ async def test_an_open_invitation_of_an_owner_counts(sqlite_operations: Operatio
 
 
 @pytest.mark.both_databases
+async def test_taking_a_colleagues_invitation_back_makes_no_room_for_an_owner_of_ones_own(
+    operations: Operations,
+) -> None:
+    merchant = await operations.console.merchant("Balafon")
+    ada, bio = await operations.staff("ada@example.com", "admin"), await operations.staff("bio@example.com", "admin")
+    file = f"/admin/merchants/{merchant.id}"
+    await act(bio, file, act="invite", person="Awa", email="mistyped@example.com")
+    await bio.get(file)
+    await bio.submit("invitation", act="withdraw")
+    page = await act(bio, file, act="invite", person="Awa", email=OWNER)
+    assert page.path == file, "one's own invitation is corrected by one"
+    await ada.get(file)
+    await ada.submit("invitation", act="withdraw")
+    page = await act(ada, file, act="invite", person="Eve", email=OWN)
+    assert page.path.startswith("/admin/approvals/")
+    assert await said_to(operations.console, OWN) == []
+
+
+@pytest.mark.both_databases
 async def test_the_staff_raise_somebody_of_a_team_to_those_who_refund_by_two(operations: Operations) -> None:
     console = operations.console
     merchant = await console.merchant("Balafon")
@@ -78,9 +98,9 @@ async def test_the_staff_raise_somebody_of_a_team_to_those_who_refund_by_two(ope
     for number, role in enumerate(("finance", "owner"), 1):
         page = await act(ada, f"/admin/users/{person}", **wanted, role=role)
         assert page.path.startswith("/admin/approvals/")
-        assert require(await users.membership(db, person, merchant.id)).role != role  # type: ignore[arg-type]
+        assert require(await users.membership(db, person, merchant.id)).role != role
         await act(bio, page.path, act="approve", reason="oui")
-        assert require(await users.membership(db, person, merchant.id)).role == role  # type: ignore[arg-type]
+        assert require(await users.membership(db, person, merchant.id)).role == role
         assert len([kind for kind, _ in await said_to(console, OWNER) if kind == "team_changed"]) == number
     page = await act(ada, f"/admin/users/{await _id(operations, OWNER)}", **wanted, role="finance")
     assert not page.path.startswith("/admin/approvals/"), "an owner loses rights at once"
@@ -88,6 +108,21 @@ async def test_the_staff_raise_somebody_of_a_team_to_those_who_refund_by_two(ope
     assert page.status == 409, "the last owner"
     await act(ada, f"/admin/users/{await _id(operations, OWNER)}", act="disable", confirm="yes")
     assert (await act(ada, f"/admin/users/{person}", **wanted, role="cashier")).status == 409
+
+
+async def test_a_disabled_owner_is_taken_out_by_the_one_who_can_act(sqlite_operations: Operations) -> None:
+    operations = sqlite_operations
+    console, db = operations.console, operations.live.ctx.db
+    merchant = await console.merchant("Balafon")
+    await console.joined(OWNER, merchant)
+    second = await console.joined("second@example.com", merchant)
+    ada, gone = await operations.staff("ada@example.com", "admin"), await _id(operations, OWNER)
+    await act(ada, f"/admin/users/{gone}", act="disable", confirm="yes")
+    removal = {"act": "team_remove", "merchant": str(merchant.id), "confirm": "yes"}
+    left = await act(ada, f"/admin/users/{await _id(operations, 'second@example.com')}", **removal)
+    assert left.status == 409, "who can act stays"
+    await act(second, f"/console/{merchant.id}/live/team", act="remove", user=str(gone), confirm="yes")
+    assert await users.membership(db, gone, merchant.id) is None
 
 
 @pytest.mark.both_databases

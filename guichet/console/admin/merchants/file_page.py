@@ -191,7 +191,7 @@ async def _invite_owner(request: StaffRequest, merchant: Merchant, form: FileFor
             await merchants.lock(tx, merchant.id)  # Two of the staff could invite two people at the same moment.
             if _has_owner(await users.team(tx, merchant.id)):
                 raise FormFault(request.text("admin_merchants.owner_there"))
-            if not await access_acts.has_owner(tx, merchant, email, request.now()):
+            if not await access_acts.has_owner(tx, merchant, email, request.person.email, request.now()):
                 await invite(tx, outbox, invitation, request.actor, url, request.now())
                 return None
             user = await access_acts.known_or_new(tx, email, name, request.person.language, request.now())
