@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
@@ -21,6 +21,8 @@ from guichet.server.content_encoding import choose_encoding, compress
 #: A body of fewer bytes fits one packet anyway.
 _WORTH_COMPRESSING: Final = 600
 _A_YEAR: Final = "public, max-age=31536000, immutable"
+#: A page links to the same days, states and languages again and again.
+_quoted = lru_cache(maxsize=256)(quote_plus)
 
 #: On every page. Addresses are secrets, so nothing is stored, framed, indexed or passed on to other sites.
 HEADERS: Final = {
@@ -62,8 +64,9 @@ class PageRequest:
         """`path` (absolute within the service, without its base) in the language the customer chose."""
         if not query and self.chosen_language is None:
             return self.base_path + path
-        kept = {name: value for name, value in {**query, "lang": self.chosen_language}.items() if value}
-        return self.base_path + path + (f"?{urlencode(kept)}" if kept else "")
+        named = {**query, "lang": self.chosen_language}.items()
+        kept = "&".join([f"{name}={_quoted(value)}" for name, value in named if value])
+        return f"{self.base_path}{path}?{kept}" if kept else self.base_path + path
 
     def text(self, key: str, /, **values: Any) -> Markup:
         """The sentence `key` in the customer's language, with `values` escaped into it."""

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from guichet.domain.records import Record
 from guichet.pages import i18n
-from guichet.pages.template_code import TemplateEnvironment
+from guichet.pages.template_code import TemplateEnvironment, escaped
 from guichet.printable import printable
 from guichet.server.content_encoding import SharedPart, compress
 
@@ -139,7 +139,8 @@ class Renderer:
         if values:
             if str(values.get("count")) in _SINGULAR[language] and f"{key}.one" in self._texts[language]:
                 key = f"{key}.one"
-            return Markup(self._texts[language][key]) % values  # noqa: S704 - Markup escapes what is put into it
+            shown = {name: escaped(value) for name, value in values.items()}
+            return Markup(self._texts[language][key] % shown)  # noqa: S704 - our own text, and what was escaped
         text = self._plain.get((language, key))
         if text is None:
             text = self._plain[language, key] = Markup(self._texts[language][key]) % {}  # noqa: S704 - our own text
