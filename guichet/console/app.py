@@ -66,11 +66,10 @@ from guichet.console.page_request import (
 from guichet.console.sections import (
     MerchantPage,
     StaffPage,
-    environment_switch,
-    merchant_menu,
+    merchant_navigation,
     merchant_sections,
     section_of,
-    staff_menu,
+    staff_navigation,
     staff_sections,
 )
 from guichet.console.sign_in_limits import SignInLimits
@@ -163,8 +162,7 @@ def _merchant_page(console: Console, page: MerchantPage) -> Route:
     async def admit(request: MerchantRequest) -> None:
         request.act_as(_member(request))
         # Before the right is checked: a refusal, too, shows the way to the other pages.
-        request.menu = merchant_menu(sections, section, request)
-        request.environments = environment_switch(section, request)
+        request.navigation = merchant_navigation(sections, section, request)
         if not request.may(page.right):
             raise Forbidden
 
@@ -185,7 +183,7 @@ def _staff_page(console: Console, page: StaffPage) -> Route:
     section = section_of(sections, page)
 
     async def admit(request: StaffRequest) -> None:
-        request.menu = staff_menu(sections, section, request)
+        request.navigation = staff_navigation(sections, section, request)
         if not request.may(page.right):
             raise Forbidden
 

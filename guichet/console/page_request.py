@@ -21,6 +21,7 @@ from guichet.clock import Instant
 from guichet.console import form_tokens
 from guichet.console.cookies import Cookies
 from guichet.console.messages import said, word
+from guichet.console.navigation import Navigation, first_path
 from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.domain.accounts import Session, User, is_secret
@@ -32,7 +33,7 @@ from guichet.domain.money import Currency, plain, round_to_currency
 from guichet.domain.names import holds_address
 from guichet.domain.payments import Payment
 from guichet.domain.records import Record
-from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight, may_as_merchant
+from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight
 from guichet.pages import formatting, i18n
 from guichet.pages.fields import Fields
 from guichet.pages.forms import is_from_elsewhere, read_form
@@ -95,25 +96,9 @@ class Console(Record, frozen=True):
         return self.accounts.ctx
 
 
-class MenuEntry(Record, frozen=True):
-    text: str
-    href: str
-    #: Whether it leads to the page that is shown, or to one above it.
-    here: bool
-    name: str
-    group: str = ""
-    #: Whether a telephone always shows it.
-    docked: bool = False
-
-
-def first_path(role: MerchantRole, env: Environment) -> str:
-    """The overview; a cashier, who does not see what the shop takes in, begins at the cash desk."""
-    return "" if may_as_merchant(role, "overview.view", env) else "/cash-desk"
-
-
 class ConsoleRequest(PageRequest):
     """`secret`, `session` and `user` are None together: nobody is signed in. `places`: the merchants that the user
-    works for, with the role. `state`: what the session may do; `menu`: the entries of the menu of this page;
+    works for, with the role. `state`: what the session may do; `navigation`: what leads from this page to others;
     `typed`: the fields of the form that was sent."""
 
     def __init__(self, console: Console, request: Request) -> None:
@@ -125,7 +110,7 @@ class ConsoleRequest(PageRequest):
         self.user: User | None = None
         self.places: list[tuple[MerchantRole, Merchant]] = []
         self.state: SessionState = "open"
-        self.menu: list[MenuEntry] = []
+        self.navigation = Navigation()
         self.typed: dict[str, str] = {}
         self._own_currency: Currency | None = None
 
@@ -316,8 +301,7 @@ class ConsoleRequest(PageRequest):
             "at": self.at,
             "at_admin": self.at_admin,
             "member": None,
-            "menu": self.menu,
-            "environments": (),
+            **structs.asdict(self.navigation),
             "repeat": "repeat" in self.query,
             "just_done": self._just_done(),
             "chosen_language": self.chosen_language,
@@ -355,12 +339,11 @@ class ConsoleRequest(PageRequest):
 
 
 class MerchantRequest(ConsoleRequest):
-    """A page about one merchant, in one environment. `environments`: the switch between live and test."""
+    """A page about one merchant, in one environment."""
 
     def __init__(self, console: Console, request: Request) -> None:
         super().__init__(console, request)
         self._member: Member | None = None
-        self.environments: list[MenuEntry] = []
 
     @property
     def member(self) -> Member:
@@ -400,7 +383,7 @@ class MerchantRequest(ConsoleRequest):
     def chrome(self) -> dict[str, Any]:
         if self._member is None:
             return super().chrome()
-        return {**super().chrome(), "member": self._member, "here": self.here, "environments": self.environments}
+        return {**super().chrome(), "member": self._member, "here": self.here}
 
 
 class StaffRequest(ConsoleRequest):

@@ -146,6 +146,10 @@ class Renderer:
             text = self._plain[language, key] = Markup(self._texts[language][key]) % {}  # noqa: S704 - our own text
         return text
 
+    def macros(self, language: str, template: str) -> Any:
+        """Those of a template, as functions that return markup."""
+        return self._environments[language].get_template(template).module
+
     def has(self, key: str) -> bool:
         return all(key in texts for texts in self._texts.values())
 

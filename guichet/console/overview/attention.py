@@ -101,7 +101,7 @@ def _contested(request: MerchantRequest, dispute: Dispute) -> Concern:
 
 def _page(request: MerchantRequest, path: str, status: str | None = None) -> str | None:
     """The address of a page that stands in the menu of this person."""
-    in_menu = any(entry.href == request.here(path) for entry in request.menu)
+    in_menu = any(entry.href == request.here(path) for entry in request.navigation.menu)
     return request.here(path, status=status) if in_menu else None
 
 
