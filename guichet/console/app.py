@@ -49,20 +49,12 @@ from guichet.console import (
     security_page,
     sign_in_page,
 )
+from guichet.console.console import ADMIN_ROOT, ASSETS_PATH, ROOT, Console
 from guichet.console.cookies import Cookies
 from guichet.console.error_pages import ConsoleLimitMiddleware, error_page
 from guichet.console.installation import installation_routes
 from guichet.console.merchant_pages import MERCHANT_PAGES
-from guichet.console.page_request import (
-    ADMIN_ROOT,
-    ASSETS_PATH,
-    ROOT,
-    Console,
-    ConsoleRequest,
-    FormRefused,
-    MerchantRequest,
-    StaffRequest,
-)
+from guichet.console.page_request import ConsoleRequest, FormRefused, MerchantRequest, StaffRequest
 from guichet.console.sections import (
     MerchantPage,
     StaffPage,

@@ -6,8 +6,9 @@ from typing import Final, TypeVar
 
 from starlette.responses import Response
 
+from guichet.console.console import ADMIN_ROOT, ROOT
 from guichet.console.navigation import MenuEntry, Navigation, first_path
-from guichet.console.page_request import ADMIN_ROOT, ROOT, MerchantRequest, StaffRequest
+from guichet.console.page_request import MerchantRequest, StaffRequest
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.records import Record

@@ -88,11 +88,12 @@ class PageRequest:
     def render(self, template: str, view: Any, status: int = 200, *, forms_to: str = "'self'") -> Response:
         """A page. `forms_to`: the sources to which its form may lead, redirects included (a CSP source list)."""
         other = next(language for language in i18n.LANGUAGES if language != self.language)
-        query = {**self.query, "lang": other}  # A search or a filter stays as it is.
+        # A search or a filter stays as it is.
+        query = urlencode({**self.query, "lang": other}) if self.query else f"lang={other}"
         switch = LanguageSwitch(
             language=other,
             name=self.renderer.text(other, "base.language"),
-            href=f"?{urlencode(query)}",
+            href=f"?{query}",
         )
         frame = self.renderer.frame(self.language, switch, self.base_path)
         policy = (

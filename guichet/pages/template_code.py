@@ -85,7 +85,7 @@ class TemplateEnvironment(Environment):
         return super().compile(_Constants(self).visit(self.parse(source, *args[:2])), *args, **kwargs)
 
     def constant(self, function: str, args: list[Any]) -> Markup:
-        called = self.globals["_"] if function == "_" else getattr(self.get_template("_parts.html").module, function)
+        called: Any = self.globals.get(function) or getattr(self.get_template("_parts.html").module, function)
         return cast(Markup, called(*args))
 
 
