@@ -16,7 +16,7 @@ from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.pages import formatting, i18n
 from guichet.pages.render import LanguageSwitch, Renderer
-from guichet.server.content_encoding import choose_encoding, compress
+from guichet.server.content_encoding import choose_encoding, compress, compress_once
 
 #: A body of fewer bytes fits one packet anyway.
 _WORTH_COMPRESSING: Final = 600
@@ -126,7 +126,9 @@ class PageRequest:
         if asset is None:
             raise NotFound
         headers = {"Cache-Control": _A_YEAR, "Vary": "Accept-Encoding"}
-        return self.respond(asset.content, asset.media_type, headers=headers)
+        encoding = self._encoding
+        content = compress_once(asset.content, encoding) if encoding else asset.content
+        return _response(content, asset.media_type, 200, headers, encoding)
 
     def redirect(self, url: str) -> Response:
         """After a form: the browser asks for `url` with GET, and a reload repeats only that."""

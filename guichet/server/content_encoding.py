@@ -41,7 +41,7 @@ def compress(content: bytes, encoding: str) -> bytes:
     return zlib.compress(content, _GZIP_LEVEL, _GZIP_FORMAT)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def compress_once(content: bytes, encoding: str) -> bytes:
     """As small as can be, which takes long: for content that does not change while the process lives."""
     if encoding == "br":

@@ -234,7 +234,7 @@ def _periods(request: MerchantRequest, typed: dict[str, str]) -> list[Choice]:
 
 
 def _kept(typed: dict[str, str]) -> dict[str, str]:
-    return {name: typed[name] for name in _FILTERS if typed[name]}
+    return {name: typed[name] for name in _FILTERS}
 
 
 def _choices(request: MerchantRequest, catalogue: Catalogue) -> dict[str, list[tuple[str, str]]]:
