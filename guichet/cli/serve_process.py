@@ -56,7 +56,7 @@ _PAGES: Final = (
     "guichet.console.merchant_pages",
     "guichet.console.staff_pages",
     "guichet.console.app",
-    "guichet.console.page_request",
+    "guichet.console.console",
 )
 
 

@@ -49,28 +49,19 @@ from guichet.console import (
     security_page,
     sign_in_page,
 )
+from guichet.console.console import ADMIN_ROOT, ASSETS_PATH, ROOT, Console
 from guichet.console.cookies import Cookies
 from guichet.console.error_pages import ConsoleLimitMiddleware, error_page
 from guichet.console.installation import installation_routes
 from guichet.console.merchant_pages import MERCHANT_PAGES
-from guichet.console.page_request import (
-    ADMIN_ROOT,
-    ASSETS_PATH,
-    ROOT,
-    Console,
-    ConsoleRequest,
-    FormRefused,
-    MerchantRequest,
-    StaffRequest,
-)
+from guichet.console.page_request import ConsoleRequest, FormRefused, MerchantRequest, StaffRequest
 from guichet.console.sections import (
     MerchantPage,
     StaffPage,
-    environment_switch,
-    merchant_menu,
+    merchant_navigation,
     merchant_sections,
     section_of,
-    staff_menu,
+    staff_navigation,
     staff_sections,
 )
 from guichet.console.sign_in_limits import SignInLimits
@@ -163,8 +154,7 @@ def _merchant_page(console: Console, page: MerchantPage) -> Route:
     async def admit(request: MerchantRequest) -> None:
         request.act_as(_member(request))
         # Before the right is checked: a refusal, too, shows the way to the other pages.
-        request.menu = merchant_menu(sections, section, request)
-        request.environments = environment_switch(section, request)
+        request.navigation = merchant_navigation(sections, section, request)
         if not request.may(page.right):
             raise Forbidden
 
@@ -185,7 +175,7 @@ def _staff_page(console: Console, page: StaffPage) -> Route:
     section = section_of(sections, page)
 
     async def admit(request: StaffRequest) -> None:
-        request.menu = staff_menu(sections, section, request)
+        request.navigation = staff_navigation(sections, section, request)
         if not request.may(page.right):
             raise Forbidden
 

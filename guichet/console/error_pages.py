@@ -10,7 +10,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet import metrics
 from guichet.accounts.errors import Forbidden, SecondFactorNeeded
-from guichet.console.page_request import PAGE_REQUEST, Console, ConsoleRequest, FormRefused
+from guichet.console.console import Console
+from guichet.console.page_request import PAGE_REQUEST, ConsoleRequest, FormRefused
 from guichet.db.errors import StorageError
 from guichet.domain.errors import GuichetError, InvalidRequest, MethodNotAllowed, NotFound, RateLimited
 from guichet.logs import log

@@ -8,7 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from guichet.console.page_request import ROOT, Console, ConsoleRequest
+from guichet.console.console import ROOT, Console
+from guichet.console.page_request import ConsoleRequest
 
 _SIZES: Final = (192, 512)
 #: The address of the worker stays the same, so that a browser finds a newer one.

@@ -1,56 +1,41 @@
 """One request for a page of the console: who is signed in, the token of its forms, and what every page shows around its
 content."""
 
-from datetime import date
-from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from markupsafe import Markup
-from msgspec import field, structs
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 
 from guichet.accounts import sessions
-from guichet.accounts.errors import AccountError, TooManyAttempts
+from guichet.accounts.errors import AccountError
 from guichet.accounts.rights import Member, StaffMember, staff_member
-from guichet.accounts.sign_in import Accounts, Browser, SessionState, SignedIn, WithoutPassword, state_of
+from guichet.accounts.sign_in import Browser, SessionState, SignedIn, state_of
 from guichet.clock import Instant
 from guichet.console import form_tokens
-from guichet.console.cookies import Cookies
-from guichet.console.messages import said, word
+from guichet.console.console import ADMIN_ROOT, ROOT, Console
+from guichet.console.navigation import Navigation, first_path
+from guichet.console.wording import Wording
 from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.domain.accounts import Session, User, is_secret
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
-from guichet.domain.messages import TEXTS, Answer
-from guichet.domain.money import Currency, plain, round_to_currency
-from guichet.domain.names import holds_address
-from guichet.domain.payments import Payment
-from guichet.domain.records import Record
-from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight, may_as_merchant
-from guichet.pages import formatting, i18n
+from guichet.domain.money import plain
+from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight
+from guichet.pages import i18n
 from guichet.pages.fields import Fields
 from guichet.pages.forms import is_from_elsewhere, read_form
-from guichet.pages.page_request import PageRequest
-from guichet.pages.render import Renderer
 from guichet.pages.uploads import Upload, read_upload
 from guichet.pages.views import View
 from guichet.printable import printable
-from guichet.server.doctor.service_checks import LastChecks
-from guichet.server.request_context import ClientAddresses
 
-ROOT: Final = "/console"
-ADMIN_ROOT: Final = "/admin"
-ASSETS_PATH: Final = f"{ROOT}/assets"
 Form = TypeVar("Form", bound=Fields)
 
-#: Of a name that was refused, so much is read to say why.
-_LONGEST_NAME: Final = 400
 #: Of what an act did.
 _MOST_FACTS: Final = 8
 #: Where Starlette's request keeps ours, for the page of an error: the menu is known, and nothing is read again.
@@ -70,64 +55,20 @@ class FormRefused(AccountError):
     """The form was not sent by a page of ours, or by one of a session that ended."""
 
 
-@cache
-def console_renderer() -> Renderer:
-    """For the whole process: reading the texts and compiling the templates takes 50 ms."""
-    return Renderer(Path(__file__).parent, ASSETS_PATH, *TEXTS, linked=True)
-
-
-class Console(Record, frozen=True):
-    """What all pages of the console need, built once for the process. `public_url` has no slash at the end; `base_path`
-    is its path."""
-
-    accounts: Accounts
-    cookies: Cookies
-    addresses: ClientAddresses
-    public_url: str
-    base_path: str
-    #: Only in a demonstration.
-    without_password: WithoutPassword | None = None
-    renderer: Renderer = field(default_factory=console_renderer)
-    checks: LastChecks = field(default_factory=LastChecks)
-
-    @property
-    def ctx(self) -> AppContext:
-        return self.accounts.ctx
-
-
-class MenuEntry(Record, frozen=True):
-    text: str
-    href: str
-    #: Whether it leads to the page that is shown, or to one above it.
-    here: bool
-    name: str
-    group: str = ""
-    #: Whether a telephone always shows it.
-    docked: bool = False
-
-
-def first_path(role: MerchantRole, env: Environment) -> str:
-    """The overview; a cashier, who does not see what the shop takes in, begins at the cash desk."""
-    return "" if may_as_merchant(role, "overview.view", env) else "/cash-desk"
-
-
-class ConsoleRequest(PageRequest):
+class ConsoleRequest(Wording):
     """`secret`, `session` and `user` are None together: nobody is signed in. `places`: the merchants that the user
-    works for, with the role. `state`: what the session may do; `menu`: the entries of the menu of this page;
+    works for, with the role. `state`: what the session may do; `navigation`: what leads from this page to others;
     `typed`: the fields of the form that was sent."""
 
     def __init__(self, console: Console, request: Request) -> None:
-        settings = console.ctx.settings
-        super().__init__(request, console.renderer, console.base_path, settings.time_zone)
-        self.console = console
+        super().__init__(console, request)
         self.secret: str | None = None
         self.session: Session | None = None
         self.user: User | None = None
         self.places: list[tuple[MerchantRole, Merchant]] = []
         self.state: SessionState = "open"
-        self.menu: list[MenuEntry] = []
+        self.navigation = Navigation()
         self.typed: dict[str, str] = {}
-        self._own_currency: Currency | None = None
 
     @classmethod
     async def begin(cls, console: Console, request: Request) -> Self:
@@ -231,49 +172,9 @@ class ConsoleRequest(PageRequest):
         env: Environment = "test" if merchant.status == "pending" else "live"
         return self.at(f"/{merchant.id}/{env}{first_path(role, env)}")
 
-    def amount(self, hundredths: int, currency: Currency) -> str:
-        """An amount as the reader of this page writes it."""
-        return formatting.amount(hundredths, currency, self.language, coded=self.is_foreign(currency))
-
-    def operator_name(self, operator: str) -> str:
-        """`MTN MoMo · Bénin`, of the installation's catalogue."""
-        return self.ctx.catalogues.base.name_of(operator)
-
-    def is_foreign(self, currency: str | None) -> bool:
-        """Whether it is another one than that of the merchant whose page this is, so that its code is written."""
-        return currency != self._own_currency
-
-    def belongs_to(self, merchant: Merchant) -> None:
-        super().belongs_to(merchant)
-        self._own_currency = merchant.currency
-
-    def charged(self, payment: Payment) -> str:
-        """What the customer is debited: whole units if the currency has no decimals (D27)."""
-        return self.amount(round_to_currency(payment.total_amount, payment.currency), payment.currency)
-
-    def day(self, day: date) -> str:
-        """`3 octobre 2026`."""
-        return formatting.long_date(day, self.language)
-
-    def month(self, year: int, month: int) -> str:
-        """`octobre 2026`."""
-        return formatting.month(year, month, self.language)
-
-    def said(self, message: Answer | None) -> Markup:
-        """What Guichet has to say, in the reader's language (`console/messages.py`)."""
-        return said(self, message)
-
     def refused(self, refusal: ActRefused) -> FormFault:
         """An act that the rules do not allow, as a fault of its form."""
         return FormFault(self.said(refusal.message), 409)
-
-    def word(self, prefix: str, value: str) -> str:
-        """A status or another word of ours in the reader's language: the text `prefix` and `value`."""
-        return word(self, prefix, value)
-
-    def stated(self, amount: int | float | str | None, currency: str | None) -> str:
-        """An amount in the main unit, as a provider or a command states it."""
-        return formatting.stated_amount(amount, currency, self.language, coded=self.is_foreign(currency))
 
     def show(self, template: str, status: int = 200, **view: Any) -> Response:
         """What surrounds every page: the person, the way out, the token of forms, what was just done."""
@@ -291,8 +192,11 @@ class ConsoleRequest(PageRequest):
 
     def _just_done(self) -> Markup | None:
         """None also for what no version of ours says: a cookie is whatever a browser sends."""
+        done = self.console.cookies.done(self.http)
+        if done is None:
+            return None
         try:
-            facts = dict(parse_qsl(self.console.cookies.done(self.http) or "", max_num_fields=_MOST_FACTS))
+            facts = dict(parse_qsl(done, max_num_fields=_MOST_FACTS))
             key = f"done.{facts.pop('act', '')}"
             shown = {name: printable(fact) for name, fact in facts.items()}
             return self.text(key, **shown) if self.renderer.has(key) else None
@@ -316,8 +220,7 @@ class ConsoleRequest(PageRequest):
             "at": self.at,
             "at_admin": self.at_admin,
             "member": None,
-            "menu": self.menu,
-            "environments": (),
+            **structs.asdict(self.navigation),
             "repeat": "repeat" in self.query,
             "just_done": self._just_done(),
             "chosen_language": self.chosen_language,
@@ -342,25 +245,13 @@ class ConsoleRequest(PageRequest):
         if signed.device is not None:
             self.console.cookies.set_device(response, signed.device)
 
-    def name_fault(self, typed: str, otherwise: str) -> Markup:
-        """Why a name is refused: it holds an address, or the text `otherwise`."""
-        return self.text("name.holds_address" if holds_address(typed[:_LONGEST_NAME]) else otherwise)
-
-    def too_many(self, refused: TooManyAttempts) -> Markup:
-        """What is said to somebody who has used up their attempts."""
-        minutes = -(-refused.retry_after // 60)
-        if minutes <= 60:
-            return self.text("sign_in.too_many", minutes=minutes)
-        return self.text("sign_in.too_many_today", hours=-(-minutes // 60))
-
 
 class MerchantRequest(ConsoleRequest):
-    """A page about one merchant, in one environment. `environments`: the switch between live and test."""
+    """A page about one merchant, in one environment."""
 
     def __init__(self, console: Console, request: Request) -> None:
         super().__init__(console, request)
         self._member: Member | None = None
-        self.environments: list[MenuEntry] = []
 
     @property
     def member(self) -> Member:
@@ -400,7 +291,7 @@ class MerchantRequest(ConsoleRequest):
     def chrome(self) -> dict[str, Any]:
         if self._member is None:
             return super().chrome()
-        return {**super().chrome(), "member": self._member, "here": self.here, "environments": self.environments}
+        return {**super().chrome(), "member": self._member, "here": self.here}
 
 
 class StaffRequest(ConsoleRequest):

@@ -1,14 +1,19 @@
 """What the pages of the console are made of: a page about one merchant, a page of the back office, and their menus."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from starlette.responses import Response
 
-from guichet.console.page_request import ConsoleRequest, MenuEntry, MerchantRequest, StaffRequest, first_path
-from guichet.domain.merchants import ENVS
+from guichet.console.console import ADMIN_ROOT, ROOT
+from guichet.console.navigation import MenuEntry, Navigation, first_path
+from guichet.console.page_request import MerchantRequest, StaffRequest
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.records import Record
-from guichet.domain.roles import MerchantRight, StaffRight, may_as_merchant
+from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight, StaffRole, may_as_merchant, may_as_staff
+from guichet.pages.render import Renderer
 
 #: The menu of a merchant's pages, in groups: the text of an entry is `nav.` and its name, that of a group `nav_group.`.
 _MERCHANT_MENU: Final = {
@@ -57,12 +62,12 @@ class StaffPage(Record, frozen=True):
 AnyPage = TypeVar("AnyPage", MerchantPage, StaffPage)
 
 
-def merchant_sections(pages: tuple[MerchantPage, ...]) -> list[MerchantPage]:
+def merchant_sections(pages: Sequence[MerchantPage]) -> tuple[MerchantPage, ...]:
     """The pages that stand in the menu, in its order."""
     return _sections(pages, _MERCHANT_MENU)
 
 
-def staff_sections(pages: tuple[StaffPage, ...]) -> list[StaffPage]:
+def staff_sections(pages: Sequence[StaffPage]) -> tuple[StaffPage, ...]:
     return _sections(pages, _STAFF_MENU)
 
 
@@ -74,42 +79,90 @@ def section_of(sections: Sequence[AnyPage], shown: AnyPage) -> AnyPage | None:
     return next((page for page in sections if page.menu == name), None)
 
 
-def merchant_menu(
-    sections: Sequence[MerchantPage], here: MerchantPage | None, request: MerchantRequest
-) -> list[MenuEntry]:
-    """The entries that this person may open; `here` is the section of the page that is open."""
-    return [
-        _entry(request, "nav.", page, request.here(page.path), page is here)
+def merchant_navigation(
+    sections: tuple[MerchantPage, ...], here: MerchantPage | None, request: MerchantRequest
+) -> Navigation:
+    """To what this person may open; `here` is the section of the page that is open."""
+    member = request.member
+    return _of_merchant(*_reader(request, ROOT), sections, here, member.role, member.merchant.id, member.env)
+
+
+def staff_navigation(sections: tuple[StaffPage, ...], here: StaffPage | None, request: StaffRequest) -> Navigation:
+    return _of_staff(*_reader(request, ADMIN_ROOT), sections, here, request.member.role)
+
+
+def _reader(request: MerchantRequest | StaffRequest, root: str) -> tuple[Renderer, str, str, str]:
+    """How the entries of a menu are written: in which language, and what their addresses begin and end with."""
+    query = f"?lang={request.chosen_language}" if request.chosen_language else ""
+    return request.renderer, request.language, request.base_path + root, query
+
+
+@lru_cache(maxsize=128)  # A fifth of the time of a page. What a role may do is written in the code.
+def _of_merchant(
+    renderer: Renderer,
+    language: str,
+    root: str,
+    query: str,
+    sections: tuple[MerchantPage, ...],
+    here: MerchantPage | None,
+    role: MerchantRole,
+    merchant_id: MerchantId,
+    env: Environment,
+) -> Navigation:
+    menu = [
+        _entry(renderer, language, f"{root}/{merchant_id}/{env}{page.path}{query}", page, page is here)
         for page in sections
-        if request.may(page.right)
+        if may_as_merchant(role, page.right, env)
     ]
+    switch = []
+    for other in reversed(ENVS):
+        # To the same section in the other environment, or to its first page if this person may not open that.
+        opens = here is not None and may_as_merchant(role, here.right, other)
+        path = here.path if here and opens else first_path(role, other)
+        text = str(renderer.text(language, f"env.{other}"))
+        switch.append(MenuEntry(text, f"{root}/{merchant_id}/{other}{path}{query}", other == env, other))
+    return _shown(renderer, language, menu, switch)
 
 
-def staff_menu(sections: Sequence[StaffPage], here: StaffPage | None, request: StaffRequest) -> list[MenuEntry]:
-    return [
-        _entry(request, "admin_nav.", page, request.at_admin(page.path), page is here)
+@lru_cache(maxsize=128)
+def _of_staff(
+    renderer: Renderer,
+    language: str,
+    root: str,
+    query: str,
+    sections: tuple[StaffPage, ...],
+    here: StaffPage | None,
+    role: StaffRole,
+) -> Navigation:
+    menu = [
+        _entry(renderer, language, f"{root}{page.path}{query}", page, page is here)
         for page in sections
-        if request.may(page.right)
+        if may_as_staff(role, page.right)
     ]
+    return _shown(renderer, language, menu, ())
 
 
-def _entry(request: ConsoleRequest, texts: str, page: MerchantPage | StaffPage, href: str, here: bool) -> MenuEntry:
+def _shown(
+    renderer: Renderer, language: str, menu: Sequence[MenuEntry], environments: Sequence[MenuEntry]
+) -> Navigation:
+    macros = renderer.macros(language, "_menu.html")
+    return Navigation(
+        menu=tuple(menu),
+        environments=tuple(environments),
+        search=next((entry.href for entry in menu if entry.name == "payments"), None),
+        rail=macros.rail(menu),
+        dock=macros.dock(menu, environments),
+    )
+
+
+def _entry(renderer: Renderer, language: str, href: str, page: MerchantPage | StaffPage, here: bool) -> MenuEntry:
     merchants = isinstance(page, MerchantPage)
     name = page.menu or ""
+    text = str(renderer.text(language, ("nav." if merchants else "admin_nav.") + name))
     group = next(group for group, names in (_MERCHANT_MENU if merchants else _STAFF_MENU).items() if name in names)
     docked = name in (_DOCK if merchants else _STAFF_DOCK)
-    return MenuEntry(str(request.text(texts + name)), href, here, name, group, docked)
+    return MenuEntry(text, href, here, name, group, docked)
 
 
-def environment_switch(section: MerchantPage | None, request: MerchantRequest) -> list[MenuEntry]:
-    """Leads to the same section in the other environment, or to its first page if this person may not open that."""
-    links, role = [], request.member.role
-    for env in reversed(ENVS):
-        opens = section is not None and may_as_merchant(role, section.right, env)
-        path = section.path if section and opens else first_path(role, env)
-        links.append(MenuEntry(str(request.text(f"env.{env}")), request.here(path, env), env == request.env, env))
-    return links
-
-
-def _sections(pages: Sequence[AnyPage], menu: Mapping[str, Sequence[str]]) -> list[AnyPage]:
-    return [page for names in menu.values() for name in names for page in pages if page.menu == name]
+def _sections(pages: Sequence[AnyPage], menu: Mapping[str, Sequence[str]]) -> tuple[AnyPage, ...]:
+    return tuple(page for names in menu.values() for name in names for page in pages if page.menu == name)

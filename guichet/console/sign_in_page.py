@@ -9,7 +9,8 @@ from guichet.accounts import sessions
 from guichet.accounts.errors import LinkUnusable, SignInRefused, TooBusy, TooManyAttempts
 from guichet.accounts.sign_in import sign_in as check_password
 from guichet.accounts.sign_in import tell_of_guesses
-from guichet.console.page_request import ADMIN_ROOT, ROOT, ConsoleRequest
+from guichet.console.console import ADMIN_ROOT, ROOT
+from guichet.console.page_request import ConsoleRequest
 from guichet.domain.errors import NotFound
 
 

@@ -7,8 +7,9 @@ from starlette.responses import Response
 from guichet.accounts import mail_links, people, users
 from guichet.accounts.errors import LastOwner
 from guichet.accounts.invitations import InTeamAlready, Invitation, TooManyInvitations, invite_to_team, withdraw
+from guichet.console.console import ROOT
 from guichet.console.forms import Confirmed
-from guichet.console.page_request import ROOT, FormFault, MerchantRequest
+from guichet.console.page_request import FormFault, MerchantRequest
 from guichet.console.sections import MerchantPage
 from guichet.domain.accounts import UserId, UserStatus, normal_email, normal_name
 from guichet.domain.merchants import Merchant

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sqlalchemy import bindparam, or_, select, update
+from sqlalchemy import bindparam, literal_column, or_, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
@@ -62,7 +62,8 @@ _OPEN: Final = (
     .where(
         disputes.c.merchant_id == bindparam("merchant_id"),
         disputes.c.env == bindparam("env"),
-        disputes.c.status == "open",
+        # Spelled out: for a parameter that chooses a partial index, SQLite plans the statement anew each time.
+        disputes.c.status == literal_column("'open'"),
     )
     .order_by(disputes.c.evidence_due_at)
     .limit(MOST_OPEN)

@@ -66,14 +66,17 @@ class Figures(NamedTuple):
         return max(0, self.validation_time // validated) if validated else None
 
 
+NO_FIGURES: Final = Figures()
+
+
 class MonthFigures(Record, frozen=True):
-    """The figures of DAYS days in one currency. `by_day`: the oldest first; `before`: of the DAYS days before them;
-    `yesterday`: until the hour that it is now. `by_operator`: of the last days that were asked for, by the operators'
-    codes. `other_currencies`: those that other payments of the DAYS days are in."""
+    """The figures of DAYS days in one currency. `by_day`: the oldest first; `before`: the amounts of the DAYS days
+    before them; `yesterday`: the amount until the hour that it is now. `by_operator`: of the last days that were asked
+    for, by the operators' codes. `other_currencies`: those that other payments of the DAYS days are in."""
 
     by_day: list[Figures]
-    before: list[Figures]
-    yesterday: Figures
+    before: list[int]
+    yesterday: int
     by_operator: dict[str, Figures]
     other_currencies: set[Currency]
 
@@ -97,8 +100,8 @@ def _number(value: int) -> ColumnElement[int]:
     return literal_column(str(value), Integer)
 
 
-def _sums(table: Table) -> list[ColumnElement[int]]:
-    """The columns of `Figures`."""
+def _sums(table: Table, only: str) -> list[ColumnElement[int]]:
+    """The columns of `Figures`; `only`: the one that is added up, the others are 0."""
     c = table.c
     count = c.payment_count if table is payment_figures else c.delta
     failed, refunded = c.status == _text("failed"), c.status == _text("refunded")
@@ -110,8 +113,10 @@ def _sums(table: Table) -> list[ColumnElement[int]]:
         func.sum(c.amount).filter(refunded),
         func.sum(c.validation_time),
     )
-    named = zip(Figures._fields, sums, strict=True)
-    return [cast(func.coalesce(each, _number(0)), BigInteger).label(name) for name, each in named]
+    return [
+        (cast(func.coalesce(each, _number(0)), BigInteger) if only in ("", name) else _number(0)).label(name)
+        for name, each in zip(Figures._fields, sums, strict=True)
+    ]
 
 
 def _figures(
@@ -121,11 +126,12 @@ def _figures(
     hours: tuple[str, str],
     *,
     other: bool = False,
+    only: str = "",
 ) -> Select[*tuple[Any, ...]]:
     """Rows (place, name, sums) from the hour of one parameter until before that of the other. `other`: of the other
-    currencies."""
+    currencies; `only`: see `_sums`."""
     c, currency = table.c, bindparam("currency", type_=table.c.currency.type)
-    rows = select(_number(place) if isinstance(place, int) else place, name, *_sums(table)).where(
+    rows = select(_number(place) if isinstance(place, int) else place, name, *_sums(table, only)).where(
         c.merchant_id == bindparam("merchant_id"),
         c.env == bindparam("environment"),
         c.hour >= bindparam(hours[0]),
@@ -142,8 +148,11 @@ _BOUNDS: Final = [f"bound_{day}" for day in range(2 * DAYS + 1)]
 _MONTH: Final = (_BOUNDS[DAYS], _BOUNDS[-1])
 _rolled_up, _changes = payment_figures.c, list_count_changes.c
 _FIGURES: Final = union_all(
-    *(_figures(payment_figures, day, _text(""), hours) for day, hours in enumerate(pairwise(_BOUNDS))),
-    _figures(payment_figures, _YESTERDAY, _text(""), (_BOUNDS[-3], "same_hour")),
+    *(
+        _figures(payment_figures, day, _text(""), hours, only="amount" if day < DAYS else "")
+        for day, hours in enumerate(pairwise(_BOUNDS))
+    ),
+    _figures(payment_figures, _YESTERDAY, _text(""), (_BOUNDS[-3], "same_hour"), only="amount"),
     _figures(payment_figures, _OPERATOR, _rolled_up.operator, ("first_of_period", _MONTH[1])).group_by(
         _rolled_up.operator
     ),
@@ -168,8 +177,8 @@ async def month_figures(
     """`bounds`: the first hour of each of twice DAYS days, counted from 1970, and the first one after the last day.
     `last_days`: how many of them the operators' figures are about. `same_hour`: of yesterday, as it is now today."""
     first_of_period = bounds[-1 - last_days]
-    days: list[list[Figures]] = [[] for _ in range(2 * DAYS)]
-    yesterday: list[Figures] = []
+    days: defaultdict[int, list[Figures]] = defaultdict(list)
+    yesterday = 0
     operators: defaultdict[str, list[Figures]] = defaultdict(list)
     currencies: Counter[Currency] = Counter()
     for place, name, *sums in await db.scan(
@@ -181,13 +190,15 @@ async def month_figures(
         same_hour=same_hour,
         **dict(zip(_BOUNDS, bounds, strict=True)),
     ):
+        if not any(sums):
+            continue
         figures = Figures(*sums)
         if place == _CURRENCY:
             currencies[name] += figures.paid + figures.failed
         elif place == _OPERATOR:
             operators[name].append(figures)
         elif place == _YESTERDAY:
-            yesterday.append(figures)
+            yesterday += figures.amount
         elif place < 2 * DAYS:
             days[place].append(figures)
         else:
@@ -195,13 +206,12 @@ async def month_figures(
             if place >= first_of_period:
                 operators[name].append(figures)
             if bounds[-3] <= place < same_hour:
-                yesterday.append(figures)
+                yesterday += figures.amount
     by_operator = {operator: added_up(figures) for operator, figures in operators.items()}
-    by_day = [added_up(figures) for figures in days]
     return MonthFigures(
-        by_day=by_day[DAYS:],
-        before=by_day[:DAYS],
-        yesterday=added_up(yesterday),
+        by_day=[added_up(days[day]) if day in days else NO_FIGURES for day in range(DAYS, 2 * DAYS)],
+        before=[sum(figures.amount for figures in days.get(day, ())) for day in range(DAYS)],
+        yesterday=yesterday,
         by_operator={operator: figures for operator, figures in by_operator.items() if any(figures)},
         other_currencies={each for each, count in currencies.items() if count},
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
@@ -16,11 +16,13 @@ from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.pages import formatting, i18n
 from guichet.pages.render import LanguageSwitch, Renderer
-from guichet.server.content_encoding import choose_encoding, compress
+from guichet.server.content_encoding import choose_encoding, compress, compress_once
 
 #: A body of fewer bytes fits one packet anyway.
 _WORTH_COMPRESSING: Final = 600
 _A_YEAR: Final = "public, max-age=31536000, immutable"
+#: A page links to the same days, states and languages again and again.
+_quoted = lru_cache(maxsize=256)(quote_plus)
 
 #: On every page. Addresses are secrets, so nothing is stored, framed, indexed or passed on to other sites.
 HEADERS: Final = {
@@ -62,8 +64,9 @@ class PageRequest:
         """`path` (absolute within the service, without its base) in the language the customer chose."""
         if not query and self.chosen_language is None:
             return self.base_path + path
-        kept = {name: value for name, value in {**query, "lang": self.chosen_language}.items() if value}
-        return self.base_path + path + (f"?{urlencode(kept)}" if kept else "")
+        named = {**query, "lang": self.chosen_language}.items()
+        kept = "&".join([f"{name}={_quoted(value)}" for name, value in named if value])
+        return f"{self.base_path}{path}?{kept}" if kept else self.base_path + path
 
     def text(self, key: str, /, **values: Any) -> Markup:
         """The sentence `key` in the customer's language, with `values` escaped into it."""
@@ -85,11 +88,12 @@ class PageRequest:
     def render(self, template: str, view: Any, status: int = 200, *, forms_to: str = "'self'") -> Response:
         """A page. `forms_to`: the sources to which its form may lead, redirects included (a CSP source list)."""
         other = next(language for language in i18n.LANGUAGES if language != self.language)
-        query = {**self.query, "lang": other}  # A search or a filter stays as it is.
+        # A search or a filter stays as it is.
+        query = urlencode({**self.query, "lang": other}) if self.query else f"lang={other}"
         switch = LanguageSwitch(
             language=other,
             name=self.renderer.text(other, "base.language"),
-            href=f"?{urlencode(query)}",
+            href=f"?{query}",
         )
         frame = self.renderer.frame(self.language, switch, self.base_path)
         policy = (
@@ -122,7 +126,9 @@ class PageRequest:
         if asset is None:
             raise NotFound
         headers = {"Cache-Control": _A_YEAR, "Vary": "Accept-Encoding"}
-        return self.respond(asset.content, asset.media_type, headers=headers)
+        encoding = self._encoding
+        content = compress_once(asset.content, encoding) if encoding else asset.content
+        return _response(content, asset.media_type, 200, headers, encoding)
 
     def redirect(self, url: str) -> Response:
         """After a form: the browser asks for `url` with GET, and a reload repeats only that."""

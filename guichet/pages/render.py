@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from guichet.domain.records import Record
 from guichet.pages import i18n
-from guichet.pages.template_code import TemplateEnvironment
+from guichet.pages.template_code import TemplateEnvironment, escaped
 from guichet.printable import printable
 from guichet.server.content_encoding import SharedPart, compress
 
@@ -129,9 +129,12 @@ class Renderer:
 
     def frame(self, language: str, switch: LanguageSwitch, base_path: str) -> PageFrame:
         """`base_path`: of the service's public address."""
+        return PageFrame(language, switch, base_path, self.addresses, self._style_element(base_path))
+
+    @cache  # noqa: B019 - renderers live as long as the process
+    def _style_element(self, base_path: str) -> Markup:
         sheet = base_path + self.addresses.get("pages.css", "")
-        style = Markup('<link rel="stylesheet" href="{}">').format(sheet) if self.linked else _STYLE
-        return PageFrame(language, switch, base_path, self.addresses, style)
+        return Markup('<link rel="stylesheet" href="{}">').format(sheet) if self.linked else _STYLE
 
     def text(self, language: str, key: str, /, **values: Any) -> Markup:
         """One text, with `values` escaped into it: of a `count` of one the text `key.one`, if there is one. Raises
@@ -139,11 +142,16 @@ class Renderer:
         if values:
             if str(values.get("count")) in _SINGULAR[language] and f"{key}.one" in self._texts[language]:
                 key = f"{key}.one"
-            return Markup(self._texts[language][key]) % values  # noqa: S704 - Markup escapes what is put into it
+            shown = {name: escaped(value) for name, value in values.items()}
+            return Markup(self._texts[language][key] % shown)  # noqa: S704 - our own text, and what was escaped
         text = self._plain.get((language, key))
         if text is None:
             text = self._plain[language, key] = Markup(self._texts[language][key]) % {}  # noqa: S704 - our own text
         return text
+
+    def macros(self, language: str, template: str) -> Any:
+        """Those of a template, as functions that return markup."""
+        return self._environments[language].get_template(template).module
 
     def has(self, key: str) -> bool:
         return all(key in texts for texts in self._texts.values())
@@ -151,9 +159,10 @@ class Renderer:
     def page(self, frame: PageFrame, template: str, view: Any, encoding: str | None) -> bytes:
         """A page as it is sent."""
         html = self._environments[frame.language].get_template(template).render(page=frame, view=view)
-        before, style, after = html.partition(_STYLE)
-        if style:
-            return self._style.between(before.encode(), after.encode(), encoding)
+        if not self.linked:
+            before, style, after = html.partition(_STYLE)
+            if style:
+                return self._style.between(before.encode(), after.encode(), encoding)
         return compress(html.encode(), encoding) if encoding else html.encode()
 
     def _environment(self, language: str) -> TemplateEnvironment:

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 _escape_text: Final[Callable[[str], str]] = getattr(markupsafe, "_escape_inner", escape)
 
 
-def _escaped(value: Any) -> Any:
+def escaped(value: Any) -> Any:
     """As `markupsafe.escape`, but without a new object for each piece of a page."""
     kind = type(value)
     if kind is str:
@@ -30,7 +30,7 @@ class _Template(Template):
     def from_code(cls, environment: Environment, code: CodeType, known: Any, uptodate: Any = None) -> Template:
         """`known`: the names that all templates know, a plain dictionary: each page looks through them four times."""
         template = super().from_code(environment, code, dict(known), uptodate)
-        template.root_render_func.__globals__["escape"] = _escaped
+        template.root_render_func.__globals__["escape"] = escaped
         return template
 
 
@@ -63,8 +63,8 @@ class _Code(CodeGenerator):
 
 
 class TemplateEnvironment(Environment):
-    """Of one language. What `_("key")` says without values is written into the template when it is compiled: a page has
-    two hundred such texts."""
+    """Of one language. What is the same in each page is written into its template when that is compiled: what
+    `_("key")` says without values, of which a page has two hundred, and `parts.icon("name")`."""
 
     template_class = _Template
     context_class = _Context
@@ -82,16 +82,23 @@ class TemplateEnvironment(Environment):
         return template
 
     def compile(self, source: Any, *args: Any, **kwargs: Any) -> Any:
-        text_of = cast(Callable[[str], Markup], self.globals["_"])
-        return super().compile(_Texts(text_of).visit(self.parse(source, *args[:2])), *args, **kwargs)
+        return super().compile(_Constants(self).visit(self.parse(source, *args[:2])), *args, **kwargs)
+
+    def constant(self, function: str, args: list[Any]) -> Markup:
+        called: Any = self.globals.get(function) or getattr(self.get_template("_parts.html").module, function)
+        return cast(Markup, called(*args))
 
 
-class _Texts(NodeTransformer):
-    def __init__(self, text_of: Callable[[str], Markup]) -> None:
-        self._text_of = text_of
+class _Constants(NodeTransformer):
+    def __init__(self, environment: TemplateEnvironment) -> None:
+        self._environment = environment
 
     def visit_Call(self, node: nodes.Call) -> nodes.Node:  # noqa: N802 - as Jinja names the node
         match node:
-            case nodes.Call(node=nodes.Name(name="_"), args=[nodes.Const(value=key)], kwargs=[]):
-                return nodes.Const(self._text_of(key))
+            case nodes.Call(
+                node=nodes.Name(name="_" as name) | nodes.Getattr(node=nodes.Name(name="parts"), attr="icon" as name),
+                args=args,
+                kwargs=[],
+            ) if all(isinstance(each, nodes.Const) for each in args):
+                return nodes.Const(self._environment.constant(name, [each.as_const() for each in args]))
         return self.generic_visit(node)

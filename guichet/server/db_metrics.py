@@ -25,7 +25,7 @@ from guichet.domain.availability import OperatorState
 from guichet.domain.merchants import Environment
 from guichet.domain.records import Record
 from guichet.incidents.repository import KINDS
-from guichet.ledger.audit import last_audit
+from guichet.ledger.last_audit import last_audit
 from guichet.logs import log
 from guichet.server import health_checks
 from guichet.server.health_checks import PENDING, STUCK_AFTER

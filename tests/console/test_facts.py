@@ -10,9 +10,9 @@ from guichet.back_office.manual_settlement import Answer
 from guichet.clock import Instant
 from guichet.console import messages
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
+from guichet.console.console import console_renderer
 from guichet.console.facts import STATUSES, WORDS
 from guichet.console.messages import word_key
-from guichet.console.page_request import console_renderer
 from guichet.domain.approvals import APPROVAL_STATUSES, APPROVED_ACTS
 from guichet.domain.audit_log import ActSubject, FactName
 from guichet.domain.availability import OPERATOR_STATES

@@ -95,8 +95,8 @@ async def _check(db: Database) -> int:
                 db, MerchantId(merchant_id), env, [*EARLIER, *BOUNDS], currency, last_days, BOUNDS[-2]
             )
             assert figures.by_day == [Figures(*sums[currency, day]) for day in range(DAYS)]
-            assert figures.before == [Figures(*sums[currency, day]) for day in range(-DAYS, 0)]
-            assert figures.yesterday == figures.by_day[-2]
+            assert figures.before == [Figures(*sums[currency, day]).amount for day in range(-DAYS, 0)]
+            assert figures.yesterday == figures.by_day[-2].amount
             operators = ((operator, sums[currency, operator, last_days]) for operator in OPERATORS)
             assert figures.by_operator == {operator: Figures(*each) for operator, each in operators if any(each)}
             assert figures.other_currencies == currencies - {currency}

@@ -17,8 +17,9 @@ from guichet.accounts.errors import Forbidden, LastOwner
 from guichet.accounts.invitations import Invitation, InvitationRefused, TooManyInvitations, invite
 from guichet.clock import Instant
 from guichet.console.admin.reads import record_read
+from guichet.console.console import ROOT
 from guichet.console.forms import Confirmed
-from guichet.console.page_request import ROOT, FormFault, StaffRequest
+from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.db.engine import Transaction
 from guichet.domain.accounts import User, UserId, normal_email, normal_name

@@ -5,6 +5,7 @@ The limits stand on the overview because it is the one page that the owner, fina
 live; the balance is closed to developers there, and the developers' page to finance.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from markupsafe import Markup
@@ -12,7 +13,6 @@ from markupsafe import Markup
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.console.overview.figures import count_text
 from guichet.console.page_request import MerchantRequest
-from guichet.disputes import repository as disputes
 from guichet.domain.disputes import Dispute
 from guichet.domain.posting_rules import ACTIVE, Wallet
 from guichet.merchants import api_keys
@@ -38,9 +38,12 @@ class Concern(View, frozen=True):
     serious: bool = False
 
 
-async def concerns(request: MerchantRequest, wallet: Wallet | None, now: Instant) -> list[Concern]:
-    """The most serious first. `wallet`: None if there is none, and for somebody who may not see it. Cost: bounded by
-    what waits, not by how many payments there are."""
+async def concerns(
+    request: MerchantRequest, wallet: Wallet | None, disputes: Sequence[Dispute], now: Instant
+) -> list[Concern]:
+    """The most serious first. `wallet`: None if there is none, and for somebody who may not see it; `disputes`: the
+    open ones, none for somebody who may not see payments. Cost: bounded by what waits, not by how many payments there
+    are."""
     listed = []
     if wallet is not None and wallet.status != ACTIVE:
         text = request.text("overview.wallet_not_active")
@@ -50,7 +53,7 @@ async def concerns(request: MerchantRequest, wallet: Wallet | None, now: Instant
     if request.may("keys.view"):
         listed += await _of_keys(request, now)
     if request.may("payments.view"):
-        listed += await _of_payments(request, now)
+        listed += await _of_payments(request, disputes, now)
     return sorted(listed, key=lambda concern: not concern.serious)
 
 
@@ -80,8 +83,8 @@ async def _of_keys(request: MerchantRequest, now: Instant) -> list[Concern]:
     return listed
 
 
-async def _of_payments(request: MerchantRequest, now: Instant) -> list[Concern]:
-    listed = [_contested(request, each) for each in (await disputes.open_of(request.db, *request.scope))[:_DISPUTES]]
+async def _of_payments(request: MerchantRequest, disputes: Sequence[Dispute], now: Instant) -> list[Concern]:
+    listed = [_contested(request, each) for each in disputes[:_DISPUTES]]
     if total := await payments.count_waiting(request.db, *request.scope, earlier(now, _LONG)):
         text = request.text("overview.pending_long", count=count_text(total, request.language))
         listed.append(Concern(text, _page(request, "/payments", status="pending")))
@@ -98,7 +101,7 @@ def _contested(request: MerchantRequest, dispute: Dispute) -> Concern:
 
 def _page(request: MerchantRequest, path: str, status: str | None = None) -> str | None:
     """The address of a page that stands in the menu of this person."""
-    in_menu = any(entry.href == request.here(path) for entry in request.menu)
+    in_menu = any(entry.href == request.here(path) for entry in request.navigation.menu)
     return request.here(path, status=status) if in_menu else None
 
 

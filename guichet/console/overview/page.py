@@ -1,6 +1,6 @@
 """`/console/<merchant>/<env>`: what came in, what may be spent, what needs attention."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from functools import lru_cache
 from typing import Final, Literal
@@ -21,9 +21,11 @@ from guichet.console.overview.figures import (
     time_text,
 )
 from guichet.console.page_request import MerchantRequest
-from guichet.console.payments.payment_view import PaymentRow, contested, payment_row
+from guichet.console.payments.payment_view import PaymentRow, payment_row
 from guichet.console.sections import MerchantPage
+from guichet.disputes.repository import open_of
 from guichet.domain.catalogue import Catalogue, PaymentMode
+from guichet.domain.disputes import Dispute
 from guichet.domain.merchants import Merchant
 from guichet.domain.money import CURRENCIES, Currency
 from guichet.domain.payments import PaymentSummary
@@ -90,7 +92,8 @@ class Step(View, frozen=True):
 
 
 class OverviewView(View, frozen=True):
-    """`choices` and `currencies`: a text, its address, and whether it is what the page shows. `exact`: see `Days`.
+    """`choices` and `currencies`: a text, its address, and whether it is what the page shows. `chart`: None without a
+    payment. `exact`: see `Days`.
     `latest`: payments, and when each was made; None for somebody who may not see them. `steps`: for an account without
     any payment."""
 
@@ -99,7 +102,7 @@ class OverviewView(View, frozen=True):
     period: str
     choices: list[tuple[str, str, bool]]
     currencies: list[tuple[str, str, bool]]
-    chart: Chart
+    chart: Chart | None
     days: list[DayLine]
     operators: list[Line]
     countries: list[Line]
@@ -126,9 +129,10 @@ async def show(request: MerchantRequest) -> Response:
     currency, figures = await _figures(request, query.currency, days, period)
     used = figures.other_currencies | {currency, request.merchant.currency}
     report = _Report(request, await ctx.catalogues.of(request.merchant.id), currency, figures)
-    sees_money = request.may("balance.view")
+    sees_money, sees_payments = request.may("balance.view"), request.may("payments.view")
     wallet = await wallets.wallet(request.db, *request.scope, currency) if sees_money else None
-    latest = await _latest(request, report.catalogue, days.dates[-1]) if request.may("payments.view") else None
+    disputes = await open_of(request.db, *request.scope) if sees_payments else []
+    latest = await _latest(request, report.catalogue, days.dates[-1], disputes) if sees_payments else None
     currencies: list[tuple[str, str, bool]] = [
         (other, _here(request, period, other), other == currency) for other in CURRENCIES if other in used
     ]
@@ -141,7 +145,7 @@ async def show(request: MerchantRequest) -> Response:
             for length in _PERIODS
         ],
         currencies=currencies if len(used) > 1 else [],
-        chart=report.chart(days),
+        chart=None if figures.is_empty else report.chart(days),
         days=report.days(days),
         operators=report.groups(report.operator_name),
         countries=report.groups(report.country_name),
@@ -150,7 +154,7 @@ async def show(request: MerchantRequest) -> Response:
         money=await _money(request, wallet, currency) if sees_money else None,
         latest=latest,
         steps=[] if latest or latest is None or not figures.is_empty else _steps(request),
-        concerns=await concerns(request, wallet, now),
+        concerns=await concerns(request, wallet, disputes, now),
         limits=await own_limits(request, now),
     )
     return request.page("overview/page.html", view)
@@ -170,9 +174,11 @@ async def _figures(
     return currency, figures
 
 
-async def _latest(request: MerchantRequest, catalogue: Catalogue, today: date) -> list[tuple[PaymentRow, str]]:
+async def _latest(
+    request: MerchantRequest, catalogue: Catalogue, today: date, disputes: Sequence[Dispute]
+) -> list[tuple[PaymentRow, str]]:
     rows, _ = await repository.page(request.db, *request.scope, PaymentSummary, PaymentFilter(), _LATEST, 0)
-    open_ones = await contested(request) if rows else ()
+    open_ones = {each.payment_id for each in disputes}
     return [
         (
             payment_row(request, row, catalogue, "open" if row.id in open_ones else None),
@@ -225,12 +231,12 @@ class _Report(Record, frozen=True):
     def period(self, last_days: int) -> PeriodView:
         figures, language = added_up(self.figures.by_day[-last_days:]), self.request.language
         # Today is compared with yesterday until now, a week and a month with the one before.
-        month = self.figures.before + self.figures.by_day
-        before = self.figures.yesterday if last_days == 1 else added_up(month[-2 * last_days : -last_days])
+        month = self.figures.before + [each.amount for each in self.figures.by_day]
+        before = self.figures.yesterday if last_days == 1 else sum(month[-2 * last_days : -last_days])
         line = self._line(str(self.request.text(f"overview.days_{last_days}")), "", figures, figures.amount)
         refunded = self._amount(figures.refunded_amount) if figures.refunded else None
-        change = change_text(figures.amount, before.amount, language)
-        return PeriodView(line, change, figures.amount < before.amount, refunded)
+        change = change_text(figures.amount, before, language)
+        return PeriodView(line, change, figures.amount < before, refunded)
 
     def chart(self, days: Days) -> Chart:
         request, language = self.request, self.request.language
@@ -245,8 +251,7 @@ class _Report(Record, frozen=True):
                 else "#days"
             )
             shown.append((href, f"{name} · {self._amount(figures.amount)} · {count}", name))
-        now, before = ([figures.amount for figures in each] for each in (self.figures.by_day, self.figures.before))
-        return chart(shown, now, before, language)
+        return chart(shown, [each.amount for each in self.figures.by_day], self.figures.before, language)
 
     def days(self, days: Days) -> list[DayLine]:
         """The newest first, without those that had no payment."""

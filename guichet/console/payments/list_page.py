@@ -117,7 +117,7 @@ async def show(request: MerchantRequest) -> Response:
         fault = FormFault(request.text(_FAULTS[str(place[0])] if place else "payments.bad_period"))
         return request.page("payments/list.html", view([]), fault)
     since, until = _period(request, query)
-    address = partial(request.here, "/payments", None, **{name: typed[name] for name in _FILTERS})
+    address = partial(request.here, "/payments", None, **_kept(typed))
     counts: dict[str, int] = {}
     if query.list_filter.has_no_index:
         rows, pager, goes_on = await _narrowed(request, query, catalogue, since, until, address)

@@ -15,7 +15,7 @@ from guichet.clock import Clock, Instant
 from guichet.db.engine import Database
 from guichet.db.tables import ledger_audits
 from guichet.domain.chain_heads import LEDGER_FAULTS, ChainFault, HeadComparison, KnownHead, KnownHeads
-from guichet.domain.messages import Message, Moment, decode, encode
+from guichet.domain.messages import Message, Moment, encode
 from guichet.domain.posting_rules import FLOAT
 from guichet.ledger.audit.accounts import check_floats, check_suspended_entries, check_wallets, sum_accounts
 from guichet.ledger.audit.audit_state import AuditState
@@ -31,7 +31,6 @@ from guichet.ledger.audit.subjects import (
 _RECORD: Final = insert(ledger_audits).values(
     {column.name: bindparam(column.name) for column in ledger_audits.c if column.name != "id"}
 )
-_LAST: Final = select(ledger_audits).order_by(ledger_audits.c.id.desc()).limit(1)
 #: How many clean audits are remembered: three years of them, one a day.
 _REMEMBERED: Final = 1000
 _CLEAN: Final = (
@@ -73,22 +72,6 @@ class Report:
     @property
     def fault(self) -> Message | None:
         return next((check.fault for check in self.checks if check.fault), None)
-
-
-@dataclass(frozen=True, slots=True)
-class LastAudit:
-    """A row of `ledger_audits`."""
-
-    id: int
-    started_at: Instant
-    finished_at: Instant
-    head: str | None
-    postings: int
-    payments: int
-    refunds: int
-    fault: Message | None
-    head_posting_id: int | None
-    hash_chain_links: int | None
 
 
 async def audit(
@@ -138,14 +121,6 @@ async def audit(
     if record:
         await _record(db, report)
     return report
-
-
-async def last_audit(db: Database) -> LastAudit | None:
-    row = await db.one(_LAST)
-    if row is None:
-        return None
-    values = dict(zip(ledger_audits.c.keys(), row, strict=True))
-    return LastAudit(**{**values, "fault": decode(values["fault"])})
 
 
 async def _audited_heads(db: Database) -> list[KnownHead]:

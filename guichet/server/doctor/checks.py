@@ -10,7 +10,7 @@ from guichet.db.engine import Database
 from guichet.db.worker_leases import turn_ends_at
 from guichet.domain.messages import Amount
 from guichet.domain.money import plain
-from guichet.ledger.audit import last_audit
+from guichet.ledger.last_audit import last_audit
 from guichet.server import health_checks
 from guichet.server.doctor.check import DoctorCheck, age
 from guichet.server.doctor.problems import DoctorProblem

@@ -17,8 +17,9 @@ from guichet.back_office import merchants as administration
 from guichet.back_office.merchants import read_amount, read_rate, set_limits
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.reads import record_read
+from guichet.console.console import ROOT
 from guichet.console.forms import Confirmed, Reason
-from guichet.console.page_request import ROOT, FormFault, StaffRequest
+from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.domain.accounts import User, normal_email, normal_name
 from guichet.domain.approvals import WantedAct

@@ -19,7 +19,7 @@ from guichet.domain.accounts import normal_email
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import MERCHANT_STATUSES, Merchant, MerchantStatus, merchant_name
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY, Currency
-from guichet.ledger.audit import LastAudit, last_audit
+from guichet.ledger.last_audit import LastAudit, last_audit
 from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields, Lenient, RowId, row_id
 from guichet.pages.lists import ABOVE_ALL, ById, ListPage, Pager
