@@ -33,7 +33,7 @@ from guichet.domain.reconciliation import Line
 from guichet.history import staff_search
 from guichet.history.cash_desk_sales import sales_between
 from guichet.history.figures import DAYS, month_figures
-from guichet.history.narrowed_list import narrowed_page
+from guichet.history.narrowed_list import narrowed_counts, narrowed_page
 from guichet.history.payment_history import read_history
 from guichet.history.search import search
 from guichet.incidents import repository as incidents
@@ -199,6 +199,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "last four digits": lambda db: search(db, *MINE, "0020", [], NOW),
     "narrowed list": lambda db: _narrowed(db, ListFilter(operator="mtn")),
     "narrowed list of a status": lambda db: _narrowed(db, ListFilter(status="failed", least=Hundredths(1))),
+    "counts of a narrowed list": lambda db: narrowed_counts(db, *MINE, ListFilter(operator="mtn"), ["mtn"], NOW, UNTIL),
     "counts by status": lambda db: status_counts(db, payments_table, ListScope(*MINE), NOW, UNTIL),
     "search for a number": lambda db: search(db, *MINE, "0000000020", [], NOW),
     "story of a payment": _read_story,
@@ -231,6 +232,7 @@ BY_INDEX = {
     "last four digits": "ix_payments_newest",
     "narrowed list": "ix_payments_newest",
     "narrowed list of a status": "ix_payments_status",
+    "counts of a narrowed list": "ix_payments_newest",
     "telephone number of any merchant": "ix_payments_phone_number",
     "held": "ix_refunds_held",
     "figures of a month": "payment_figures",
