@@ -20,7 +20,7 @@ def _chips(text: str) -> dict[str, str]:
 
 @pytest.mark.both_databases
 async def test_filters_are_addresses_with_their_counts(console: ConsoleFixture) -> None:
-    client, browser, path = await opened(console, "cashier")
+    client, browser, path = await opened(console, "reader")
     prices = {"amount": 1250_00, "fee_amount": 0, "total_amount": 1250_00}
     [old] = await copies(console, client, phone_number="22997000001", external_id="old", operator="mtn_ci", **prices)
     console.service.clock.advance(DAY / SECOND)

@@ -21,6 +21,7 @@ from guichet.db.queues.fair_share import Shares
 from guichet.db.statement_cache import CompiledStatement
 from guichet.db.tables import payments as payments_table
 from guichet.disputes import repository as disputes
+from guichet.domain.accounts import UserId
 from guichet.domain.events import Delivery
 from guichet.domain.exports import ListFilter
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
@@ -178,6 +179,9 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(1_000)),
     "newer links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(9), newer=True),
     "sales of the cash desk": lambda db: links.walk(db, LinkList(MerchantId(1), "live", cash_desk=True), 25),
+    "sales of a cashier": lambda db: links.walk(
+        db, LinkList(MerchantId(1), "live", True, UserId(1)), 25, LinkId(1_000)
+    ),
     "sales of a day": lambda db: sales_between(db, MerchantId(1), "live", Instant(0), NOW),
     "payments of a link": lambda db: payments.of_link(db, LinkId(1), 25),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
@@ -244,6 +248,7 @@ BY_INDEX = {
     "lapsed reservations of a link": "ix_payments_link_reserved_until",
     "link by external_id": "uq_payment_links_external_id",
     "sales of a day": "ix_payment_links_sales",
+    "sales of a cashier": "ix_payment_links_cashier",
     "payments of a link": "ix_payments_link",
     "operator's reference of any account": "ix_payments_provider_reference",
     "open incident of an account": "ix_incidents_open_account",

@@ -223,4 +223,4 @@ def _phone_numbers(typed: str, catalogue: Catalogue) -> set[str]:
     return {form for number in digits for form in written_forms(number)}
 
 
-PAGES: Final = (MerchantPage("/payments", "payments.view", show, menu="payments"),)
+PAGES: Final = (MerchantPage("/payments", "payments.list", show, menu="payments"),)
