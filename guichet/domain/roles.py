@@ -18,6 +18,7 @@ Grant = Literal["both", "test", "none"]
 
 MerchantRight = Literal[
     "overview.view",
+    "payments.list",
     "payments.view",
     "payments.refund",
     "links.view",
@@ -66,10 +67,12 @@ _B: Final = "both"
 _T: Final = "test"
 _N: Final = "none"
 
-#: One row for each right, one column for each role, in the order of MERCHANT_ROLES.
+#: One row for each right, one column for each role, in the order of MERCHANT_ROLES. Whoever may not list payments sees
+#: those of their own sales and of links to share (`console/own_sales.py`).
 _MERCHANT_TABLE: Final[dict[MerchantRight, tuple[Grant, Grant, Grant, Grant, Grant]]] = {
     #                     owner finance cashier developer reader
     "overview.view":      (_B, _B, _N, _B, _B),
+    "payments.list":      (_B, _B, _N, _B, _B),
     "payments.view":      (_B, _B, _B, _B, _B),
     "payments.refund":    (_B, _B, _N, _T, _N),
     "links.view":         (_B, _B, _B, _B, _B),

@@ -1,13 +1,13 @@
 """The list of one merchant's payments, narrowed by operator and amount, for which there is no index.
 
 A page is looked for among the next MOST_READ payments of the list, however many there are in all: one that finds fewer
-rows than fit says where the next page goes on.
+rows than fit says where the next page goes on. Its counts by status are those of as many payments, the newest.
 """
 
 import json
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Select, Subquery, bindparam, select, tuple_
+from sqlalchemy import BigInteger, ColumnElement, Select, Subquery, bindparam, func, select, tuple_
 
 from guichet.clock import Instant
 from guichet.db.engine import Database
@@ -26,30 +26,36 @@ _KEY: Final = (payments.c.created_at, payments.c.id)
 _NEWEST: Final = RowKey(Instant(2**63 - 1), 2**63 - 1)
 
 
-def _next(*more: Any) -> Select[Any]:
-    """The payments that follow a key, through the index of all or of those of a status."""
-    after = (bindparam("after_at", type_=BigInteger), bindparam("after_id", type_=BigInteger))
+def _newest(*more: Any) -> Select[Any]:
+    """The payments of a period, through the index of all or of those of a status."""
     return (
-        select(*_KEY, payments.c.operator, payments.c.amount)
+        select(*_KEY, payments.c.operator, payments.c.amount, payments.c.status)
         .where(
             payments.c.merchant_id == bindparam("merchant_id"),
             payments.c.env == bindparam("env"),
             payments.c.created_at >= bindparam("since"),
             payments.c.created_at <= bindparam("until"),
-            tuple_(*_KEY) < tuple_(*after),
             *more,
         )
         .order_by(*(column.desc() for column in _KEY))
     )
 
 
+def _next(*more: Any) -> Select[Any]:
+    """Those that follow a key."""
+    after = (bindparam("after_at", type_=BigInteger), bindparam("after_id", type_=BigInteger))
+    return _newest(tuple_(*_KEY) < tuple_(*after), *more)
+
+
+def _admits(read: Subquery) -> ColumnElement[bool]:
+    of_operators = read.c.operator.bool_op("IN")(json_texts(bindparam("operators")))
+    return of_operators & read.c.amount.between(bindparam("least"), bindparam("most"))
+
+
 def _admitted(read: Subquery) -> Select[Any]:
     found = (
         select(read.c.id)
-        .where(
-            read.c.operator.bool_op("IN")(json_texts(bindparam("operators"))),
-            read.c.amount.between(bindparam("least"), bindparam("most")),
-        )
+        .where(_admits(read))
         .order_by(read.c.created_at.desc(), read.c.id.desc())
         .limit(bindparam("limit"))
     )
@@ -66,6 +72,10 @@ _LAST: Final = {
     of_status: read.with_only_columns(*_KEY).offset(bindparam("all_but_one")).limit(1)
     for of_status, read in _READS.items()
 }
+_counted: Final = _newest().limit(bindparam("most_read")).subquery()
+_COUNTS: Final = select(_counted.c.status, func.count().filter(_admits(_counted)), func.count()).group_by(
+    _counted.c.status
+)
 
 
 async def narrowed_page(
@@ -106,3 +116,30 @@ async def narrowed_page(
         return rows[:limit], key_of(rows[limit - 1])
     last = await db.scan(_LAST[of_status], **read, all_but_one=MOST_READ - 1)
     return rows, RowKey(*last[0]) if last else None
+
+
+async def narrowed_counts(
+    db: Database,
+    merchant_id: MerchantId,
+    env: Environment,
+    wanted: ListFilter,
+    operators: list[str],
+    since: Instant,
+    until: Instant,
+) -> tuple[dict[str, int], bool]:
+    """How many payments of each status the list has, whatever status it is of; at the key "": in all. And whether that
+    is the least that they are, because there are more payments than may be read."""
+    least, most = wanted.bounds
+    rows = await db.scan(
+        _COUNTS,
+        merchant_id=merchant_id,
+        env=env,
+        since=since,
+        until=until,
+        operators=json.dumps(operators),
+        least=least,
+        most=most,
+        most_read=MOST_READ,
+    )
+    counts = {status: int(admitted) for status, admitted, _ in rows}
+    return {**counts, "": sum(counts.values())}, sum(read for *_, read in rows) >= MOST_READ

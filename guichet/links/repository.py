@@ -10,7 +10,7 @@ lock its row.
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import BigInteger, Executable, Integer, bindparam, case, func, or_, select, text, update
 
@@ -19,6 +19,7 @@ from guichet.db.engine import Database, Reader, Row, Transaction, Writer, requir
 from guichet.db.tables import payment_links, payments
 from guichet.db.tables.payment_tables import LIVE_EXTERNAL_ID, TEST_EXTERNAL_ID
 from guichet.db.upsert import upsert
+from guichet.domain.accounts import UserId
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payment_links import PaymentLink
@@ -197,11 +198,13 @@ def _page(is_after: bool, oldest_first: bool) -> Executable:
 
 
 class LinkList(Record, frozen=True):
-    """A merchant's links in one environment, either those of the cash desk or all others."""
+    """A merchant's links in one environment, either those of the cash desk or all others. `cashier`: sales of this
+    person only."""
 
     merchant_id: MerchantId
     env: Environment
     cash_desk: bool = False
+    cashier: UserId | None = None
 
 
 async def walk(
@@ -209,12 +212,12 @@ async def walk(
 ) -> list[PaymentLink]:
     """Up to `most` links, the newest first: those older than `key`, or the next newer ones; the newest of all without a
     key. Reads as many entries of an index."""
-    bound = {} if key is None else {"key": key}
+    bound: dict[str, int] = {} if key is None else {"key": key}
+    bound |= {"cash_desk": listed.cash_desk} if listed.cashier is None else {"cashier": listed.cashier}
     rows = await db.all(
-        _walk(key is not None, newer),
+        _walk(key is not None, newer, listed.cashier is not None),
         merchant_id=listed.merchant_id,
         test=listed.env == "test",
-        cash_desk=listed.cash_desk,
         most=most,
         **bound,
     )
@@ -223,12 +226,15 @@ async def walk(
 
 
 @cache
-def _walk(has_key: bool, newer: bool) -> Executable:
+def _walk(has_key: bool, newer: bool, of_cashier: bool) -> Executable:
     number = payment_links.c.id
+    kind: list[Any] = [payment_links.c.cash_desk == bindparam("cash_desk")]
+    if of_cashier:  # In the words of the index.
+        kind = [payment_links.c.cashier_id == bindparam("cashier"), text("payment_links.cash_desk")]
     bounds = [number > bindparam("key") if newer else number < bindparam("key")] if has_key else []
     return (
         select(payment_links)
-        .where(*_MINE, payment_links.c.cash_desk == bindparam("cash_desk"), *bounds)
+        .where(*_MINE, *kind, *bounds)
         .order_by(number.asc() if newer else number.desc())
         .limit(bindparam("most"))
     )

@@ -3,6 +3,8 @@
 import html
 import re
 
+import pytest
+
 from guichet.clock import DAY, SECOND
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
 from tests.console.links_payer import hosted_path, pay
@@ -84,3 +86,42 @@ async def test_a_cashier_begins_at_the_desk_and_sees_no_revenue(sqlite_console: 
     await owner.submit("amount", amount="500", description="x")
     assert "Encaissé" in (await owner.get(f"{here}/links")).text
     assert (await owner.get("/console")).path == here
+
+
+@pytest.mark.both_databases
+async def test_a_cashier_sees_the_sales_of_their_own_till(console: ConsoleFixture) -> None:
+    client = await console.service.merchant()
+    merchant = await console.merchant_of(client.id)
+    awa = await console.joined("awa@example.com", merchant, "cashier")
+    ada = await console.joined("ada@example.com", merchant, "cashier")
+    owner = await console.joined("owner@example.com", merchant, "owner")
+    here = f"/console/{merchant.id}/test"
+    await sell(console, awa, f"{here}/cash-desk", "1000")
+    await sell(console, ada, f"{here}/cash-desk", "700")
+    api = (await client.pay("0000"))["reference"]
+    await console.service.run_worker(11)
+    [adas], [awas] = [_sales(await each.get(f"{here}/cash-desk")) for each in (ada, awa)]
+    assert len(_sales(await owner.get(f"{here}/cash-desk"))) == 2
+    for query in ("kind=desk", f"kind=desk&before={int(adas) + 9}"):
+        page = await awa.get(f"{here}/links?{query}")
+        assert re.findall(r'/links/(\d+)"', page.text) == [awas], query
+    payment = _payment(await awa.get(f"{here}/cash-desk/{awas}"))
+    other = _payment(await ada.get(f"{here}/cash-desk/{adas}"))
+    for reference, status in ((payment, 200), (other, 404), (api, 404)):
+        for path in (f"/payments/{reference}", f"/payments/{reference}/receipt", f"/payments/{reference}/receipt.pdf"):
+            assert (await awa.get(here + path)).status == status, path
+            assert (await owner.get(here + path)).status == 200
+    for path in (f"/cash-desk/{adas}", f"/links/{adas}", f"/links/{adas}/poster"):
+        assert (await awa.get(here + path)).status == 404
+    assert (await awa.get(f"{here}/payments")).status == 403
+
+
+def _sales(page: Page) -> list[str]:
+    """The numbers of the sales that a page lists."""
+    return re.findall(r'href="[^"]+/cash-desk/(\d+)"', page.text)
+
+
+def _payment(page: Page) -> str:
+    """The reference of the payment of a sale."""
+    [reference] = re.findall(r'href="[^"]+/payments/([0-9a-f-]{36})"', page.text)
+    return str(reference)

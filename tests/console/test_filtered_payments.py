@@ -15,12 +15,12 @@ from tests.console.test_payments import copies, link, opened, shown
 
 def _chips(text: str) -> dict[str, str]:
     """The number beside each state."""
-    return dict(re.findall(r'<a class="chip"[^>]*>([^<]+) <span class="n">(\d+)</span></a>', text))
+    return dict(re.findall(r'<a class="chip"[^>]*>([^<]+) <span class="n">(\d+\+?)</span></a>', text))
 
 
 @pytest.mark.both_databases
 async def test_filters_are_addresses_with_their_counts(console: ConsoleFixture) -> None:
-    client, browser, path = await opened(console, "cashier")
+    client, browser, path = await opened(console, "reader")
     prices = {"amount": 1250_00, "fee_amount": 0, "total_amount": 1250_00}
     [old] = await copies(console, client, phone_number="22997000001", external_id="old", operator="mtn_ci", **prices)
     console.service.clock.advance(DAY / SECOND)
@@ -42,6 +42,14 @@ async def test_filters_are_addresses_with_their_counts(console: ConsoleFixture) 
     ):
         page = await browser.get(f"{path}?{query}")
         assert (page.status, shown(page.text)) == (200, wanted), query
+    for query, counts in (
+        ("country=BJ", ["3", "1", "2"]),
+        ("country=BJ&status=failed", ["3", "1", "2"]),
+        ("least=1250,01", ["3", "1", "2"]),
+        ("operator=mtn_ci", ["1", "0", "1"]),
+    ):
+        page = await browser.get(f"{path}?{query}")
+        assert [_chips(page.text)[name] for name in ("Tous", "Échoué", "En attente")] == counts, query
     faulty = await browser.get(f"{path}?least=much")
     assert (faulty.status, "Un montant est attendu" in faulty.text, 'value="much"' in faulty.text) == (422, True, True)
     page = await browser.get(path)
@@ -72,6 +80,19 @@ async def test_a_narrowed_list_goes_on_where_it_stopped_reading(
         page = await browser.get(older)
     assert found == [wanted.reference]
     assert link(page.text, "next") is None
+
+
+async def test_a_narrowed_list_with_more_payments_than_are_read_is_counted_at_least(
+    sqlite_console: ConsoleFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, browser, path = await opened(sqlite_console)
+    await client.pay("0000")
+    for _ in range(2):
+        await copies(sqlite_console, client, operator="mtn_ci", phone_number=None)
+    monkeypatch.setattr(narrowed_list, "MOST_READ", 2)
+    page = await browser.get(f"{path}?operator=mtn_ci")
+    assert _chips(page.text) == {"Tous": "2+", "En attente": "2+"}
+    assert "Paiements dans cette liste\u00a0: 2+" in html.unescape(page.text)
 
 
 async def test_the_list_that_is_shown_is_exported(sqlite_console: ConsoleFixture) -> None:

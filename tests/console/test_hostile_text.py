@@ -21,7 +21,7 @@ SHOWN = "\\u202e0005\\x1b[31m"
 async def test_texts_of_links_and_sales_turn_nothing_around(sqlite_console: ConsoleFixture) -> None:
     console = sqlite_console
     merchant, ctx = await console.merchant(), console.service.ctx
-    cashier = await console.joined("awa@example.com", merchant, "cashier")
+    cashier = await console.joined("awa@example.com", merchant, "owner")
     caller = Caller(merchant, "live")
     body = {"amount": 5000, "description": HOSTILE, "external_id": f"a{HOSTILE}", "metadata": {"a": HOSTILE}}
     new_link = requested_link(ctx.clock, ctx.settings, caller, json.dumps(body, ensure_ascii=False).encode())

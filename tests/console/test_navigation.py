@@ -36,14 +36,14 @@ async def test_the_menu_and_the_switch_of_the_environment_stay_in_the_section(sq
 
 async def test_a_page_that_says_no_keeps_the_menu_of_who_asks(sqlite_console: ConsoleFixture) -> None:
     merchant = await sqlite_console.merchant()
-    cashier = await sqlite_console.joined("awa@example.com", merchant, "cashier")
+    reader = await sqlite_console.joined("awa@example.com", merchant, "reader")
     here = f"/console/{merchant.id}/live"
-    unknown, refused = await cashier.get(f"{here}/payments/x"), await cashier.get(f"{here}/team")
+    unknown, refused = await reader.get(f"{here}/payments/x"), await reader.get(f"{here}/team")
     assert (unknown.status, _here(unknown)) == (404, "Paiements")
     assert (refused.status, _link(refused, "Paiements"), "/team" in refused.text) == (403, f"{here}/payments", False)
-    foreign = await cashier.get("/console/987654/live")
+    foreign = await reader.get("/console/987654/live")
     assert (foreign.status, "987654" in foreign.text, "awa@example.com" in foreign.text) == (403, False, True)
-    nowhere = await cashier.get("/console/nowhere")
+    nowhere = await reader.get("/console/nowhere")
     assert (nowhere.status, _link(nowhere, "Sécurité")) == (404, "/console/security")
     stranger = await sqlite_console.browser().get("/console/nowhere")
     assert (stranger.status, "/console/security" in stranger.text) == (404, False)

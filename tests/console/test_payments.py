@@ -159,7 +159,7 @@ async def test_what_the_search_finds(console: ConsoleFixture) -> None:
 
 @pytest.mark.both_databases
 async def test_four_digits_and_an_amount_find_what_is_recent(console: ConsoleFixture) -> None:
-    client, browser, path = await opened(console, "cashier")
+    client, browser, path = await opened(console, "reader")
     [old] = await copies(console, client, phone_number="22997123456", external_id="old")
     console.service.clock.advance(32 * DAY / SECOND)
     await browser.sign_in("awa@example.com")
@@ -196,7 +196,7 @@ async def test_an_anonymised_customer_is_found_by_no_name(sqlite_console: Consol
 async def test_what_is_searched_for_is_in_no_log(
     sqlite_console: ConsoleFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    _, browser, path = await opened(sqlite_console, "cashier")
+    _, browser, path = await opened(sqlite_console, "reader")
     capfd.readouterr()
     page = await browser.get(f"{path}?q=22997123456")
     assert 'value="22997123456"' in page.text
@@ -215,7 +215,7 @@ async def test_a_search_that_finds_many_says_so(console: ConsoleFixture) -> None
 
 
 async def test_one_payment_with_its_story_and_its_receipt(sqlite_console: ConsoleFixture) -> None:
-    client, browser, path = await opened(sqlite_console, "cashier")
+    client, browser, path = await opened(sqlite_console, "reader")
     await client.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
     callback = "https://localhost:9/own-hook"
     payment = await client.pay("0000", external_id="commande-1", metadata={"panier": 77}, callback_url=callback)

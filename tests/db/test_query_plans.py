@@ -21,6 +21,7 @@ from guichet.db.queues.fair_share import Shares
 from guichet.db.statement_cache import CompiledStatement
 from guichet.db.tables import payments as payments_table
 from guichet.disputes import repository as disputes
+from guichet.domain.accounts import UserId
 from guichet.domain.events import Delivery
 from guichet.domain.exports import ListFilter
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
@@ -33,7 +34,7 @@ from guichet.domain.reconciliation import Line
 from guichet.history import staff_search
 from guichet.history.cash_desk_sales import sales_between
 from guichet.history.figures import DAYS, month_figures
-from guichet.history.narrowed_list import narrowed_page
+from guichet.history.narrowed_list import narrowed_counts, narrowed_page
 from guichet.history.payment_history import read_history
 from guichet.history.search import search
 from guichet.incidents import repository as incidents
@@ -178,6 +179,9 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(1_000)),
     "newer links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(9), newer=True),
     "sales of the cash desk": lambda db: links.walk(db, LinkList(MerchantId(1), "live", cash_desk=True), 25),
+    "sales of a cashier": lambda db: links.walk(
+        db, LinkList(MerchantId(1), "live", True, UserId(1)), 25, LinkId(1_000)
+    ),
     "sales of a day": lambda db: sales_between(db, MerchantId(1), "live", Instant(0), NOW),
     "payments of a link": lambda db: payments.of_link(db, LinkId(1), 25),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
@@ -199,6 +203,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "last four digits": lambda db: search(db, *MINE, "0020", [], NOW),
     "narrowed list": lambda db: _narrowed(db, ListFilter(operator="mtn")),
     "narrowed list of a status": lambda db: _narrowed(db, ListFilter(status="failed", least=Hundredths(1))),
+    "counts of a narrowed list": lambda db: narrowed_counts(db, *MINE, ListFilter(operator="mtn"), ["mtn"], NOW, UNTIL),
     "counts by status": lambda db: status_counts(db, payments_table, ListScope(*MINE), NOW, UNTIL),
     "search for a number": lambda db: search(db, *MINE, "0000000020", [], NOW),
     "story of a payment": _read_story,
@@ -231,6 +236,7 @@ BY_INDEX = {
     "last four digits": "ix_payments_newest",
     "narrowed list": "ix_payments_newest",
     "narrowed list of a status": "ix_payments_status",
+    "counts of a narrowed list": "ix_payments_newest",
     "telephone number of any merchant": "ix_payments_phone_number",
     "held": "ix_refunds_held",
     "figures of a month": "payment_figures",
@@ -242,6 +248,7 @@ BY_INDEX = {
     "lapsed reservations of a link": "ix_payments_link_reserved_until",
     "link by external_id": "uq_payment_links_external_id",
     "sales of a day": "ix_payment_links_sales",
+    "sales of a cashier": "ix_payment_links_cashier",
     "payments of a link": "ix_payments_link",
     "operator's reference of any account": "ix_payments_provider_reference",
     "open incident of an account": "ix_incidents_open_account",

@@ -11,9 +11,9 @@ from guichet.clock import Instant
 from guichet.console.balance.balance_page import WalletQuery
 from guichet.console.downloads import attachment, file_name
 from guichet.console.page_request import ConsoleRequest, MerchantRequest
+from guichet.console.payments.payment_view import find_payment
 from guichet.console.payments.receipt import Receipt, receipt_of
 from guichet.console.sections import MerchantPage
-from guichet.db.references import parse_reference
 from guichet.domain.audit_log import Act, ActSubject, Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Environment, Merchant
@@ -21,7 +21,6 @@ from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.monthly_statement import Figures, MonthlyStatement, monthly_statement, movement_name
 from guichet.pages.days import midnights, read_month, today
 from guichet.pages.pdf import PdfColumn, PdfDocument, drawn
-from guichet.payments import repository as payments
 
 #: The widths of the first column and of the four columns of figures, in percent.
 _FIRST: Final = 25
@@ -61,12 +60,7 @@ async def month_document(request: ConsoleRequest, merchant: Merchant, wallet: Wa
 async def receipt(request: MerchantRequest) -> Response:
     """What the customer sees after paying, for the merchant to give."""
     ctx = request.ctx
-    reference = parse_reference(request.path["reference"])
-    payment = None
-    if reference is not None:
-        payment = await payments.by_reference(ctx.db, *request.scope, reference)
-    if payment is None:
-        raise NotFound
+    payment = await find_payment(request)
     if payment.status not in _PAID:
         page = request.here(f"/payments/{payment.reference}")
         return request.show("balance/no_receipt.html", 409, payment=page)

@@ -12,6 +12,7 @@ from guichet.console.links.cash_day import own_sales_today
 from guichet.console.links.client_charge import client_charge, unit_of
 from guichet.console.links.link_pages import address_of, link_of, payment_view, sharing
 from guichet.console.links.new_link import json_number
+from guichet.console.own_sales import only_cashier
 from guichet.console.page_request import MerchantRequest
 from guichet.console.sections import MerchantPage
 from guichet.domain.errors import InvalidRequest, MerchantInactive, NotFound
@@ -92,15 +93,11 @@ async def create(request: MerchantRequest) -> Response:
 async def _asks_first(request: MerchantRequest, form: Mapping[str, str], order: PaymentLink) -> PaymentLink | None:
     """A sale of this cashier that nobody paid yet, about which the form says nothing: cancelled by mistake it would be
     lost, kept by mistake the customer could pay it. One that the form says to cancel is cancelled."""
-    sales = await link_repository.walk(request.db, LinkList(*request.scope, cash_desk=True), LAST_SALES)
+    listed = LinkList(*request.scope, cash_desk=True, cashier=request.person.id)
+    sales = await link_repository.walk(request.db, listed, LAST_SALES)
     if any(each.external_id == order.external_id for each in sales):  # A second click.
         return None
-    own = (
-        each
-        for each in sales
-        if each.cashier_id == order.cashier_id and _listed_state(each, request.now()) == "waiting"
-    )
-    waiting = next(own, None)
+    waiting = next((each for each in sales if _listed_state(each, request.now()) == "waiting"), None)
     if waiting is None or form.get("sale") != str(waiting.id) or form.get("waiting") not in ("cancel", "keep"):
         return waiting
     if form["waiting"] == "cancel":
@@ -242,7 +239,8 @@ _DECIDES: Final[tuple[tuple[str, SaleState], ...]] = (
 
 async def _last_sales(request: MerchantRequest) -> list[SaleRow]:
     now = request.now()
-    sales = await link_repository.walk(request.db, LinkList(*request.scope, cash_desk=True), LAST_SALES)
+    listed = LinkList(*request.scope, cash_desk=True, cashier=only_cashier(request))
+    sales = await link_repository.walk(request.db, listed, LAST_SALES)
     return [
         SaleRow(
             href=request.here(f"/cash-desk/{link.id}"),

@@ -10,7 +10,9 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from guichet.clock import Instant
+from guichet.console.own_sales import only_cashier, shows_link
 from guichet.console.page_request import MerchantRequest
+from guichet.console.payments.list_filter import Choice
 from guichet.console.payments.payment_view import contested
 from guichet.console.sections import MerchantPage
 from guichet.domain.catalogue import Catalogue
@@ -58,6 +60,7 @@ class LinkRow(View, frozen=True):
 
 class ListView(View, frozen=True):
     query: ListQuery
+    kinds: list[Choice]
     rows: list[LinkRow]
     pager: Pager
     shows_collected: bool
@@ -70,6 +73,10 @@ async def show_list(request: MerchantRequest) -> Response:
     address = partial(request.here, "/links", None, kind=query.kind)
     view = ListView(
         query=query,
+        kinds=[
+            Choice(request.text(name), request.here("/links", None, kind=kind), kind == query.kind)
+            for name, kind in (("links.kind_shared", None), ("links.kind_desk", "desk"))
+        ],
         rows=[_row(request, link) for link in page.rows],
         pager=page.pager(lambda link: link.id, address),
         shows_collected=request.may("overview.view"),
@@ -82,8 +89,11 @@ async def _read(request: MerchantRequest, query: ListQuery) -> ListPage[PaymentL
     if query.external_id:
         external_id = query.external_id.encode(errors="replace").decode()
         link = await link_repository.by_external_id(request.db, *request.scope, external_id)
-        return ListPage([link] if link else [], has_newer=False, has_older=False)
-    cursor, listed = query.cursor, LinkList(*request.scope, cash_desk=query.kind == "desk")
+        rows = [link] if link and shows_link(request, link) else []
+        return ListPage(rows, has_newer=False, has_older=False)
+    cursor = query.cursor
+    sales = query.kind == "desk"
+    listed = LinkList(*request.scope, cash_desk=sales, cashier=only_cashier(request) if sales else None)
     key = None if cursor.key is None else LinkId(cursor.key)
     rows = await link_repository.walk(request.db, listed, PAGE_SIZE + 1, key, newer=cursor.is_newer)
     return ListPage.cut(rows, PAGE_SIZE, cursor)
@@ -109,10 +119,10 @@ def _collected(request: MerchantRequest, link: PaymentLink) -> str | None:
 
 
 async def link_of(request: MerchantRequest) -> PaymentLink:
-    """The link that the path names. Raises NotFound for one of another merchant or environment."""
+    """The link that the path names. Raises NotFound for one of another merchant or environment, or another cashier."""
     number = LinkId(request.path["link"])
     link = await link_repository.by_id(request.db, *request.scope, number)
-    if link is None:
+    if link is None or not shows_link(request, link):
         raise NotFound
     return link
 

@@ -1,16 +1,26 @@
-"""What a list of payments is narrowed to, as an address says it: for the list and for its export."""
+"""What a list of payments is narrowed to, as an address says it: for the list and for its export. And what else can be
+chosen, as addresses with their counts."""
 
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator
 
+from guichet.console.page_request import MerchantRequest
+from guichet.domain.catalogue import Catalogue
 from guichet.domain.exports import ListFilter
 from guichet.domain.money import MAX_AMOUNT, Hundredths, parse_typed
-from guichet.domain.payments import PaymentStatus
+from guichet.domain.payments import PAYMENT_STATUSES, PaymentStatus
+from guichet.domain.records import Record
+from guichet.pages.days import this_month, today
 from guichet.pages.fields import Fields, text
+from guichet.pages.formatting import country_name, whole_number
+from guichet.pages.views import View
 
-#: The names of the filters in an address, besides the two days.
+#: The names of the filters in an address, besides the two days; and with them.
 FILTERS: Final = ("status", "operator", "country", "least", "most")
+ADDRESS: Final = ("from", "to", *FILTERS)
 
 
 def empty_as_none(typed: Any) -> Any:
@@ -43,3 +53,67 @@ class FilterFields(Fields):
     @property
     def list_filter(self) -> ListFilter:
         return ListFilter(self.status, self.operator or None, self.country or None, self.least, self.most)
+
+
+class ListCounts(Record, frozen=True):
+    """By status, at "" in all. `at_least`: there are more payments than were read, of which some may be meant too."""
+
+    by_status: Mapping[str, int]
+    at_least: bool = False
+
+    def text(self, status: str, language: str) -> str | None:
+        """None where nothing can be said."""
+        count = self.by_status.get(status, 0)
+        if self.at_least:
+            return f"{whole_number(count, language)}+" if count else None
+        return whole_number(count, language)
+
+
+class Choice(View, frozen=True):
+    """A filter that is one click away. `count`: of the list behind it, None where none is known."""
+
+    name: str
+    href: str
+    chosen: bool
+    count: str | None = None
+
+
+def statuses(request: MerchantRequest, typed: Mapping[str, str], counts: ListCounts) -> list[Choice]:
+    return [
+        Choice(
+            request.text(f"payments.status.{status}" if status else "payments.any_status"),
+            request.here("/payments", None, **{**kept(typed), "status": status}),
+            status == typed["status"],
+            counts.text(status, request.language),
+        )
+        for status in ("", *PAYMENT_STATUSES)
+    ]
+
+
+def periods(request: MerchantRequest, typed: Mapping[str, str]) -> list[Choice]:
+    """Of all times, today, the last days, this month."""
+    now = today(request.now(), request.time_zone)
+    of_month, _ = this_month(request.now(), request.time_zone)
+    firsts = {"today": now, "7": now - timedelta(days=6), "30": now - timedelta(days=29), "month": of_month}
+    offered = [("ever", "", ""), *((name, first.isoformat(), now.isoformat()) for name, first in firsts.items())]
+    return [
+        Choice(
+            request.text(f"payments.period.{name}"),
+            request.here("/payments", None, **{**kept(typed), "from": first, "to": last}),
+            (first, last) == (typed["from"], typed["to"]),
+        )
+        for name, first, last in offered
+    ]
+
+
+def kept(typed: Mapping[str, str]) -> dict[str, str]:
+    return {name: typed[name] for name in ADDRESS}
+
+
+def catalogue_choices(request: MerchantRequest, catalogue: Catalogue) -> dict[str, list[tuple[str, str]]]:
+    """What can be chosen of the merchant's catalogue: codes and names."""
+    countries = {mode.country_code: mode.country for mode in catalogue.modes if mode.country and mode.country_code}
+    names = [(code, country_name(name, code, request.language)) for code, name in countries.items()]
+    modes = [(mode.operator, catalogue.name_of(mode.operator)) for mode in catalogue.modes]
+    every = ("", str(request.text("payments.any")))
+    return {"operators": [every, *modes], "countries": [every, *names]}

@@ -10,18 +10,28 @@ from starlette.responses import Response
 
 from guichet.clock import Instant, earlier
 from guichet.console.page_request import FormFault, MerchantRequest
-from guichet.console.payments.list_filter import FILTERS, FilterFields, empty_as_none
+from guichet.console.payments.list_filter import (
+    ADDRESS,
+    Choice,
+    FilterFields,
+    ListCounts,
+    catalogue_choices,
+    empty_as_none,
+    kept,
+    periods,
+    statuses,
+)
 from guichet.console.payments.payment_view import PaymentRow, contested, payment_row
 from guichet.console.sections import MerchantPage
 from guichet.db.lists.pages import ListScope, RowKey, key_of, status_counts
 from guichet.db.tables import payments as payments_table
 from guichet.domain.catalogue import Catalogue
-from guichet.domain.payments import PAYMENT_STATUSES, Payment, PaymentSummary
+from guichet.domain.payments import Payment, PaymentSummary
 from guichet.domain.phone_numbers import written_forms
-from guichet.history.narrowed_list import MOST_READ, narrowed_page
+from guichet.history.narrowed_list import MOST_READ, narrowed_counts, narrowed_page
 from guichet.history.search import MOST_FOUND, SHORTEST, search
-from guichet.pages.days import Day, end_of_day, midnight, this_month, today
-from guichet.pages.formatting import country_name, international_number
+from guichet.pages.days import Day, end_of_day, midnight, today
+from guichet.pages.formatting import international_number
 from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
 from guichet.pages.views import View
 from guichet.payments import repository
@@ -30,8 +40,6 @@ from guichet.payments.repository import PaymentFilter
 PAGE_SIZE: Final = 25
 #: Digits of the telephone numbers of the API (`schemas.payment`).
 _PHONE_DIGITS: Final = range(8, 16)
-#: The filters of an address.
-_FILTERS: Final = ("from", "to", *FILTERS)
 #: What is said about a field of the address that is none of ours.
 _FAULTS: Final = {
     "status": "payments.bad_status",
@@ -58,16 +66,6 @@ class Query(ByTime, FilterFields):
         return self
 
 
-class Choice(View, frozen=True):
-    """A filter that is one click away. `count`: of the list behind it, None where none is known."""
-
-    name: str
-    href: str
-    chosen: bool
-    count: int | None = None
-    status: str = ""
-
-
 class DayRows(View, frozen=True):
     """The payments of one day. `name`: None where they are not grouped."""
 
@@ -76,9 +74,9 @@ class DayRows(View, frozen=True):
 
 
 class ListView(View, frozen=True):
-    """`typed`: the fields of the address; `narrowed`: by what only the form shows; `total`: of the list, None where it
-    is not counted; `goes_on`: the page read as many payments as it may and there are more; `export`: the address that
-    exports this list."""
+    """`typed`: the fields of the address; `narrowed`: by what only the form shows; `total`: of the list, None where
+    nothing is counted; `goes_on`: the page read as many payments as it may and there are more; `export`: the address
+    that exports this list."""
 
     days: list[DayRows]
     typed: dict[str, str]
@@ -89,7 +87,7 @@ class ListView(View, frozen=True):
     operators: list[tuple[str, str]] = []
     countries: list[tuple[str, str]] = []
     narrowed: bool = False
-    total: int | None = None
+    total: str | None = None
     pager: Pager = Pager()
     goes_on: bool = False
     most_read: int = MOST_READ
@@ -101,15 +99,15 @@ class ListView(View, frozen=True):
 
 
 async def show(request: MerchantRequest) -> Response:
-    typed = {name: request.query.get(name, "").strip() for name in ("q", *_FILTERS)}
+    typed = {name: request.query.get(name, "").strip() for name in ("q", *ADDRESS)}
     catalogue = await request.ctx.catalogues.of(request.merchant.id)
-    view = partial(ListView, typed=typed, all=request.here("/payments"), filtered=any(typed[name] for name in _FILTERS))
+    view = partial(ListView, typed=typed, all=request.here("/payments"), filtered=any(typed[name] for name in ADDRESS))
     if typed["q"]:  # In all statuses and of all times.
         numbers = _phone_numbers(typed["q"], catalogue)
         found = await search(request.db, *request.scope, typed["q"], numbers, request.now())
         days = [DayRows(None, await _rows(request, found.payments, catalogue))] if found.payments else []
         return request.page("payments/list.html", view(days, searched=True, more_found=found.more))
-    view = partial(view, **_choices(request, catalogue))
+    view = partial(view, **catalogue_choices(request, catalogue))
     try:
         query = Query.read({name: text.strip() for name, text in request.query.items()})
     except ValidationError as error:
@@ -117,12 +115,12 @@ async def show(request: MerchantRequest) -> Response:
         fault = FormFault(request.text(_FAULTS[str(place[0])] if place else "payments.bad_period"))
         return request.page("payments/list.html", view([]), fault)
     since, until = _period(request, query)
-    address = partial(request.here, "/payments", None, **_kept(typed))
-    counts: dict[str, int] = {}
+    address = partial(request.here, "/payments", None, **kept(typed))
     if query.list_filter.has_no_index:
         rows, pager, goes_on = await _narrowed(request, query, catalogue, since, until, address)
+        counts = ListCounts(*await _narrowed_counts(request, query, catalogue, since, until))
     else:
-        counts = await status_counts(request.db, payments_table, ListScope(*request.scope), since, until)
+        counts = ListCounts(await status_counts(request.db, payments_table, ListScope(*request.scope), since, until))
         page = await _page(request, query, since, until)
         rows, goes_on = page.rows, False
         pager = page.pager(lambda payment: row_key_text(key_of(payment)), address)
@@ -130,9 +128,9 @@ async def show(request: MerchantRequest) -> Response:
         "payments/list.html",
         view(
             await _by_day(request, rows, catalogue),
-            statuses=_statuses(request, typed, counts),
-            periods=_periods(request, typed),
-            total=counts.get(query.status or "", 0) if counts else None,
+            statuses=statuses(request, typed, counts),
+            periods=periods(request, typed),
+            total=counts.text(query.status or "", request.language),
             pager=pager,
             narrowed=query.list_filter.has_no_index,
             goes_on=goes_on,
@@ -182,6 +180,14 @@ async def _narrowed(
     return rows, Pager(older=older), following is not None and len(rows) < PAGE_SIZE
 
 
+async def _narrowed_counts(
+    request: MerchantRequest, query: Query, catalogue: Catalogue, since: Instant | None, until: Instant | None
+) -> tuple[dict[str, int], bool]:
+    wanted = query.list_filter
+    period = (since or _ALWAYS[0], until or _ALWAYS[1])
+    return await narrowed_counts(request.db, *request.scope, wanted, wanted.operators(catalogue), *period)
+
+
 async def _by_day(request: MerchantRequest, rows: Sequence[PaymentSummary], catalogue: Catalogue) -> list[DayRows]:
     days: dict[date, list[PaymentRow]] = {}
     shown = await _rows(request, rows, catalogue)
@@ -204,51 +210,9 @@ async def _rows(
     ]
 
 
-def _statuses(request: MerchantRequest, typed: dict[str, str], counts: dict[str, int]) -> list[Choice]:
-    return [
-        Choice(
-            request.text(f"payments.status.{status}" if status else "payments.any_status"),
-            request.here("/payments", None, **{**_kept(typed), "status": status}),
-            status == typed["status"],
-            counts.get(status, 0) if counts else None,
-            status,
-        )
-        for status in ("", *PAYMENT_STATUSES)
-    ]
-
-
-def _periods(request: MerchantRequest, typed: dict[str, str]) -> list[Choice]:
-    """Of all times, today, the last days, this month."""
-    now = today(request.now(), request.time_zone)
-    of_month, _ = this_month(request.now(), request.time_zone)
-    firsts = {"today": now, "7": now - timedelta(days=6), "30": now - timedelta(days=29), "month": of_month}
-    offered = [("ever", "", ""), *((name, first.isoformat(), now.isoformat()) for name, first in firsts.items())]
-    return [
-        Choice(
-            request.text(f"payments.period.{name}"),
-            request.here("/payments", None, **{**_kept(typed), "from": first, "to": last}),
-            (first, last) == (typed["from"], typed["to"]),
-        )
-        for name, first, last in offered
-    ]
-
-
-def _kept(typed: dict[str, str]) -> dict[str, str]:
-    return {name: typed[name] for name in _FILTERS}
-
-
-def _choices(request: MerchantRequest, catalogue: Catalogue) -> dict[str, list[tuple[str, str]]]:
-    """What can be chosen of the merchant's catalogue: codes and names."""
-    countries = {mode.country_code: mode.country for mode in catalogue.modes if mode.country and mode.country_code}
-    names = [(code, country_name(name, code, request.language)) for code, name in countries.items()]
-    modes = [(mode.operator, catalogue.name_of(mode.operator)) for mode in catalogue.modes]
-    every = ("", str(request.text("payments.any")))
-    return {"operators": [every, *modes], "countries": [every, *names]}
-
-
 def _export(request: MerchantRequest, typed: dict[str, str]) -> str | None:
     """The page of exports with the filters of this list; None for who may not."""
-    return request.here("/exports", None, **_kept(typed)) if request.may("exports.download") else None
+    return request.here("/exports", None, **kept(typed)) if request.may("exports.download") else None
 
 
 def _phone_numbers(typed: str, catalogue: Catalogue) -> set[str]:
@@ -259,4 +223,4 @@ def _phone_numbers(typed: str, catalogue: Catalogue) -> set[str]:
     return {form for number in digits for form in written_forms(number)}
 
 
-PAGES: Final = (MerchantPage("/payments", "payments.view", show, menu="payments"),)
+PAGES: Final = (MerchantPage("/payments", "payments.list", show, menu="payments"),)

@@ -38,7 +38,7 @@ class PaymentPageView(View, frozen=True):
     refund_href: str | None
     receipt_href: str | None
     pdf_href: str | None
-    list_href: str
+    list_href: str | None
     example: str
     answer_by: str | None
     metadata: str | None
@@ -67,7 +67,7 @@ async def show(request: MerchantRequest) -> Response:
         refund_href=request.here(f"/payments/{payment.reference}/refund") if refundable else None,
         receipt_href=request.here(f"/payments/{payment.reference}/receipt") if paid else None,
         pdf_href=request.here(f"/payments/{payment.reference}/receipt.pdf") if paid else None,
-        list_href=request.here("/payments"),
+        list_href=request.here("/payments") if request.may("payments.list") else None,
         example=curl_example(visible, request.console.public_url),
         answer_by=_answer_by(request, disputes) if contest == "open" else None,
         metadata=printable(payment.metadata, keep="\n") if payment.metadata else None,

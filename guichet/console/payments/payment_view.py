@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import structs
 
 from guichet.clock import to_datetime
+from guichet.console.own_sales import shows_payment
 from guichet.console.page_request import MerchantRequest
 from guichet.db.references import parse_reference
 from guichet.disputes import repository as dispute_repository
@@ -53,10 +54,11 @@ class PaymentView(PaymentRow, frozen=True):
 
 
 async def find_payment(request: MerchantRequest) -> Payment:
-    """The payment that the address names. Raises NotFound, also for one of another merchant or environment."""
+    """The payment that the address names. Raises NotFound, also for one of another merchant or environment, or of
+    another cashier."""
     reference = parse_reference(request.path["reference"])
     payment = await repository.by_reference(request.db, *request.scope, reference) if reference else None
-    if payment is None:
+    if payment is None or not await shows_payment(request, payment):
         raise NotFound
     return payment
 

@@ -43,6 +43,8 @@ LIVE_EXTERNAL_ID: Final = "external_id IS NOT NULL AND NOT test"
 TEST_EXTERNAL_ID: Final = "external_id IS NOT NULL AND test"
 #: The sales of the cash desk whose cashier is known.
 CASHIER_KNOWN: Final = "cashier_id IS NOT NULL"
+#: The same sales for the list of one cashier. In other words, so that no database takes its index for that of a day.
+OF_CASHIER: Final = "cashier_id IS NOT NULL AND cash_desk"
 
 payment_links: Final = table(
     "payment_links",
@@ -79,6 +81,7 @@ payment_links: Final = table(
     Index("ix_payment_links_newest", "merchant_id", "test", "id"),
     Index("ix_payment_links_kind", "merchant_id", "test", "cash_desk", "id"),
     partial_index("ix_payment_links_sales", "merchant_id", "test", "created_at", where=CASHIER_KNOWN),
+    partial_index("ix_payment_links_cashier", "cashier_id", "merchant_id", "test", "id", where=OF_CASHIER),
     partial_index("uq_payment_links_external_id", "merchant_id", "external_id", unique=True, where=LIVE_EXTERNAL_ID),
     partial_index(
         "uq_payment_links_test_external_id", "external_id", "merchant_id", unique=True, where=TEST_EXTERNAL_ID

@@ -387,6 +387,15 @@ def _payments() -> None:
     _index(
         "ix_payment_links_sales", "payment_links", "merchant_id", "test", "created_at", where="cashier_id IS NOT NULL"
     )
+    _index(
+        "ix_payment_links_cashier",
+        "payment_links",
+        "cashier_id",
+        "merchant_id",
+        "test",
+        "id",
+        where="cashier_id IS NOT NULL AND cash_desk",
+    )
     _table(
         "daily_totals",
         _merchant("daily_totals"),
