@@ -50,6 +50,9 @@ CONFLICTS: Final[dict[ConflictReason, str]] = {
     "dispute_open": "le client conteste le paiement auprès de sa banque, qui a repris l'argent : répondez au litige",
     "dispute_lost": "la banque a déjà rendu l'argent au client",
     "link_used_up": "le lien de paiement n'a plus d'utilisation libre ; seules ses pages le rencontrent",
+    "delivery_pending": "cet envoi a encore des tentatives à faire",
+    "endpoint_disabled": "aucun point de terminaison n'est configuré : enregistrez une adresse d'abord",
+    "idempotency_key_reused": "cette `Idempotency-Key` a déjà servi à une autre requête : prenez-en une nouvelle",
 }
 #: What each code of `failure` means to a merchant.
 FAILURES: Final[dict[FailureCode, str]] = {
@@ -199,8 +202,8 @@ def _errors() -> str:
         f"{_table(('`error.reason`', 'Sens'), [(f'`{code}`', meaning) for code, meaning in CONFLICTS.items()])}\n\n"
         "Un `405` donne dans `Allow` les méthodes que l'adresse accepte. "
         "Un délai dépassé sur `POST /payments` ne prouve pas que le paiement n'existe pas : rejouez avec le même "
-        "`external_id`, sans quoi le client peut être débité deux fois. Traitez un code inconnu comme un incident "
-        "passager."
+        "`external_id`, ou la même `Idempotency-Key`, sans quoi le client peut être débité deux fois. Traitez un code "
+        "inconnu comme un incident passager."
     )
 
 

@@ -18,11 +18,13 @@ from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.clock import SECOND
 from guichet.context import AppContext
+from guichet.db.engine import require
 from guichet.domain.events import ANSWER_TIMEOUT, Delivery
 from guichet.domain.records import Record
 from guichet.http_client import HttpClient, HttpClientError, Lost
 from guichet.merchants import repository as merchants
 from guichet.printable import printable
+from guichet.webhooks import events
 from guichet.webhooks.sender import signed_headers
 
 #: Bytes of an answer that are shown.
@@ -123,7 +125,7 @@ def replay(
 
 async def _forward(ctx: AppContext, delivery: Delivery, url: str) -> Forwarded:
     endpoint = await merchants.endpoint(ctx.db, delivery.merchant_id, delivery.env)
-    body = delivery.body.encode()
+    body = require(await events.body_of(ctx.db, delivery.id)).encode()
     headers = signed_headers(delivery, body, ctx.vault.decrypt(endpoint.secret), ctx.clock.now() // SECOND)
     client = forwarding_client()
     try:

@@ -71,9 +71,23 @@ DeliveryError = Literal[
 ]
 
 
-class Delivery(Record, frozen=True):
-    """A webhook that is queued, or that was sent. `body` does not change after it was queued."""
+class StoredEvent(Record, frozen=True):
+    """What happened, in the bytes that tell of it. They do not change; `reference` is the `id` in them."""
 
+    id: DeliveryId
+    merchant_id: MerchantId
+    env: Environment
+    reference: str
+    payment_id: PaymentId | None
+    event: EventName
+    body: str
+    created_at: Instant
+
+
+class Delivery(Record, frozen=True):
+    """A webhook that is queued, or that was sent."""
+
+    #: That of its event, and so is `reference`.
     id: DeliveryId
     merchant_id: MerchantId
     env: Environment
@@ -82,9 +96,9 @@ class Delivery(Record, frozen=True):
     event: EventName
     #: Disabling the endpoint fails the pending deliveries to `account`, not those to `callback` (D36).
     target: DeliveryTarget
+    #: Where the last attempt went, or the first one will go.
     url: str
     destination: str
-    body: str
     status: DeliveryStatus
     attempts: int
     response_code: int | None

@@ -141,6 +141,8 @@ class Payment(Record, frozen=True):
     link_external_id: str | None = None
     #: The day (`date.toordinal()`) on which it counts towards its merchant's daily limit; None if there was none.
     counted_day: int | None = None
+    #: The request that created it was answered with the refusal.
+    refused_at_initiation: bool = False
 
 
 class PaymentSummary(Record, frozen=True):

@@ -12,6 +12,8 @@ WarningCode = Literal[
     "phone_country_mismatch",
     "currency_not_accepted_live",
     "external_id_spaces",
+    "no_external_id",
+    "unknown_status",
     "link_already_expired",
     "webhook_address_not_public",
 ]
@@ -26,6 +28,10 @@ SENTENCES: Final[dict[WarningCode, str]] = {
     "{currency}.",
     "external_id_spaces": "external_id contient des espaces au début, à la fin, répétées ou invisibles. Il est "
     "conservé tel quel : vous ne le retrouverez qu'écrit exactement ainsi.",
+    "no_external_id": "Cette requête n'a ni external_id ni en-tête Idempotency-Key : répétée, après un délai dépassé "
+    "par exemple, elle débiterait le client une seconde fois.",
+    "unknown_status": "Aucun paiement n'a le statut {status} : ce sont les paiements « pending » qui sont rendus. Les "
+    "statuts sont {statuses}.",
     "link_already_expired": "Ce lien est déjà fermé : expires_at ({expires_at}) est passé. Personne ne pourra payer.",
     "webhook_address_not_public": "{host} est introuvable dans le DNS ou ne mène à aucune adresse publique : aucun "
     "webhook n'y sera envoyé tant qu'il en est ainsi.",

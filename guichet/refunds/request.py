@@ -29,6 +29,8 @@ from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
 from guichet.ledger import postings, suspense, wallets
 from guichet.logs import log
+from guichet.merchants import idempotency
+from guichet.merchants.idempotency import IdempotencyKey
 from guichet.payments import repository
 from guichet.providers.shared.fields import full_number
 from guichet.refunds import pending
@@ -68,12 +70,18 @@ async def refund_obstacle(db: Reader, payment: Payment) -> RefundObstacle | None
     return None if wallet is not None and wallet.balance >= payment.amount else "insufficient_balance"
 
 
-async def request_refund(ctx: AppContext, payment: Payment, reason: str | None, actor: Actor | None = None) -> Refund:
+async def request_refund(
+    ctx: AppContext,
+    payment: Payment,
+    reason: str | None,
+    actor: Actor | None = None,
+    key: IdempotencyKey | None = None,
+) -> Refund:
     """Records the refund of a succeeded payment. In the test environment it is executed at once. `actor`: the person
-    who asks for it, whom the audit log names; None for a merchant's program.
+    who asks for it, whom the audit log names; None for a merchant's program. `key`: that of its request.
 
-    Raises Conflict when the payment is not `succeeded`, has a refund already or a dispute that was not won, or its
-    wallet is not `Actif`.
+    Raises Conflict when the payment is not `succeeded`, has a refund already or a dispute that was not won, its wallet
+    is not `Actif`, or `key` is taken.
     """
     if payment.status == "refunded":
         raise await _already_refunded(ctx.db, payment)
@@ -81,7 +89,7 @@ async def request_refund(ctx: AppContext, payment: Payment, reason: str | None, 
         raise Conflict("Seul un paiement réussi peut être remboursé.", reason="not_refundable")
     now = ctx.clock.now()
     refund = await repeat_when_lost(
-        ctx.db, partial(_record, ctx, payment, _new_refund(payment, reason, now), actor, now)
+        ctx.db, partial(_record, ctx, payment, _new_refund(payment, reason, now), actor, key, now)
     )
     if payment.env == "live":
         ctx.wakeups.refunds.set()
@@ -89,13 +97,27 @@ async def request_refund(ctx: AppContext, payment: Payment, reason: str | None, 
     return await process_refund(ctx, refund)
 
 
-async def _record(ctx: AppContext, payment: Payment, refund: Refund, actor: Actor | None, now: Instant) -> Refund:
+async def _record(
+    ctx: AppContext,
+    payment: Payment,
+    refund: Refund,
+    actor: Actor | None,
+    key: IdempotencyKey | None,
+    now: Instant,
+) -> Refund:
     """Stores the refund in one transaction, with `held` as the balance allows. It is not stored twice."""
     async with ctx.db.transaction() as tx:
-        return await _record_in(tx, payment, refund, actor, now)
+        return await _record_in(tx, payment, refund, actor, key, now)
 
 
-async def _record_in(tx: Transaction, payment: Payment, refund: Refund, actor: Actor | None, now: Instant) -> Refund:
+async def _record_in(
+    tx: Transaction,
+    payment: Payment,
+    refund: Refund,
+    actor: Actor | None,
+    key: IdempotencyKey | None,
+    now: Instant,
+) -> Refund:
     wallet = (payment.merchant_id, payment.env, payment.currency)
     locked = await wallets.lock(tx, *wallet, now)
     if payment.env == "live" and locked.status != ACTIVE:
@@ -114,6 +136,8 @@ async def _record_in(tx: Transaction, payment: Payment, refund: Refund, actor: A
         if existing is not None and existing.reference == refund.reference:
             return existing
         raise await _already_refunded(tx, payment)
+    if not await idempotency.claim(tx, key, refund.reference, now):
+        raise idempotency.reused()
     if covered:
         movement = Movement(*wallet, HELD, refund_id, posting_rules.refund_hold(payment.amount), now)
         await postings.post(tx, [movement])

@@ -1,7 +1,8 @@
 """The body of a webhook: the envelope of each event, and the object that it carries (docs/contract.md, "Webhooks")."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
+from pydantic import WithJsonSchema
 from typing_extensions import TypedDict
 
 from guichet.clock import Instant, iso
@@ -10,6 +11,7 @@ from guichet.domain.events import (
     DISPUTE_LOST,
     DISPUTE_OPENED,
     DISPUTE_WON,
+    EVENT_NAMES,
     PAYMENT_FAILED,
     PAYMENT_REFUNDED,
     PAYMENT_SUCCEEDED,
@@ -20,7 +22,7 @@ from guichet.domain.events import (
 )
 from guichet.schemas.dispute import DisputeObject
 from guichet.schemas.json_codec import encode
-from guichet.schemas.object_fields import DELIVERY_ID, SETTLED_AT, Timestamp, Uuid, example, text_schema
+from guichet.schemas.object_fields import DELIVERY_ID, SETTLED_AT, Timestamp, Uuid, example, open_enum, text_schema
 from guichet.schemas.payment import PaymentObject
 from guichet.schemas.refund import RefundObject
 
@@ -79,6 +81,15 @@ class WebhookTestNotification(_Notification):
     """Nom de l'événement."""
     data: WebhookMessageObject
     """Le message de test."""
+
+
+class EventObject(_Notification):
+    """Un événement, comme le webhook l'a porté ou l'aurait porté."""
+
+    event: Annotated[EventName, open_enum(*EVENT_NAMES), example(PAYMENT_SUCCEEDED)]
+    """Nom de l'événement. Acceptez sans erreur un nom inconnu."""
+    data: Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": True})]
+    """Le paiement (`payment.*`), le remboursement (`refund.*`) ou la contestation (`dispute.*`)."""
 
 
 Notification = PaymentNotification | RefundNotification | DisputeNotification | WebhookTestNotification

@@ -17,10 +17,9 @@ from guichet.domain.events import Delivery, retry_delay
 from guichet.domain.records import Record
 from guichet.http_client import HttpClient
 from guichet.logs import log
-from guichet.merchants import repository as merchants
 from guichet.merchants.vault import UnreadableSecret
 from guichet.webhooks import deliveries
-from guichet.webhooks.deliveries import AttemptResult
+from guichet.webhooks.deliveries import AttemptResult, DueDelivery
 from guichet.webhooks.sandbox_scenarios import comes_twice
 from guichet.webhooks.sender import Attempt, send
 
@@ -44,13 +43,6 @@ class EndedAttempt(Record, frozen=True):
     attempt: Attempt
     duration: int
     at: Instant
-
-
-class DueDelivery(Record, frozen=True):
-    """A claimed delivery, and the encrypted secret that was in force at the claim (D34)."""
-
-    delivery: Delivery
-    secret: str
 
 
 class DeliveryLimits:
@@ -112,11 +104,10 @@ class DeliveryJobs:
         if not claim.jobs:
             return Claim((), claim.next_due)
         try:
-            endpoints = await merchants.endpoints_of(self._ctx.db, {job.merchant_id for job in claim.jobs})
+            due = await deliveries.with_contents(self._ctx.db, claim.jobs)
         except StorageError:
             self._owed += claim.jobs
             raise
-        due = [DueDelivery(job, endpoints[job.merchant_id, job.env].secret) for job in claim.jobs]
         return Claim(due, claim.next_due)
 
     async def _pay_back(self, now: Instant) -> None:
@@ -179,7 +170,7 @@ class DeliveryJobs:
             log.error("delivery.unsigned", delivery=job.delivery.reference, error=str(error))
             metrics.WEBHOOK_ATTEMPTS_BY_RESULT["unsigned"].inc()
             return Attempt(delivered=False, response_code=None, own_fault=True, error="own_fault")
-        attempt = await send(self._http_client, job.delivery, secret, self._ctx.clock.now())
+        attempt = await send(self._http_client, job.delivery, job.body, secret, self._ctx.clock.now())
         metrics.WEBHOOK_ATTEMPTS_BY_RESULT[_metric(attempt)].inc()
         return attempt
 

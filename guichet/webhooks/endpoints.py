@@ -120,8 +120,8 @@ async def queue_test(
         endpoint = await merchants.endpoint(tx, merchant_id, env)
         if endpoint.url is None:
             return None
-        delivery = outbox.new_delivery(merchant_id, env, WEBHOOK_TEST, outbox.ACCOUNT, endpoint.url, _TEST_DATA, now)
-        await deliveries.insert_new(tx, [delivery])
+        event = outbox.new_event(merchant_id, env, WEBHOOK_TEST, _TEST_DATA, now)
+        [delivery] = await outbox.queue(tx, [event], endpoint.url)
         if actor is not None:
             await _record(tx, actor, "webhook_test.sent", merchant_id, env, now, after={"delivery": delivery.reference})
     return delivery

@@ -72,21 +72,27 @@ class Attempt(Record, frozen=True):
 
 
 async def send(
-    http_client: HttpClient, delivery: Delivery, secret: str, now: Instant, timeout: float = ANSWER_TIMEOUT
+    http_client: HttpClient,
+    delivery: Delivery,
+    body: bytes,
+    secret: str,
+    now: Instant,
+    timeout: float = ANSWER_TIMEOUT,
 ) -> Attempt:
-    """Signs with `secret` (the whole `whsec_…` string) as of `now` and posts once. Raises no HttpClientError.
+    """Signs `body` with `secret` (the whole `whsec_…` string) as of `now` and posts once. Raises no HttpClientError.
 
     The status acknowledges, not the body: a 2xx that came in time counts even if its body breaks off or never ends,
     because that receiver has taken the event and would only see it twice.
     """
     began = time.perf_counter()
-    attempt = await _post(http_client, delivery, secret, now, timeout)
-    tracing.webhook_attempt(delivery, attempt.response_code, attempt.delivered, time.perf_counter() - began)
+    attempt = await _post(http_client, delivery, body, secret, now, timeout)
+    tracing.webhook_attempt(delivery, body, attempt.response_code, attempt.delivered, time.perf_counter() - began)
     return attempt
 
 
-async def _post(http_client: HttpClient, delivery: Delivery, secret: str, now: Instant, timeout: float) -> Attempt:
-    body = delivery.body.encode()
+async def _post(
+    http_client: HttpClient, delivery: Delivery, body: bytes, secret: str, now: Instant, timeout: float
+) -> Attempt:
     headers = signed_headers(delivery, body, secret, now // SECOND)
     try:
         response = await http_client.request("POST", delivery.url, headers=headers, body=body, timeout=timeout)

@@ -93,6 +93,22 @@ api_requests: Final = table(
     Index("ix_api_requests_newest", "merchant_id", "env", "id"),
 )
 
+#: The `Idempotency-Key` of a request that created something (`merchants/idempotency.py`). Without foreign keys, as
+#: above.
+idempotency_keys: Final = table(
+    "idempotency_keys",
+    id_column(),
+    Column("merchant_id", BigInteger, nullable=False),
+    env_column(),
+    Column("route", String(48), nullable=False),
+    Column("key", String(255), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("resource", String(36), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    UniqueConstraint("merchant_id", "env", "route", "key", name="uq_idempotency_keys_key"),
+    one_of("env", ENVS, "idempotency_keys"),
+)
+
 webhook_endpoints: Final = table(
     "webhook_endpoints",
     merchant_column(),

@@ -136,6 +136,7 @@ payments: Final = table(
     Column("answered_pending", Boolean, nullable=False, server_default=false()),
     Column("link_external_id", Text),
     Column("counted_day", Integer),
+    Column("refused_at_initiation", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
     UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
     one_of("env", ENVS, "payments"),
@@ -220,6 +221,7 @@ refunds: Final = table(
     CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="ck_refunds_processed_at"),
     CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_refunds_next_poll_at"),
     Index("ix_refunds_newest", "merchant_id", "env", "created_at", "id"),
+    Index("ix_refunds_status", "merchant_id", "env", "status", "created_at", "id"),
     partial_index(
         "ix_refunds_provider_reference",
         "provider_account",

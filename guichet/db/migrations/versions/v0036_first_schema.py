@@ -86,6 +86,20 @@ def _merchants() -> None:
     )
     _index("ix_key_acts_place", "key_acts", "merchant_id", "after_number", "id")
     _table(
+        "idempotency_keys",
+        _id(),
+        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
+        _env(),
+        sa.Column("route", sa.String(48), nullable=False),
+        sa.Column("key", sa.String(255), nullable=False),
+        sa.Column("digest", sa.String(64), nullable=False),
+        sa.Column("resource", sa.String(36), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_idempotency_keys"),
+        sa.UniqueConstraint("merchant_id", "env", "route", "key", name="uq_idempotency_keys_key"),
+        _one_of("idempotency_keys", "env", "test", "live"),
+    )
+    _table(
         "webhook_endpoints",
         _merchant("webhook_endpoints"),
         _env(),
@@ -411,6 +425,7 @@ def _payments() -> None:
         sa.Column("answered_pending", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.Column("link_external_id", sa.Text()),
         sa.Column("counted_day", sa.Integer()),
+        sa.Column("refused_at_initiation", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.PrimaryKeyConstraint("id", name="pk_payments"),
         sa.UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
         sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
@@ -515,6 +530,7 @@ def _payments() -> None:
     _index("ix_refunds_next_poll_at", "refunds", "next_poll_at", "id", "provider_account", where="status = 'pending'")
     _index("ix_refunds_partition_key", "refunds", "provider_account", "next_poll_at", "id", where="status = 'pending'")
     _index("ix_refunds_newest", "refunds", "merchant_id", "env", "created_at", "id")
+    _index("ix_refunds_status", "refunds", "merchant_id", "env", "status", "created_at", "id")
     _index(
         "ix_refunds_provider_reference",
         "refunds",
@@ -555,6 +571,7 @@ def _payments() -> None:
         sa.CheckConstraint("borne_by IS NULL OR status = 'lost'", name="ck_disputes_lost"),
     )
     _index("ix_disputes_payment_id", "disputes", "payment_id")
+    _index("ix_disputes_newest", "disputes", "merchant_id", "env", "opened_at", "id")
     _index("ix_disputes_open", "disputes", "merchant_id", "env", where="status = 'open'")
     _table(
         "late_results",
@@ -830,6 +847,24 @@ def _treasury() -> None:
 
 
 def _webhooks() -> None:
+    transaction = "CAST(CAST(pg_current_xact_id() AS text) AS bigint)" if _on_postgresql() else "0"
+    _table(
+        "events",
+        _id(),
+        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
+        _env(),
+        sa.Column("reference", _UUID, nullable=False),
+        sa.Column("payment_id", sa.BigInteger()),
+        sa.Column("event", sa.String(32), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("transaction_id", sa.BigInteger(), nullable=False, server_default=sa.text(transaction)),
+        sa.PrimaryKeyConstraint("id", name="pk_events"),
+        sa.UniqueConstraint("merchant_id", "env", "reference", name="uq_events_reference"),
+        _one_of("events", "env", "test", "live"),
+    )
+    _index("ix_events_place", "events", "merchant_id", "env", "transaction_id", "id")
+    _index("ix_events_payment_id", "events", "payment_id", where="payment_id IS NOT NULL")
     _table(
         "webhook_deliveries",
         _id(),
@@ -841,7 +876,6 @@ def _webhooks() -> None:
         sa.Column("target", sa.String(8), nullable=False),
         sa.Column("url", sa.Text(), nullable=False),
         sa.Column("destination", sa.Text(), nullable=False),
-        sa.Column("body", sa.Text(), nullable=False),
         sa.Column("status", sa.String(8), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("response_code", sa.Integer()),
@@ -852,7 +886,6 @@ def _webhooks() -> None:
         sa.Column("error", sa.String(24)),
         sa.Column("history", sa.Text()),
         sa.PrimaryKeyConstraint("id", name="pk_webhook_deliveries"),
-        sa.UniqueConstraint("merchant_id", "env", "reference", name="uq_webhook_deliveries_reference"),
         _one_of("webhook_deliveries", "env", "test", "live"),
         _one_of("webhook_deliveries", "status", "pending", "success", "failed"),
         _one_of("webhook_deliveries", "target", "account", "callback"),
@@ -1291,13 +1324,14 @@ def _name_indexes() -> None:
         )
 
 
-#: The status in which a payment or a delivery begins. It has no counts of its own: it is all of a list less the others.
+#: The status in which a payment, a refund or a delivery begins. It has no counts of its own: it is all of a list less
+#: the others.
 _FIRST_STATUS: Final = "pending"
-#: (table, name of the list, whether it is counted by status too). {row} is NEW or OLD.
-_COUNTED: Final[tuple[tuple[str, str, bool], ...]] = (
-    ("payments", "'payments'", True),
-    ("refunds", "'refunds'", False),
-    ("webhook_deliveries", "'deliveries/' || {row}.event", True),
+#: (table, name of the list). {row} is NEW or OLD.
+_COUNTED: Final[tuple[tuple[str, str], ...]] = (
+    ("payments", "'payments'"),
+    ("refunds", "'refunds'"),
+    ("webhook_deliveries", "'deliveries/' || {row}.event"),
 )
 #: What a payment that has a result says besides, for the figures. `updated_at` of a payment that succeeded is when it
 #: did; a refund changes both.
@@ -1316,7 +1350,7 @@ def _count_rows() -> None:
     """Triggers that note in `list_count_changes` whenever a long list gains or loses a row, and a row has another
     status. Triggers and not code: creating a payment stays one statement, and a row changed by hand is counted too.
     """
-    for table, list_name, by_status in _COUNTED:
+    for table, list_name in _COUNTED:
         gained, lost = (_change(list_name, row, delta) for row, delta in (("NEW", 1), ("OLD", -1)))
         if _on_postgresql():  # Once for all rows of a statement. An UPDATE of one row costs more like that: not there.
             inserted = f"AFTER INSERT ON {table} REFERENCING NEW TABLE AS gained FOR EACH STATEMENT"
@@ -1324,8 +1358,6 @@ def _count_rows() -> None:
         else:
             _trigger(f"count_{table}_insert", f"AFTER INSERT ON {table} FOR EACH ROW", gained)
         _trigger(f"count_{table}_delete", f"AFTER DELETE ON {table} FOR EACH ROW", lost)
-        if not by_status:
-            continue
         figures = _FIGURES if table == "payments" else {}
         gained, lost = (
             _change(list_name, row, delta, status="{row}.status", **figures) for row, delta in (("NEW", 1), ("OLD", -1))
