@@ -41,12 +41,14 @@ async def read_endpoint(ctx: AppContext, caller: Caller) -> Configuration:
     return await endpoints.read(ctx.db, ctx.vault, caller.merchant.id, caller.env)
 
 
-async def configure_endpoint(ctx: AppContext, caller: Caller, url: str | None, *, rotate: bool) -> Configuration:
+async def configure_endpoint(
+    ctx: AppContext, caller: Caller, url: str | None, *, rotate: bool, overlap_hours: int
+) -> Configuration:
     """As `endpoints.configure`. The answer holds the secret, so a request that changes nothing has read it."""
     now, key_id = ctx.clock.now(), _live_key(caller)
     async with ctx.db.transaction() as tx:
         before, configured = await endpoints.change(
-            tx, ctx.vault, caller.merchant.id, caller.env, url, now, rotate=rotate
+            tx, ctx.vault, caller.merchant.id, caller.env, url, now, rotate=rotate, overlap_hours=overlap_hours
         )
         if key_id is not None:
             acts = [act for act, done in ((CHANGED, before != url), (ROTATED, rotate)) if done]

@@ -126,7 +126,7 @@ def replay(
 async def _forward(ctx: AppContext, delivery: Delivery, url: str) -> Forwarded:
     endpoint = await merchants.endpoint(ctx.db, delivery.merchant_id, delivery.env)
     body = require(await events.body_of(ctx.db, delivery.id)).encode()
-    headers = signed_headers(delivery, body, ctx.vault.decrypt(endpoint.secret), ctx.clock.now() // SECOND)
+    headers = signed_headers(delivery, body, [ctx.vault.decrypt(endpoint.secret)], ctx.clock.now() // SECOND)
     client = forwarding_client()
     try:
         return await forward(client, url, headers, body)

@@ -114,13 +114,16 @@ class Delivery(Record, frozen=True):
 
 
 class Endpoint(Record, frozen=True):
-    """Where one merchant's webhooks of one environment go. `secret` is encrypted at rest."""
+    """Where one merchant's webhooks of one environment go. Secrets are encrypted at rest; `old_secret` signs too, by
+    Standard Webhooks only, until `old_secret_until`."""
 
     merchant_id: MerchantId
     env: Environment
     url: str | None
     secret: str
     updated_at: Instant
+    old_secret: str | None = None
+    old_secret_until: Instant | None = None
 
 
 def retry_delay(attempts: int) -> int | None:

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from guichet.domain.events import EVENTS, Delivery, EventName
 from guichet.schemas.object_fields import DELIVERY_ID, WEBHOOK_URL, Uuid, example, open_enum
-from guichet.schemas.validation import Body, WebhookUrl
+from guichet.schemas.validation import Body, Integer, WebhookUrl
 
 _NO_ENDPOINT: Final = "Aucun point de terminaison n'est configuré : enregistrez une URL avec PUT /webhooks/endpoint."
 
@@ -52,7 +52,12 @@ class EndpointBody(Body):
     url: WebhookUrl | None = Field()
     """Adresse HTTPS publique. Le champ doit être présent ; `null` désactive les webhooks."""
     rotate_secret: Annotated[bool, BeforeValidator(lambda value: False if value is None else value)] = False
-    """`true` remplace le secret ; l'ancien cesse aussitôt de valoir."""
+    """`true` remplace le secret ; l'ancien cesse aussitôt de valoir, sauf `overlap_hours`."""
+    overlap_hours: Annotated[
+        Annotated[Integer, Field(ge=0, le=24)], BeforeValidator(lambda value: 0 if value is None else value)
+    ] = 0
+    """Heures pendant lesquelles l'ancien secret signe encore dans `webhook-signature`, qui porte alors deux signatures.
+    `X-Service-Signature` n'en porte jamais qu'une. Sans effet sans `rotate_secret`."""
 
 
 def webhook_endpoint_object(url: str | None, secret: str | None, *, livemode: bool) -> WebhookEndpointObject:

@@ -100,7 +100,14 @@ _BY_REFERENCE: Final = (
 )
 #: What an attempt needs beside its delivery: the event's bytes, and where its merchant's webhooks go at present.
 _TO_SEND: Final = (
-    select(events.c.id, events.c.body, webhook_endpoints.c.url, webhook_endpoints.c.secret)
+    select(
+        events.c.id,
+        events.c.body,
+        webhook_endpoints.c.url,
+        webhook_endpoints.c.secret,
+        webhook_endpoints.c.old_secret,
+        webhook_endpoints.c.old_secret_until,
+    )
     .join(
         webhook_endpoints,
         (webhook_endpoints.c.merchant_id == events.c.merchant_id) & (webhook_endpoints.c.env == events.c.env),
@@ -233,22 +240,23 @@ async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
 
 
 class DueDelivery(Record, frozen=True):
-    """A claimed delivery with its event's bytes, the address and the encrypted secret that were in force at the claim
+    """A claimed delivery with its event's bytes, the address and the encrypted secrets that were in force at the claim
     (D34, D36)."""
 
     delivery: Delivery
     body: bytes
-    secret: str
+    secrets: tuple[str, ...]
 
 
-async def with_contents(db: Reader, claimed: Sequence[Delivery]) -> list[DueDelivery]:
+async def with_contents(db: Reader, claimed: Sequence[Delivery], now: Instant) -> list[DueDelivery]:
     """What is to be sent. Cost: the events' rows and their merchants' endpoints."""
     rows = await db.all(_TO_SEND, ids=json.dumps([delivery.id for delivery in claimed]))
     contents = {row[0]: row[1:] for row in rows}
     due = []
     for delivery in claimed:
-        body, url, secret = contents[delivery.id]
-        due.append(DueDelivery(_at_present_address(delivery, url), body.encode(), secret))
+        body, url, secret, old_secret, until = contents[delivery.id]
+        secrets = (secret,) if until is None or until <= now else (secret, old_secret)
+        due.append(DueDelivery(_at_present_address(delivery, url), body.encode(), secrets))
     return due
 
 

@@ -104,7 +104,7 @@ class DeliveryJobs:
         if not claim.jobs:
             return Claim((), claim.next_due)
         try:
-            due = await deliveries.with_contents(self._ctx.db, claim.jobs)
+            due = await deliveries.with_contents(self._ctx.db, claim.jobs, now)
         except StorageError:
             self._owed += claim.jobs
             raise
@@ -165,12 +165,12 @@ class DeliveryJobs:
 
     async def _send(self, job: DueDelivery) -> Attempt:
         try:
-            secret = self._ctx.vault.decrypt(job.secret)
+            secrets = [self._ctx.vault.decrypt(secret) for secret in job.secrets]
         except UnreadableSecret as error:
             log.error("delivery.unsigned", delivery=job.delivery.reference, error=str(error))
             metrics.WEBHOOK_ATTEMPTS_BY_RESULT["unsigned"].inc()
             return Attempt(delivered=False, response_code=None, own_fault=True, error="own_fault")
-        attempt = await send(self._http_client, job.delivery, job.body, secret, self._ctx.clock.now())
+        attempt = await send(self._http_client, job.delivery, job.body, secrets, self._ctx.clock.now())
         metrics.WEBHOOK_ATTEMPTS_BY_RESULT[_metric(attempt)].inc()
         return attempt
 

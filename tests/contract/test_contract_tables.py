@@ -13,7 +13,7 @@ from guichet.domain import catalogue, events, merchants, money, payments, sandbo
 from guichet.domain import payment_links as links
 from guichet.domain import posting_rules as ledger
 from guichet.domain.errors import BY_CODE, CONFLICT_REASONS, ERROR_REASONS
-from guichet.domain.failures import FAILURE_CODES
+from guichet.domain.failures import FAILURE_CODES, REFUND_FAILURE_CODES
 from guichet.domain.merchants import Environment
 from guichet.domain.warnings import SENTENCES
 from guichet.merchants import api_keys
@@ -117,6 +117,7 @@ def test_every_error_has_its_retry_guidance() -> None:
 
 def test_failure_codes() -> None:
     assert tuple(column("failure-codes", "Code")) == FAILURE_CODES
+    assert tuple(column("refund-failure-codes", "Code")) == REFUND_FAILURE_CODES
 
 
 def test_error_reasons() -> None:
@@ -255,13 +256,15 @@ def test_every_endpoint_that_takes_fields_has_its_request_table() -> None:
         "GET /payments/{reference}",
         "GET /refunds/{reference}",
         "GET /payment-links/{id}",
+        "POST /payment-links/{id}/close",
         "GET /webhooks/endpoint",
         "POST /webhooks/test",
+        "POST /webhooks/deliveries/{id}/resend",
     }
 
-    assert len(known) == 16
+    assert len(known) == 20
     assert set(tables("request")) == set(known) - without_fields
-    paginated = {name for name, row in known.items() if _yes(row["Paginated"])}
+    paginated = {name for name, row in known.items() if row["Paginated"] != "no"}
     assert paginated == {name for name, rows in tables("request").items() if "per_page" in {r["Field"] for r in rows}}
 
 
@@ -269,7 +272,7 @@ def test_every_endpoint_answers_a_resource_that_is_described() -> None:
     answered = {data.removesuffix("[]") for data in column("endpoints", "Data")}
 
     inside = {f"payment.{part}" for part in ("payment_mode", "customer", "failure", "payment_link")}
-    assert answered | inside | {"webhook-envelope"} == set(tables("resource"))
+    assert answered | inside | {"refund.failure"} == set(tables("resource"))
 
 
 def test_key_prefixes() -> None:

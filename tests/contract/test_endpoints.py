@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from guichet.api.endpoints import ENDPOINTS
+from guichet.db.tables import webhook_deliveries
 from tests.contract.shapes import check_error, check_success, endpoint, order
 from tests.contract.tables import Row, column, table
 from tests.service_fixture import MerchantClient, ServiceFixture
@@ -64,7 +66,14 @@ async def test_every_endpoint_with_a_test_key(service: ServiceFixture) -> None:
     sent = await call("POST", "/webhooks/test", "/webhooks/test")
     [delivery] = await call("GET", "/webhooks/deliveries", "/webhooks/deliveries")
     assert (delivery["id"], delivery["event"]) == (sent["delivery_id"], "webhook.test")
-    assert set(answered) == set(IDS) - {"POST /payment-links", "GET /payment-links/{id}"}
+    await service.ctx.db.write(update(webhook_deliveries).values(status="failed", next_attempt_at=None))
+    again = f"/webhooks/deliveries/{delivery['id']}/resend"
+    assert (await call("POST", "/webhooks/deliveries/{id}/resend", again))["status"] == "pending"
+    told = [event["event"] for event in await call("GET", "/events", "/events")]
+    assert told == ["payment.succeeded", "refund.succeeded", "payment.refunded", "webhook.test"]
+    assert await call("GET", "/disputes", "/disputes") == []
+    links = {"POST /payment-links", "GET /payment-links/{id}", "POST /payment-links/{id}/close"}
+    assert set(answered) == set(IDS) - links
 
 
 async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: ServiceFixture) -> None:
@@ -87,6 +96,8 @@ async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: Se
     link = await call("POST", "/payment-links", "/payment-links", LINK)
     assert await call("GET", "/payment-links", "/payment-links") == [link]
     assert await call("GET", "/payment-links/{id}", f"/payment-links/{link['id']}") == link
+    closed = await call("POST", "/payment-links/{id}/close", f"/payment-links/{link['id']}/close")
+    assert closed == link | {"expires_at": closed["expires_at"]}
     assert [m["operator"] for m in await call("GET", "/payment-modes", "/payment-modes")] == column("operators", "Code")
     await call("POST", "/payment-modes/fees", "/payment-modes/fees", {"amount": 5000, "operator": "VISA"})
     assert (await call("GET", "/balance", "/balance"))["balance"] == 0
@@ -95,8 +106,9 @@ async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: Se
     written = await call("PUT", "/webhooks/endpoint", "/webhooks/endpoint", {"url": HOOK})
     assert written["livemode"] is True
     assert await call("GET", "/webhooks/deliveries", "/webhooks/deliveries") == []
+    assert await call("GET", "/events", "/events") == await call("GET", "/disputes", "/disputes") == []
     unreachable = {"POST /payments", "POST /payments/{reference}/refund", "GET /refunds/{reference}"}
-    assert answered == set(IDS) - unreachable
+    assert answered == set(IDS) - unreachable - {"POST /webhooks/deliveries/{id}/resend"}
 
 
 async def test_no_endpoint_answers_without_a_key_and_no_inactive_account_has_a_live_one(

@@ -346,9 +346,11 @@ async def _load(db: Database, *, embedded: bool, rows: int = 3000) -> None:
         "SELECT merchant_id, env, reference, id, reference, "
         f"100, 'XOF', status, 'r', id, CASE WHEN status <> 'pending' THEN 1 END, {no}, next_poll_at, 0 FROM payments",
         "INSERT INTO webhook_deliveries (merchant_id, env, reference, payment_id, event, target, url, destination, "
-        "body, status, attempts, created_at, next_attempt_at) "
-        "SELECT merchant_id, env, reference, id, 'payment.failed', 'account', 'u', 'd:443', '{}', status, 0, id, "
+        "status, attempts, created_at, next_attempt_at) "
+        "SELECT merchant_id, env, reference, id, 'payment.failed', 'account', 'u', 'd:443', status, 0, id, "
         "next_poll_at FROM payments",
+        "INSERT INTO events (merchant_id, env, reference, payment_id, event, body, created_at) "
+        "SELECT merchant_id, env, reference, id, 'payment.failed', '{}', id FROM payments",
         "INSERT INTO provider_callbacks (merchant_id, env, subject_type, subject_id, provider_account, received_at, "
         "received_count, status, due_at) SELECT merchant_id, env, 'payment', id, 'c', id, 1, "
         "CASE WHEN status = 'pending' THEN 'pending' ELSE 'asked' END, next_poll_at FROM payments",

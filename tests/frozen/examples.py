@@ -162,7 +162,7 @@ async def _test_environment(shop: Shop) -> None:
     await shop.record("read_payment")
     await recorder.later(_SENT_AFTER)
     recorder.webhook("payment.succeeded", "commande-1042", DELIVERY_ID)
-    await shop.record("list_payments", "read_balance", "list_deliveries", "send_test")
+    await shop.record("list_payments", "read_balance", "list_deliveries", "list_events", "resend_delivery", "send_test")
     await recorder.later(0)
     recorder.webhook("webhook.test")
 
@@ -215,10 +215,11 @@ async def _live(shop: Shop) -> None:
             await service.bank_says(status)
             await recorder.later(_DISPUTES_READ_EVERY)
             recorder.webhook(event)
+    await shop.record("list_disputes", env="live")
 
 
 async def _links(shop: Shop) -> None:
-    await shop.record("create_link", "list_links", "read_link", env="live")
+    await shop.record("create_link", "list_links", "read_link", "close_link", env="live")
 
 
 async def _errors(shop: Shop) -> None:

@@ -47,7 +47,7 @@ async def add_merchants(service: ServiceFixture, count: int) -> list[MerchantId]
         for _ in range(count - 1):
             row = {"name": "N", "status": "active", "currency": "XOF", "created_at": now}
             await tx.write(insert(t.merchants).values(row))
-        secret = service.ctx.vault.encrypt("whsec_x")
+        secret = service.ctx.vault.encrypt("whsec_" + "x" * 40)
         for number in range(1, count):
             endpoint = {"merchant_id": first + number, "env": "test", "secret": secret, "updated_at": now}
             await tx.write(insert(t.webhook_endpoints).values(endpoint))

@@ -116,6 +116,8 @@ webhook_endpoints: Final = table(
     Column("url", Text),
     Column("secret", Text, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    Column("old_secret", Text),
+    Column("old_secret_until", BigInteger),
     PrimaryKeyConstraint("merchant_id", "env"),
     one_of("env", ENVS, "webhook_endpoints"),
 )

@@ -106,6 +106,8 @@ def _merchants() -> None:
         sa.Column("url", sa.Text()),
         sa.Column("secret", sa.Text(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
+        sa.Column("old_secret", sa.Text()),
+        sa.Column("old_secret_until", sa.BigInteger()),
         sa.PrimaryKeyConstraint("merchant_id", "env", name="pk_webhook_endpoints"),
         _one_of("webhook_endpoints", "env", "test", "live"),
     )
