@@ -31,7 +31,7 @@ async def read_endpoint(call: Call) -> Response:
 async def configure_endpoint(call: Call) -> Response:
     body = await call.parse_body(EndpointBody)
     configured = await key_acts.configure_endpoint(
-        call.ctx, call.caller, body.url, rotate=body.rotate_secret, overlap_hours=body.overlap_hours
+        call.ctx, call.caller, body.url, rotate=body.rotate_secret, overlap_hours=body.overlap_hours or 0
     )
     return success_response(
         written_webhook_endpoint_object(configured.url, configured.secret, livemode=call.caller.livemode),

@@ -32,9 +32,9 @@ from guichet.schemas.validation import NO_BAD_TEXT, Body
 class RefundFailureObject(TypedDict):
     """Pourquoi un remboursement a échoué."""
 
-    code: Annotated[RefundFailureCode, open_enum(*REFUND_FAILURE_CODES), example("insufficient_balance")]
+    code: Annotated[RefundFailureCode, open_enum(*REFUND_FAILURE_CODES), example("other")]
     """Code stable ; il peut s'en ajouter."""
-    message: Annotated[str, example("Votre solde ne couvre pas ce remboursement. Rien n'a été pris.")]
+    message: Annotated[str, example("L'opérateur a refusé le remboursement. Rendez l'argent au client autrement.")]
     """Phrase pour vous, qui peut changer."""
 
 

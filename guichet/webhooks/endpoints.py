@@ -173,8 +173,8 @@ _REPLACE_SECRET: Final = (
 
 
 async def stored_secrets(db: Database) -> list[tuple[MerchantId, Environment, str]]:
-    """(merchant, environment, encrypted secret), one that overlaps too, for the rotation of `GUICHET_SECRET_KEYS`. Grows
-    with the number of merchants."""
+    """(merchant, environment, encrypted secret), also one that overlaps, for the rotation of `GUICHET_SECRET_KEYS`.
+    Grows with the number of merchants."""
     return [(merchant_id, env, secret) for merchant_id, env, secret in await db.scan(_SECRETS)]
 
 

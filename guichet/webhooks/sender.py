@@ -30,14 +30,14 @@ def sign(secret: str, timestamp: int, body: bytes) -> str:
 
 
 def verify(secret: str, header: str, body: bytes, now: int, tolerance: int = SIGNATURE_AGE) -> bool:
-    """What a receiver does: the signature is ours and at most `tolerance` seconds old at `now` (Unix seconds).
+    """What a receiver does: the signature is ours, and at most `tolerance` seconds from `now` (Unix seconds).
 
     Parts other than `t` and `v1` are ignored, so that a second scheme can be added; a repeated part is refused.
     """
     pairs = [part.strip().partition("=") for part in header.split(",")]
     parts = {name: value for name, _, value in pairs}
     moment, given = parts.get("t", ""), parts.get("v1", "")
-    if len(parts) != len(pairs) or not _SECONDS.fullmatch(moment) or now - int(moment) > tolerance:
+    if len(parts) != len(pairs) or not _SECONDS.fullmatch(moment) or abs(now - int(moment)) > tolerance:
         return False
     return hmac.compare_digest(_digest(secret, moment, body).encode(), given.encode())
 

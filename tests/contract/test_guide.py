@@ -97,7 +97,7 @@ def test_failures_are_explained_with_a_sentence_of_ours() -> None:
 def test_conflicts_are_all_explained() -> None:
     for row in table("error-reasons"):
         if row["Code"] == "conflict" and row["Emitted"] == "yes":
-            assert f"`{row['Reason']}`" in _chapter("Rembourser")
+            assert f"`{row['Reason']}`" in GUIDE
 
 
 def test_events_headers_and_attempts_are_all_there() -> None:

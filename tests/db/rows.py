@@ -61,6 +61,15 @@ DELIVERY: Final[dict[str, Any]] = {
     "created_at": 1,
     "next_attempt_at": 1,
 }
+IDEMPOTENCY_KEY: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "test",
+    "route": "POST /payments",
+    "key": "k",
+    "digest": "d",
+    "resource": REFERENCE,
+    "created_at": 1,
+}
 EVENT: Final[dict[str, Any]] = {
     "merchant_id": 1,
     "env": "test",

@@ -109,7 +109,7 @@ async def test_all_rows_are_written_or_none(db: Database) -> None:
     await db.execute_many(deliveries._INSERT, good[:10])
     with pytest.raises(ConstraintViolated):
         await db.execute_many(deliveries._INSERT, [*good[10:90], good[3]])
-    for refused in ({"body": "Awa\ud800"}, {"payment_id": 2**63}, {"payment_id": -(2**64)}):
+    for refused in ({"history": "Awa\ud800"}, {"payment_id": 2**63}, {"payment_id": -(2**64)}):
         with pytest.raises(ValueRefused) as error:
             await db.execute_many(deliveries._INSERT, [*good[10:90], {**good[90], **refused}])
         assert "Awa" not in str(error.value), "the value may be a secret, and the text is logged"

@@ -20,6 +20,7 @@ from guichet.db.postgres.statements import ArrayStatements, PostgresDialect
 from guichet.db.queues.fair_share import Shares
 from guichet.db.statement_cache import CompiledStatement
 from guichet.disputes import repository as disputes
+from guichet.disputes.repository import DisputeFilter
 from guichet.domain.events import Delivery
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
@@ -48,9 +49,11 @@ from guichet.provider_callbacks import repository as callbacks
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
 from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
+from guichet.refunds.repository import RefundFilter
 from guichet.settings import Settings, load
-from guichet.webhooks import deliveries
+from guichet.webhooks import deliveries, events
 from guichet.webhooks.deliveries import AttemptResult, DeliveryFilter
+from guichet.webhooks.events import EventFilter
 from tests.db.rows import DELIVERY, LINK, REFERENCE
 from tests.fakes.recording_database import RecordingDatabase
 
@@ -162,8 +165,13 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
         db, *MINE, ApiPayment, PaymentFilter(status="failed", until=NOW), 25, 0, after=KEY, oldest_first=True
     ),
     "walk payments": lambda db: payments.page(db, *MINE, ApiPayment, PaymentFilter(), 25, 0, after=KEY),
-    "list refunds": lambda db: refunds.page(db, *MINE, 25, 0),
-    "walk refunds": lambda db: refunds.page(db, *MINE, 25, 0, after=KEY),
+    "list refunds": lambda db: refunds.page(db, *MINE, RefundFilter(), 25, 0),
+    "list refunds of a status": lambda db: refunds.page(db, *MINE, RefundFilter("failed"), 25, 0),
+    "list events": lambda db: events.page(db, *MINE, EventFilter(), 25, NOW),
+    "list payments of a link": _listed(link_id=LinkId(1)),
+    "list payments of a number": _listed(phone_numbers=("1", "2")),
+    "list disputes": lambda db: disputes.page(db, *MINE, DisputeFilter(), 25, 0),
+    "walk refunds": lambda db: refunds.page(db, *MINE, RefundFilter(), 25, 0, after=KEY),
     "walk links": lambda db: links.page(db, MerchantId(1), "live", 25, 0, after=LinkId(1_000)),
     "list links": lambda db: links.page(db, MerchantId(1), "live", 25, 0),
     "links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(1_000)),
@@ -225,13 +233,16 @@ BY_INDEX = {
     "lapsed reservations of a link": "ix_payments_link_reserved_until",
     "link by external_id": "uq_payment_links_external_id",
     "payments of a link": "ix_payments_link",
+    "list payments of a link": "ix_payments_link",
+    "list payments of a number": "ix_payments_phone_number",
+    "list events": "ix_events_place",
     "operator's reference of any account": "ix_payments_provider_reference",
     "open incident of an account": "ix_incidents_open_account",
 }
 
 
 BIG = (
-    "payments|refunds|webhook_deliveries|payment_links|wallet_entries|postings|list_counts|list_count_changes|payment_figures|api_keys"
+    "payments|refunds|events|webhook_deliveries|payment_links|wallet_entries|postings|list_counts|list_count_changes|payment_figures|api_keys"
     "|provider_callbacks|unmatched_callbacks"
     "|reconciliation_runs|operator_attempts|incidents|disputes|late_results|late_returns|audit_log"
 )

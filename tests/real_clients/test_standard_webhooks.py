@@ -30,11 +30,11 @@ def accepted(received: ReceivedRequest, secret: str, body: bytes | None = None) 
     found = []
     for library in (standardwebhooks, svix):
         try:
-            told = library.Webhook(secret).verify(sent, received.headers)
+            library.Webhook(secret).verify(sent, received.headers)
         except (standardwebhooks.WebhookVerificationError, svix.webhooks.WebhookVerificationError):
             found.append(False)
         else:
-            found.append(told == json.loads(sent))
+            found.append(True)
     return found
 
 
