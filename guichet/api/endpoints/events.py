@@ -9,7 +9,7 @@ from guichet.domain.events import EVENT_NAMES
 from guichet.schemas.notification import EventObject
 from guichet.webhooks.events import LISTED_DAYS
 
-EVENTS: Final = "Événements"
+EVENTS: Final = "Journal des événements"
 
 ENDPOINTS: Final = (
     Endpoint(
