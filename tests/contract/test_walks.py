@@ -33,7 +33,13 @@ async def _fill(service: ServiceFixture, merchant: MerchantClient, path: str, co
             payment = await merchant.pay("0000")
             [row] = await service.ctx.db.all(select(payments.c.id).where(payments.c.reference == payment["reference"]))
             told = {"payment_id": row[0], "payment_reference": payment["reference"], "merchant_id": merchant.id}
-            contested = {**DISPUTE, **told, "opened_at": service.clock.now(), "provider_reference": f"d{number}"}
+            contested = {
+                **DISPUTE,
+                **told,
+                "env": "test",
+                "opened_at": service.clock.now(),
+                "provider_reference": f"d{number}",
+            }
             await service.ctx.db.write(insert(disputes).values({**contested, "reference": str(uuid4())}))
         else:
             reference = (await merchant.pay("0000"))["reference"]
