@@ -11,6 +11,7 @@ from starlette.responses import Response
 from guichet.clock import DAY, HOUR, SECOND, Instant, earlier
 from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequest
 from guichet.console.sections import MerchantPage
+from guichet.db.engine import require
 from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
 from guichet.domain.audit_log import ActRefused
@@ -23,7 +24,7 @@ from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
 from guichet.pages.views import View
 from guichet.payments import repository as payments
 from guichet.printable import printable
-from guichet.webhooks import deliveries
+from guichet.webhooks import deliveries, events
 from guichet.webhooks.deliveries import DeliveryFilter, PastAttempt, past_attempts
 from guichet.webhooks.resend import BulkResend, resend
 from guichet.webhooks.sender import SIGNATURE, headers_of
@@ -175,6 +176,7 @@ class DeliveryView(View, frozen=True):
     """`payment`: the reference of the payment that it is about; `attempts`: the last one first."""
 
     delivery: Delivery
+    body: str
     payment: str | None
     headers: dict[str, str]
     signature: str
@@ -189,6 +191,7 @@ async def show(request: MerchantRequest, fault: FormFault | None = None) -> Resp
     references = await deliveries.payment_references(request.db, [delivery])
     view = DeliveryView(
         delivery=delivery,
+        body=require(await events.body_of(request.db, delivery.id)),
         payment=references.get(delivery.payment_id) if delivery.payment_id else None,
         headers=headers_of(delivery),
         signature=SIGNATURE,
