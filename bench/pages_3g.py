@@ -160,7 +160,7 @@ async def sizes(checkout: CheckoutFixture, pages: dict[str, str]) -> None:
         zipped = await checkout.get(path, Accept_Encoding="gzip")
         head = sum(len(header) + len(value) + 4 for header, value in small.headers.items())
         print(f"{name:10} {plain.wire_size:7} {zipped.wire_size:6} {small.wire_size:6}  [{head}]")
-    script = (Path(bootstrap.__file__).parent / "pages/static/pages.js").read_bytes()
+    script = (Path(bootstrap.__file__).parent / "checkout/static/pages.js").read_bytes()
     print(f"{'pages.js':10} {len(script):7} {len(gzip.compress(script)):6} {len(brotli.compress(script)):6}")
 
 

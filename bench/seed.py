@@ -66,6 +66,20 @@ UPDATE wallets SET balance = (SELECT COALESCE(SUM(amount), 0) FROM payments
   WHERE payments.merchant_id = wallets.merchant_id AND payments.env = wallets.env AND status = 'succeeded')
 WHERE env = 'test' AND currency = 'XOF'
 """
+_PLAIN: Final = [f"lower(replace(replace({part}, 'é', 'e'), 'è', 'e'))" for part in ("firstname", "lastname")]
+#: The names that are searched, from each of their words on (`history/customer_names.py`).
+_NAMES: Final = [
+    f"""
+    INSERT INTO customer_names (merchant_id, env, name, payment_id)
+    SELECT merchant_id, env, CASE word WHEN 0 THEN first || ' ' || last WHEN 1 THEN last || ' ' || first
+      ELSE substr(last, length(last) - 5) || ' ' || first || ' ' || substr(last, 1, length(last) - 7) END, id
+    FROM (SELECT merchant_id, env, id, {_PLAIN[0]} AS first, {_PLAIN[1]} AS last FROM payments) AS named
+    CROSS JOIN (SELECT 0 AS word UNION ALL SELECT 1 UNION ALL SELECT 2) AS words
+    WHERE word < 2 OR last <> '{FREQUENT[2].lower()}'
+    """,
+    "INSERT INTO customer_names_head (name, payment_id, created_at) "
+    "SELECT 'last', id, created_at FROM payments ORDER BY id DESC LIMIT 1",
+]
 
 
 def external_id(number: int) -> str:
@@ -98,7 +112,7 @@ async def seed(settings: Settings, count: int) -> Merchant:
 async def load(settings: Settings, count: int, merchant_id: int, *, figures: bool = True) -> None:
     """`figures`: whether the schema has the counts of the overview."""
     start = earlier(SystemClock().now(), SPAN)
-    counts = [*_COUNTS, *([_FIGURES] if figures else []), _BALANCE]
+    counts = [*_COUNTS, *([_FIGURES] if figures else []), _BALANCE, *_NAMES]
     if settings.embedded:
         rows = dict(_rows(count, start, merchant_id, _SQLITE))
         await asyncio.to_thread(_load_sqlite, settings, rows, counts)

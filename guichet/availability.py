@@ -67,7 +67,7 @@ class AvailabilityReader:
 
     async def states(self) -> Mapping[str, OperatorState]:
         """By operator; one that is not in it is up."""
-        return await self._cached.get(None) or {}
+        return await self._cached.get(None)
 
     async def _load(self, _: None) -> dict[str, OperatorState]:
         return {each.operator: each.state for each in await availabilities(self._db)}

@@ -34,7 +34,6 @@ from guichet.merchants.provider_merchants import ProviderMerchants
 from guichet.merchants.request_log import RequestLog
 from guichet.merchants.vault import Vault
 from guichet.payments.initiation import finish_slow_initiations
-from guichet.payments.settlement import settle_payments
 from guichet.providers.base import Provider
 from guichet.providers.providers_file import (
     NO_PROVIDERS,
@@ -43,6 +42,7 @@ from guichet.providers.providers_file import (
     read_providers_file,
 )
 from guichet.providers.registry import Registry
+from guichet.refunds.automatic import settle_payments
 from guichet.refunds.settlement import settle_refunds
 from guichet.settings import Settings, SettingsError, with_development_key
 
@@ -342,6 +342,7 @@ def application(
     from guichet.api.app import ROOT, api_routes
     from guichet.api.callbacks import PREFIX, callback_routes
     from guichet.server import error_handler
+    from guichet.server.browser_pages import BrowserPages
     from guichet.server.health import healthz, readyz
     from guichet.server.lazy import LazyApplication
     from guichet.server.rate_limit import RateLimiter, RateLimitMiddleware
@@ -350,6 +351,7 @@ def application(
 
     ctx = service.ctx
     limiter = RateLimiter(ctx.shared_counters, ctx.clock)
+    console = LazyApplication(partial(_console, ctx, limiter, demo))
     routes: list[BaseRoute] = [
         *api_routes(ctx),
         Route("/healthz", healthz),
@@ -357,7 +359,7 @@ def application(
         *callback_routes(ctx),
         *LazyApplication(partial(_docs, ctx)).at("/openapi.json", "/docs"),
         *LazyApplication(partial(_checkout, ctx, limiter)).at("/pay", "/checkout"),
-        *LazyApplication(partial(_console, ctx, limiter, demo)).at("/console", "/admin"),
+        *console.at("/console", "/admin"),
     ]
     if ctx.settings.metrics_token is not None and ctx.settings.metrics_port is None:
         from guichet.server.metrics_endpoint import routes as metrics_routes
@@ -367,7 +369,8 @@ def application(
         routes.append(Mount("/simulator", operators_simulator))
     limits = {f"{ROOT}/": api_limit(ctx.settings), f"{PREFIX}/": CALLBACKS}
     rate_limit = Middleware(RateLimitMiddleware, limiter, limits, f"{ROOT}/", ClientAddresses.of(ctx.settings))
-    routed = error_handler.application(routes, [rate_limit])
+    pages = BrowserPages(console, ctx.settings.public_url, (ROOT, PREFIX))
+    routed = error_handler.application(routes, [rate_limit], pages.handle_error)
     app: ASGIApp = RequestContext(routed, ctx.request_log, ctx.settings.public_url)
     if tracer := tracing.tracer():
         from guichet.server.request_tracing import TracedRequests

@@ -29,6 +29,7 @@ every number.
     credentials      mtn, mtn_new_platform: {API user or subscription key: [products]}; refuse every other use
     float_empty      true: our balance is empty, payouts are refused (Stripe keeps refunds until it is filled)
     float_ambiguous  true: by a code that may mean the payee too (feexpay, mtn, paydunya, stripe; wave in any case)
+    held_in          stripe: the currency into which it converts francs, with a fee; empty: none
     company          our key leads to another account now, of this name: what the one before made is unknown to it
 
 **Not promised**, so that a client cannot rely on it: the order of FeexPay's history, Sonatel's list and Wave's

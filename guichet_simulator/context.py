@@ -51,6 +51,8 @@ class Dashboard:
     float_empty: bool = False
     #: Whether that is then said, where the provider can, by a code that may mean the payee too.
     float_ambiguous: bool = False
+    #: Stripe: the currency (EUR) of the client's balance, into which francs are converted; empty: what is paid is held.
+    held_in: str = ""
     #: pawaPay: the operators (by its words) that do not work as usual: DELAYED, or CLOSED to every new deposit.
     availability: Mapping[str, str] = field(default_factory=dict)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bench import servers
-from bench.budget import instructions, postgres, table, weight
+from bench.budget import instructions, postgres, statements, table, weight
 from tests.frozen.service import quiet
 
 Measure = Callable[[Path], Awaitable[dict[str, float]]]
@@ -25,6 +25,7 @@ def measures(requests: int) -> dict[str, Measure]:
         "life": lambda home: instructions.life(home, requests // 4),
         "postgres": lambda home: postgres.measure(home, requests // 2),
         "pages": weight.pages,
+        "statements": statements.measure,
         "memory": instructions.memory,
         "ways": weight.ways,
         "lines": weight.lines,

@@ -98,7 +98,7 @@ async def _timed(name: str, ctx: AppContext, export: Export, *, prepared: bool) 
         assert done is not None
         rows, size = done.row_count, done.size
     else:
-        async for content in files.written(ctx.db, ctx.clock, export, progress):
+        async for content in files.written(ctx, export, progress):
             size += len(content)
         rows = progress.rows
     seconds, cpu = time.perf_counter() - began, time.process_time() - used

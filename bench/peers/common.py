@@ -136,6 +136,7 @@ def row_of(body: Body) -> tuple[dict[str, Any], PaymentMode]:
         "answered_pending": False,
         "link_external_id": None,
         "counted_day": None,
+        "attempt_of": None,
     }, mode
 
 

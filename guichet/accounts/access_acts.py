@@ -33,6 +33,12 @@ def team_subject(user: User, merchant: Merchant) -> str:
     return f"user/{user.id}/{merchant.id}"
 
 
+def person_of(subject: str) -> UserId | None:
+    """Whom a request is about; None if it is about something else."""
+    match = _SUBJECT.fullmatch(subject)
+    return None if match is None else UserId(int(match[1]))
+
+
 async def subject_text(db: Reader, subject: str) -> str:
     """The address of the person whom a request is about; any other subject as it is."""
     user = await _user(db, subject)
@@ -124,8 +130,8 @@ async def _invite(
 
 
 async def _user(db: Reader, subject: str) -> User | None:
-    match = _SUBJECT.fullmatch(subject)
-    return None if match is None else await users.get(db, UserId(int(match[1])))
+    person = person_of(subject)
+    return None if person is None else await users.get(db, person)
 
 
 def _merchant_id(wanted: WantedAct) -> MerchantId:

@@ -39,6 +39,7 @@ _INSERT: Final = (
 _BY_ID: Final = select(users).where(users.c.id == bindparam("id"))
 _BY_EMAIL: Final = select(users).where(users.c.email == bindparam("email"))
 _NAMES: Final = select(users.c.id, users.c.name).where(users.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
+_BY_IDS: Final = select(users).where(users.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
 #: Rows that name the user, such as mails to them, need not wait for it.
 _LOCK: Final = _BY_ID.with_for_update(key_share=True)
 _ACTIVATE: Final = (
@@ -280,6 +281,11 @@ async def take_totp_step(db: Writer, user_id: UserId, proved: str, step: int, *,
 async def names(db: Reader, user_ids: Collection[UserId]) -> dict[UserId, str]:
     """The names of these users. Cost: those rows."""
     return dict(await db.all(_NAMES, ids=json.dumps(sorted(user_ids)))) if user_ids else {}
+
+
+async def by_ids(db: Reader, user_ids: Collection[UserId]) -> dict[UserId, User]:
+    rows = await db.all(_BY_IDS, ids=json.dumps(sorted(user_ids))) if user_ids else []
+    return {user.id: user for user in (User(*row) for row in rows)}
 
 
 async def staff_in(db: Reader) -> list[User]:

@@ -30,6 +30,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.payments import DEFAULT_DESCRIPTION
 from guichet.domain.records import Record
+from guichet.history import customer_names
 from guichet.webhooks.deliveries import without_answers
 
 #: Payments that one statement reads, and that one transaction changes.
@@ -60,7 +61,8 @@ _page: Final = (
     .limit(_PAGE)
 )
 _THESE: Final = payments.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
-_LOCK: Final = select(payments.c.id, payments.c.reference, payments.c.status).where(_THESE).with_for_update()
+_NAMED: Final = (payments.c.id, payments.c.merchant_id, payments.c.env, payments.c.firstname, payments.c.lastname)
+_LOCK: Final = select(payments.c.reference, payments.c.status, *_NAMED).where(_THESE).with_for_update()
 
 
 def _of_these(column: Any) -> Any:
@@ -217,7 +219,7 @@ async def _anonymise(
     late = {(kind, subject) for kind, subject in await tx.all(_LATE, merchant=merchant_id)}
     on_their_way |= {payment_id for payment_id, refund_id, _, _ in refunded if ("refund", refund_id) in late}
     ready: dict[int, str] = {}
-    for payment_id, reference, status in locked:
+    for reference, status, payment_id, *_ in locked:
         if status == "pending" or payment_id in on_their_way or ("payment", payment_id) in late:
             done.waiting.append(reference)
         else:
@@ -226,6 +228,7 @@ async def _anonymise(
         return
     chosen = json.dumps(sorted(ready))
     await tx.write(_CLEAR_PAYMENTS, ids=chosen)
+    await customer_names.forget(tx, (tuple(named) for _, _, *named in locked if named[0] in ready))
     await tx.write(_CLEAR_REFUNDS, merchant=merchant_id, ids=chosen)
     for event_id, _, body in await tx.all(_EVENTS, ids=chosen):
         await tx.write(_CLEAR_EVENT, event_id=event_id, new_body=without_customer(body))

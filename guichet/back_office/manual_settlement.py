@@ -17,8 +17,7 @@ from guichet.domain.payments import Payment, Refund
 from guichet.domain.records import Record
 from guichet.domain.refusals import Refusal
 from guichet.payments import pending, repository
-from guichet.payments.outcomes import Mismatch, checked
-from guichet.payments.provider_calls import LEASE_DURATION, payment_status, refund_status, requested_amount
+from guichet.payments.outcomes import LEASE_DURATION, Mismatch, checked, payment_status, refund_status
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import (
     Accepted,
@@ -28,6 +27,7 @@ from guichet.providers.base import (
     Refused,
     Succeeded,
 )
+from guichet.providers.registry import requested_amount
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.refunds import pending as pending_refunds
 from guichet.refunds.settlement import settle_refund
@@ -76,11 +76,13 @@ def check(subject: Payment | Refund) -> None:
         raise ActRefused(Refusal.LIVE_ONLY())
     if subject.status != "pending":
         raise ActRefused(Refusal.FINAL(reference=subject.reference, status=subject.status))
-    if isinstance(subject, Refund) and not subject.held:
+    if isinstance(subject, Refund) and not subject.held and subject.automatic is None:
         raise ActRefused(Refusal.NOT_COVERED())
 
 
 async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Settled:
+    if isinstance(subject, Refund) and decision.succeeded and not subject.held:
+        raise ActRefused(Refusal.NOT_COVERED())  # It waits for the wallet, so there is nothing to post.
     result = await _ask(ctx, subject)
     answer = await _read(ctx, subject, result)
     if not decision.override:

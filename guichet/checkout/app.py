@@ -4,6 +4,7 @@ GET POST /pay/<a>/<b>                 a payment link
 GET      /pay/<a>/<b>/qr              its QR code, for printing
 GET      /pay/<a>/<b>/<token>         a payment made through it: waiting, receipt, failure
 GET      /pay/<a>/<b>/<token>/status  the same for the script
+GET POST /pay/<a>/<b>/<token>/other   another attempt in its place, when it can be confirmed no more
 GET      /pay/assets/<name>           the script
 GET POST /checkout/<token>            card payment in the test environment
 GET      /checkout/<token>/return     back from a provider's page, on to the merchant's
@@ -22,7 +23,7 @@ from starlette.routing import BaseRoute, Mount, Route, Router
 from guichet.checkout import card, link_payment, links, payments
 from guichet.checkout.page_context import PageContext, PageLimits
 from guichet.checkout.state_pages import PageLimitMiddleware, error_page
-from guichet.checkout.tokens import FormTokens
+from guichet.checkout.tokens import FormTokens, PaymentCookie
 from guichet.context import AppContext
 from guichet.pages.page_request import PageRequest
 from guichet.server.error_handler import Application, application
@@ -45,6 +46,11 @@ def checkout(ctx: AppContext, limiter: RateLimiter) -> Router:
             Route("/{a}/{b}/qr", _endpoint(pages, get=links.show_qr_code)),
             Route("/{a}/{b}/{token}", _endpoint(pages, get=payments.show)),
             Route("/{a}/{b}/{token}/status", _endpoint(pages, get=payments.status)),
+            Route(
+                "/{a}/{b}/{token}/other",
+                _endpoint(pages, get=link_payment.show_other, post=link_payment.pay_other),
+                methods=["GET", "POST"],
+            ),
         ],
         limited,
     )
@@ -72,6 +78,7 @@ def _page_context(ctx: AppContext, limiter: RateLimiter) -> PageContext:
         public_url=settings.public_url,
         base_path=base_path,
         tokens=FormTokens(settings.secret_keys, ctx.clock),
+        cookie=PaymentCookie(settings.secret_keys, ctx.clock, secure=urlsplit(settings.public_url).scheme == "https"),
         limits=PageLimits(settings, limiter),
         simulator_path=base_path + SIMULATED_PHONE if settings.development else None,
     )

@@ -11,10 +11,12 @@ from guichet.checkout import fields
 from guichet.checkout.fields import Checked, FormInput
 from guichet.checkout.links import LinkRequest, find_link, form_page
 from guichet.checkout.page_context import PageContext
+from guichet.checkout.payments import find_payment
 from guichet.checkout.state_pages import StateName
 from guichet.checkout.tokens import FormToken
 from guichet.clock import MINUTE, SECOND, later
 from guichet.context import AppContext
+from guichet.db.engine import require
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed, ServerError
 from guichet.domain.merchants import Caller
@@ -24,9 +26,11 @@ from guichet.merchants.limits import OverMerchantLimit
 from guichet.pages import formatting
 from guichet.pages.forms import is_from_elsewhere, read_form
 from guichet.pages.page_request import PageRequest
+from guichet.payments import attempts
 from guichet.payments import repository as payments
 from guichet.payments.create import LinkUse, create_payment
 from guichet.payments.otp_codes import CodeNotSent, send_code
+from guichet.payments.polling import poll_for_page
 from guichet.schemas.payment import Customer, PaymentBody
 
 #: Name and value of the button that requests the code instead of paying.
@@ -87,13 +91,50 @@ _PROMPTS: Final[Mapping[LimitName, str]] = {
 
 async def pay(pages: PageContext, page: PageRequest) -> Response:
     """POST: starts the payment of this form, once, and redirects to its page; or only requests a code."""
+    return await _pay(await find_link(pages, page))
+
+
+async def show_other(pages: PageContext, page: PageRequest) -> Response:
+    """GET: the form for another attempt, with the same payment mode."""
+    request = await _other(pages, page)
+    if isinstance(request, Response):
+        return request
+    if state := await request.closed_state():
+        return request.state_page(state)
+    return await form_page(request, FormInput(operator=require(request.instead_of).operator))
+
+
+async def pay_other(pages: PageContext, page: PageRequest) -> Response:
+    """POST: starts another attempt, once."""
+    request = await _other(pages, page)
+    return request if isinstance(request, Response) else await _pay(request)
+
+
+async def _other(pages: PageContext, page: PageRequest) -> LinkRequest | Response:
+    """A request for another attempt in place of the payment that the path names. A redirect to the page of a payment
+    where none may begin: it succeeded, one of the attempts can still be confirmed, or it failed and stands alone."""
     request = await find_link(pages, page)
+    payment = await poll_for_page(pages.ctx, await find_payment(pages, page, request.link.id))
+    begun = await attempts.attempts_of(pages.ctx.db, payment)
+    decisive = attempts.current(pages.ctx, begun)
+    if decisive is None and payment.status == "failed" and payment.attempt_of is None:
+        decisive = payment
+    if decisive is not None:
+        return request.redirect_to_payment(require(decisive.checkout_token))
+    keeps_place = any(each.status == "pending" and each.link_reserved_until is not None for each in begun)
+    return structs.replace(request, instead_of=payment, keeps_place=keeps_place)
+
+
+async def _pay(request: LinkRequest) -> Response:
+    pages, page = request.pages, request.page
     if is_from_elsewhere(page.http, pages.public_url):
         return request.state_page("elsewhere")
     form = await read_form(page.http)
     token = pages.tokens.read(request.link.token, form.get("token", ""))
     if token and await _is_paid_already(request, token):
-        return _redirect_to_payment(request, token)
+        return request.redirect_to_payment(token.nonce)
+    if request.instead_of is None and (own := await request.own_payment()):
+        return request.redirect_to_payment(require(own.checkout_token))
     if state := await request.closed_state():
         return request.state_page(_MEANWHILE.get(state, state))
     return await _handle_form(request, form, token)
@@ -122,6 +163,8 @@ async def _pay_once(
     """A redirect to the payment, or what prevented it. `given` and `form_token` are kept if the form is shown again."""
     try:
         await _start(request, mode, clean, token)
+    except attempts.AttemptOpen:
+        return request.redirect_to_payment(require(require(request.instead_of).checkout_token))
     except Conflict:
         request = await find_link(request.pages, request.page)
         state = await request.closed_state() or "busy"
@@ -136,7 +179,7 @@ async def _pay_once(
         return await form_page(request, given, notice="link.notice_mode", token=form_token)
     except (PaymentFailed, ServerError):
         pass  # The payment is stored as failed, and its page says why.
-    return _redirect_to_payment(request, token)
+    return request.redirect_to_payment(token.nonce)
 
 
 async def _send_code(request: LinkRequest, mode: PaymentMode, checked: fields.Checked, token: str | None) -> Response:
@@ -197,14 +240,10 @@ async def _start(request: LinkRequest, mode: PaymentMode, clean: dict[str, str],
         ),
     )
     caller = Caller(request.merchant, link.env)
-    await create_payment(request.pages.ctx, caller, request_body, LinkUse(link, token.nonce))
+    await create_payment(request.pages.ctx, caller, request_body, LinkUse(link, token.nonce, request.instead_of))
 
 
 async def _is_paid_already(request: LinkRequest, token: FormToken) -> bool:
     """Whether this form has created its payment already: after a double click or a reload."""
     payment = await payments.by_token(request.pages.ctx.db, token.nonce)
     return payment is not None and payment.link_id == request.link.id
-
-
-def _redirect_to_payment(request: LinkRequest, token: FormToken) -> Response:
-    return request.page.redirect(request.page.href(f"/pay/{request.link.path}/{token.nonce}"))

@@ -11,12 +11,14 @@ from guichet.checkout.views import Group, bounds_notice, groups, initials
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
+from guichet.domain.payments import Payment
 from guichet.domain.records import Record
 from guichet.ledger import wallets
 from guichet.links import repository as link_repository
 from guichet.pages import formatting, i18n
 from guichet.pages.page_request import PageRequest
 from guichet.pages.qr_codes import qr_code
+from guichet.payments import repository as payments
 from guichet.printable import printable_label
 
 
@@ -27,11 +29,37 @@ class LinkRequest(Record, frozen=True):
     page: PageRequest
     link: PaymentLink
     merchant: Merchant
+    #: The payment in whose place another one is begun; `keeps_place`: it, or one before it, has a use of the link.
+    instead_of: Payment | None = None
+    keeps_place: bool = False
 
     @property
     def href(self) -> str:
         """The address of the link's own page."""
         return self.page.href(f"/pay/{self.link.path}")
+
+    @property
+    def form_href(self) -> str:
+        """Where the form is sent."""
+        before = self.instead_of
+        return self.href if before is None else self.page.href(f"/pay/{self.link.path}/{before.checkout_token}/other")
+
+    def redirect_to_payment(self, checkout_token: str) -> Response:
+        """To the page of a payment through this link. A customer who scans the code again is led there, too."""
+        response = self.page.redirect(self.page.href(f"/pay/{self.link.path}/{checkout_token}"))
+        self.pages.cookie.set(response, self.link.token, checkout_token)
+        return response
+
+    async def own_payment(self) -> Payment | None:
+        """What this browser began through this link and must see before it can pay: a payment that is pending, one that
+        failed while another one of its attempts may still succeed, or the one that used the link up."""
+        token = self.pages.cookie.read(self.page.http, self.link.token)
+        payment = None if token is None else await payments.by_token(self.pages.ctx.db, token)
+        if payment is None or payment.link_id != self.link.id:
+            return None
+        if payment.status in ("succeeded", "refunded"):
+            return payment if self.link.uses_left == 0 else None
+        return payment if payment.status == "pending" or payment.attempt_of is not None else None
 
     async def closed_state(self) -> StateName | None:
         """The state that keeps the link from being paid now; None if it can be."""
@@ -39,7 +67,7 @@ class LinkRequest(Record, frozen=True):
             self.pages.ctx.db, self.merchant.id, self.link.env, self.link.currency
         )
         now = self.pages.clock.now()
-        has_room = await link_repository.has_room(self.pages.ctx.db, self.link, now)
+        has_room = self.keeps_place or await link_repository.has_room(self.pages.ctx.db, self.link, now)
         return state_pages.closed_state(self.link, self.merchant, wallet_status, now, has_room=has_room)
 
     def state_page(self, state: StateName) -> Response:
@@ -88,6 +116,8 @@ async def find_link(pages: PageContext, page: PageRequest) -> LinkRequest:
 async def show(pages: PageContext, page: PageRequest) -> Response:
     """GET: the page with the form, or a page that says why the link cannot be paid."""
     request = await find_link(pages, page)
+    if own := await request.own_payment():
+        return page.redirect(page.href(f"/pay/{request.link.path}/{own.checkout_token}"))
     if state := await request.closed_state():
         return request.state_page(state)
     return await form_page(request, FormInput(operator=page.query.get("mode", "")[:32]))
@@ -140,7 +170,7 @@ async def form_page(
         first_fault=faulty[0] if faulty else None,
         bounds=bounds_notice(page, shown, modes, link.currency),
         groups=shown,
-        action=request.href,
+        action=request.form_href,
         token=token or pages.tokens.issue(link.token),
         test=link.env == "test",
     )

@@ -9,7 +9,7 @@ from msgspec import field
 from starlette.requests import Request
 
 from guichet import metrics
-from guichet.checkout.tokens import FormTokens
+from guichet.checkout.tokens import FormTokens, PaymentCookie
 from guichet.clock import Clock
 from guichet.context import AppContext
 from guichet.db.engine import require
@@ -95,6 +95,7 @@ class PageContext(Record, frozen=True):
     public_url: str
     base_path: str
     tokens: FormTokens
+    cookie: PaymentCookie
     limits: PageLimits
     simulator_path: str | None = None
     renderer: Renderer = field(default_factory=_renderer)

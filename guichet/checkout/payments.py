@@ -19,9 +19,11 @@ from guichet.domain.records import Record
 from guichet.pages import formatting
 from guichet.pages.bill import Bill, bill
 from guichet.pages.page_request import HEADERS, PageRequest
+from guichet.payments import attempts
 from guichet.payments import repository as payments
 from guichet.payments.polling import poll_for_page
-from guichet.printable import printable_label
+from guichet.printable import printable, printable_label
+from guichet.refunds import repository as refunds
 from guichet.schemas.payment import payment_identifier
 
 #: Seconds between two refreshes without JavaScript, by the age of the payment in seconds.
@@ -34,6 +36,8 @@ _LONG: Final = 90
 TEMPLATES: Final = {
     "pending": "waiting.html",
     "elsewhere": "waiting.html",
+    "overdue": "waiting.html",
+    "returning": "receipt.html",
     "succeeded": "receipt.html",
     "refunded": "receipt.html",
     "failed": "failure.html",
@@ -51,6 +55,7 @@ class PaymentView(Record, frozen=True):
     date: str
     mode: str
     phone: str | None
+    payer: str | None
     identifier: str
     reference: str
     test: bool
@@ -65,16 +70,21 @@ class PaymentView(Record, frozen=True):
     status_href: str
     #: The page of the provider on which the customer confirms.
     provider_page: str | None
+    #: Where another number can be given.
+    other_href: str | None
     simulator: str | None
     retry_href: str | None
     return_href: str | None
 
 
-def stage(payment: Payment) -> str:
-    """The status, or `elsewhere` while the customer confirms on the provider's page. A change reloads the page."""
-    if payment.status == "pending" and payment.redirect_url:
-        return "elsewhere"
-    return payment.status
+def stage(payment: Payment, now: clock.Instant, confirmable_until: clock.Instant | None) -> str:
+    """The status; `elsewhere` while the customer confirms on the provider's page, `overdue` when nothing can be
+    confirmed any more. A change reloads the page. `confirmable_until`: None where there is no other attempt."""
+    if payment.status != "pending":
+        return payment.status
+    if confirmable_until is not None and confirmable_until <= now:
+        return "overdue"
+    return "elsewhere" if payment.redirect_url else "pending"
 
 
 def payment_view(
@@ -88,16 +98,21 @@ def payment_view(
     return_url: str | None,
     link_path: str | None = None,
     simulator_path: str | None = None,
+    confirmable_until: clock.Instant | None = None,
+    returns: bool = False,
 ) -> PaymentView:
     """`path`: of the page itself, within the service; `link_path`: of the payment link it came from, if any;
-    `return_url`: the merchant's page."""
+    `return_url`: the merchant's page; `returns`: it is refunded without being asked."""
+    state = stage(payment, now, confirmable_until)
     mode = modes.by_operator(payment.operator)
     name = mode.name if mode else payment.operator
     age = (now - payment.created_at) // clock.SECOND
     shown_bill = bill(page, payment.amount, payment.total_amount, payment.currency)
     failed = payment.status == "failed"
+    other_href = page.href(f"{path}/other")
+    retry_href = page.href(link_path, mode=payment.operator) if link_path else None
     return PaymentView(
-        stage=stage(payment),
+        stage="returning" if returns and state == "succeeded" else state,
         merchant=merchant.name,
         monogram=initials(merchant.name),
         label=printable_label(payment.description),
@@ -107,6 +122,7 @@ def payment_view(
         phone=formatting.masked_phone(payment.phone_number, mode.dial_code if mode else None)
         if payment.phone_number
         else None,
+        payer=printable(" ".join(filter(None, (payment.firstname, payment.lastname)))) or None,
         identifier=payment_identifier(payment.id),
         reference=payment.reference,
         test=payment.env == "test",
@@ -118,8 +134,10 @@ def payment_view(
         page_href=page.href(path),
         status_href=page.href(f"{path}/status"),
         provider_page=_web_address(payment.redirect_url),
+        other_href=other_href if state == "overdue" else None,
         simulator=simulator_path,
-        retry_href=page.href(link_path, mode=payment.operator) if link_path else None,
+        # Another attempt is still open: the next one is in its place, too.
+        retry_href=retry_href if payment.attempt_of is None else other_href,
         return_href=return_address(payment, return_url),
     )
 
@@ -150,7 +168,7 @@ def _web_address(url: str | None) -> str | None:
 async def show(pages: PageContext, page: PageRequest) -> Response:
     """GET: polls the provider, then shows the state of the payment."""
     request = await find_link(pages, page)
-    payment = await poll_for_page(pages.ctx, await _find_payment(pages, page, request.link.id))
+    payment = await poll_for_page(pages.ctx, await find_payment(pages, page, request.link.id))
     view = payment_view(
         page,
         payment,
@@ -161,18 +179,29 @@ async def show(pages: PageContext, page: PageRequest) -> Response:
         return_url=request.link.return_url,
         link_path=f"/pay/{request.link.path}",
         simulator_path=pages.simulator_path if payment.env == "live" else None,
+        confirmable_until=attempts.confirmable_until(pages.ctx, payment),
+        returns=await _is_unneeded(pages, payment),
     )
     return page.render(TEMPLATES[view.stage], view)
+
+
+async def _is_unneeded(pages: PageContext, payment: Payment) -> bool:
+    if payment.status != "succeeded":
+        return False
+    refund = await refunds.of_payment(pages.ctx.db, payment.merchant_id, payment.id)
+    return refund is not None and refund.automatic is not None
 
 
 async def status(pages: PageContext, page: PageRequest) -> Response:
     """GET, for the script of the waiting page: `{"stage": "pending"}`."""
     request = await find_link(pages, page)
-    payment = await poll_for_page(pages.ctx, await _find_payment(pages, page, request.link.id))
-    return JSONResponse({"stage": stage(payment)}, headers=HEADERS)
+    payment = await poll_for_page(pages.ctx, await find_payment(pages, page, request.link.id))
+    state = stage(payment, pages.clock.now(), attempts.confirmable_until(pages.ctx, payment))
+    return JSONResponse({"stage": state}, headers=HEADERS)
 
 
-async def _find_payment(pages: PageContext, page: PageRequest, link_id: LinkId) -> Payment:
+async def find_payment(pages: PageContext, page: PageRequest, link_id: LinkId) -> Payment:
+    """The payment through this link that the path names. Raises NotFound."""
     token = page.path["token"]
     payment = await payments.by_token(pages.ctx.db, token) if token.isascii() else None
     if payment is None or payment.link_id != link_id:

@@ -15,7 +15,7 @@ from guichet.db.references import new_reference
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import FactName
 from guichet.domain.money import CURRENCIES, parse_typed, plain
-from guichet.domain.treasury import MOVEMENT_KINDS, STATEMENT, MovementStatus, TreasuryMovement
+from guichet.domain.treasury import RECORDED_KINDS, STATEMENT, MovementStatus, TreasuryMovement
 from guichet.treasury import movements, readings, repository
 from guichet.treasury.position import Position, positions
 from guichet.treasury.readings import Reading
@@ -99,7 +99,7 @@ def record(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="|".join((*MOVEMENT_KINDS, STATEMENT)), help="What moved, or what a statement shows `--to` hold."
+            metavar="|".join((*RECORDED_KINDS, STATEMENT)), help="What moved, or what a statement shows `--to` hold."
         ),
     ],
     amount: Annotated[str, typer.Option(metavar="AMOUNT", help="In the main unit of the currency.")],

@@ -47,6 +47,7 @@ ShownAct = Literal[
     "merchant.time_zone_changed",
     "mode.changed",
     "payment.settled",
+    "receipts.changed",
     "refund.payee_confirmed",
     "refund.requested",
     "refund.settled",

@@ -16,7 +16,9 @@ GET      /console                       the merchants that somebody works for; w
 GET POST /console/security              factors and sessions
 GET POST /console/security/password     another password
 GET      /console/mailbox               what would have been mailed (development)
-GET      /console/assets/<name>         the script
+GET      /console/assets/<name>         scripts, the style sheet, icons
+GET      /console/manifest.webmanifest  how a telephone installs the console
+GET      /console/offline.js            the service worker
 
 Pages about one merchant are at `/console/<merchant>/<live or test>` and the path that `merchant_pages.py` gives them;
 those of the back office at `/admin` and the path of `staff_pages.py`.
@@ -49,6 +51,7 @@ from guichet.console import (
 )
 from guichet.console.cookies import Cookies
 from guichet.console.error_pages import ConsoleLimitMiddleware, error_page
+from guichet.console.installation import installation_routes
 from guichet.console.merchant_pages import MERCHANT_PAGES
 from guichet.console.page_request import (
     ADMIN_ROOT,
@@ -119,6 +122,7 @@ def console_application(
         page("/security/password", password_pages.show_own, password_pages.change_own, _OPEN),
         page("/security", security_page.show, security_page.change, _OPEN),
         Route(f"{ASSETS_PATH}/{{name}}", _asset(console)),
+        *installation_routes(console),
     ]
     if ctx.settings.development:
         routes.append(page("/mailbox", mailbox_page.show, None, _ANY))

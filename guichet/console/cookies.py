@@ -1,5 +1,4 @@
-"""The console's cookies. Over TLS their names begin with `__Host-`: no other host, and no page without TLS, can set
-them. On http://localhost, in development, browsers refuse that, and the names are plain."""
+"""The console's cookies, named as `pages/cookies.py` says."""
 
 from typing import Final
 
@@ -9,46 +8,48 @@ from starlette.responses import Response
 from guichet.accounts.passkeys import CHALLENGE_LASTS
 from guichet.accounts.sessions import MAX_AGE
 from guichet.clock import SECOND
-from guichet.domain.records import Record
+from guichet.pages.cookies import HostCookies
 
 _SESSION: Final = "guichet-session"
 _DEVICE: Final = "guichet-device"
 _PASSKEY: Final = "guichet-passkey"
+#: What an act just did, for the page that it leads to; browsers give it up when that page does not come.
+_DONE: Final = "guichet-done"
+_DONE_LASTS: Final = 60
 
 
-class Cookies(Record, frozen=True):
-    """`secure`: the service's public address is https."""
-
-    secure: bool
-
+class Cookies(HostCookies, frozen=True):
     def session(self, request: Request) -> str | None:
-        return request.cookies.get(self._name(_SESSION))
+        return self.read(request, _SESSION)
 
     def device(self, request: Request) -> str | None:
-        return request.cookies.get(self._name(_DEVICE))
+        return self.read(request, _DEVICE)
 
     def passkey(self, request: Request) -> str | None:
         """What a question to a passkey was bound to."""
-        return request.cookies.get(self._name(_PASSKEY))
+        return self.read(request, _PASSKEY)
 
     def set_session(self, response: Response, secret: str) -> None:
         """Until the browser is closed; the session's row ends sooner."""
-        self._set(response, _SESSION, secret, None)
+        self.set(response, _SESSION, secret, None)
 
     def set_device(self, response: Response, device: str) -> None:
-        self._set(response, _DEVICE, device, MAX_AGE // SECOND)
+        self.set(response, _DEVICE, device, MAX_AGE // SECOND)
 
     def set_passkey(self, response: Response, secret: str) -> None:
-        self._set(response, _PASSKEY, secret, CHALLENGE_LASTS // SECOND)
+        self.set(response, _PASSKEY, secret, CHALLENGE_LASTS // SECOND)
+
+    def done(self, request: Request) -> str | None:
+        return self.read(request, _DONE)
+
+    def set_done(self, response: Response, done: str) -> None:
+        self.set(response, _DONE, done, _DONE_LASTS)
+
+    def forget_done(self, response: Response) -> None:
+        self._forget(response, _DONE)
 
     def forget_session(self, response: Response) -> None:
-        response.delete_cookie(self._name(_SESSION), "/", secure=self.secure, httponly=True, samesite="lax")
+        self._forget(response, _SESSION)
 
-    def _set(self, response: Response, name: str, value: str, seconds: int | None) -> None:
-        # Lax: a link in a mail opens with the session. Forms carry a token besides.
-        response.set_cookie(
-            self._name(name), value, seconds, path="/", secure=self.secure, httponly=True, samesite="lax"
-        )
-
-    def _name(self, name: str) -> str:
-        return f"__Host-{name}" if self.secure else name
+    def _forget(self, response: Response, name: str) -> None:
+        response.delete_cookie(self.full_name(name), "/", secure=self.secure, httponly=True, samesite="lax")

@@ -73,7 +73,6 @@ class KeysView(View, frozen=True):
     keys: list[KeyRow]
     newest: int
     created: str | None
-    done: Literal["revoked", "expiry_set"] | None
     may_change: bool
     may_see_requests: bool
     has_clock: bool
@@ -81,10 +80,6 @@ class KeysView(View, frozen=True):
     api: str
     docs: str
     guide: str
-
-
-class KeysQuery(Fields):
-    done: Lenient[Literal["revoked", "expiry_set"]] = None
 
 
 async def show_keys(request: MerchantRequest, fault: FormFault | None = None, created: str | None = None) -> Response:
@@ -97,7 +92,6 @@ async def show_keys(request: MerchantRequest, fault: FormFault | None = None, cr
         keys=[KeyRow.of(key, now) for key in keys],
         newest=await key_management.newest(request.db, *request.scope),
         created=created,
-        done=KeysQuery.read(request.query).done,
         may_change=request.may("keys.change"),
         may_see_requests=request.may("requests.view"),
         has_clock=request.env == "test",
@@ -122,7 +116,7 @@ async def change_keys(request: MerchantRequest) -> Response:
                 key = await _key_of(request, form)
                 expires_at = _required_end(request, form.expires)
                 await key_management.expire(request.db, request.ctx.clock, key, expires_at, request.actor)
-                return request.redirect(request.here("/developers", done="expiry_set"))
+                return request.done(request.here("/developers"), "expiry_set")
             case "revoke":
                 return await _revoke_key(request, form)
             case _:
@@ -171,7 +165,7 @@ async def _revoke_key(request: MerchantRequest, form: KeyForm) -> Response:
     if key.revoked_at is None and not form.confirm:
         return request.page("developers/key_revocation.html", KeyRow.of(key, request.now()))
     await key_management.revoke(request.db, request.ctx.clock, key.id, request.actor)
-    return request.redirect(request.here("/developers", done="revoked"))
+    return request.done(request.here("/developers"), "revoked")
 
 
 async def _key_of(request: MerchantRequest, form: KeyForm) -> ApiKey:
@@ -237,7 +231,6 @@ class TestClockView(View, frozen=True):
 
     clock: ClockView | None
     may_change: bool
-    done: bool
     in_test: str
 
 
@@ -246,7 +239,6 @@ async def show_clock(request: MerchantRequest, fault: FormFault | None = None) -
     view = TestClockView(
         clock=await clock_view(request, request.merchant.id) if request.env == "test" else None,
         may_change=request.may("keys.change"),
-        done=request.query.get("done") == "yes",
         in_test=request.here("/developers/clock", "test"),
     )
     return request.page("developers/clock.html", view, fault)
@@ -262,11 +254,11 @@ async def move_clock(request: MerchantRequest) -> Response:
         await change_clock(request, request.merchant.id, form)
     except FormFault as fault:
         return await show_clock(request, fault)
-    return request.redirect(request.here("/developers/clock", done="yes"))
+    return request.done(request.here("/developers/clock"), "clock")
 
 
 PAGES: Final = (
     MerchantPage("/developers", "keys.view", show_keys, change_keys, menu="developers"),
-    MerchantPage("/developers/requests", "requests.view", show_requests),
+    MerchantPage("/developers/requests", "requests.view", show_requests, menu="requests"),
     MerchantPage("/developers/clock", "keys.view", show_clock, move_clock),
 )

@@ -132,7 +132,16 @@ async def code_form(request: ConsoleRequest, status: int = 200, fault: Any = Non
     demo_code = None
     if console.without_password is not None and request.is_from_this_machine:
         demo_code = console.without_password.code(user, ctx.vault, ctx.clock.now())
-    return request.show("factor.html", status, fault=fault, next=to, has_passkeys=has_passkeys, demo_code=demo_code)
+    recovery = "recovery" in request.query or "recovery" in request.typed
+    return request.show(
+        "factor.html",
+        status,
+        fault=fault,
+        next=to,
+        has_passkeys=has_passkeys,
+        demo_code=demo_code,
+        recovery=recovery,
+    )
 
 
 def _setup_form(

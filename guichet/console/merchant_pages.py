@@ -7,6 +7,7 @@ from guichet.console import (
     balance,
     developers,
     links,
+    mails_page,
     payments,
     team_page,
     webhook_deliveries,
@@ -24,5 +25,6 @@ MERCHANT_PAGES: Final[tuple[MerchantPage, ...]] = (
     *webhook_deliveries.PAGES,
     *developers.PAGES,
     *team_page.PAGES,
+    *mails_page.PAGES,
     *activity_page.PAGES,
 )

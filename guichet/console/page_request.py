@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, Self, TypeVar
+from urllib.parse import parse_qsl, urlencode
 
 from markupsafe import Markup
 from msgspec import field, structs
@@ -31,7 +32,7 @@ from guichet.domain.money import Currency, plain, round_to_currency
 from guichet.domain.names import holds_address
 from guichet.domain.payments import Payment
 from guichet.domain.records import Record
-from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight
+from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight, may_as_merchant
 from guichet.pages import formatting, i18n
 from guichet.pages.fields import Fields
 from guichet.pages.forms import is_from_elsewhere, read_form
@@ -39,6 +40,7 @@ from guichet.pages.page_request import PageRequest
 from guichet.pages.render import Renderer
 from guichet.pages.uploads import Upload, read_upload
 from guichet.pages.views import View
+from guichet.printable import printable
 from guichet.server.request_context import ClientAddresses
 
 ROOT: Final = "/console"
@@ -48,6 +50,8 @@ Form = TypeVar("Form", bound=Fields)
 
 #: Of a name that was refused, so much is read to say why.
 _LONGEST_NAME: Final = 400
+#: Of what an act did.
+_MOST_FACTS: Final = 8
 #: Where Starlette's request keeps ours, for the page of an error: the menu is known, and nothing is read again.
 PAGE_REQUEST: Final = "guichet.page_request"
 
@@ -68,7 +72,7 @@ class FormRefused(AccountError):
 @cache
 def console_renderer() -> Renderer:
     """For the whole process: reading the texts and compiling the templates takes 50 ms."""
-    return Renderer(Path(__file__).parent, ASSETS_PATH, *TEXTS)
+    return Renderer(Path(__file__).parent, ASSETS_PATH, *TEXTS, linked=True)
 
 
 class Console(Record, frozen=True):
@@ -94,6 +98,15 @@ class MenuEntry(Record, frozen=True):
     href: str
     #: Whether it leads to the page that is shown, or to one above it.
     here: bool
+    name: str
+    group: str = ""
+    #: Whether a telephone always shows it.
+    docked: bool = False
+
+
+def first_path(role: MerchantRole, env: Environment) -> str:
+    """The overview; a cashier, who does not see what the shop takes in, begins at the cash desk."""
+    return "" if may_as_merchant(role, "overview.view", env) else "/cash-desk"
 
 
 class ConsoleRequest(PageRequest):
@@ -112,6 +125,7 @@ class ConsoleRequest(PageRequest):
         self.state: SessionState = "open"
         self.menu: list[MenuEntry] = []
         self.typed: dict[str, str] = {}
+        self._own_currency: Currency | None = None
 
     @classmethod
     async def begin(cls, console: Console, request: Request) -> Self:
@@ -210,9 +224,22 @@ class ConsoleRequest(PageRequest):
         """The address of a page of the back office."""
         return self.href(ADMIN_ROOT + path, **query)
 
+    def first_page(self, role: MerchantRole, merchant: Merchant) -> str:
+        """Where a person's work with a merchant begins: one that may not take money yet has nothing but tests."""
+        env: Environment = "test" if merchant.status == "pending" else "live"
+        return self.at(f"/{merchant.id}/{env}{first_path(role, env)}")
+
     def amount(self, hundredths: int, currency: Currency) -> str:
         """An amount as the reader of this page writes it."""
-        return formatting.amount(hundredths, currency, self.language)
+        return formatting.amount(hundredths, currency, self.language, coded=self.is_foreign(currency))
+
+    def is_foreign(self, currency: str | None) -> bool:
+        """Whether it is another one than that of the merchant whose page this is, so that its code is written."""
+        return currency != self._own_currency
+
+    def belongs_to(self, merchant: Merchant) -> None:
+        super().belongs_to(merchant)
+        self._own_currency = merchant.currency
 
     def charged(self, payment: Payment) -> str:
         """What the customer is debited: whole units if the currency has no decimals (D27)."""
@@ -240,11 +267,31 @@ class ConsoleRequest(PageRequest):
 
     def stated(self, amount: int | float | str | None, currency: str | None) -> str:
         """An amount in the main unit, as a provider or a command states it."""
-        return formatting.stated_amount(amount, currency, self.language)
+        return formatting.stated_amount(amount, currency, self.language, coded=self.is_foreign(currency))
 
     def show(self, template: str, status: int = 200, **view: Any) -> Response:
-        """What surrounds every page: the person, the way out, the token of forms."""
-        return self.render(template, SimpleNamespace(**{**view, **self.chrome()}), status)
+        """What surrounds every page: the person, the way out, the token of forms, what was just done."""
+        view = {**view, **self.chrome()}
+        response = self.render(template, SimpleNamespace(**view), status)
+        if view["just_done"] is not None:
+            self.console.cookies.forget_done(response)
+        return response
+
+    def done(self, url: str, act: str, **facts: str) -> Response:
+        """After an act: the page at `url` says what was done, in the text `done.` and `act`. This is the one way."""
+        response = self.redirect(url)
+        self.console.cookies.set_done(response, urlencode({"act": act, **facts}))
+        return response
+
+    def _just_done(self) -> Markup | None:
+        """None also for what no version of ours says: a cookie is whatever a browser sends."""
+        try:
+            facts = dict(parse_qsl(self.console.cookies.done(self.http) or "", max_num_fields=_MOST_FACTS))
+            key = f"done.{facts.pop('act', '')}"
+            shown = {name: printable(fact) for name, fact in facts.items()}
+            return self.text(key, **shown) if self.renderer.has(key) else None
+        except (KeyError, ValueError):
+            return None
 
     def page(self, template: str, view: View, fault: FormFault | None = None, **frame: Any) -> Response:
         """A page: the fields of its view; what is wrong with the form that was sent, beside what
@@ -258,11 +305,15 @@ class ConsoleRequest(PageRequest):
             "csrf": self.csrf,
             "user": self.user if self.state == "open" else None,
             "signed_in": self.user,
+            "places": self.places,
+            "first_page": self.first_page,
             "at": self.at,
             "at_admin": self.at_admin,
             "member": None,
             "menu": self.menu,
+            "environments": (),
             "repeat": "repeat" in self.query,
+            "just_done": self._just_done(),
             "chosen_language": self.chosen_language,
             "date_time": self.date_time,
             "amount": self.amount,

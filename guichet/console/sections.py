@@ -1,43 +1,33 @@
 """What the pages of the console are made of: a page about one merchant, a page of the back office, and their menus."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from starlette.responses import Response
 
-from guichet.console.page_request import MenuEntry, MerchantRequest, StaffRequest
+from guichet.console.page_request import ConsoleRequest, MenuEntry, MerchantRequest, StaffRequest, first_path
 from guichet.domain.merchants import ENVS
 from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRight, StaffRight, may_as_merchant
 
-#: The order of the menu of a merchant's pages; the text of an entry is `nav.` and its name.
-_MERCHANT_MENU: Final = (
-    "overview",
-    "payments",
-    "links",
-    "cash_desk",
-    "balance",
-    "webhooks",
-    "developers",
-    "team",
-    "activity",
-)
-#: The same for the back office; the texts begin with `admin_nav.`.
-_STAFF_MENU: Final = (
-    "overview",
-    "merchants",
-    "payments",
-    "incidents",
-    "approvals",
-    "modes",
-    "wallets",
-    "treasury",
-    "reconciliation",
-    "deliveries",
-    "doctor",
-    "staff",
-    "audit_log",
-)
+#: The menu of a merchant's pages, in groups: the text of an entry is `nav.` and its name, that of a group `nav_group.`.
+_MERCHANT_MENU: Final = {
+    "collect": ("cash_desk", "links"),
+    "money": ("overview", "payments", "balance", "exports"),
+    "build": ("webhooks", "developers", "requests"),
+    "account": ("team", "mails", "activity"),
+}
+#: The same for the back office; the texts of entries begin with `admin_nav.`.
+_STAFF_MENU: Final = {
+    "": ("overview", "incidents", "approvals"),
+    "customers": ("merchants", "payments"),
+    "money": ("wallets", "treasury", "reconciliation"),
+    "service": ("modes", "deliveries", "doctor"),
+    "house": ("staff", "audit_log"),
+}
+#: What a telephone has under the thumb; the other entries are behind one more.
+_DOCK: Final = ("cash_desk", "payments", "links", "balance")
+_STAFF_DOCK: Final = ("overview", "incidents", "approvals", "payments")
 
 
 class MerchantPage(Record, frozen=True):
@@ -89,7 +79,7 @@ def merchant_menu(
 ) -> list[MenuEntry]:
     """The entries that this person may open; `here` is the section of the page that is open."""
     return [
-        MenuEntry(str(request.text(f"nav.{page.menu}")), request.here(page.path), page is here)
+        _entry(request, "nav.", page, request.here(page.path), page is here)
         for page in sections
         if request.may(page.right)
     ]
@@ -97,20 +87,29 @@ def merchant_menu(
 
 def staff_menu(sections: Sequence[StaffPage], here: StaffPage | None, request: StaffRequest) -> list[MenuEntry]:
     return [
-        MenuEntry(str(request.text(f"admin_nav.{page.menu}")), request.at_admin(page.path), page is here)
+        _entry(request, "admin_nav.", page, request.at_admin(page.path), page is here)
         for page in sections
         if request.may(page.right)
     ]
 
 
+def _entry(request: ConsoleRequest, texts: str, page: MerchantPage | StaffPage, href: str, here: bool) -> MenuEntry:
+    merchants = isinstance(page, MerchantPage)
+    name = page.menu or ""
+    group = next(group for group, names in (_MERCHANT_MENU if merchants else _STAFF_MENU).items() if name in names)
+    docked = name in (_DOCK if merchants else _STAFF_DOCK)
+    return MenuEntry(str(request.text(texts + name)), href, here, name, group, docked)
+
+
 def environment_switch(section: MerchantPage | None, request: MerchantRequest) -> list[MenuEntry]:
-    """Leads to the same section in the other environment, or to its overview if this person may not open that."""
-    links = []
+    """Leads to the same section in the other environment, or to its first page if this person may not open that."""
+    links, role = [], request.member.role
     for env in reversed(ENVS):
-        path = section.path if section and may_as_merchant(request.member.role, section.right, env) else ""
-        links.append(MenuEntry(str(request.text(f"env.{env}")), request.here(path, env), env == request.env))
+        opens = section is not None and may_as_merchant(role, section.right, env)
+        path = section.path if section and opens else first_path(role, env)
+        links.append(MenuEntry(str(request.text(f"env.{env}")), request.here(path, env), env == request.env, env))
     return links
 
 
-def _sections(pages: Sequence[AnyPage], names: Sequence[str]) -> list[AnyPage]:
-    return [page for name in names for page in pages if page.menu == name]
+def _sections(pages: Sequence[AnyPage], menu: Mapping[str, Sequence[str]]) -> list[AnyPage]:
+    return [page for names in menu.values() for name in names for page in pages if page.menu == name]

@@ -114,8 +114,10 @@ async def change(request: ConsoleRequest) -> Response:
     match form.act:
         case "end":
             await sessions.end(request.db, user.id, form.session)
+            return request.done(request.at("/security"), "session_ended")
         case "end_others":
             await sessions.end_all(request.db, user.id, kept=session.id)
+            return request.done(request.at("/security"), "sessions_ended")
         case "add_passkey" | "remove_passkey" if user.totp_confirmed:
             return await _change_passkeys(request, form)
         case "recovery_codes" if user.totp_confirmed:
@@ -141,7 +143,7 @@ async def _change_passkeys(request: ConsoleRequest, form: SecurityForm) -> Respo
         return request.redirect(request.at("/security", fault="refused"))
     except TooManyPasskeys:
         return request.redirect(request.at("/security", fault="too_many"))
-    return request.redirect(request.at("/security"))
+    return request.done(request.at("/security"), "passkey_added" if form.act == "add_passkey" else "passkey_removed")
 
 
 def browser_name(agent: str) -> str:

@@ -95,7 +95,8 @@ async def change(request: MerchantRequest) -> Response:
         return await show(request, fault)
     except LastOwner:
         return await show(request, FormFault(request.text("team.last_owner"), 409))
-    return request.redirect(request.here("/team"))
+    done = {"invite": "invited", "withdraw": "withdrawn", "remove": "member_removed"}.get(form.act, "role_set")
+    return request.done(request.here("/team"), done)
 
 
 async def _invite(request: MerchantRequest, form: TeamForm) -> None:

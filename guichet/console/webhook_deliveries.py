@@ -212,7 +212,7 @@ async def send_again(request: MerchantRequest) -> Response:
     except ActRefused:
         return await show(request, FormFault(request.text("webhooks.not_resent"), 409))
     request.ctx.wakeups.deliveries.set()
-    return request.redirect(request.here(f"/webhooks/deliveries/{delivery.reference}"))
+    return request.done(request.here(f"/webhooks/deliveries/{delivery.reference}"), "resent")
 
 
 async def _delivery(request: MerchantRequest, text: str) -> Delivery:

@@ -23,9 +23,8 @@ _Warning = Literal["webhook_address_not_public"]
 
 
 class EndpointQuery(Fields):
-    """What was done, and what is odd about the address that was saved."""
+    """What is odd about the address that was saved."""
 
-    done: Lenient[Literal["saved", "disabled", "rotated"]] = None
     warning: Lenient[_Warning] = None
 
 
@@ -42,7 +41,6 @@ class EndpointView(View, frozen=True):
     url: str | None
     url_typed: str | None
     secret: str
-    done: str | None
     warnings: list[_Warning]
     events: tuple[EventName, ...]
     failed: int
@@ -59,8 +57,7 @@ async def show(request: MerchantRequest, fault: FormFault | None = None, *, secr
         url=endpoint.url,
         url_typed=request.typed.get("url", "").strip() if fault and "url" in request.typed else endpoint.url,
         secret=secret,
-        done=query.done,
-        warnings=[query.warning] if query.done == "saved" and query.warning else [],
+        warnings=[query.warning] if query.warning else [],
         events=_events(request),
         failed=failed,
         may_configure=request.may("webhooks.configure"),
@@ -87,7 +84,7 @@ async def change(request: MerchantRequest) -> Response:
             case "rotate":
                 request.require("webhooks.secret")
                 await endpoints.rotate_secret(*secrets_of, request.actor, request.now())
-                return request.redirect(request.here("/webhooks", done="rotated"))
+                return request.done(request.here("/webhooks"), "rotated")
             case "test":
                 request.require("webhooks.resend")
                 address = await _send_test(request, choice(form.event, _events(request)))
@@ -111,10 +108,10 @@ async def _set_url(request: MerchantRequest, url: str | None) -> Response:
     ctx = request.ctx
     await endpoints.configure(ctx.db, ctx.vault, *request.scope, url, request.now(), rotate=False, actor=request.actor)
     if url is None:
-        return request.redirect(request.here("/webhooks", done="disabled"))
+        return request.done(request.here("/webhooks"), "disabled")
     # Looked up once, here: the page itself must not make us resolve names, however often it is loaded.
     warnings = await endpoints.warnings_about(ctx.http_client, url)
-    return request.redirect(request.here("/webhooks", done="saved", warning=warnings[0].code if warnings else None))
+    return request.done(request.here("/webhooks", warning=warnings[0].code if warnings else None), "endpoint_set")
 
 
 async def _send_test(request: MerchantRequest, event: EventName | None) -> str:

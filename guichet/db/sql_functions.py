@@ -8,7 +8,7 @@ from sqlalchemy.sql import coercions, roles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.functions import FunctionElement
-from sqlalchemy.types import BigInteger, Boolean, Text
+from sqlalchemy.types import BigInteger, Boolean
 
 
 class _Function(FunctionElement[Any]):
@@ -41,22 +41,20 @@ class json_numbers(_Function):  # noqa: N801 - reads as a SQL function
     postgresql = "(SELECT CAST(json_array_elements_text(CAST({0} AS json)) AS bigint))"
 
 
+class json_uuids(_Function):  # noqa: N801 - reads as a SQL function
+    """The references of a JSON array parameter, as a subquery for IN."""
+
+    inherit_cache = True
+    sqlite = json_texts.sqlite
+    postgresql = "(SELECT CAST(json_array_elements_text(CAST({0} AS json)) AS uuid))"
+
+
 class json_pairs(_Function):  # noqa: N801 - reads as a SQL function
     """The names and values of a JSON object parameter, as a table with the columns `key` and `value`."""
 
     inherit_cache = True
     sqlite = "json_each({0})"
     postgresql = "json_each_text(CAST({0} AS json))"
-
-
-class folded_name(_Function):  # noqa: N801 - reads as a SQL function
-    """Two parts of a name with a space between, the letters A to Z small, other letters as they are: the same text in
-    both databases, ordered by its bytes. Indexes hold exactly this expression."""
-
-    inherit_cache = True
-    type = Text()
-    sqlite = "lower(coalesce({0}, '') || ' ' || coalesce({1}, ''))"
-    postgresql = """lower((coalesce({0}, '') || ' ' || coalesce({1}, '')) COLLATE "C")"""
 
 
 class lock_until_commit(_Function):  # noqa: N801 - reads as a SQL function

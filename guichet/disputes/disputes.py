@@ -25,9 +25,9 @@ from guichet.ledger import wallets
 from guichet.logs import log
 from guichet.merchants import repository as merchants
 from guichet.payments import repository
-from guichet.payments.provider_calls import call_provider
 from guichet.providers.base import Provider, Unknown
 from guichet.providers.capabilities import DisputeFacts, HasDisputes
+from guichet.providers.registry import call_provider
 from guichet.webhooks import outbox
 from guichet.webhooks.outbox import Event
 

@@ -2,11 +2,15 @@
 
 from typing import Final, Literal, get_args
 
+import msgspec
+
 from guichet.clock import DAY, MINUTE, Instant
 from guichet.domain.accounts import Language, UserId
+from guichet.domain.catalogue import Catalogue
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
-from guichet.domain.money import Currency
+from guichet.domain.money import MAX_AMOUNT, Currency, Hundredths
+from guichet.domain.payments import PaymentStatus
 from guichet.domain.records import Record
 
 ExportKind = Literal["payments", "refunds", "movements"]
@@ -25,6 +29,35 @@ KEPT: Final = DAY
 #: A worker that wrote nothing for so long has died, and another one begins again; so often at most.
 EXPORT_LEASE: Final = 5 * MINUTE
 MOST_ATTEMPTS: Final = 3
+
+
+class ListFilter(Record, frozen=True, omit_defaults=True):
+    """What a list of payments is narrowed to besides its period; None admits everything. `country`: of the operator, as
+    its code. Amounts are the merchant's, in hundredths."""
+
+    status: PaymentStatus | None = None
+    operator: str | None = None
+    country: str | None = None
+    least: Hundredths | None = None
+    most: Hundredths | None = None
+
+    def operators(self, modes: Catalogue) -> list[str]:
+        """The codes of the operators that it admits. One that is in no catalogue any more is found by its own code."""
+        listed = [
+            mode.operator
+            for mode in modes.modes
+            if (self.operator or mode.operator) == mode.operator
+            and (self.country or mode.country_code) == mode.country_code
+        ]
+        return listed or ([self.operator] if self.operator and not self.country else [])
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        return self.least or 0, MAX_AMOUNT if self.most is None else self.most
+
+    @property
+    def has_no_index(self) -> bool:
+        return (self.operator, self.country, self.least, self.most) != (None, None, None, None)
 
 
 class Export(Record, frozen=True):
@@ -51,6 +84,12 @@ class Export(Record, frozen=True):
     row_count: int
     #: Bytes of the file; 0 until it is ready.
     size: int
+    #: A `ListFilter` in JSON; None for all rows of the period.
+    filters: str | None = None
+
+    @property
+    def list_filter(self) -> ListFilter:
+        return ListFilter() if self.filters is None else msgspec.json.decode(self.filters, type=ListFilter)
 
     @property
     def progress(self) -> int:

@@ -19,8 +19,6 @@ FULL_ACCESS: Final = -1
 #: What a route demands that no scope gives: only a full key has this bit.
 FULL_KEY_ONLY: Final = 1 << 30
 _BITS: Final[dict[KeyScope, int]] = {scope: 1 << place for place, scope in enumerate(KEY_SCOPES)}
-#: What a route demands that every key may call.
-ANY_SCOPE: Final = sum(_BITS.values())
 
 Network = IPv4Network | IPv6Network
 #: Networks of one key.

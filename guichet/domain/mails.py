@@ -24,8 +24,15 @@ MailKind = Literal[
     "approval_refused",
     "approval_expired",
     "key_used_on_webhooks",
+    "receipt",
+    "payment_received",
+    "payments_of_day",
 ]
 MAIL_KINDS: Final[tuple[MailKind, ...]] = get_args(MailKind)
+
+#: How often somebody is mailed about payments that came in.
+PaymentMails = Literal["each", "daily"]
+PAYMENT_MAILS: Final[tuple[PaymentMails, ...]] = get_args(PaymentMails)
 
 #: Delays between attempts, in microseconds. A mail with a link that expires in an hour is useless after that.
 RETRY_DELAYS: Final = (MINUTE, 5 * MINUTE, 20 * MINUTE, 2 * HOUR)

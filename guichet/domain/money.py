@@ -63,6 +63,17 @@ def french(hundredths: int, currency: Currency) -> str:
     return f"{_french_digits(hundredths, currency)}\u00a0{symbol}"
 
 
+def english(hundredths: int, currency: Currency) -> str:
+    """The amount as English readers write it: `5,000 F CFA`, `€12.50`."""
+    digits, before = _english_digits(hundredths, currency), {"EUR": "€", "USD": "US$"}.get(currency)
+    sign = "-" if hundredths < 0 else ""
+    return f"{sign}{before}{digits}" if before else f"{sign}{digits}\u00a0F\u00a0CFA"
+
+
+def english_with_code(hundredths: int, currency: Currency) -> str:
+    return f"{'-' if hundredths < 0 else ''}{_english_digits(hundredths, currency)}\u00a0{currency}"
+
+
 def french_with_code(hundredths: int, currency: Currency) -> str:
     """The same with the code of the currency, as the API names it: `5 000 XOF`."""
     return f"{_french_digits(hundredths, currency)}\u00a0{currency}"
@@ -73,6 +84,11 @@ def _french_digits(hundredths: int, currency: Currency) -> str:
     sign = "-" if hundredths < 0 else ""
     digits = sign + f"{units:,}".replace(",", "\u202f")
     return digits + (f",{rest:02d}" if rest or DECIMALS[currency] == 2 else "")
+
+
+def _english_digits(hundredths: int, currency: Currency) -> str:
+    units, rest = divmod(abs(hundredths), 100)
+    return f"{units:,}" + (f".{rest:02d}" if rest or DECIMALS[currency] else "")
 
 
 def parse_typed(typed: str, places: int) -> int | None:

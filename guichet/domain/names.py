@@ -1,5 +1,5 @@
 """What no name may hold: names of people and merchants stand in mails to strangers, whose programs make links of
-everything that looks like an address."""
+everything that looks like an address. And the words by which a name is found."""
 
 import re
 import unicodedata
@@ -18,3 +18,19 @@ def holds_address(name: str) -> bool:
     """Whether a mail program could make a link of a part of it: an `@`, `//`, the scheme of an address, four numbers
     with dots, or a dot with two letters right behind it. Other forms of these characters count alike."""
     return _ADDRESS.search(unicodedata.normalize("NFKC", name).replace("。", ".")) is not None
+
+
+#: Letters that Unicode does not take apart, as people type them who have no such key.
+_PLAIN: Final = str.maketrans(
+    {"ɔ": "o", "ɛ": "e", "ŋ": "n", "ɖ": "d", "ɗ": "d", "ɓ": "b", "ƒ": "f", "ƙ": "k", "ƴ": "y", "ø": "o", "œ": "oe"}
+    | {"æ": "ae", "đ": "d", "ł": "l", "ı": "i"}
+    | dict.fromkeys("'’ʼ‘`")
+)
+
+
+def search_words(text: str) -> list[str]:
+    """The words of a name as a search compares them, without accents, case and apostrophes: `N’Guessan Koné` has
+    `nguessan` and `kone`. In Python, since databases disagree about accents."""
+    letters = unicodedata.normalize("NFKD", text.casefold().translate(_PLAIN))
+    plain = "".join(each if each.isalnum() else " " for each in letters if not unicodedata.combining(each))
+    return plain.split()

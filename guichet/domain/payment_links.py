@@ -3,6 +3,7 @@
 from typing import Final, Literal, get_args
 
 from guichet.clock import Instant
+from guichet.domain.accounts import UserId
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
@@ -43,10 +44,14 @@ class PaymentLink(Record, frozen=True):
     metadata: str | None = None
     #: The merchant's page to which the pages of its payments lead back.
     return_url: str | None = None
+    #: When a person cancelled the sale: what is paid from then on is refunded (`refunds/automatic.py`).
+    cancelled_at: Instant | None = None
     #: Whether it is of the test environment.
     test: bool = False
     #: Made at the cash desk, for one sale (`links/links.py`).
     cash_desk: bool = False
+    #: Who took the money at the cash desk; None for any other link.
+    cashier_id: UserId | None = None
 
     @property
     def env(self) -> Environment:

@@ -29,6 +29,10 @@ PaymentStatus = Literal["pending", "succeeded", "failed", "refunded"]
 RefundStatus = Literal["pending", "succeeded", "failed"]
 PAYMENT_STATUSES: Final[tuple[PaymentStatus, ...]] = get_args(PaymentStatus)
 REFUND_STATUSES: Final[tuple[RefundStatus, ...]] = get_args(RefundStatus)
+#: Why a payment through a link is refunded without being asked (`refunds/automatic.py`): its link of one use was paid
+#: before, its sale was cancelled, or another payment succeeded of those that one customer began in each other's place.
+AutomaticReason = Literal["link_paid", "sale_cancelled", "attempt_paid"]
+AUTOMATIC_REASONS: Final[tuple[AutomaticReason, ...]] = get_args(AutomaticReason)
 
 #: What a reference belongs to.
 SubjectType = Literal["payment", "refund"]
@@ -143,6 +147,9 @@ class Payment(Record, frozen=True):
     counted_day: int | None = None
     #: The request that created it was answered with the refusal.
     refused_at_initiation: bool = False
+    #: The first of the payments that one customer began in each other's place, each from the waiting page of one before
+    #: (`payments/attempts.py`): the first names itself. None for a payment that stands alone.
+    attempt_of: PaymentId | None = None
 
 
 class PaymentSummary(Record, frozen=True):
@@ -227,6 +234,8 @@ class Refund(Record, frozen=True):
     #: The code by which the request before the current one was refused though our balance covered it
     #: (`refunds/ambiguous_refusals.py`), or KEPT_FOR_FLOAT.
     ambiguous_code: str | None = None
+    #: None for one that somebody asked for.
+    automatic: AutomaticReason | None = None
 
     @property
     def last_empty_account(self) -> str | None:

@@ -21,6 +21,11 @@ The house merchant, which stands for the service itself, has two more (`domain/t
     bank:<name>:<currency>
                         our money with a bank, with the signs of a float
     own_funds           the company's own money that people recorded: opening balances and top-ups less withdrawals
+
+and one for each pair of currencies between which a provider account converts (`treasury/conversions.py`):
+
+    converted:<account>:<wallet>:<paid>:<held>
+                        what went from the wallet's float in the currency that was paid into that in the one held
 """
 
 from collections.abc import Sequence
@@ -51,6 +56,8 @@ FLOAT: Final = "float:"
 #: How the names of our accounts with banks begin.
 BANK: Final = "bank:"
 OWN_FUNDS: Final = "own_funds"
+#: How the names of accounts between two currencies begin.
+CONVERTED: Final = "converted:"
 
 WalletStatus = Literal["Actif", "Gelé", "Fermé"]
 ACTIVE: Final = "Actif"

@@ -33,6 +33,9 @@ class ComparisonNote(Code):
 
 PAYMENT: Final = "payment"
 REFUND: Final = "refund"
+#: Not compared here (`disputes/`); listed where it changed a balance in another currency.
+DISPUTE: Final = "dispute"
+LineKind = SubjectType | Literal["dispute"]
 
 #: The status of a movement in the statement.
 LineStatus = Literal["succeeded", "failed", "pending"]
@@ -46,6 +49,15 @@ MISSING_THERE: Final = "missing there"
 OUTCOMES: Final = (MATCHED, MISSING_HERE, MISSING_THERE, DIFFERENT)
 
 
+class Settled(Record, frozen=True, gc=False):
+    """What a movement did to our balance with the provider, where we hold another currency than was paid: `amount` in
+    hundredths, negative when it left, and the `fee` that was kept besides."""
+
+    amount: int
+    fee: int
+    currency: Currency
+
+
 class Line(Record, frozen=True, gc=False):
     """One movement in the provider's statement. There may be a hundred thousand, so the garbage collector leaves them
     alone: it would stop the event loop for as long as it looks at them.
@@ -56,13 +68,14 @@ class Line(Record, frozen=True, gc=False):
     """
 
     number: int
-    kind: SubjectType
+    kind: LineKind
     references: tuple[str, ...]
     amount: Hundredths | None
     currency: str | None
     status: LineStatus
     at: Instant | None
     fee: Hundredths | None = None
+    settled: Settled | None = None
 
     @property
     def moved(self) -> bool:

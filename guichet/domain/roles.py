@@ -69,7 +69,7 @@ _N: Final = "none"
 #: One row for each right, one column for each role, in the order of MERCHANT_ROLES.
 _MERCHANT_TABLE: Final[dict[MerchantRight, tuple[Grant, Grant, Grant, Grant, Grant]]] = {
     #                     owner finance cashier developer reader
-    "overview.view":      (_B, _B, _B, _B, _B),
+    "overview.view":      (_B, _B, _N, _B, _B),
     "payments.view":      (_B, _B, _B, _B, _B),
     "payments.refund":    (_B, _B, _N, _T, _N),
     "links.view":         (_B, _B, _B, _B, _B),

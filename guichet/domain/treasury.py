@@ -8,6 +8,8 @@ A place is a wallet with a provider (`float:<account>:<wallet>:<currency>`) or a
     withdrawal   it went out
     transfer     from one place to another: between wallets, to and from the bank
     fee          what a provider or bank took, on no payment
+
+Nobody records a `conversion`: the provider's list of a day says what it turned into another currency.
 """
 
 import re
@@ -19,7 +21,7 @@ from guichet.domain.money import Currency, Hundredths
 from guichet.domain.posting_rules import BANK, OWN_FUNDS, PROVIDER_FEES, Posting, float_account
 from guichet.domain.records import Record
 
-MovementKind = Literal["opening", "top_up", "withdrawal", "transfer", "fee"]
+MovementKind = Literal["opening", "top_up", "withdrawal", "transfer", "fee", "conversion"]
 MOVEMENT_KINDS: Final[tuple[MovementKind, ...]] = get_args(MovementKind)
 #: `announced`: a provider said that it sends the money to the bank, which does not have it yet; nothing is posted.
 MovementStatus = Literal["announced", "posted", "cancelled"]
@@ -32,6 +34,8 @@ READING_SOURCES: Final[tuple[ReadingSource, ...]] = get_args(ReadingSource)
 #: Which kinds name a place that shrinks, and one that grows.
 FROM_A_PLACE: Final[frozenset[MovementKind]] = frozenset({"withdrawal", "transfer", "fee"})
 TO_A_PLACE: Final[frozenset[MovementKind]] = frozenset({"opening", "top_up", "transfer"})
+#: The kinds that people record.
+RECORDED_KINDS: Final = tuple(each for each in MOVEMENT_KINDS if each in FROM_A_PLACE | TO_A_PLACE)
 
 _BANK: Final = re.compile(r"bank:([a-z0-9_]{1,32})")
 _FLOAT: Final = re.compile(r"([a-z0-9_]{1,64})(?::([A-Za-z0-9 _-]{1,40}))?")

@@ -15,7 +15,7 @@ from guichet.printable import printable
 
 BOM: Final = "\ufeff"
 #: A spreadsheet takes a cell that begins with one of these for a formula; some read the wide forms too.
-_SIGNS: Final = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
+SIGNS: Final = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
 #: Where a cell begins for a spreadsheet whose separator is another one than ours, and what it drops before a sign.
 _BETWEEN: Final = re.compile(r"[,;|\s\"]+")
 _SEPARATORS: Final = frozenset(",;|\t\r\n\v\f\x85\u2028\u2029")
@@ -45,8 +45,9 @@ def moment(instant: Instant | None, time_zone: ZoneInfo | None = None) -> str:
 
 
 def text(value: str | None) -> str:
-    """Text from outside, on one line without control characters, with an apostrophe wherever a spreadsheet would begin
-    to run it as a formula: in front, and after what may separate cells in its midst."""
+    """Text from outside for a cell of CSV, on one line without control characters, with an apostrophe wherever a
+    spreadsheet would begin to run it as a formula: in front, and after what may separate cells in its midst. A workbook
+    says itself what is text, and needs none."""
     given = value or ""
     return printable(_apostrophe_in_front(given) + _BETWEEN.sub(_with_apostrophe, given))
 
@@ -63,4 +64,4 @@ def _with_apostrophe(between: re.Match[str]) -> str:
 
 
 def _is_sign(given: str, at: int) -> bool:
-    return given[at : at + 1] in _SIGNS
+    return given[at : at + 1] in SIGNS

@@ -11,9 +11,12 @@ CellType = Literal["text", "amount", "moment", "number", "phone"]
 
 
 class Column(Record, frozen=True):
+    """`width`: in characters, for a workbook."""
+
     french: str
     english: str
     type: CellType = "text"
+    width: int = 18
 
     def title(self, language: Language, time_zone: str) -> str:
         """That of a date names its time zone."""
@@ -23,45 +26,52 @@ class Column(Record, frozen=True):
 
 COLUMNS: Final[dict[ExportKind, tuple[Column, ...]]] = {
     "payments": (
-        Column("Date", "Date", "moment"),
-        Column("Numéro", "Number", "number"),
-        Column("Référence", "Reference"),
-        Column("Référence marchand", "Merchant reference"),
-        Column("État", "Status"),
-        Column("Devise", "Currency"),
-        Column("Montant", "Amount", "amount"),
-        Column("Frais", "Fee", "amount"),
-        Column("Total", "Total", "amount"),
-        Column("Opérateur", "Operator"),
-        Column("Téléphone", "Telephone", "phone"),
+        Column("Date", "Date", "moment", 28),
+        Column("Numéro", "Number", "number", 12),
+        Column("Référence", "Reference", width=38),
+        Column("Référence marchand", "Merchant reference", width=24),
+        Column("État", "Status", width=12),
+        Column("Devise", "Currency", width=9),
+        Column("Montant", "Amount", "amount", 14),
+        Column("Frais", "Fee", "amount", 12),
+        Column("Total", "Total", "amount", 14),
+        Column("Arrondi", "Rounding", "amount", 11),
+        Column("Débité au client", "Debited to the customer", "amount", 20),
+        Column("Opérateur", "Operator", width=26),
+        Column("Téléphone", "Telephone", "phone", 17),
         Column("Prénom", "First name"),
         Column("Nom", "Last name"),
-        Column("E-mail", "E-mail"),
-        Column("Libellé", "Description"),
-        Column("Motif d’échec", "Failure"),
-        Column("Dernier changement", "Last change", "moment"),
+        Column("E-mail", "E-mail", width=28),
+        Column("Libellé", "Description", width=32),
+        Column("Motif d’échec", "Failure", width=22),
+        Column("Dernier changement", "Last change", "moment", 36),
     ),
     "refunds": (
-        Column("Date", "Date", "moment"),
-        Column("Référence", "Reference"),
-        Column("Référence du paiement", "Payment reference"),
-        Column("État", "Status"),
-        Column("Devise", "Currency"),
-        Column("Montant", "Amount", "amount"),
-        Column("Motif", "Reason"),
-        Column("Motif d’échec", "Failure"),
-        Column("Traité le", "Processed", "moment"),
+        Column("Date", "Date", "moment", 28),
+        Column("Référence", "Reference", width=38),
+        Column("Référence du paiement", "Payment reference", width=38),
+        Column("Référence marchand", "Merchant reference", width=24),
+        Column("État", "Status", width=12),
+        Column("Devise", "Currency", width=9),
+        Column("Montant", "Amount", "amount", 14),
+        Column("Opérateur", "Operator", width=26),
+        Column("Téléphone", "Telephone", "phone", 17),
+        Column("Prénom", "First name"),
+        Column("Nom", "Last name"),
+        Column("Motif", "Reason", width=32),
+        Column("Motif d’échec", "Failure", width=22),
+        Column("Traité le", "Processed", "moment", 28),
     ),
     "movements": (
-        Column("Date", "Date", "moment"),
-        Column("Nature", "Movement"),
-        Column("Référence du paiement", "Payment reference"),
-        Column("Référence du remboursement", "Refund reference"),
-        Column("Référence marchand", "Merchant reference"),
-        Column("Débit", "Debit", "amount"),
-        Column("Crédit", "Credit", "amount"),
-        Column("Solde", "Balance", "amount"),
-        Column("Écriture", "Posting", "number"),
+        Column("Date", "Date", "moment", 28),
+        Column("Nature", "Movement", width=26),
+        Column("Référence du paiement", "Payment reference", width=38),
+        Column("Référence du remboursement", "Refund reference", width=38),
+        Column("Référence marchand", "Merchant reference", width=24),
+        Column("Débit", "Debit", "amount", 14),
+        Column("Crédit", "Credit", "amount", 14),
+        Column("Solde", "Balance", "amount", 16),
+        Column("Écriture", "Posting", "number", 12),
     ),
 }
 

@@ -18,6 +18,7 @@ from guichet.domain.exports import Export
 from guichet.exports import cells
 from guichet.exports.columns import COLUMNS, KIND_NAMES, CellType
 from guichet.exports.rows import Values
+from guichet.printable import printable
 
 #: Rows of a sheet, its title row included, are 1 048 576 at most.
 SHEET_ROWS: Final = 1_048_575
@@ -53,6 +54,7 @@ class _Cells:
         self.time_zone = ZoneInfo(export.time_zone)
         self.titles = [each.title(export.language, export.time_zone) for each in columns]
         self.types: list[CellType] = [each.type for each in columns]
+        self.widths = [each.width for each in columns]
 
 
 class CsvWriter:
@@ -143,8 +145,8 @@ class XlsxWriter:
         self._sheet = self._zip.open(entry, "w")
         titles = "".join(_text_cell(title, ' s="3"') for title in self._cells.titles)
         widths = "".join(
-            f'<col min="{place}" max="{place}" width="{20 if kind == "moment" else 18}" customWidth="1"/>'
-            for place, kind in enumerate(self._cells.types, 1)
+            f'<col min="{place}" max="{place}" width="{width}" customWidth="1"/>'
+            for place, width in enumerate(self._cells.widths, 1)
         )
         view = '<sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" state="frozen"/>'
         self._add(
@@ -153,7 +155,8 @@ class XlsxWriter:
         )
 
     def _end_sheet(self) -> None:
-        self._add("</sheetData></worksheet>")
+        last = chr(ord("A") + len(self._cells.types) - 1)  # No kind has more than 26 columns.
+        self._add(f'</sheetData><autoFilter ref="A1:{last}{self._rows + 1}"/></worksheet>')
         self._sheet.close()
 
     def _append(self, rows: Sequence[Values]) -> None:
@@ -178,9 +181,10 @@ class XlsxWriter:
             case "number":
                 return f"<c><v>{value}</v></c>"
             case "phone":
-                return _text_cell(cells.text(f"+{value}"))
+                return _text_cell(f"+{value}")
             case _:
-                return _text_cell(cells.text(value))
+                # Also for whoever edits the cell: what begins like a formula stays text.
+                return _text_cell(printable(value), ' s="4"' if value[:1] in cells.SIGNS else "")
 
     def _parts(self) -> dict[str, str]:
         """The small files of the workbook, by name."""
@@ -213,7 +217,7 @@ class XlsxWriter:
         }
 
 
-#: Cell formats: 0 plain, 1 an amount with two decimals, 2 a date and time, 3 a title.
+#: Cell formats: 0 plain, 1 an amount with two decimals, 2 a date and time, 3 a title, 4 text that begins as a formula.
 _STYLES: Final = (
     f'<styleSheet xmlns="{_MAIN}">'
     '<numFmts count="1"><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd\\ hh:mm:ss"/></numFmts>'
@@ -223,10 +227,11 @@ _STYLES: Final = (
     '<fill><patternFill patternType="gray125"/></fill></fills>'
     '<borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>'
     '<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>'
-    '<cellXfs count="4"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/>'
+    '<cellXfs count="5"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/>'
     '<xf numFmtId="4" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>'
     '<xf numFmtId="164" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>'
-    '<xf numFmtId="0" fontId="1" fillId="0" borderId="0" xfId="0" applyFont="1"/></cellXfs>'
+    '<xf numFmtId="0" fontId="1" fillId="0" borderId="0" xfId="0" applyFont="1"/>'
+    '<xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0" quotePrefix="1"/></cellXfs>'
     '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>'
 )
 

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Collection
 from typing import Final
 
-from guichet.clock import Clock, Instant, later
+from guichet.clock import Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.db.queues.work_queue import Claim
@@ -38,13 +38,13 @@ class Progress:
         self.reached: Instant | None = None
 
 
-async def written(db: Database, clock: Clock, export: Export, progress: Progress) -> AsyncIterator[bytes]:
+async def written(ctx: AppContext, export: Export, progress: Progress) -> AsyncIterator[bytes]:
     """The file, as it is written. Memory: one piece of rows."""
     from guichet.exports.file_writers import file_writer  # noqa: PLC0415 - most workers never write one
     from guichet.exports.rows import pieces  # noqa: PLC0415
 
-    writer = file_writer(export)
-    async for piece in pieces(db, export, clock.now()):
+    writer, modes = file_writer(export), await ctx.catalogues.of(export.merchant_id)
+    async for piece in pieces(ctx.db, modes, export, ctx.clock.now()):
         for first in range(0, len(piece.rows), _ROWS_AT_ONCE):
             some = piece.rows[first : first + _ROWS_AT_ONCE]
             content = writer.write(some)
@@ -73,7 +73,7 @@ async def prepare(ctx: AppContext, export: Export) -> None:
         )
         number += 1
 
-    async for content in written(ctx.db, ctx.clock, export, progress):
+    async for content in written(ctx, export, progress):
         size += len(content)
         waiting += content if compressor is None else compressor.compress(content)
         while len(waiting) >= CHUNK_BYTES:

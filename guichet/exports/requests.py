@@ -31,6 +31,7 @@ class Wanted(Record, frozen=True):
     time_zone: str
     since: Instant
     until: Instant
+    filters: str | None = None
 
 
 async def request_export(ctx: AppContext, wanted: Wanted, actor: Actor) -> Export:

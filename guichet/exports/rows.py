@@ -1,14 +1,16 @@
 """Reads the rows of an export, a piece at a time, in the order of time. Memory: one piece."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Select, Table, bindparam, select, tuple_
+from sqlalchemy import BigInteger, FromClause, Select, Table, bindparam, select, tuple_
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Row
 from guichet.db.tables import payments, postings, refunds
+from guichet.domain.catalogue import Catalogue
 from guichet.domain.exports import MOST_DIRECT_ROWS, Export, ExportKind
+from guichet.domain.money import round_to_currency
 from guichet.domain.posting_rules import WALLET
 from guichet.exports.columns import STATUSES
 from guichet.ledger.balance_checkpoints import WalletKey
@@ -28,12 +30,14 @@ class Piece(NamedTuple):
     reached: Instant
 
 
-def _rows_of(table: Table, *columns: Any) -> Select[Any]:
-    """One piece: the two columns that order the rows, then `columns`. Found through the index that orders them."""
+def _rows_of(table: Table, *columns: Any, joined: FromClause | None = None) -> Select[Any]:
+    """One piece: the two columns that order the rows, then `columns`. Found through the index that orders them.
+    `joined`: with the rows of another table beside them."""
     key = (table.c.created_at, table.c.id)
     after = (bindparam("at", type_=BigInteger), bindparam("after", type_=BigInteger))
     return (
         select(*key, *columns)
+        .select_from(table if joined is None else joined)
         .where(
             table.c.merchant_id == bindparam("merchant_id"),
             table.c.env == bindparam("env"),
@@ -67,13 +71,22 @@ _REFUNDS: Final = _rows_of(
     refunds,
     refunds.c.reference,
     refunds.c.payment_reference,
+    payments.c.external_id,
     refunds.c.status,
     refunds.c.currency,
     refunds.c.amount,
+    payments.c.operator,
+    payments.c.phone_number,
+    payments.c.firstname,
+    payments.c.lastname,
     refunds.c.reason,
     refunds.c.failure_reason,
     refunds.c.processed_at,
+    joined=refunds.join(payments, payments.c.id == refunds.c.payment_id),
 )
+#: Where a row of each kind has its status and its operator, after the two columns that order it.
+_STATUS: Final = {"payments": 2, "refunds": 3}
+_OPERATOR: Final = {"payments": 7, "refunds": 6}
 
 
 def _first_rows(table: Table, *conditions: Any) -> Select[Any]:
@@ -115,8 +128,8 @@ async def is_short(db: Database, wanted: Export) -> bool:
     return len(await db.scan(_FIRST_ROWS[wanted.kind], **params)) <= MOST_DIRECT_ROWS
 
 
-async def pieces(db: Database, export: Export, now: Instant) -> AsyncIterator[Piece]:
-    """The rows of the export, oldest first."""
+async def pieces(db: Database, modes: Catalogue, export: Export, now: Instant) -> AsyncIterator[Piece]:
+    """The rows of the export, oldest first. `modes`: those of its merchant, which name the operators."""
     if export.kind == "movements":
         async for piece in _movements(db, export, now):
             yield piece
@@ -124,18 +137,42 @@ async def pieces(db: Database, export: Export, now: Instant) -> AsyncIterator[Pi
     statement = _PAYMENTS if export.kind == "payments" else _REFUNDS
     mine = {"merchant_id": export.merchant_id, "env": export.env, "until": export.until}
     at, after = export.since, 0
+    admits = _admits(modes, export) if export.filters else None
     while found := await db.scan(statement, **mine, at=at, after=after):
         at, after = found[-1][0], found[-1][1]
-        yield Piece([_values(row, export) for row in found], at)
+        yield Piece([_values(row, modes, export) for row in found if admits is None or admits(row)], at)
         if len(found) < PIECE:
             return
 
 
-def _values(row: Row, export: Export) -> Values:
+def _admits(modes: Catalogue, export: Export) -> Callable[[Row], bool]:
+    """Of the rows of payments, those that the list was narrowed to."""
+    wanted = export.list_filter
+    operators = set(wanted.operators(modes)) if wanted.operator or wanted.country else None
+    least, most = wanted.bounds
+
+    def admits(row: Row) -> bool:
+        status, amount, operator = row[4], row[6], row[9]
+        return (
+            (wanted.status or status) == status
+            and least <= amount <= most
+            and (operators is None or operator in operators)
+        )
+
+    return admits
+
+
+def _values(row: Row, modes: Catalogue, export: Export) -> Values:
     created_at, row_id, *rest = row
-    statuses = STATUSES[export.language]
-    rest[2] = statuses.get(rest[2], rest[2])
-    return (created_at, row_id, *rest) if export.kind == "payments" else (created_at, *rest)
+    statuses, at = STATUSES[export.language], _STATUS[export.kind]
+    rest[at] = statuses.get(rest[at], rest[at])
+    at = _OPERATOR[export.kind]
+    rest[at] = modes.name_of(rest[at])
+    if export.kind == "refunds":
+        return (created_at, *rest)
+    currency, total = rest[3], rest[6]
+    debited = round_to_currency(total, currency)  # What the operator takes from the customer.
+    return (created_at, row_id, *rest[:7], debited - total, debited, *rest[7:])
 
 
 async def _movements(db: Database, export: Export, now: Instant) -> AsyncIterator[Piece]:

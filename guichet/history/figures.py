@@ -3,7 +3,7 @@
 The figures are kept by hour (`payment_figures`). Changes that the worker has not taken yet (`db/lists/rollup.py`) are
 read from `list_count_changes` in the same statement, so they are exact at any moment.
 
-Cost: the rows of the hours that are asked for (hours × operators × results, at most 720 × operators × 3), and the
+Cost: the rows of the hours that are asked for (hours × operators × results, at most 1440 × operators × 3), and the
 changes of this merchant that are not rolled up yet. It does not grow with the number of payments. The database adds a
 day up: its rows, one by one, would cost more than all the rest of the overview.
 """
@@ -37,7 +37,7 @@ from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency
 from guichet.domain.records import Record
 
-#: The days of one reading.
+#: The days of one reading; as many before them are what they are compared with.
 DAYS: Final = 30
 
 
@@ -67,10 +67,13 @@ class Figures(NamedTuple):
 
 
 class MonthFigures(Record, frozen=True):
-    """The figures of DAYS days in one currency. `by_day`: the oldest first. `by_operator`: of the last days that were
-    asked for, by the operators' codes. `other_currencies`: those that other payments of the DAYS days are in."""
+    """The figures of DAYS days in one currency. `by_day`: the oldest first; `before`: of the DAYS days before them;
+    `yesterday`: until the hour that it is now. `by_operator`: of the last days that were asked for, by the operators'
+    codes. `other_currencies`: those that other payments of the DAYS days are in."""
 
     by_day: list[Figures]
+    before: list[Figures]
+    yesterday: Figures
     by_operator: dict[str, Figures]
     other_currencies: set[Currency]
 
@@ -79,13 +82,14 @@ class MonthFigures(Record, frozen=True):
         return not any(map(any, self.by_day))
 
 
-#: What a row is about if not a day: an operator, another currency.
+#: What a row is about if not a day: an operator, another currency, yesterday until this hour.
 _OPERATOR: Final = -1
 _CURRENCY: Final = -2
+_YESTERDAY: Final = -3
 
 
 def _text(value: str) -> ColumnElement[str]:
-    """One of our own words, spelled out: sixty parameters are enough."""
+    """One of our own words, spelled out: seventy parameters are enough."""
     return literal_column(f"'{value}'", String)
 
 
@@ -134,28 +138,38 @@ def _figures(
 
 
 #: The parameters that name the first hour of each day, and of the one after them.
-_BOUNDS: Final = [f"bound_{day}" for day in range(DAYS + 1)]
-_MONTH: Final = (_BOUNDS[0], _BOUNDS[-1])
+_BOUNDS: Final = [f"bound_{day}" for day in range(2 * DAYS + 1)]
+_MONTH: Final = (_BOUNDS[DAYS], _BOUNDS[-1])
 _rolled_up, _changes = payment_figures.c, list_count_changes.c
 _FIGURES: Final = union_all(
     *(_figures(payment_figures, day, _text(""), hours) for day, hours in enumerate(pairwise(_BOUNDS))),
+    _figures(payment_figures, _YESTERDAY, _text(""), (_BOUNDS[-3], "same_hour")),
     _figures(payment_figures, _OPERATOR, _rolled_up.operator, ("first_of_period", _MONTH[1])).group_by(
         _rolled_up.operator
     ),
     _figures(payment_figures, _CURRENCY, _rolled_up.currency, _MONTH, other=True).group_by(_rolled_up.currency),
     # By the hour that they are about, which is above all days, and by operator.
-    _figures(list_count_changes, _changes.hour, _changes.operator, _MONTH).group_by(_changes.hour, _changes.operator),
+    _figures(list_count_changes, _changes.hour, _changes.operator, (_BOUNDS[0], _BOUNDS[-1])).group_by(
+        _changes.hour, _changes.operator
+    ),
     _figures(list_count_changes, _CURRENCY, _changes.currency, _MONTH, other=True).group_by(_changes.currency),
 )
 
 
 async def month_figures(
-    db: Database, merchant_id: MerchantId, env: Environment, bounds: Sequence[int], currency: Currency, last_days: int
+    db: Database,
+    merchant_id: MerchantId,
+    env: Environment,
+    bounds: Sequence[int],
+    currency: Currency,
+    last_days: int,
+    same_hour: int,
 ) -> MonthFigures:
-    """`bounds`: the first hour of each of DAYS days, counted from 1970, and the first one after the last day.
-    `last_days`: how many of them the operators' figures are about."""
-    first_of_period = bounds[DAYS - last_days]
-    days: list[list[Figures]] = [[] for _ in range(DAYS)]
+    """`bounds`: the first hour of each of twice DAYS days, counted from 1970, and the first one after the last day.
+    `last_days`: how many of them the operators' figures are about. `same_hour`: of yesterday, as it is now today."""
+    first_of_period = bounds[-1 - last_days]
+    days: list[list[Figures]] = [[] for _ in range(2 * DAYS)]
+    yesterday: list[Figures] = []
     operators: defaultdict[str, list[Figures]] = defaultdict(list)
     currencies: Counter[Currency] = Counter()
     for place, name, *sums in await db.scan(
@@ -164,6 +178,7 @@ async def month_figures(
         environment=env,
         currency=currency,
         first_of_period=first_of_period,
+        same_hour=same_hour,
         **dict(zip(_BOUNDS, bounds, strict=True)),
     ):
         figures = Figures(*sums)
@@ -171,15 +186,22 @@ async def month_figures(
             currencies[name] += figures.paid + figures.failed
         elif place == _OPERATOR:
             operators[name].append(figures)
-        elif place < DAYS:
+        elif place == _YESTERDAY:
+            yesterday.append(figures)
+        elif place < 2 * DAYS:
             days[place].append(figures)
         else:
             days[bisect_right(bounds, place) - 1].append(figures)
             if place >= first_of_period:
                 operators[name].append(figures)
+            if bounds[-3] <= place < same_hour:
+                yesterday.append(figures)
     by_operator = {operator: added_up(figures) for operator, figures in operators.items()}
+    by_day = [added_up(figures) for figures in days]
     return MonthFigures(
-        by_day=[added_up(figures) for figures in days],
+        by_day=by_day[DAYS:],
+        before=by_day[:DAYS],
+        yesterday=added_up(yesterday),
         by_operator={operator: figures for operator, figures in by_operator.items() if any(figures)},
         other_currencies={each for each, count in currencies.items() if count},
     )

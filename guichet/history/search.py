@@ -1,55 +1,68 @@
-"""The search of one merchant's payments: by reference, number, external_id, telephone number or customer's name.
+"""The search of one merchant's payments, as people type: a reference, a number, the beginning of an order number, a
+telephone number or its last four digits, an amount, a customer's name without accents and case.
 
-What matches exactly comes first. Cost: one look-up for each exact match and each way to write a telephone number, and
-at most MOST_FOUND entries of an index for each, however many payments there are.
+What matches exactly comes first. Cost, however many payments there are: one look-up for each exact match, at most
+MOST_FOUND entries of an index for each way to write a telephone number, an order number or a name; and for four digits
+or an amount, which have no index, the merchant's MOST_READ newest payments of the last 31 days.
 """
 
-import string
-from collections.abc import Collection, Iterator
-from typing import Final
+from collections.abc import Collection, Iterable
+from functools import cache
+from typing import Any, Final
 
-from sqlalchemy import Executable, bindparam, select, text, union_all
+from sqlalchemy import BigInteger, Executable, bindparam, or_, select, union_all
 
+from guichet.clock import DAY, Instant, earlier
 from guichet.db.engine import Database
 from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
 from guichet.db.sql_functions import in_materialized
 from guichet.db.tables import payments
-from guichet.db.tables.payment_tables import FIRST_NAME_FIRST, HAS_NAME, LAST_NAME_FIRST
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.merchants import Environment
+from guichet.domain.money import MAX_AMOUNT, parse_typed
 from guichet.domain.payments import Payment
 from guichet.domain.records import Record
+from guichet.history.customer_names import LAST_CHARACTER, payments_named
 from guichet.payments import repository
 from guichet.refunds import repository as refund_repository
 
-#: Characters of a name from which on it is searched for.
-SHORTEST_NAME: Final = 3
-#: Payments of one way to write a telephone number or a name that a search finds at most.
+#: Characters of a name or an order number from which on its beginning is searched for.
+SHORTEST: Final = 3
+#: Payments of one way to write something that a search finds at most.
 MOST_FOUND: Final = 50
+#: How far back four digits and amounts are searched for, and in how many payments.
+RECENT: Final = 31 * DAY
+MOST_READ: Final = 10_000
 _LONGEST: Final = 255
+#: The digits at the end of a telephone number that people tell.
+_ENDING: Final = 4
 #: The largest id of a database.
 _LAST_ID: Final = 2**63 - 1
-_SMALL_LETTERS: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-#: Sorts behind every text that begins with what is before it: no character is greater.
-_LAST_CHARACTER: Final = "\U0010ffff"
 
 _MINE: Final = (payments.c.merchant_id == bindparam("merchant_id"), payments.c.env == bindparam("env"))
-_OF_A_NUMBER: Final = (
-    select(payments)
-    .where(payments.c.phone_number == bindparam("phone_number"), *_MINE)
-    .order_by(payments.c.id.desc())
-    .limit(MOST_FOUND + 1)
-)
-_named: Final = [
-    select(payments.c.id)
-    .where(*_MINE, text(f"({HAS_NAME})"), name >= bindparam("first"), name < bindparam("last"))
-    .limit(MOST_FOUND + 1)
+_recent: Final = (
+    select(payments.c.id, payments.c.created_at, payments.c.phone_number, payments.c.amount, payments.c.total_amount)
+    .where(*_MINE, payments.c.created_at >= bindparam("since"))
+    .order_by(payments.c.created_at.desc(), payments.c.id.desc())
+    .limit(MOST_READ)
     .subquery()
-    for name in (FIRST_NAME_FIRST, LAST_NAME_FIRST)
-]
-_NAMED: Final = select(payments).where(
-    in_materialized(payments.c.id, union_all(*(select(each.c.id) for each in _named)))
+)
+#: `low` and `high`: what is rounded to the amount that the customer was debited.
+_RECENT: Final = select(payments).where(
+    in_materialized(
+        payments.c.id,
+        select(_recent.c.id)
+        .where(
+            or_(
+                _recent.c.phone_number.like(bindparam("ending")),
+                _recent.c.amount == bindparam("amount", type_=BigInteger),
+                _recent.c.total_amount.between(bindparam("low", type_=BigInteger), bindparam("high", type_=BigInteger)),
+            )
+        )
+        .order_by(_recent.c.created_at.desc(), _recent.c.id.desc())
+        .limit(MOST_FOUND + 1),
+    )
 )
 
 
@@ -61,7 +74,12 @@ class Found(Record, frozen=True):
 
 
 async def search(
-    db: Database, merchant_id: MerchantId, env: Environment, typed: str, phone_numbers: Collection[str]
+    db: Database,
+    merchant_id: MerchantId,
+    env: Environment,
+    typed: str,
+    phone_numbers: Collection[str],
+    now: Instant,
 ) -> Found:
     """`typed`: what a person looks for. `phone_numbers`: the telephone numbers that it may stand for, as digits with
     the country code; none if it is no number."""
@@ -71,22 +89,85 @@ async def search(
     exact = await _exact(db, merchant_id, env, wanted)
     found: dict[PaymentId, Payment] = {}
     more = False
-    for statement, params in _inexact(wanted, phone_numbers):
-        rows = [Payment(*row) for row in await db.all(statement, merchant_id=merchant_id, env=env, **params)]
-        more = more or len(rows) > MOST_FOUND
-        found |= {payment.id: payment for payment in rows[:MOST_FOUND]}
+    mine = {"merchant_id": merchant_id, "env": env}
+    statements = [_numbered(phone_numbers), _ordered(wanted), _recent_ones(wanted, now)]
+    reads = [await db.scan(statement, **mine, **params) for statement, params in filter(None, statements)]
+    lists = [[Payment(*row) for row in rows] for rows in reads]
+    if len(wanted) >= SHORTEST and not wanted.isdigit():
+        lists.append(await payments_named(db, merchant_id, env, wanted, MOST_FOUND + 1))
+    for listed in lists:
+        newest = sorted(listed, key=key_of, reverse=True)
+        more = more or len(newest) > MOST_FOUND
+        found |= {payment.id: payment for payment in newest[:MOST_FOUND]}
     for payment in exact:
         found.pop(payment.id, None)
     return Found([*exact, *sorted(found.values(), key=key_of, reverse=True)], more)
 
 
-def _inexact(wanted: str, phone_numbers: Collection[str]) -> Iterator[tuple[Executable, dict[str, str]]]:
-    """The statements that look for a telephone number, or else for a name, with their parameters."""
-    for number in sorted(set(phone_numbers)):
-        yield _OF_A_NUMBER, {"phone_number": number}
-    if not phone_numbers and len(wanted) >= SHORTEST_NAME:
-        for folded in _foldings(wanted):
-            yield _NAMED, {"first": folded, "last": folded + _LAST_CHARACTER}
+def _numbered(phone_numbers: Collection[str]) -> tuple[Executable, dict[str, Any]] | None:
+    if not phone_numbers:
+        return None
+    return _of_numbers(len(phone_numbers)), {f"phone_{at}": each for at, each in enumerate(sorted(phone_numbers))}
+
+
+@cache
+def _of_numbers(count: int) -> Executable:
+    """The newest payments of each of `count` telephone numbers."""
+    each = [
+        select(payments.c.id)
+        .where(payments.c.phone_number == bindparam(f"phone_{at}"), payments.c.phone_number.is_not(None), *_MINE)
+        .order_by(payments.c.id.desc())
+        .limit(MOST_FOUND + 1)
+        .subquery()
+        for at in range(count)
+    ]
+    return _all_of(select(one.c.id) for one in each)
+
+
+def _ordered(wanted: str) -> tuple[Executable, dict[str, Any]] | None:
+    """Payments whose order number begins like this, in small or in capital letters."""
+    if len(wanted) < SHORTEST:
+        return None
+    forms = sorted({wanted, wanted.lower(), wanted.upper()})
+    params = {f"first_{at}": form for at, form in enumerate(forms)}
+    return _of_orders(len(forms)), params | {f"last_{at}": form + LAST_CHARACTER for at, form in enumerate(forms)}
+
+
+@cache
+def _of_orders(count: int) -> Executable:
+    """The payments of `count` ranges of order numbers."""
+    order = payments.c.external_id
+    each = [
+        select(payments.c.id)
+        .where(*_MINE, order >= bindparam(f"first_{at}"), order < bindparam(f"last_{at}"))
+        .limit(MOST_FOUND + 1)
+        .subquery()
+        for at in range(count)
+    ]
+    return _all_of(select(one.c.id) for one in each)
+
+
+def _all_of(ids: Iterable[Any]) -> Executable:
+    return select(payments).where(in_materialized(payments.c.id, union_all(*ids)))
+
+
+def _recent_ones(wanted: str, now: Instant) -> tuple[Executable, dict[str, Any]] | None:
+    """Payments of the last 31 days whose telephone number ends with these four digits, or of this amount: the
+    merchant's, or what the customer was debited."""
+    amount = parse_typed(wanted, 2)
+    ending = wanted if len(wanted) == _ENDING and wanted.isascii() and wanted.isdigit() else None
+    if ending is None and (amount is None or not 0 < amount <= MAX_AMOUNT):
+        return None
+    amount = amount or 0
+    # A currency without decimals rounds half up, and only to whole units.
+    rounds = amount % 100 == 0
+    return _RECENT, {
+        "since": earlier(now, RECENT),
+        "ending": f"%{ending}" if ending else "",
+        "amount": amount,
+        "low": amount - 50 if rounds else amount,
+        "high": amount + 49 if rounds else amount,
+    }
 
 
 async def _exact(db: Database, merchant_id: MerchantId, env: Environment, wanted: str) -> list[Payment]:
@@ -110,9 +191,3 @@ async def _by_number(db: Database, merchant_id: MerchantId, env: Environment, wa
     payment = await repository.by_id(db, PaymentId(int(wanted)))
     is_mine = payment is not None and (payment.merchant_id, payment.env) == (merchant_id, env)
     return payment if is_mine else None
-
-
-def _foldings(name: str) -> set[str]:
-    """How the name may be stored, as `db.sql_functions.folded_name` writes it: databases make only the letters A to Z
-    small, so É and é are different there."""
-    return {each.translate(_SMALL_LETTERS) for each in (name, name.lower(), name.upper(), name.title())}

@@ -157,7 +157,7 @@ class Exchange:
         body, complete = await _read(content, max_bytes)
         if complete and protocol.is_done():
             connection.release()
-        return Response(message.code, message.raw_headers, body, complete)
+        return Response(message.code, body, complete)
 
     def abort(self) -> None:
         """Closes the connection at once, unless it was given back: it may be another request's by now.

@@ -7,7 +7,6 @@ HttpClientError
 └── Lost           anything else: the request may have been read, acted upon and answered
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 from guichet.domain.messages import Message
@@ -53,14 +52,9 @@ class Lost(HttpClientError):
 
 
 class Response(Record, frozen=True):
-    """What the peer answered. `body` is raw (never decompressed); `complete` is False when it was cut at the limit."""
+    """What the peer answered; nobody needs its headers. `body` is raw (never decompressed); `complete` is False when it
+    was cut at the limit."""
 
     status: int
-    raw_headers: Sequence[tuple[bytes, bytes]]
     body: bytes
     complete: bool = True
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """By name in lower case; of a repeated one the last."""
-        return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self.raw_headers}

@@ -32,6 +32,7 @@ IncidentKind = Literal[
     "misconfigured_route",
     "account_changed",
     "float_differs",
+    "automatic_refund",
 ]
 #: A provider reported another amount or currency than ours; nothing was credited.
 MISMATCH: Final = "mismatch"
@@ -64,6 +65,9 @@ ACCOUNT_CHANGED: Final = "account_changed"
 #: What a provider or a statement says that we have in a wallet or bank differs from the ledger, a day long already;
 #: closed by a reading that agrees.
 FLOAT_DIFFERS: Final = "float_differs"
+#: A payment succeeded though its link had no use for it, and is refunded; a person looks at it, the more so while the
+#: refund waits.
+AUTOMATIC_REFUND: Final = "automatic_refund"
 KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 
 _MOST: Final = 500
@@ -287,6 +291,7 @@ class IncidentDetail(Code):
     STUCK = "incident_detail.stuck"
     NO_AMOUNT = "incident_detail.no_amount", "asked"
     OTHER_AMOUNT = "incident_detail.other_amount", "asked", "stated"
+    OTHER_CURRENCY = "incident_detail.other_currency", "asked", "stated"
     CONTRADICTED = "incident_detail.contradicted", "total"
     RETURN_STUCK = "incident_detail.return_stuck"
     RETURNED_TWICE = "incident_detail.returned_twice", "total", "request"
@@ -309,3 +314,11 @@ class IncidentDetail(Code):
     MISCONFIGURED = "incident_detail.misconfigured", "operator", "answer"
     ACCOUNT_CHANGED = "incident_detail.account_changed", "account"
     FLOAT_DIFFERS = "incident_detail.float_differs", "place", "total", "since"
+    PAID_LINK_PAID_AGAIN = "incident_detail.paid_link_paid_again", "total"
+    CANCELLED_SALE_PAID = "incident_detail.cancelled_sale_paid", "total"
+    SECOND_ATTEMPT_PAID = "incident_detail.second_attempt_paid", "total"
+    REFUND_AWAITS_WALLET = "incident_detail.refund_awaits_wallet", "total"
+    REFUND_AWAITS_BALANCE = "incident_detail.refund_awaits_balance", "total"
+    REFUND_AWAITS_DISPUTE = "incident_detail.refund_awaits_dispute", "total"
+    REFUND_AWAITS_ROUTE = "incident_detail.refund_awaits_route", "total"
+    AUTOMATIC_REFUND_FAILED = "incident_detail.automatic_refund_failed", "total"

@@ -18,8 +18,7 @@ from guichet.domain.refusals import Refusal
 from guichet.late_money import repository as store
 from guichet.late_money import return_repository
 from guichet.payments import follow_up
-from guichet.payments.outcomes import Mismatch, checked
-from guichet.payments.provider_calls import refund_status
+from guichet.payments.outcomes import Mismatch, checked, refund_status
 from guichet.providers.base import Accepted, AlreadyRefunded, FloatEmpty, NotFound, Refused, Succeeded
 
 

@@ -39,8 +39,7 @@ from guichet.late_money import returns as late_returns
 from guichet.ledger import postings
 from guichet.logs import log
 from guichet.payments import follow_up
-from guichet.payments.outcomes import checked
-from guichet.payments.provider_calls import payment_status, refund_status
+from guichet.payments.outcomes import checked, payment_status, refund_status
 from guichet.providers.base import Accepted, FloatEmpty, RefundStatusResult, Refused, Succeeded, Unknown
 
 

@@ -27,15 +27,12 @@ from guichet.late_money import return_repository
 from guichet.ledger import postings
 from guichet.logs import log
 from guichet.payments.account_identity import AccountMatch
-from guichet.payments.outcomes import Mismatch, checked
-from guichet.payments.provider_calls import (
+from guichet.payments.outcomes import (
     ANOTHER_ACCOUNT,
     LEASE_DURATION,
+    Mismatch,
     account_match,
-    call_provider,
-    charge_for,
-    decode_provider_data,
-    encode_provider_data,
+    checked,
     explicit,
     request_of,
 )
@@ -51,6 +48,7 @@ from guichet.providers.base import (
     Reversal,
     Succeeded,
 )
+from guichet.providers.registry import call_provider, charge_for, decode_provider_data, encode_provider_data
 
 #: A return is asked about when as much time has passed as since its request, within these bounds; daily after three
 #: days.
@@ -121,7 +119,7 @@ async def _reversal(
     if isinstance(subject, Refund):
         reversal = await request_of(ctx, provider, subject, payment)
     else:
-        charge = charge_for(ctx, payment)
+        charge = charge_for(payment, ctx.settings.public_url)
         number = payer_number(payment)
         reversal = Reversal("", charge, charge.amount, charge.payment.currency, payee_number=number)
     return replace(

@@ -1,7 +1,8 @@
-"""Postings: the append-only double entry, and its effect on the wallets."""
+"""Postings: the append-only double entry, its effect on the wallets, and the wallets that accept none."""
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple
@@ -10,12 +11,13 @@ from sqlalchemy import bindparam, insert, literal_column, or_, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction
-from guichet.db.tables import postings, wallet_entries
+from guichet.db.sql_functions import json_numbers
+from guichet.db.tables import postings, wallet_entries, wallets
 from guichet.domain import posting_rules
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
-from guichet.domain.posting_rules import Movement, Posting
+from guichet.domain.posting_rules import ACTIVE, Movement, Posting
 
 _INSERT_POSTING: Final = insert(postings).values(
     {column.name: bindparam(column.name) for column in postings.c if column.name != "id"}
@@ -44,6 +46,24 @@ _ABOUT: Final = {
 _INSERT_ENTRY: Final = insert(wallet_entries).values(
     {column.name: bindparam(column.name) for column in wallet_entries.c if column.name != "id"}
 )
+_NOT_ACTIVE: Final = (
+    select(wallets.c.merchant_id, wallets.c.env, wallets.c.currency)
+    .where(wallets.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids"))), wallets.c.status != ACTIVE)
+    .order_by(wallets.c.merchant_id, wallets.c.env, wallets.c.currency)
+    .with_for_update(read=True, of=wallets)
+)
+
+
+async def frozen_wallets(
+    tx: Transaction, merchant_ids: Collection[MerchantId]
+) -> set[tuple[MerchantId, Environment, Currency]]:
+    """Wallets of these merchants that accept no movement: (merchant, environment, currency). Cost: their wallets.
+
+    None of them can be reopened before the transaction ends: their rows are locked, in the order of their keys. Wallets
+    that are `Actif` are not locked.
+    """
+    rows = await tx.all(_NOT_ACTIVE, ids=json.dumps(sorted(merchant_ids)))
+    return {tuple(row) for row in rows}
 
 
 async def post(tx: Transaction, movements: Sequence[Movement]) -> None:

@@ -21,6 +21,7 @@ from guichet.db.tables import late_results, late_returns, payments, refunds
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import SubjectType, request_reference
 from guichet.domain.reconciliation import (
+    DISPUTE,
     MATCHED,
     MISSING_HERE,
     PAYMENT,
@@ -183,6 +184,7 @@ async def _made(
 
 
 async def _named(db: Database, line: Line, names: str) -> Ours | None:
+    assert line.kind != DISPUTE  # Those are not compared.
     ours = next((text for text in map(_as_uuid, line.references) if text), _NOBODY)
     rows = await db.scan(_OURS[line.kind], provider_accounts=names, ours=ours)
     rows = rows or await db.scan(_THEIRS[line.kind], provider_accounts=names, theirs=json.dumps(line.references))

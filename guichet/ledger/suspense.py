@@ -4,7 +4,7 @@ Reopening a wallet sets `release_pending` in its row, in the same transaction; w
 credit clears it. So nothing is looked for as long as no wallet was reopened.
 
 No suspended credit can come after the flag was cleared: a settlement that finds a wallet frozen keeps its row locked
-until it has committed (`wallets.frozen_wallets`), and reopening changes that row. So either the settlement commits
+until it has committed (`postings.frozen_wallets`), and reopening changes that row. So either the settlement commits
 first and its credit is released with the others, or it finds the wallet `Actif` and suspends nothing.
 """
 

@@ -8,9 +8,8 @@ What a merchant owns and cannot spend is not in the balance: refunds that are no
 is not active.
 """
 
-import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +17,6 @@ from sqlalchemy import BigInteger, and_, bindparam, cast, delete, func, select, 
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, require
-from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import payments, refunds, wallet_entries, wallets
 from guichet.db.upsert import upsert
 from guichet.domain.audit_log import ActRefused
@@ -78,12 +76,6 @@ accepts_movements: Final = (
     select(func.count()).select_from(wallets).where(*THIS_WALLET, wallets.c.status != ACTIVE).scalar_subquery() == 0
 )
 _STATUS: Final = select(wallets.c.status).where(*THIS_WALLET)
-_NOT_ACTIVE: Final = (
-    select(wallets.c.merchant_id, wallets.c.env, wallets.c.currency)
-    .where(wallets.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids"))), wallets.c.status != ACTIVE)
-    .order_by(wallets.c.merchant_id, wallets.c.env, wallets.c.currency)
-    .with_for_update(read=True, of=wallets)
-)
 _ALL_NOT_ACTIVE: Final = (
     select(wallets.c.merchant_id, wallets.c.env, wallets.c.currency, wallets.c.status)
     .where(wallets.c.status != ACTIVE)
@@ -152,18 +144,6 @@ async def wallet_status(db: Reader, merchant_id: MerchantId, env: Environment, c
     """A wallet without a row was never frozen."""
     row = await db.one(_STATUS, merchant_id=merchant_id, env=env, currency=currency)
     return row[0] if row else ACTIVE
-
-
-async def frozen_wallets(
-    tx: Transaction, merchant_ids: Collection[MerchantId]
-) -> set[tuple[MerchantId, Environment, Currency]]:
-    """Wallets of these merchants that accept no movement: (merchant, environment, currency). Cost: their wallets.
-
-    None of them can be reopened before the transaction ends: their rows are locked, in the order of their keys. Wallets
-    that are `Actif` are not locked.
-    """
-    rows = await tx.all(_NOT_ACTIVE, ids=json.dumps(sorted(merchant_ids)))
-    return {tuple(row) for row in rows}
 
 
 async def not_active(db: Database) -> list[tuple[MerchantId, Environment, Currency, WalletStatus]]:

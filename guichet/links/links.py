@@ -10,6 +10,7 @@ from msgspec import structs
 from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, Clock, Instant, iso, later
 from guichet.db.engine import Database, Reader, Transaction, require
+from guichet.domain.accounts import UserId
 from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.errors import Conflict, InvalidRequest, MerchantInactive
 from guichet.domain.ids import LinkId
@@ -170,26 +171,24 @@ def _is_same(link: PaymentLink, new_link: PaymentLink) -> bool:
     return all(getattr(link, name) == getattr(new_link, name) for name in names)
 
 
-def cash_desk_link(clock: Clock, settings: Settings, caller: Caller, raw: bytes) -> PaymentLink:
+def cash_desk_link(
+    clock: Clock, settings: Settings, caller: Caller, raw: bytes, cashier: UserId | None = None
+) -> PaymentLink:
     """A sale at the cash desk: a link for one payment that ends soon. Raises InvalidRequest."""
     new_link = requested_link(clock, settings, caller, raw)
     if new_link.external_id is None or not new_link.external_id.startswith(CASH_DESK_PREFIX):
         raise InvalidRequest
     ends = later(new_link.created_at, CASH_DESK_LASTS)
-    return structs.replace(new_link, type=LIMITED, max_uses=1, expires_at=ends, cash_desk=True)
-
-
-def is_cancelled_sale(link: PaymentLink) -> bool:
-    """Whether a sale at the cash desk was closed by hand, before the end that it was given."""
-    by_itself = later(link.created_at, CASH_DESK_LASTS)
-    return link.cash_desk and link.expires_at is not None and link.expires_at < by_itself
+    return structs.replace(new_link, type=LIMITED, max_uses=1, expires_at=ends, cash_desk=True, cashier_id=cashier)
 
 
 async def close_link(db: Database, clock: Clock, link: PaymentLink, actor: Actor) -> PaymentLink:
-    """The link, closed from now on. One that has ended stays as it is. A payment that was begun can still succeed."""
+    """The link, closed from now on. One that has ended stays as it is. A payment that was begun can still succeed; that
+    of a sale, which is cancelled by this unless it is paid, is refunded then (`refunds/automatic.py`)."""
     now = clock.now()
     async with db.transaction() as tx:
-        closed = await link_repository.close(tx, link, now)
+        end = link_repository.cancel if link.cash_desk else link_repository.close
+        closed = await end(tx, link, now)
         if closed is None:
             return link
         await _record_close(tx, link, closed, actor, now)

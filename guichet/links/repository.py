@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
-from sqlalchemy import Executable, Integer, bindparam, func, or_, select, text, update
+from sqlalchemy import BigInteger, Executable, Integer, bindparam, case, func, or_, select, text, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
@@ -47,6 +47,25 @@ _BY_EXTERNAL_ID: Final[dict[Environment, Executable]] = {
 }
 _BY_TOKEN: Final = select(payment_links).where(payment_links.c.token == bindparam("token"))
 _COUNT: Final = select(func.count()).select_from(payment_links).where(*_MINE)
+#: A sale that nobody paid yet. It may have ended: a payment that was begun in time can still come.
+_CANCEL: Final = (
+    update(payment_links)
+    .where(
+        *_MINE,
+        payment_links.c.id == bindparam("link_id"),
+        payment_links.c.cash_desk,
+        payment_links.c.cancelled_at.is_(None),
+        payment_links.c.completed_uses + payment_links.c.late_uses == 0,
+    )
+    .values(
+        cancelled_at=bindparam("now"),
+        expires_at=case(
+            (payment_links.c.expires_at <= bindparam("now"), payment_links.c.expires_at),
+            else_=bindparam("now", type_=BigInteger),
+        ),
+    )
+    .returning(*payment_links.c)
+)
 #: Ends what is open, or opens later; what ended before keeps its end.
 _CLOSE: Final = (
     update(payment_links)
@@ -83,6 +102,7 @@ _END_USES: Final = (
         completed_uses=payment_links.c.completed_uses + bindparam("completed", type_=Integer),
         late_uses=payment_links.c.late_uses + bindparam("late", type_=Integer),
     )
+    .returning(*payment_links.c)
 )
 #: Not the key: a payment that was inserted for the link holds a shared lock on that already.
 _LOCK: Final = select(payment_links).where(payment_links.c.id == bindparam("link_id")).with_for_update(key_share=True)
@@ -124,6 +144,12 @@ async def by_external_id(db: Reader, merchant_id: MerchantId, env: Environment, 
 async def close(tx: Transaction, link: PaymentLink, now: Instant) -> PaymentLink | None:
     """The link as it is after it was closed at `now`; None when it had ended already."""
     row = await tx.write(_CLOSE, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now)
+    return _link(row)
+
+
+async def cancel(tx: Transaction, link: PaymentLink, now: Instant) -> PaymentLink | None:
+    """The sale as it is after it was cancelled at `now`; None when somebody paid it, or it is cancelled already."""
+    row = await tx.write(_CANCEL, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now)
     return _link(row)
 
 
@@ -208,6 +234,11 @@ def _walk(has_key: bool, newer: bool) -> Executable:
     )
 
 
+async def release_uses(tx: Transaction, link_id: LinkId, uses: int) -> None:
+    """Gives back the uses that this many payments held until this transaction."""
+    await tx.write(_RELEASE, link_id=link_id, uses=uses)
+
+
 async def reserve_use(tx: Transaction, link_id: LinkId, now: Instant) -> bool:
     """Reserves a use for a new payment, in the place of one whose time has passed if there is no other; False when none
     is left. Then the transaction must be rolled back. One statement, a few more when the link is full."""
@@ -217,7 +248,7 @@ async def reserve_use(tx: Transaction, link_id: LinkId, now: Instant) -> bool:
     needed = PaymentLink(*require(await tx.one(_LOCK, link_id=link_id))).uses_to_free
     if needed:
         ended = await tx.execute_returning(_END_RESERVATIONS, link_id=link_id, now=now, most=needed)
-        await tx.write(_RELEASE, link_id=link_id, uses=len(ended))
+        await release_uses(tx, link_id, len(ended))
     return await tx.write(_RESERVE, link_id=link_id) is not None
 
 
@@ -235,8 +266,9 @@ class EndedPayment(Record, frozen=True):
     succeeded: bool
 
 
-async def end_uses(tx: Transaction, ended: Sequence[EndedPayment]) -> None:
+async def end_uses(tx: Transaction, ended: Sequence[EndedPayment]) -> dict[LinkId, PaymentLink]:
     """A success completes the use that its payment held, or counts as a late one; a failure gives back what it held.
+    Returns the links as they are now: they stay locked until the transaction ends.
 
     One statement, whose rows are ordered by link, so that two transactions cannot deadlock.
     """
@@ -248,7 +280,8 @@ async def end_uses(tx: Transaction, ended: Sequence[EndedPayment]) -> None:
         {"link_id": link_id, "released": uses["released"], "completed": uses["completed"], "late": uses["late"]}
         for link_id, uses in sorted(by_link.items())
     ]
-    await tx.execute_many(_END_USES, rows)
+    links = [PaymentLink(*row) for row in await tx.execute_many(_END_USES, rows)]
+    return {link.id: link for link in links}
 
 
 def _link(row: Row | None) -> PaymentLink | None:

@@ -1,20 +1,25 @@
 """What mails say: one text file for each kind and language, whose first line is the subject.
 
-Of the values, `date` is an Instant, `role` a role of `domain/roles.py`, and `act` one of `domain/approvals.py`; the
+Of the values, `date` is an Instant (in the time zone `zone`, if there is one), `day` an ISO date, `role` a role of
+`domain/roles.py`, `act` one of `domain/approvals.py`, and `amount`, `fee` and `total` are hundredths of `currency`; the
 others are shown as they are.
 """
 
+from datetime import date, timedelta
 from email.message import EmailMessage
 from email.utils import format_datetime as mail_date
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
+from zoneinfo import ZoneInfo
 
-from babel.dates import format_datetime
+from babel.dates import format_date, format_datetime
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from guichet.clock import Instant, to_datetime
+from guichet.domain import money
 from guichet.domain.accounts import Language
+from guichet.domain.money import Currency
 from guichet.domain.records import Record
 from guichet.mail.outbox import Mail, Message
 
@@ -61,6 +66,9 @@ _ACTS: Final[dict[Language, dict[str, str]]] = {
 }
 
 
+_AMOUNTS: Final = {"amount", "fee", "total"}
+
+
 class Text(Record, frozen=True):
     subject: str
     body: str
@@ -76,8 +84,16 @@ def text_of(kind: str, message: Message) -> Text:
     """Subject and body in the message's language. Values are put on one line each, so that none can add a paragraph."""
     values = {name: " ".join(value.split()) for name, value in message.values.items()}
     if "date" in values:
-        moment = to_datetime(Instant(int(values["date"])))
-        values["date"] = format_datetime(moment, _DATES[message.language], locale=message.language)
+        moment = to_datetime(Instant(int(values["date"]))).astimezone(ZoneInfo(values.get("zone", "UTC")))
+        minutes = round((moment.utcoffset() or timedelta()) / timedelta(minutes=1))
+        gmt = f"GMT{minutes // 60:+d}" if minutes else "GMT"
+        pattern = _DATES[message.language].replace("GMT", gmt)
+        values["date"] = format_datetime(moment, pattern, moment.tzinfo, message.language)
+    if "day" in values:
+        values["day"] = format_date(date.fromisoformat(values["day"]), "d MMMM y", locale=message.language)
+    for name in _AMOUNTS & values.keys():
+        write = money.french if message.language == "fr" else money.english
+        values[name] = write(int(values[name]), cast(Currency, values["currency"]))
     if message.language == "fr" and "role" in values:
         values["role"] = _FRENCH_ROLES[values["role"]]
     if "act" in values:

@@ -14,7 +14,7 @@ from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import mails
-from guichet.domain.accounts import Language, User
+from guichet.domain.accounts import Language, User, UserId
 from guichet.domain.mails import MAX_MAIL_ATTEMPTS, RETRY_DELAYS, MailKind
 from guichet.domain.records import Record
 from guichet.merchants.vault import Vault
@@ -105,9 +105,26 @@ class Outbox:
         due: Instant | None = None,
     ) -> None:
         """Queues a mail to this user, in the user's language. `due`: when it is sent, at once by default."""
-        message = self._vault.encrypt(msgspec.json.encode(Message(user.language, dict(values))).decode())
-        whom = {"user_id": user.id, "recipient": user.email}
-        await tx.write(_INSERT, **whom, kind=kind, message=message, now=now, due=now if due is None else due)
+        await self._insert(tx, user.id, user.email, kind, Message(user.language, dict(values)), now, due)
+
+    async def add_to_customer(self, tx: Transaction, recipient: str, values: Mapping[str, str], now: Instant) -> None:
+        """Queues the receipt of a payment to whoever made it. We do not know which language they read; the page that
+        it leads to asks their browser."""
+        await self._insert(tx, None, recipient, "receipt", Message("fr", dict(values)), now, None)
+
+    async def _insert(
+        self,
+        tx: Transaction,
+        user_id: UserId | None,
+        recipient: str,
+        kind: MailKind,
+        message: Message,
+        now: Instant,
+        due: Instant | None,
+    ) -> None:
+        encrypted = self._vault.encrypt(msgspec.json.encode(message).decode())
+        whom = {"user_id": user_id, "recipient": recipient}
+        await tx.write(_INSERT, **whom, kind=kind, message=encrypted, now=now, due=now if due is None else due)
 
     async def claim(self, db: Database, now: Instant, until: Instant, most: int) -> Claim[Mail]:
         """Mails that are due. The attempt counts from here on: a process that dies in it has used it."""

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection
+from functools import partial
 from typing import Final
 
 from sqlalchemy import bindparam, func, insert, select, update
@@ -194,11 +195,7 @@ class Authenticator:
 
     def __init__(self, db: Database, clock: Clock) -> None:
         self._clock = clock
-
-        async def load(hashed: str) -> tuple[Caller, Instant | None] | None:
-            return await caller_by_hash(db, hashed)
-
-        self._known: ReadCache[str, tuple[Caller, Instant | None]] = ReadCache(clock, load)
+        self._known = ReadCache(clock, partial(caller_by_hash, db))
 
     async def caller(self, header: str | None) -> Caller:
         """The caller named by an `Authorization` header.

@@ -55,21 +55,17 @@ async def set_override(db: Writer, override: ModeOverride) -> None:
     )
 
 
-class Catalogues:
-    """Each merchant's catalogue, at most one second old."""
+class Catalogues(ReadCache[MerchantId | None, Catalogue]):
+    """Each merchant's catalogue, at most one second old. None: as for a merchant without overrides of its own."""
+
+    of = ReadCache.get
 
     def __init__(self, db: Database, clock: Clock, base: Catalogue) -> None:
+        super().__init__(clock, self._read)
         self._db = db
         self.base: Final = base
-        self._cached: ReadCache[MerchantId | None, Catalogue] = ReadCache(clock, self._load)
 
-    async def of(self, merchant_id: MerchantId | None) -> Catalogue:
-        """None: as for a merchant without overrides of its own."""
-        catalogue = await self._cached.get(merchant_id)
-        assert catalogue is not None
-        return catalogue
-
-    async def _load(self, merchant_id: MerchantId | None) -> Catalogue:
+    async def _read(self, merchant_id: MerchantId | None) -> Catalogue:
         if merchant_id is None:
             rows = await self._db.all(_FOR_EVERYBODY)
         else:

@@ -64,10 +64,6 @@ def never_taken(merchant: Merchant, amount: Hundredths) -> str | None:
     return None
 
 
-def has_limits(merchant: Merchant) -> bool:
-    return merchant.payment_limit is not None or merchant.daily_limit is not None
-
-
 async def check(tx: Transaction, merchant: Merchant, payment: Payment) -> None:
     """Raises OverMerchantLimit if this live payment, inserted in this transaction, is too much; then roll it back.
 

@@ -47,7 +47,7 @@ class ProviderMerchants:
 
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
-        self._cached: ReadCache[tuple[str, MerchantId], str] = ReadCache(clock, self._load)
+        self._cached: ReadCache[tuple[str, MerchantId], str | None] = ReadCache(clock, self._load)
 
     async def id_of(self, account: str, merchant_id: MerchantId) -> str | None:
         return await self._cached.get((account, merchant_id))

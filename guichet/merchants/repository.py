@@ -32,6 +32,9 @@ _INSERT: Final = (
 )
 _BY_ID: Final = select(merchants).where(merchants.c.id == bindparam("id"))
 _ALL: Final = select(merchants).order_by(merchants.c.id)
+_NAMES: Final = select(merchants.c.id, merchants.c.name).where(
+    merchants.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
+)
 _SET_STATUS: Final = (
     update(merchants)
     .where(merchants.c.id == bindparam("merchant"))
@@ -100,9 +103,6 @@ _ENDPOINT_KEY: Final = (
 )
 _ENDPOINT: Final = select(webhook_endpoints).where(*_ENDPOINT_KEY)
 _LOCK_ENDPOINT: Final = _ENDPOINT.with_for_update()
-_ENDPOINTS: Final = select(webhook_endpoints).where(
-    webhook_endpoints.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids")))
-)
 _NEW_SECRET: Final = bindparam("new_secret", type_=webhook_endpoints.c.secret.type)
 _OVERLAPS_UNTIL: Final = bindparam("overlaps_until", type_=webhook_endpoints.c.old_secret_until.type)
 _SET_URL: Final = (
@@ -162,6 +162,11 @@ async def house(tx: Transaction, vault: Vault, now: Instant) -> MerchantId:
 async def get(db: Reader, merchant_id: MerchantId) -> Merchant | None:
     row = await db.one(_BY_ID, id=merchant_id)
     return Merchant(*row) if row else None
+
+
+async def names(db: Reader, merchant_ids: Collection[MerchantId]) -> dict[MerchantId, str]:
+    """Their names, by id: for lists of the staff."""
+    return dict(await db.all(_NAMES, ids=json.dumps(sorted(merchant_ids)))) if merchant_ids else {}
 
 
 async def all_merchants(db: Database) -> list[Merchant]:
@@ -228,14 +233,6 @@ async def endpoint(db: Reader, merchant_id: MerchantId, env: Environment) -> End
 async def lock_endpoint(tx: Transaction, merchant_id: MerchantId, env: Environment) -> Endpoint:
     """The same, which no other transaction changes until the end of this one."""
     return Endpoint(*require(await tx.one(_LOCK_ENDPOINT, merchant=merchant_id, environment=env)))
-
-
-async def endpoints_of(
-    db: Reader, merchant_ids: Collection[MerchantId]
-) -> dict[tuple[MerchantId, Environment], Endpoint]:
-    """The endpoints of these merchants, by merchant and environment. Cost: those rows."""
-    rows = await db.all(_ENDPOINTS, ids=json.dumps(sorted(merchant_ids)))
-    return {(endpoint.merchant_id, endpoint.env): endpoint for endpoint in (Endpoint(*row) for row in rows)}
 
 
 async def configure_endpoint(

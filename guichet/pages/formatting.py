@@ -35,20 +35,17 @@ _AT: Final = {FRENCH: "à", ENGLISH: "at"}
 _SHOWN: Final = 2
 
 
-def amount(hundredths: int, currency: Currency, language: str) -> str:
-    """`5 000 F CFA` for a French reader, `5,000 F CFA` or `€12.50` for an English one (no-break spaces)."""
-    return _amount(hundredths, currency, language)
+def amount(hundredths: int, currency: Currency, language: str, *, coded: bool = False) -> str:
+    """`5 000 F CFA` for a French reader, `5,000 F CFA` or `€12.50` for an English one (no-break spaces). `coded`: with
+    the code where other currencies stand beside it, since XOF and XAF read alike: `5 000 XAF`."""
+    return _amount(hundredths, currency, language, coded)
 
 
 @lru_cache(maxsize=1024)  # Prices are round, and most days of a chart have the amount 0.
-def _amount(hundredths: int, currency: Currency, language: str) -> str:
-    if language != ENGLISH:
-        return money.french(hundredths, currency)
-    units, rest = divmod(abs(hundredths), 100)
-    digits = f"{units:,}" + (f".{rest:02d}" if rest or money.DECIMALS[currency] else "")
-    sign = "-" if hundredths < 0 else ""
-    before = {"EUR": "€", "USD": "US$"}.get(currency)
-    return f"{sign}{before}{digits}" if before else f"{sign}{digits}\u00a0F\u00a0CFA"
+def _amount(hundredths: int, currency: Currency, language: str, coded: bool) -> str:
+    if language == ENGLISH:
+        return (money.english_with_code if coded else money.english)(hundredths, currency)
+    return (money.french_with_code if coded else money.french)(hundredths, currency)
 
 
 def whole_number(number: int, language: str) -> str:
@@ -56,9 +53,9 @@ def whole_number(number: int, language: str) -> str:
     return format_decimal(number, locale=language)
 
 
-def stated_amount(stated: int | float | str | None, currency: str | None, language: str) -> str:
+def stated_amount(stated: int | float | str | None, currency: str | None, language: str, *, coded: bool = True) -> str:
     """An amount in the main unit as somebody else states it, perhaps in a currency that is none of ours, or without
-    any: `5 000 F CFA`, `12,5 GHS`. Empty if there is none; what is no number is left as it is."""
+    any: `5 000 XOF`, `12,5 GHS`. Empty if there is none; what is no number is left as it is."""
     if stated is None:
         return ""
     try:
@@ -67,7 +64,7 @@ def stated_amount(stated: int | float | str | None, currency: str | None, langua
         hundredths = None
     known = next((name for name in money.CURRENCIES if name == currency), None)
     if hundredths is not None and known is not None:
-        return amount(hundredths, known, language)
+        return amount(hundredths, known, language, coded=coded)
     digits = str(stated) if hundredths is None else format_decimal(Decimal(hundredths).scaleb(-2), locale=language)
     return printable(f"{digits}\u00a0{currency}" if currency else digits)
 
@@ -75,6 +72,16 @@ def stated_amount(stated: int | float | str | None, currency: str | None, langua
 def date_time(instant: Instant, language: str, time_zone: ZoneInfo) -> str:
     """`20 novembre 2026 à 11:15 (GMT+1)`: the time in `time_zone`, and what separates it from GMT then."""
     return _minute(instant // clock.MINUTE, language, time_zone)
+
+
+def short_date_time(instant: Instant, time_zone: ZoneInfo) -> str:
+    """`20/11/2026 11:15`, for a message of few characters."""
+    return f"{clock.to_datetime(instant).astimezone(time_zone):%d/%m/%Y %H:%M}"
+
+
+def time_of_day(instant: Instant, time_zone: ZoneInfo) -> str:
+    """`11:15`, of today."""
+    return f"{clock.to_datetime(instant).astimezone(time_zone):%H:%M}"
 
 
 @lru_cache(maxsize=1024)

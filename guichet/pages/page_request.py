@@ -15,7 +15,7 @@ from guichet.clock import Instant
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.pages import formatting, i18n
-from guichet.pages.render import LanguageSwitch, PageFrame, Renderer
+from guichet.pages.render import LanguageSwitch, Renderer
 from guichet.server.content_encoding import choose_encoding, compress
 
 #: A body of fewer bytes fits one packet anyway.
@@ -87,15 +87,16 @@ class PageRequest:
             name=self.renderer.text(other, "base.language"),
             href=f"?{urlencode(query)}",
         )
-        page = PageFrame(self.language, switch, self.base_path + self.renderer.script_path)
-        before, after = self.renderer.html(page, template, view)
+        frame = self.renderer.frame(self.language, switch, self.base_path)
         policy = (
             f"default-src 'none'; style-src {self.renderer.style_source}; script-src 'self'; connect-src 'self'; "
             f"img-src 'self' data:; form-action {forms_to}; base-uri 'none'; frame-ancestors 'none'"
         )
+        if self.renderer.linked:
+            policy += "; manifest-src 'self'"
         headers = {"Content-Security-Policy": policy, "Content-Language": self.language}
         encoding = self._encoding
-        content = self.renderer.style.between(before, after, encoding)
+        content = self.renderer.page(frame, template, view, encoding)
         return _response(content, "text/html; charset=utf-8", status, headers, encoding)
 
     def respond(
@@ -111,8 +112,8 @@ class PageRequest:
         return choose_encoding(self.http.headers.get("accept-encoding", ""))
 
     def asset(self) -> Response:
-        """The script that the path names; browsers keep it for a year, since its name changes with its content. Raises
-        NotFound."""
+        """The script, style sheet or icon that the path names; browsers keep it for a year, since its name changes with
+        its content. Raises NotFound."""
         asset = self.renderer.assets.get(self.path["name"])
         if asset is None:
             raise NotFound

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
@@ -14,13 +15,24 @@ from guichet.domain.records import Record
 from guichet.pages import i18n
 from guichet.pages.template_code import TemplateEnvironment
 from guichet.printable import printable
-from guichet.server.content_encoding import SharedPart
+from guichet.server.content_encoding import SharedPart, compress
 
-#: What every page of the service shares; the folder of a kind of pages adds its own.
+#: Templates that every page of the service shares; the folder of a kind of pages adds its own.
 _SHARED: Final = Path(__file__).parent
 #: Of the statuses that are not as they should be.
-_COLOURS: Final = {"failed": "bad", "expired": "bad", "lost": "bad", "pending": "warn", "open": "warn"}
-#: Where a template has the style sheet.
+_COLOURS: Final = {
+    "succeeded": "ok",
+    "active": "ok",
+    "delivered": "ok",
+    "paid": "ok",
+    "failed": "bad",
+    "lost": "bad",
+    "pending": "wait",
+    "open": "warn",
+}
+#: By the end of their names, the static files that are served one by one.
+_MEDIA_TYPES: Final = {".js": "text/javascript; charset=utf-8", ".png": "image/png"}
+#: Where a template has the style sheet, if it is part of the page.
 _STYLE: Final = Markup("<style></style>")
 
 
@@ -32,8 +44,7 @@ class Asset(Record, frozen=True):
     media_type: str
 
 
-def _asset(folder: Path, file: str, media_type: str) -> Asset:
-    content = (folder / "static" / file).read_bytes()
+def _asset(file: str, content: bytes, media_type: str) -> Asset:
     stem, _, suffix = file.rpartition(".")
     digest = hashlib.sha256(content).hexdigest()[:12]
     return Asset(f"{stem}.{digest}.{suffix}", content, media_type)
@@ -59,37 +70,61 @@ class LanguageSwitch(Record, frozen=True):
 
 
 class PageFrame(Record, frozen=True):
-    """What is around the content of every page. `script`: its address."""
+    """What is around the content of every page. `style`: the element of the style sheet."""
 
     language: str
     switch: LanguageSwitch
-    script: str
-    style: Markup = _STYLE
+    base_path: str
+    addresses: Mapping[str, str]
+    style: Markup
+
+    @property
+    def script(self) -> str:
+        return self.address("pages.js")
+
+    def address(self, file: str) -> str:
+        """Where a file of the folder `static` is served."""
+        return self.base_path + self.addresses[file]
 
 
 class Renderer:
-    """The templates, texts, style sheet and script of one kind of pages. Built once. The style sheet is part of each
-    page, allowed by its hash, so a page paints after one round trip.
+    """The templates, texts, style sheet and script of one kind of pages. Built once.
 
-    `folder` holds `templates/`, `locale/`, `static/pages.css` and `static/pages.js`; `assets_path`: where the script is
-    served, below the service's public address; `more_texts`: other folders with a `locale/`. The design
-    that all pages share is in `guichet/pages/`.
+    `folder` holds `templates/`, `locale/` and `static/` (style sheets, scripts, icons); `assets_path`: where the assets
+    are served, below the service's public address; `more_texts`: other folders with a `locale/`. `linked`: browsers
+    keep the style sheets, for pages that somebody opens every day; otherwise they are part of each page, allowed by
+    their hash, so that a page that is opened once paints after one round trip.
     """
 
-    def __init__(self, folder: Path, assets_path: str, *more_texts: Path) -> None:
-        sheets = (_SHARED / "static" / "design.css", folder / "static" / "pages.css")
-        css = _minified("\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
+    def __init__(self, folder: Path, assets_path: str, *more_texts: Path, linked: bool = False) -> None:
+        static = sorted((folder / "static").iterdir())
+        sheets = {file.name: _minified(file.read_text("utf-8")) for file in static if file.suffix == ".css"}
+        css = "".join(sheets.values())
         digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-        self.style: Final = SharedPart(f"<style>{css}</style>".encode())
-        self.style_source: Final = f"'sha256-{digest}'"
-        self.script: Final = _asset(folder, "pages.js", "text/javascript; charset=utf-8")
-        self.script_path: Final = f"{assets_path}/{self.script.name}"
-        self.assets: Final = {self.script.name: self.script}
+        self.files: Final = {
+            file.name: _asset(file.name, file.read_bytes(), _MEDIA_TYPES[file.suffix])
+            for file in static
+            if file.suffix in _MEDIA_TYPES
+        }
+        if linked:
+            for file, sheet in sheets.items():
+                self.files[file] = _asset(file, sheet.encode(), "text/css; charset=utf-8")
+        self.assets: Final = {asset.name: asset for asset in self.files.values()}
+        self.addresses: Final = {file: f"{assets_path}/{asset.name}" for file, asset in self.files.items()}
+        self.style_source: Final = "'self'" if linked else f"'sha256-{digest}'"
+        self.linked: Final = linked
+        self._style = SharedPart(f"<style>{css}</style>".encode())
         self._templates = (folder / "templates", _SHARED / "templates")
         self._texts = {language: i18n.catalogue(language, folder, *more_texts) for language in i18n.LANGUAGES}
         #: By language and key, those without values: a page has a hundred, and `%` takes a third of its time.
         self._plain: dict[tuple[str, str], Markup] = {}
         self._environments = {language: self._environment(language) for language in i18n.LANGUAGES}
+
+    def frame(self, language: str, switch: LanguageSwitch, base_path: str) -> PageFrame:
+        """`base_path`: of the service's public address."""
+        sheet = base_path + self.addresses.get("pages.css", "")
+        style = Markup('<link rel="stylesheet" href="{}">').format(sheet) if self.linked else _STYLE
+        return PageFrame(language, switch, base_path, self.addresses, style)
 
     def text(self, language: str, key: str, /, **values: Any) -> Markup:
         """One text, with `values` escaped into it. Raises KeyError for an unknown key, which is a bug."""
@@ -103,11 +138,13 @@ class Renderer:
     def has(self, key: str) -> bool:
         return all(key in texts for texts in self._texts.values())
 
-    def html(self, page: PageFrame, template: str, view: Any) -> tuple[bytes, bytes]:
-        """The page before its style sheet and after it."""
-        html = self._environments[page.language].get_template(template).render(page=page, view=view)
-        before, _, after = html.partition(_STYLE)
-        return before.encode(), after.encode()
+    def page(self, frame: PageFrame, template: str, view: Any, encoding: str | None) -> bytes:
+        """A page as it is sent."""
+        html = self._environments[frame.language].get_template(template).render(page=frame, view=view)
+        before, style, after = html.partition(_STYLE)
+        if style:
+            return self._style.between(before.encode(), after.encode(), encoding)
+        return compress(html.encode(), encoding) if encoding else html.encode()
 
     def _environment(self, language: str) -> TemplateEnvironment:
         environment = TemplateEnvironment(
@@ -124,6 +161,6 @@ class Renderer:
         return environment
 
     def _tag(self, language: str, status: str, kind: str) -> Markup:
-        """A status as a coloured word; `kind`: how the keys of its texts begin."""
+        """A status as a word with a coloured dot; `kind`: how the keys of its texts begin."""
         colour = _COLOURS.get(status, "")
-        return Markup('<span class="tag {}">{}</span>').format(colour, self.text(language, f"{kind}.{status}"))
+        return Markup('<span class="st {}">{}</span>').format(colour, self.text(language, f"{kind}.{status}"))

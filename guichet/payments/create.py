@@ -33,9 +33,9 @@ from guichet.links import repository as links
 from guichet.merchants import idempotency
 from guichet.merchants import limits as merchant_limits
 from guichet.merchants.idempotency import IdempotencyKey
-from guichet.payments import pending, repository
+from guichet.payments import attempts, pending, repository
 from guichet.payments.initiation import initiate_within_request, initiation_lease, refusal_of
-from guichet.payments.provider_calls import charge_for, encode_provider_data
+from guichet.providers.registry import charge_for, encode_provider_data
 from guichet.schemas.payment import Customer, PaymentBody
 from guichet.schemas.validation import invalid_request
 
@@ -48,10 +48,11 @@ _ODD_SPACES: Final = re.compile(r"\A\s|\s\Z|\s\s|[^\S ]|[\u00ad\u200b-\u200f\u20
 @dataclass(frozen=True, slots=True)
 class LinkUse:
     """A payment through a link. `checkout_token` was chosen by the hosted page: submitting the page again finds the
-    same payment."""
+    same payment. `instead_of`: the one from whose waiting page it was begun."""
 
     link: PaymentLink
     checkout_token: str
+    instead_of: Payment | None = None
 
 
 class CreatedPayment(Record, frozen=True):
@@ -79,7 +80,7 @@ async def create_payment(
     quoted = _check_request(catalogue.choose(request.operator, request.payment_mode_id), request)
     route = ctx.registry.routes(caller.env, quoted.mode.operator)
     payment = _new_payment(ctx, caller, request, link_use, quoted, route[0])
-    charge = charge_for(ctx, payment, request.otp)
+    charge = charge_for(payment, ctx.settings.public_url, request.otp)
     first_poll_at = ctx.registry.provider(route[0]).first_poll_at(charge)
     stored = await repeat_when_lost(
         ctx.db, partial(_store, ctx, caller.merchant, payment, first_poll_at or payment.next_poll_at, key)
@@ -117,6 +118,7 @@ def _new_payment(
 ) -> Payment:
     now, provider = ctx.clock.now(), ctx.registry.provider(provider_account)
     link = None if link_use is None else link_use.link
+    before = None if link_use is None else link_use.instead_of
     customer, scenario = request.customer or _NOBODY, request.test_scenario
     # The customer of a test link goes on to the page of the test cards as to a provider's.
     redirects = scenario == "redirect" or (caller.env == "test" and link is not None and quoted.mode.is_card)
@@ -164,6 +166,7 @@ def _new_payment(
         counted_day=None
         if caller.merchant.daily_limit is None or caller.env == "test"
         else merchant_limits.day_of(caller.merchant, now, ctx.settings.time_zone),
+        attempt_of=None if before is None else attempts.first_of(before),
     )
 
 
@@ -175,8 +178,9 @@ async def _store(
     key: IdempotencyKey | None,
 ) -> Payment | None:
     """Inserts the payment; None when one with the same unique key or idempotency key exists, or when it is live and its
-    wallet is not `Actif`. Raises Conflict if the link has no use left, TooManyPrompts, and OverMerchantLimit."""
-    limited = payment.env == "live" and merchant_limits.has_limits(merchant)
+    wallet is not `Actif`. Raises Conflict if the link has no use left or another attempt is open, TooManyPrompts, and
+    OverMerchantLimit."""
+    limited = payment.env == "live" and (merchant.payment_limit, merchant.daily_limit) != (None, None)
     if payment.link_id is None and not limited:
         return await repository.create(ctx.db, payment, next_poll_at, key)
     async with ctx.db.transaction() as tx:
@@ -186,9 +190,12 @@ async def _store(
         if stored is None:
             await idempotency.release(tx, key)
             return None
+        given_up = 0 if stored.attempt_of is None else await attempts.take_place(ctx, tx, stored)
         if limited:
             await merchant_limits.check(tx, merchant, stored)
         if payment.link_id is not None:
+            if given_up:
+                await links.release_uses(tx, payment.link_id, given_up)
             if not await links.reserve_use(tx, payment.link_id, payment.created_at):
                 raise Conflict(
                     "Ce lien de paiement a atteint son nombre maximal d'utilisations.", reason="link_used_up"

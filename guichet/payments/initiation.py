@@ -21,8 +21,7 @@ from guichet.domain.failures import OUR_FAULTS, failure_of
 from guichet.domain.payments import POLL_INTERVALS, Payment
 from guichet.logs import log
 from guichet.payments import account_identity, pending, repository
-from guichet.payments.outcomes import checked, refuse_payment
-from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data, name_merchant
+from guichet.payments.outcomes import checked, name_merchant, refuse_payment
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import (
     Accepted,
@@ -34,6 +33,7 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
+from guichet.providers.registry import call_provider, charge_for, encode_provider_data
 
 #: Seconds that a request, of a merchant or of a hosted page, waits for an initiation at most.
 REQUEST_WAIT: Final = 20.0
@@ -105,9 +105,10 @@ async def _initiate(
             switched = await pending.switch_provider_account(ctx.db, payment, account, next_provider.fingerprint, until)
             if switched is None:
                 return require(await repository.by_id(ctx.db, payment.id))
-            payment, charge = switched, charge_for(ctx, switched, charge.otp)
+            payment, charge = switched, charge_for(switched, ctx.settings.public_url, charge.otp)
         provider = ctx.registry.provider(account)
-        charge = await name_merchant(ctx, provider, payment, charge)
+        if provider.names_merchants:
+            charge = await name_merchant(ctx, payment, charge)
         result = await call_provider(
             provider, provider.initiate(charge), account, "initiate", provider.initiation_timeout
         )

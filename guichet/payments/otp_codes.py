@@ -15,7 +15,6 @@ from guichet.domain.failures import REFUSAL_REASONS, RefusalReason
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import unstored_payment
 from guichet.logs import log
-from guichet.payments.provider_calls import call_provider, requested_amount
 from guichet.providers.base import (
     Accepted,
     Charge,
@@ -24,6 +23,7 @@ from guichet.providers.base import (
     Refused,
 )
 from guichet.providers.capabilities import SendsOtpCodes
+from guichet.providers.registry import call_provider, requested_amount
 from guichet.providers.shared.answers import ProviderAnswer
 
 

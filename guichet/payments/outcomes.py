@@ -1,5 +1,5 @@
-"""What a provider's result means for a payment or a refund, wherever it was asked: at the initiation, by polling, for a
-refund, for late money, for a person who decides.
+"""What a provider is asked about a payment or a refund, and what its result means, wherever it was asked: at the
+initiation, by polling, for a refund, for late money, for a person who decides.
 
     a success       counts only if it states the amount and the currency that were requested
     a refusal       because of a fault on our side opens an incident about the account
@@ -7,32 +7,145 @@ refund, for late money, for a person who decides.
     no end          sets the next poll, and opens an incident once it is 72 hours old
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from msgspec import structs
 
 from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext, NotFoundAnswer
+from guichet.db.engine import require
 from guichet.domain.failures import OUR_FAULTS
 from guichet.domain.messages import Amount
 from guichet.domain.money import Hundredths
-from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, Refund, SubjectType, poll_interval
+from guichet.domain.payments import (
+    INCIDENT_AGE_SECONDS,
+    Payment,
+    Refund,
+    SubjectType,
+    never_arrived,
+    poll_interval,
+)
+from guichet.domain.phone_numbers import payee_number
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
 from guichet.logs import log
-from guichet.payments.provider_calls import requested_amount
+from guichet.payments import account_identity, repository
+from guichet.payments.account_identity import AccountMatch
 from guichet.payments.settlement import settle_payment
-from guichet.providers.base import Refused, Succeeded
+from guichet.providers.base import (
+    Charge,
+    NotFound,
+    Provider,
+    RefundStatusResult,
+    Refused,
+    Reversal,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
+from guichet.providers.registry import call_provider, charge_for, decode_provider_data, notify_url, requested_amount
 from guichet.providers.sandbox.provider import NEVER
+from guichet.providers.shared.answers import ProviderAnswer
 
 #: Pages and callbacks have a provider asked about one payment or refund at most this often, in microseconds.
 MIN_POLL_INTERVAL: Final = 5 * SECOND
+#: How long a process may work on a payment or refund alone; longer than a provider may take to answer.
+LEASE_DURATION: Final = 30 * SECOND
+#: What is known of what another account has: an old and a new account of a provider must stand side by side.
+ANOTHER_ACCOUNT: Final = Unknown(ProviderAnswer.ANOTHER_ACCOUNT())
+UNSURE_ACCOUNT: Final = Unknown(ProviderAnswer.UNSURE_ACCOUNT())
 #: Answers that a process remembers; when they are more, all are forgotten, which only makes the proof take longer.
 _REMEMBERED: Final = 10_000
 
 Subject = TypeVar("Subject", Payment, Refund)
 Result = TypeVar("Result")
+T = TypeVar("T")
+
+
+async def account_match(ctx: AppContext, provider: Provider, subject: Payment | Refund) -> AccountMatch:
+    """Whether the account is the one that the payment or refund was sent to; see `AccountMatch`."""
+    if subject.account_fingerprint == provider.fingerprint and not provider.named_by_key:
+        return AccountMatch.SAME
+    return await account_identity.compare(ctx, provider, subject)
+
+
+async def payment_status(ctx: AppContext, payment: Payment, *, ask_only: bool = False) -> StatusResult:
+    """What the provider says about the payment. `ask_only`: see `Charge`."""
+    account = require(payment.provider_account)
+    provider = ctx.registry.provider(account)
+    match = await account_match(ctx, provider, payment)
+    if match is AccountMatch.OTHER:
+        return ANOTHER_ACCOUNT
+    charge = charge_for(payment, ctx.settings.public_url, ask_only=ask_only or match is AccountMatch.UNSURE)
+    if provider.remote and payment.provider_reference is None:  # The answer to the initiation was lost.
+        named = await repository.reference_from_callback(ctx.db, payment)
+        charge = structs.replace(charge, callback_reference=named)
+    return explicit(await call_provider(provider, provider.status(charge), account, "status"), match)
+
+
+async def refund_status(
+    ctx: AppContext, refund: Refund, payment: Payment, *, ask_only: bool = False
+) -> RefundStatusResult:
+    """What the provider says about the refund. `ask_only`: see `Charge`; otherwise a request that never arrived may be
+    sent again."""
+    account = require(refund.provider_account)
+    provider = ctx.registry.provider(account)
+    match = await account_match(ctx, provider, refund)
+    if match is AccountMatch.OTHER:
+        return ANOTHER_ACCOUNT
+    if ask_only or match is AccountMatch.UNSURE:
+        reversal = replace(reversal_for(ctx, refund, payment), ask_only=True)
+    else:
+        reversal = await request_of(ctx, provider, refund, payment)
+    return explicit(await call_provider(provider, provider.refund_status(reversal), account, "refund_status"), match)
+
+
+def explicit(result: T, match: AccountMatch) -> T | Unknown:
+    """The result; without "not found" from an account that may be another one."""
+    return UNSURE_ACCOUNT if match is AccountMatch.UNSURE and isinstance(result, NotFound) else result
+
+
+async def name_merchant(ctx: AppContext, subject: Payment | Refund, charge: Charge) -> Charge:
+    """The charge with the provider's id of the merchant, for an account that must name it.
+
+    A merchant without an id becomes an incident, once; the account then does not process the charge.
+    """
+    account = require(subject.provider_account)
+    provider_merchant_id = await ctx.provider_merchants.id_of(account, subject.merchant_id)
+    if provider_merchant_id is None:
+        detail = IncidentDetail.MERCHANT_UNKNOWN(account=account, name=account)
+        await incidents.report_once_for_merchant(
+            ctx.db, subject, incidents.MISSING_AGGREGATED_MERCHANT, detail, ctx.clock.now()
+        )
+    return structs.replace(charge, provider_merchant_id=provider_merchant_id)
+
+
+def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
+    """The refund to request from the provider that gives the money back."""
+    public_url = ctx.settings.public_url
+    charge, told_at = charge_for(payment, public_url), notify_url(public_url, refund.provider_account, refund.reference)
+    return Reversal(
+        reference=refund.request_reference,
+        charge=structs.replace(charge, notify_url=told_at),
+        amount=charge.amount,
+        currency=refund.currency,
+        collected_here=refund.provider_account == payment.provider_account,
+        payee_number=payee_number(refund, payment),
+        provider_reference=refund.provider_reference,
+        provider_data=decode_provider_data(refund.provider_data),
+        sent_at=refund.sent_at,
+        never_arrived=never_arrived(refund),
+    )
+
+
+async def request_of(ctx: AppContext, provider: Provider, refund: Refund, payment: Payment) -> Reversal:
+    """As `reversal_for`, for a request that may move money. Only a payout names the merchant: a refund names the debit
+    that it gives back."""
+    reversal = reversal_for(ctx, refund, payment)
+    if reversal.collected_here or not provider.names_merchants:
+        return reversal
+    return replace(reversal, charge=await name_merchant(ctx, refund, reversal.charge))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +180,9 @@ async def _report_mismatch(ctx: AppContext, subject: Payment | Refund, mismatch:
     asked = Amount(mismatch.requested, mismatch.currency)
     detail = IncidentDetail.NO_AMOUNT(asked=asked)
     if stated.amount is not None:
-        detail = IncidentDetail.OTHER_AMOUNT(asked=asked, stated=Amount(stated.amount, stated.currency))
+        same = stated.currency in (mismatch.currency, None)
+        other = IncidentDetail.OTHER_AMOUNT if same else IncidentDetail.OTHER_CURRENCY
+        detail = other(asked=asked, stated=Amount(stated.amount, stated.currency))
     facts = {"reference": subject.reference, "provider_account": subject.provider_account, "detail": detail}
     if subject.env == "live":
         log.error("provider.mismatch", **facts)
@@ -88,7 +203,7 @@ async def refuse_payment(
     log.error("route.misconfigured", reference=settled.reference, provider_account=account, raw=refusal.raw)
     provider = ctx.registry.provider(account)
     if provider.names_merchants and await ctx.provider_merchants.id_of(account, settled.merchant_id) is None:
-        return settled  # That has an incident of its own (`provider_calls.name_merchant`).
+        return settled  # That has an incident of its own (`name_merchant`).
     detail = IncidentDetail.NOT_SERVED(operator=settled.operator)
     if refusal.raw:
         detail = IncidentDetail.MISCONFIGURED(operator=settled.operator, answer=refusal.raw)

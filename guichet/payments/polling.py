@@ -24,18 +24,20 @@ from guichet.domain.payments import Payment, never_arrived
 from guichet.logs import log
 from guichet.payments import pending, repository
 from guichet.payments.outcomes import (
+    LEASE_DURATION,
     MIN_POLL_INTERVAL,
     checked,
     count_not_found,
     may_poll_at,
     next_poll,
+    payment_status,
     refuse_payment,
     report_if_stuck,
     reset_not_found,
 )
-from guichet.payments.provider_calls import LEASE_DURATION, encode_provider_data, payment_status
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Accepted, NotFound, Refused, StatusResult, Succeeded, Unknown
+from guichet.providers.registry import encode_provider_data
 from guichet.providers.shared.answers import ProviderAnswer
 
 T = TypeVar("T")

@@ -1,4 +1,5 @@
-"""Settlement: applies the outcome of a payment once and as a whole. `refunds/settlement.py` does it for refunds.
+"""Settlement: applies the outcome of a payment once and as a whole. `refunds/settlement.py` does it for refunds, and
+`refunds/automatic.py` adds the refund of a payment that its link had no use for.
 
 Everything that follows from an outcome is written in one transaction: the new status, the postings, the use of a
 payment link, the webhook rows, the end of an incident, the audit log's entry when a person decided it. The conditional
@@ -23,7 +24,8 @@ from guichet.db.errors import StorageError
 from guichet.db.lost_answers import repeat_when_lost
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, ActRefused
-from guichet.domain.ids import PaymentId
+from guichet.domain.ids import LinkId, PaymentId
+from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import (
     CONFIRMED,
     INCIDENT_AGE_SECONDS,
@@ -40,7 +42,7 @@ from guichet.domain.payments import (
 from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.incidents import repository as incidents
-from guichet.ledger import postings, wallets
+from guichet.ledger import postings
 from guichet.links import repository as links
 from guichet.merchants import limits as merchant_limits
 from guichet.payments import follow_up, repository
@@ -76,6 +78,8 @@ async def settle_payment(
     settlement = await settlement_of(ctx, payment, transition, outcome, act=act, overrides=overrides)
     settled = await ctx.settlements.payments.add(settlement)
     ctx.wakeups.deliveries.set()
+    if settled.link_id is not None:  # Its link may have had no use for it.
+        ctx.wakeups.refunds.set()
     return settled
 
 
@@ -115,11 +119,6 @@ def _was_sent(ctx: AppContext, subject: Payment | Refund) -> bool:
     )
 
 
-async def settle_payments(db: Database, batch: Sequence[Settlement]) -> Sequence[Result[Payment]]:
-    """As `settle_batch`."""
-    return await settle_batch(db, batch, _settle_together)
-
-
 async def settle_batch(
     db: Database,
     batch: Sequence[Settlement],
@@ -150,7 +149,10 @@ class Change:
     refund: Refund | None = None
 
 
-async def _settle_together(tx: Transaction, batch: Sequence[Settlement]) -> list[Payment]:
+async def settle_together(
+    tx: Transaction, batch: Sequence[Settlement]
+) -> tuple[list[Payment], list[Change], dict[LinkId, PaymentLink]]:
+    """The payments as they are stored now, what was changed, and the links of these payments, which stay locked."""
     # The first of several settlements of the same payment is the one that is applied.
     settlements = {settlement.payment.id: settlement for settlement in reversed(batch)}
     payments = await finish_payments(tx, [(settlement, settlement.transition) for settlement in settlements.values()])
@@ -159,12 +161,13 @@ async def _settle_together(tx: Transaction, batch: Sequence[Settlement]) -> list
         for payment_id, settlement in settlements.items()
         if payment_id in payments
     ]
-    await write_consequences(tx, changes)
-    return [
+    links_now = await write_consequences(tx, changes)
+    stored = [
         # As changed in this transaction, or else as another transaction stored it.
         payments.get(settlement.payment.id) or require(await repository.by_id(tx, settlement.payment.id))
         for settlement in batch
     ]
+    return stored, changes, links_now
 
 
 async def finish_payments(
@@ -187,24 +190,26 @@ async def finish_payments(
     return {payment.id: payment for payment in await repository.finish(tx, finishes)}
 
 
-async def write_consequences(tx: Transaction, changes: Sequence[Change]) -> None:
-    """Everything that follows from transitions which were applied in this transaction, of payments or of refunds."""
+async def write_consequences(tx: Transaction, changes: Sequence[Change]) -> dict[LinkId, PaymentLink]:
+    """Everything that follows from transitions which were applied in this transaction, of payments or of refunds.
+    Returns the links whose uses ended."""
     failed = [change.payment for change in changes if change.transition.target == "failed" and change.refund is None]
     if failed:
         await merchant_limits.give_back(tx, failed)
     await postings.post(tx, await _movements(tx, changes))
-    await _end_link_uses(tx, changes)
+    links_now = await _end_link_uses(tx, changes)
     await outbox.emit(tx, [event for change in changes if (event := _event(change))])
     await _close_incidents(tx, changes)
     await _follow_up_failures(tx, changes)
     await _record_acts(tx, changes)
+    return links_now
 
 
 async def _movements(tx: Transaction, changes: Sequence[Change]) -> list[Movement]:
     """The postings of all changes. Frozen wallets are looked up only for payments that succeeded (D24)."""
     collecting = {change.payment.merchant_id for change in changes if change.transition is CONFIRMED}
     live = {change.payment.merchant_id for change in changes if change.payment.env == "live"}
-    frozen = await wallets.frozen_wallets(tx, collecting & live) if collecting & live else set()
+    frozen = await postings.frozen_wallets(tx, collecting & live) if collecting & live else set()
     movements = []
     for change in changes:
         payment = change.payment
@@ -238,7 +243,7 @@ def _event(change: Change) -> Event | None:
     return Event(name, change.payment, settlement.catalogue, settlement.now, change.refund) if name else None
 
 
-async def _end_link_uses(tx: Transaction, changes: Iterable[Change]) -> None:
+async def _end_link_uses(tx: Transaction, changes: Iterable[Change]) -> dict[LinkId, PaymentLink]:
     """A success completes the use of a payment link, a failure gives it back (D30). A payment that has lost its use to
     another one has nothing to give back; its success is counted all the same."""
     ended = [
@@ -246,8 +251,7 @@ async def _end_link_uses(tx: Transaction, changes: Iterable[Change]) -> None:
         for change in changes
         if change.settlement.refund is None and (link_id := change.payment.link_id) is not None
     ]
-    if ended:
-        await links.end_uses(tx, ended)
+    return await links.end_uses(tx, ended) if ended else {}
 
 
 async def _close_incidents(tx: Transaction, changes: Iterable[Change]) -> None:

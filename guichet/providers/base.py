@@ -219,6 +219,10 @@ class Provider(Protocol):
     names_merchants: bool
     #: Seconds that `initiate` may take. Some networks answer only after the customer typed the PIN.
     initiation_timeout: float
+    #: For how long, in microseconds, a customer may confirm a debit: on the telephone, and on the provider's page. What
+    #: nobody states is longer than what is known of any network. A confirmation after that is believed all the same.
+    prompt_lasts: int
+    page_lasts: int
 
     def first_poll_at(self, charge: Charge) -> Instant | None:
         """When to ask first about a debit whose initiation was not answered; None for the usual interval."""

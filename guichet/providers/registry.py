@@ -1,24 +1,36 @@
-"""Which provider serves which payment: the sandbox in the test environment, the configured routes in live."""
+"""Which provider serves which payment: the sandbox in the test environment, the configured routes in live. The debit
+that it is asked for, and the call: its time limit, its metrics, its trace."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Final, TypeVar
 
+import msgspec
+
+from guichet import metrics, tracing
 from guichet.clock import Clock
 from guichet.domain import posting_rules
 from guichet.domain.merchants import Environment
 from guichet.domain.messages import Answer
-from guichet.domain.money import Currency
+from guichet.domain.money import Currency, Hundredths, round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.reconciliation import REFUND, Ours
 from guichet.providers.base import (
+    PROVIDER_TIMEOUT,
+    Accepted,
+    AlreadyRefunded,
+    AmbiguousRefusal,
     Charge,
+    FloatEmpty,
     InitiationResult,
+    NotFound,
     NotProcessed,
     OtpRequestResult,
     Provider,
     Refused,
     Reversal,
     StatusResult,
+    Succeeded,
     Unknown,
 )
 from guichet.providers.capabilities import Balances, HasDisputes, History, StatesAvailability
@@ -26,9 +38,22 @@ from guichet.providers.sandbox.provider import Sandbox
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderBase
 
+T = TypeVar("T")
+
 #: Names of accounts that are in no file. They are stored with payments like the others.
 SANDBOX: Final = "sandbox"
 UNCONNECTED: Final = "unconnected"
+_RESULT_NAMES: Final[dict[type, str]] = {
+    Accepted: "accepted",
+    Succeeded: "succeeded",
+    Refused: "refused",
+    AmbiguousRefusal: "refused",
+    Unknown: "unknown",
+    NotFound: "not_found",
+    NotProcessed: "not_processed",
+    FloatEmpty: "float_empty",
+    AlreadyRefunded: "already_refunded",
+}
 
 
 class Unconnected(ProviderBase):
@@ -184,3 +209,78 @@ class Registry:
         if name in self._accounts:
             return {name: self._accounts[name]}
         return {each: self._accounts[each] for each in self._accounts_by_type.get(name, ())}
+
+
+async def call_provider(
+    provider: Provider,
+    call: Awaitable[T],
+    provider_account: str,
+    operation: str,
+    timeout: float = PROVIDER_TIMEOUT,
+) -> T | Unknown:
+    """The result of `call`, an operation of `provider`; Unknown when it took longer than `timeout` seconds.
+
+    The lease of the row must last longer, so that no other process calls the provider meanwhile.
+
+    Every call is counted and traced.
+
+    `operation`: initiate, status, refund, refund_status, send_code or disputes.
+    """
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    result: T | Unknown
+    try:
+        if provider.remote:
+            async with asyncio.timeout(timeout):
+                result = await call
+        else:
+            result = await call
+    except TimeoutError:
+        result = Unknown(ProviderAnswer.NO_ANSWER(seconds=f"{timeout:g}"))
+    name, seconds = _RESULT_NAMES.get(type(result), "other"), loop.time() - began
+    metrics.provider_call(provider_account, operation, name, seconds)
+    tracing.provider_call(provider_account, operation, name, seconds)
+    return result
+
+
+def charge_for(payment: Payment, public_url: str, otp: str | None = None, *, ask_only: bool = False) -> Charge:
+    """The debit to request from the provider, or to ask about."""
+    return Charge(
+        payment,
+        requested_amount(payment),
+        otp=otp,
+        return_url=_return_url(payment, public_url),
+        notify_url=notify_url(public_url, payment.provider_account, payment.reference),
+        ask_only=ask_only,
+        provider_data=decode_provider_data(payment.provider_data),
+    )
+
+
+def requested_amount(subject: Payment | Refund) -> Hundredths:
+    """What the provider is asked to move: the total, rounded to the currency's smallest unit (D27)."""
+    total = subject.total_amount if isinstance(subject, Payment) else subject.amount
+    return round_to_currency(total, subject.currency)
+
+
+def _return_url(payment: Payment, public_url: str) -> str | None:
+    """Where the provider's page sends the customer: to our own address, which goes on to the merchant's page with
+    `reference` and `status`. A link's payment comes back to our page of it; a payment that was created before our own
+    address existed has no token, and its customer goes straight to the merchant."""
+    if payment.return_url is None or payment.link_id is not None or payment.checkout_token is None:
+        return payment.return_url
+    return f"{public_url}/checkout/{payment.checkout_token}/return"
+
+
+def notify_url(public_url: str, provider_account: str | None, reference: str) -> str | None:
+    if provider_account is None:
+        return None
+    return f"{public_url}/providers/{provider_account}/callback/{reference}"
+
+
+def encode_provider_data(data: dict[str, str]) -> str | None:
+    """The provider's data as JSON text for its column; None when there is none."""
+    return msgspec.json.encode(data).decode() if data else None
+
+
+def decode_provider_data(text: str | None) -> dict[str, str]:
+    return {} if text is None else msgspec.json.decode(text, type=dict[str, str])

@@ -17,9 +17,9 @@ from guichet.db.engine import require
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
-from guichet.payments.provider_calls import requested_amount
 from guichet.providers.base import AmbiguousRefusal, FloatEmpty, Provider, Refused, Unknown
 from guichet.providers.capabilities import Balances
+from guichet.providers.registry import requested_amount
 
 #: Microseconds until the one more request.
 SECOND_TRY_AFTER: Final = 10 * MINUTE

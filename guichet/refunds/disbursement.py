@@ -26,24 +26,19 @@ from guichet.logs import log
 from guichet.payments import account_identity, repository
 from guichet.payments.account_identity import AccountMatch
 from guichet.payments.outcomes import (
+    LEASE_DURATION,
     MIN_POLL_INTERVAL,
     Mismatch,
+    account_match,
     checked,
     count_not_found,
     next_poll,
-    report_if_stuck,
-)
-from guichet.payments.polling import REQUEST_WAIT, result_within
-from guichet.payments.provider_calls import (
-    LEASE_DURATION,
-    account_match,
-    call_provider,
-    decode_provider_data,
-    encode_provider_data,
     refund_status,
+    report_if_stuck,
     request_of,
     reversal_for,
 )
+from guichet.payments.polling import REQUEST_WAIT, result_within
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -57,7 +52,8 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.refunds import pending
+from guichet.providers.registry import call_provider, decode_provider_data, encode_provider_data
+from guichet.refunds import automatic, pending
 from guichet.refunds import repository as refund_repository
 from guichet.refunds.ambiguous_refusals import SECOND_TRY_AFTER, SecondTry, judge
 from guichet.refunds.settlement import settle_refund
@@ -110,8 +106,13 @@ async def _lease(ctx: AppContext, refund: Refund, interval: int = 0) -> Refund |
 
 async def _process(ctx: AppContext, leased: Refund) -> Refund:
     payment = require(await repository.by_id(ctx.db, leased.payment_id))
-    if not leased.held:
+    if not leased.held and leased.automatic is None:
         return await settle_refund(ctx, leased, payment, Refused("insufficient_funds"))
+    if not leased.held:
+        held = await automatic.hold(ctx, leased, payment)
+        if held is None:
+            return require(await refund_repository.by_id(ctx.db, leased.id))
+        leased = held
     if leased.sent_at is None:
         return await _send(ctx, leased, payment)
     return await _apply(ctx, leased, payment, await refund_status(ctx, leased, payment))
@@ -124,8 +125,11 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     """
     collected_by = require(payment.provider_account)
     routes = ctx.registry.refund_routes(payment.env, payment.operator, collected_by)
-    if not routes:
+    if not routes and refund.automatic is None:
         return await settle_refund(ctx, refund, payment, Refused("no_refund"))
+    if not routes:
+        await automatic.wait(ctx, refund, payment, IncidentDetail.REFUND_AWAITS_ROUTE)
+        return require(await refund_repository.by_id(ctx.db, refund.id))
     payee = payee_number(refund, payment)
     payouts = {account for account in routes if ctx.registry.pays_out(account, payment.operator, collected_by)}
     accounts = [account for account in routes if payee is not None or account not in payouts]
@@ -270,6 +274,7 @@ async def _record_no_end(
             await incidents.report_about(ctx.db, refund, incidents.ALREADY_REFUNDED, verbatim(result.raw), now)
             await pending.schedule_next_poll(ctx.db, refund.id, next_poll_at)
         case Accepted(provider_reference=reference, provider_data=data, float_empty=kept) if reference or data:
+            next_poll_at = result.next_poll_at or next_poll_at
             if kept:
                 await _report_float(ctx, refund, IncidentDetail.FLOAT_EMPTY)
             stored_data = encode_provider_data({**decode_provider_data(refund.provider_data), **data})

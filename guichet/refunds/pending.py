@@ -6,7 +6,7 @@ from typing import Final
 from sqlalchemy import bindparam, func, or_, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Writer
+from guichet.db.engine import Database, Transaction, Writer
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import refunds
 from guichet.domain.ids import RefundId
@@ -84,6 +84,7 @@ _NEXT_IN_LINE: Final = (
     .cte("next_in_line")
 )
 _WAKE: Final = update(refunds).where(refunds.c.id.in_(select(_NEXT_IN_LINE.c.id))).values(next_poll_at=bindparam("now"))
+_MARK_HELD: Final = update(refunds).where(*_PENDING, refunds.c.held.is_(False)).values(held=True).returning(*refunds.c)
 _MARK_NOT_SENT: Final = (
     update(refunds)
     .where(*_PENDING)
@@ -223,6 +224,12 @@ async def has_older_pending_refund(db: Database, refund_id: RefundId, provider_a
 async def wake_next_in_line(db: Database, provider_account: str, most: int, now: Instant) -> None:
     """Makes the oldest refunds that wait for the balance of this account due, at most so many."""
     await db.write(_WAKE, account_between_commas=f"%,{provider_account},%", most=most, now=now)
+
+
+async def mark_held(tx: Transaction, refund_id: RefundId) -> Refund | None:
+    """For a refund that holds nothing of the wallet yet, and does in this transaction. None when it does already, or is
+    final."""
+    return from_row(await tx.write(_MARK_HELD, refund_id=refund_id))
 
 
 async def mark_not_sent(db: Database, refund_id: RefundId, next_poll_at: Instant) -> None:

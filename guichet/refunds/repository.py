@@ -1,6 +1,7 @@
 """Refunds: SQL and row mapping. A unique constraint allows one refund for each payment."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,11 +10,13 @@ from sqlalchemy import bindparam, select, update
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction
 from guichet.db.lists.pages import ListScope, RowKey, read_page
+from guichet.db.references import new_reference
+from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import refunds
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
-from guichet.domain.payments import Refund, RefundStatus
+from guichet.domain.payments import AutomaticReason, Payment, Refund, RefundStatus
 from guichet.domain.records import Record
 
 _NEW_COLUMNS: Final = [column.name for column in refunds.c if column.name != "id"]
@@ -28,6 +31,11 @@ _BY_REFERENCE: Final = select(refunds).where(*_MINE, refunds.c.reference == bind
 _BY_ID: Final = select(refunds).where(refunds.c.id == bindparam("id"))
 _OF_PAYMENT: Final = select(refunds).where(
     refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.payment_id == bindparam("payment_id")
+)
+_AUTOMATIC: Final = select(refunds.c.payment_id).where(
+    refunds.c.merchant_id == bindparam("merchant_id"),
+    refunds.c.payment_id.bool_op("IN")(json_numbers(bindparam("payment_ids"))),
+    refunds.c.automatic.is_not(None),
 )
 _FIND: Final = select(refunds).where(refunds.c.reference == bindparam("reference"))
 _BY_CALLBACK_REFERENCE: Final = select(refunds).where(
@@ -52,6 +60,34 @@ _FINISH: Final = (
 )
 
 
+def new_refund(payment: Payment, reason: str, now: Instant, automatic: AutomaticReason | None = None) -> Refund:
+    """A refund that is not stored yet, and that holds nothing of the wallet."""
+    return Refund(
+        id=RefundId(0),
+        merchant_id=payment.merchant_id,
+        env=payment.env,
+        reference=new_reference(now),
+        payment_id=payment.id,
+        payment_reference=payment.reference,
+        amount=payment.total_amount,
+        currency=payment.currency,
+        status="pending",
+        reason=reason,
+        created_at=now,
+        processed_at=None,
+        held=False,
+        provider_account=None,
+        provider_reference=None,
+        provider_data=None,
+        failure_reason=None,
+        sent_at=None,
+        next_poll_at=now,
+        poll_count=0,
+        lease_expires_at=None,
+        automatic=automatic,
+    )
+
+
 async def insert_new(tx: Transaction, refund: Refund) -> RefundId | None:
     """The new refund's id; None when the payment has one already."""
     row = await tx.write(_INSERT, **{name: getattr(refund, name) for name in _NEW_COLUMNS})
@@ -70,6 +106,14 @@ async def by_id(db: Reader, refund_id: RefundId) -> Refund | None:
 async def of_payment(db: Reader, merchant_id: MerchantId, payment_id: PaymentId) -> Refund | None:
     """The one refund that the payment can have."""
     return from_row(await db.one(_OF_PAYMENT, merchant_id=merchant_id, payment_id=payment_id))
+
+
+async def automatic_of(db: Reader, merchant_id: MerchantId, payment_ids: Collection[PaymentId]) -> set[PaymentId]:
+    """Those of these payments that are, or were, refunded without being asked: the merchant gave nothing for them."""
+    if not payment_ids:
+        return set()
+    rows = await db.all(_AUTOMATIC, merchant_id=merchant_id, payment_ids=json.dumps(sorted(payment_ids)))
+    return {row[0] for row in rows}
 
 
 async def by_callback_reference(db: Reader, provider_account: str, reference: str) -> Refund | None:

@@ -6,7 +6,7 @@ Where no provider states who paid, a person confirms the number that gets it.
 """
 
 from functools import partial
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
@@ -15,19 +15,16 @@ from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction, require
 from guichet.db.lost_answers import repeat_when_lost
-from guichet.db.references import new_reference
 from guichet.disputes import repository as disputes
-from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.disputes import RefundBarrier, refund_barrier
 from guichet.domain.errors import Conflict
-from guichet.domain.ids import RefundId
 from guichet.domain.payments import DEFAULT_REASON, Payment, Refund
 from guichet.domain.phone_numbers import payer_number
-from guichet.domain.posting_rules import ACTIVE, HELD, Movement
+from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
-from guichet.ledger import postings, suspense, wallets
+from guichet.ledger import wallets
 from guichet.logs import log
 from guichet.merchants import idempotency
 from guichet.merchants.idempotency import IdempotencyKey
@@ -36,22 +33,13 @@ from guichet.providers.shared.fields import full_number
 from guichet.refunds import pending
 from guichet.refunds import repository as refund_repository
 from guichet.refunds.disbursement import process_refund
-
-#: At most so many suspended credits are released before the balance is compared with a refund.
-_RELEASED_AT_ONCE: Final = 500
-
+from guichet.refunds.holds import lock_wallet, post_hold
 
 #: Why a refund cannot be asked for now. With too little in the wallet it would be recorded and would fail, and a
 #: payment has one refund (D22, D23): a page must not offer that.
 RefundObstacle = (
     Literal["already_refunded", "not_refundable", "wallet_not_active", "insufficient_balance"] | RefundBarrier
 )
-#: What is said about a payment whose money a bank has.
-_CONTESTED: Final[dict[RefundBarrier, str]] = {
-    "dispute_open": "Le client conteste ce paiement auprès de sa banque, qui a repris l'argent : répondez au litige. "
-    "Un remboursement paierait le client deux fois.",
-    "dispute_lost": "La banque a déjà rendu l'argent au client : un remboursement le paierait deux fois.",
-}
 
 
 async def refund_obstacle(db: Reader, payment: Payment) -> RefundObstacle | None:
@@ -88,9 +76,8 @@ async def request_refund(
     if payment.status != "succeeded":
         raise Conflict("Seul un paiement réussi peut être remboursé.", reason="not_refundable")
     now = ctx.clock.now()
-    refund = await repeat_when_lost(
-        ctx.db, partial(_record, ctx, payment, _new_refund(payment, reason, now), actor, key, now)
-    )
+    new_refund = refund_repository.new_refund(payment, DEFAULT_REASON if reason is None else reason, now)
+    refund = await repeat_when_lost(ctx.db, partial(_record, ctx, payment, new_refund, actor, key, now))
     if payment.env == "live":
         ctx.wakeups.refunds.set()
         return refund
@@ -118,17 +105,7 @@ async def _record_in(
     key: IdempotencyKey | None,
     now: Instant,
 ) -> Refund:
-    wallet = (payment.merchant_id, payment.env, payment.currency)
-    locked = await wallets.lock(tx, *wallet, now)
-    if payment.env == "live" and locked.status != ACTIVE:
-        raise Conflict("Le portefeuille n'accepte pas de mouvement pour le moment.", reason="wallet_not_active")
-    if locked.release_pending:
-        # It was reopened just now: its suspended credits must be in the balance before it is checked.
-        await suspense.release(tx, *wallet, now, _RELEASED_AT_ONCE)
-        locked = await wallets.lock(tx, *wallet, now)
-    # A dispute is recorded under the wallet's lock too.
-    if barrier := refund_barrier(await disputes.of_payment(tx, payment.id)):
-        raise Conflict(_CONTESTED[barrier], reason=barrier)
+    locked = await lock_wallet(tx, payment, now)
     covered = locked.balance >= payment.amount
     refund_id = await refund_repository.insert_new(tx, msgspec.structs.replace(refund, held=covered))
     if refund_id is None:
@@ -139,8 +116,7 @@ async def _record_in(
     if not await idempotency.claim(tx, key, refund.reference, now):
         raise idempotency.reused()
     if covered:
-        movement = Movement(*wallet, HELD, refund_id, posting_rules.refund_hold(payment.amount), now)
-        await postings.post(tx, [movement])
+        await post_hold(tx, payment, refund_id, now)
     if actor is not None:
         await audit_log.record(tx, _act(actor, refund), now)
     return require(await refund_repository.by_id(tx, refund_id))
@@ -158,32 +134,6 @@ async def _already_refunded(db: Reader, payment: Payment) -> Conflict:
         "Ce paiement a déjà fait l'objet d'une demande de remboursement.",
         reason="already_refunded",
         reference=refund.reference if refund else None,
-    )
-
-
-def _new_refund(payment: Payment, reason: str | None, now: Instant) -> Refund:
-    return Refund(
-        id=RefundId(0),
-        merchant_id=payment.merchant_id,
-        env=payment.env,
-        reference=new_reference(now),
-        payment_id=payment.id,
-        payment_reference=payment.reference,
-        amount=payment.total_amount,
-        currency=payment.currency,
-        status="pending",
-        reason=DEFAULT_REASON if reason is None else reason,
-        created_at=now,
-        processed_at=None,
-        held=False,
-        provider_account=None,
-        provider_reference=None,
-        provider_data=None,
-        failure_reason=None,
-        sent_at=None,
-        next_poll_at=now,
-        poll_count=0,
-        lease_expires_at=None,
     )
 
 

@@ -8,7 +8,10 @@ from guichet.db.batching import Result
 from guichet.db.engine import Database, Transaction, require
 from guichet.domain.audit_log import Act
 from guichet.domain.ids import PaymentId, RefundId
+from guichet.domain.messages import Amount
 from guichet.domain.payments import REFUND_DISBURSED, REFUND_REFUSED, REFUNDED, Payment, Refund, Settlement
+from guichet.incidents import repository as incidents
+from guichet.incidents.repository import IncidentDetail
 from guichet.payments.settlement import (
     Change,
     Outcome,
@@ -64,7 +67,9 @@ async def _settle_together(tx: Transaction, batch: Sequence[Settlement]) -> list
     # A refund that was just disbursed proves that its payment had succeeded: nothing else can apply to it.
     disbursed = [settlements[refund.id] for refund in refunds.values() if refund.status == "succeeded"]
     refunded = await finish_payments(tx, [(settlement, REFUNDED) for settlement in disbursed])
-    await write_consequences(tx, _changes(settlements.values(), refunds, refunded))
+    changes = _changes(settlements.values(), refunds, refunded)
+    await write_consequences(tx, changes)
+    await _report_automatic(tx, changes)
     return [
         # As changed in this transaction, or else as another transaction stored it.
         refunds.get(require(settlement.refund).id) or require(await repository.by_id(tx, require(settlement.refund).id))
@@ -84,3 +89,12 @@ def _changes(
         if payment := refunded.get(refund.payment_id):
             changes.append(Change(settlement, REFUNDED, payment))
     return changes
+
+
+async def _report_automatic(tx: Transaction, changes: Iterable[Change]) -> None:
+    """One that nobody asked for was refused: the customer's money is still here, and a person must know."""
+    for change in changes:
+        refund, settlement = change.refund, change.settlement
+        if refund is not None and refund.automatic is not None and refund.status == "failed" and settlement.act is None:
+            detail = IncidentDetail.AUTOMATIC_REFUND_FAILED(total=Amount(refund.amount, refund.currency))
+            await incidents.report_about(tx, change.payment, incidents.AUTOMATIC_REFUND, detail, settlement.now)

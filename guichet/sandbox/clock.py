@@ -30,8 +30,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.records import Record
 from guichet.domain.refusals import Refusal
 from guichet.domain.sandbox_scenarios import CLOCK_ADVANCED
-from guichet.payments.provider_calls import decode_provider_data, encode_provider_data
-from guichet.providers.registry import SANDBOX
+from guichet.providers.registry import SANDBOX, decode_provider_data, encode_provider_data
 from guichet.providers.sandbox.provider import NEVER
 
 ADVANCED: Final = "test_clock.advanced"

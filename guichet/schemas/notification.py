@@ -5,7 +5,6 @@ from typing import Annotated, Any, Final
 from pydantic import WithJsonSchema
 from typing_extensions import TypedDict
 
-from guichet.clock import Instant, iso
 from guichet.domain.events import (
     DISPUTE_EVENTS,
     DISPUTE_LOST,
@@ -21,7 +20,6 @@ from guichet.domain.events import (
     EventName,
 )
 from guichet.schemas.dispute import DisputeObject
-from guichet.schemas.json_codec import encode
 from guichet.schemas.object_fields import DELIVERY_ID, SETTLED_AT, Timestamp, Uuid, example, open_enum, text_schema
 from guichet.schemas.payment import PaymentObject
 from guichet.schemas.refund import RefundObject
@@ -106,16 +104,3 @@ NOTIFICATIONS: Final[dict[EventName, tuple[type[Notification], str]]] = {
     DISPUTE_WON: (DisputeNotification, "La banque a décidé pour vous : le montant est rendu."),
     DISPUTE_LOST: (DisputeNotification, "La banque a décidé pour le porteur de la carte."),
 }
-
-
-def notification_body(
-    delivery_id: str,
-    event: EventName,
-    data: PaymentObject | RefundObject | DisputeObject | WebhookMessageObject,
-    created_at: Instant,
-    *,
-    livemode: bool,
-) -> str:
-    """The JSON text of a notification. It is made when the delivery is queued and sent unchanged at each attempt."""
-    body = {"id": delivery_id, "event": event, "livemode": livemode, "created_at": iso(created_at), "data": data}
-    return encode(body).decode()

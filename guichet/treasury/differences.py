@@ -3,12 +3,14 @@
     difference = stated − ledger − movements in flight − announced settlements
 
 What is in flight may have moved already or not: payments that were sent and have no end yet, refunds likewise, what was
-posted while the provider was asked, and fees that its statement of a day will name. So the ledger admits a range, and
-only what lies outside it differs. Two readings a day apart that both differ are an incident.
+posted while the provider was asked, fees that its statement of a day will name, and what it turned into another
+currency since the last such statement (`conversions.py`). So the ledger admits a range, and only what lies outside it
+differs. Two readings a day apart that both differ are an incident.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Final, cast
 from uuid import NAMESPACE_URL, uuid5
 
@@ -29,13 +31,15 @@ from guichet.incidents.repository import IncidentDetail
 from guichet.merchants import repository as merchants
 from guichet.providers.base import Provider
 from guichet.providers.capabilities import FloatBalance, History
-from guichet.treasury import readings
+from guichet.treasury import conversions, readings
 from guichet.treasury.balances import Total, Totals, totals
 from guichet.treasury.readings import Reading
 
 #: A statement of a day names fees up to two days later; until then they may have been up to this part of what moved.
 _CHARGED_WITHIN: Final = 2 * DAY
 _HIGHEST_FEE: Final = 5
+#: Percent by which a rate may differ from that of the last day that was booked.
+_RATE_MOVES: Final = 10
 #: An earlier reading counts when it is this old.
 _APART: Final = DAY
 _LONGEST_APART: Final = 2 * DAY
@@ -92,10 +96,12 @@ async def compare(
     ctx: AppContext, account: str, provider: Provider, stated: Sequence[FloatBalance], before: Totals
 ) -> None:
     """Compares what a provider states of an account's wallets. `before`: the ledger before it was asked. A wallet that
-    it does not state is not compared. Cost: pending rows of the account, and as `balances.totals`."""
+    it does not state is not compared, but one whose money it converts should be empty. Cost: pending rows of the
+    account, and as `balances.totals`."""
     in_flight, after = await _in_flight(ctx.db, account, provider), await totals(ctx.db)
     charged_later = isinstance(provider, History)
-    for balance in stated:
+    emptied = await _to_convert(ctx, account, after, in_flight, {each.currency for each in stated})
+    for balance in (*stated, *emptied):
         currency = cast("Currency", balance.currency)
         place = float_account(account, balance.wallet, currency)
         held = balance.amount + balance.not_yet_available
@@ -145,8 +151,37 @@ async def _reading(
 
 
 async def _fees_to_come(db: Database, place: str, moved: int, now: Instant) -> int:
+    return (moved - await _moved_before(db, place, moved, now)) * _HIGHEST_FEE // 100
+
+
+async def _moved_before(db: Database, place: str, moved: int, now: Instant) -> int:
+    """What had moved two days ago, or when the place was first looked at; `moved` if it never was."""
     before = await readings.newest(db, place, earlier(now, _CHARGED_WITHIN)) or await readings.oldest(db, place)
-    return (moved - before.moved) * _HIGHEST_FEE // 100 if before else 0
+    return before.moved if before else moved
+
+
+async def _to_convert(
+    ctx: AppContext, account: str, found: Totals, in_flight: dict[str, _Flight], stated: Collection[str]
+) -> list[FloatBalance]:
+    """Adds to what is in flight what the account converted since the last day that was booked: at most what moved in
+    two days leaves the currency that was paid, and comes into the one that is held by about the last rate. Returns the
+    wallets whose money is converted, which hold nothing in the provider's eyes."""
+    emptied: list[FloatBalance] = []
+    for (paid, held), rate in (await conversions.rates(ctx.db, account, found)).items():
+        if paid in stated:
+            continue
+        place = float_account(account, "", paid)
+        total, flight = found.get((paid, place), Total()), in_flight.setdefault(place, _Flight())
+        became = in_flight.setdefault(float_account(account, "", held), _Flight())
+        highest = rate * (100 + _RATE_MOVES) / 100
+        became.incoming += ceil(max(0, total.held + flight.incoming) * highest)
+        became.outgoing += ceil(max(0, flight.outgoing - total.held) * highest)
+        moved = total.given + total.taken
+        lately = moved - await _moved_before(ctx.db, place, 0, ctx.clock.now())
+        flight.incoming += lately
+        flight.outgoing += lately
+        emptied.append(FloatBalance("", Hundredths(0), paid))
+    return emptied
 
 
 async def _in_flight(db: Database, account: str, provider: Provider) -> dict[str, _Flight]:

@@ -15,7 +15,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.money import CURRENCIES, Currency, Hundredths
 from guichet.domain.posting_rules import FLOAT, TREASURY_MOVED, Movement
 from guichet.domain.refusals import Refusal
-from guichet.domain.treasury import MOVEMENT_KINDS, STATEMENT, MovementStatus, TreasuryMovement, accounts_of, place
+from guichet.domain.treasury import RECORDED_KINDS, STATEMENT, MovementStatus, TreasuryMovement, accounts_of, place
 from guichet.ledger import postings
 from guichet.merchants import repository as merchants
 from guichet.providers.registry import SANDBOX, UNCONNECTED
@@ -28,10 +28,10 @@ _MOST: Final = 10**16
 def wanted(ctx: AppContext, reference: str, arguments: Arguments) -> TreasuryMovement:
     """The movement that a person asks for: `kind`, `currency`, `amount` in hundredths, places `from` and `to`, and
     whether it is only announced. Raises ActRefused."""
-    kind = next((each for each in MOVEMENT_KINDS if each == arguments.get("kind")), None)
+    kind = next((each for each in RECORDED_KINDS if each == arguments.get("kind")), None)
     currency = next((each for each in CURRENCIES if each == arguments.get("currency")), None)
     if kind is None or currency is None:
-        raise ActRefused(Refusal.TREASURY_KIND(kinds=", ".join(MOVEMENT_KINDS)))
+        raise ActRefused(Refusal.TREASURY_KIND(kinds=", ".join(RECORDED_KINDS)))
     is_announced = arguments.get("announced") is True
     shrinks, grows = _place(ctx, arguments, "from", currency), _place(ctx, arguments, "to", currency)
     accounts = accounts_of(kind, shrinks, grows)
@@ -95,7 +95,7 @@ async def record(ctx: AppContext, movement: TreasuryMovement, actor: Actor, evid
         recorded = await repository.insert_new(tx, structs.replace(movement, merchant_id=house))
         if recorded is None:
             raise ActRefused(Refusal.JUST_DECIDED())
-        await _post(tx, recorded, now)
+        await post(tx, recorded, now)
         await audit_log.record(tx, _act("treasury.recorded", recorded, actor, evidence), now)
     return recorded
 
@@ -107,12 +107,13 @@ async def end(ctx: AppContext, reference: str, status: MovementStatus, actor: Ac
         ended = await repository.end(tx, reference, status, now)
         if ended is None:
             raise ActRefused(Refusal.NOT_ANNOUNCED(reference=reference))
-        await _post(tx, ended, now)
+        await post(tx, ended, now)
         await audit_log.record(tx, _act("treasury.ended", ended, actor, evidence), now)
     return ended
 
 
-async def _post(tx: Transaction, movement: TreasuryMovement, now: Instant) -> None:
+async def post(tx: Transaction, movement: TreasuryMovement, now: Instant) -> None:
+    """What is announced posts nothing yet."""
     if movement.status == "posted":
         posted = Movement(
             merchant_id=movement.merchant_id,

@@ -4,9 +4,11 @@ import asyncio
 from typing import Final
 
 from guichet.accounts.approvals import end_overdue
+from guichet.accounts.payment_mails import queue_payment_mails
 from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.lists.rollup import roll_up_list_counts
+from guichet.history import customer_names
 from guichet.ledger import hash_chain, suspense, wallets
 from guichet.treasury import balances
 from guichet.webhooks import deliveries
@@ -25,9 +27,9 @@ APPROVALS_EVERY: Final = MINUTE
 
 
 class Housekeeping(Loop):
-    """Rolls up wallet entries and list counts, releases suspended credits, ends deliveries whose last attempt nobody
-    recorded, extends the hash chain over the postings and adds up what all accounts hold, ends requests that nobody
-    decided, prunes old logs."""
+    """Rolls up wallet entries and list counts, adds customers' names to those that are searched, releases suspended
+    credits, ends deliveries whose last attempt nobody recorded, extends the hash chain over the postings and adds up
+    what all accounts hold, queues mails about payments, ends requests that nobody decided, prunes old logs."""
 
     name = "housekeeping"
 
@@ -35,8 +37,10 @@ class Housekeeping(Loop):
         self.wake = asyncio.Event()
         self._ctx = ctx
         self._chain_at = Instant(0)
+        self._names_at = Instant(0)
         self._approvals_at = Instant(0)
         self._treasury_at = Instant(0)
+        self._mails_at = Instant(0)
         self._pruning = Pruning(ctx.db, ctx.settings)
         self._totals = DailyTotalsPruning(ctx.db)
 
@@ -45,17 +49,21 @@ class Housekeeping(Loop):
         released = await suspense.release_next(db, clock.now(), RELEASED_AT_ONCE)
         entries = await wallets.roll_up(db, ROLLED_UP_AT_ONCE)
         changes = await roll_up_list_counts(db, ROLLED_UP_AT_ONCE)
+        named = await self._add_names(clock.now())
         await deliveries.give_up_exhausted(db, clock.now())
         chained = await self._extend_hash_chain(clock.now())
         behind = await self._roll_up_treasury(clock.now())
+        mails_wait = await self._mail_payments(clock.now())
         await self._expire_approvals(clock.now())
         await self._pruning.step(clock.now())  # What it leaves can wait for the next turn.
         await self._totals.step(clock.now())
         more = (
             released == RELEASED_AT_ONCE
             or ROLLED_UP_AT_ONCE in (entries, changes)
+            or named == customer_names.AT_ONCE
             or chained == hash_chain.POSTINGS_PER_LINK
             or behind
+            or mails_wait
         )
         return Step(more, 0.0 if more else POLL_INTERVAL)
 
@@ -68,6 +76,15 @@ class Housekeeping(Loop):
             self._chain_at = later(now, CHAIN_EVERY)
         return chained
 
+    async def _add_names(self, now: Instant) -> int:
+        """How many payments: few are added together every CHAIN_EVERY."""
+        if now < self._names_at:
+            return 0
+        named = await customer_names.add_next(self._ctx.db, now)
+        if named < customer_names.AT_ONCE:
+            self._names_at = later(now, CHAIN_EVERY)
+        return named
+
     async def _roll_up_treasury(self, now: Instant) -> bool:
         """Whether postings wait for the next turn."""
         if now < self._treasury_at:
@@ -75,6 +92,15 @@ class Housekeeping(Loop):
         behind = await balances.roll_up(self._ctx.db, now)
         if not behind:
             self._treasury_at = later(now, CHAIN_EVERY)
+        return behind
+
+    async def _mail_payments(self, now: Instant) -> bool:
+        """Whether payments wait for the next turn."""
+        if now < self._mails_at:
+            return False
+        behind = await queue_payment_mails(self._ctx, now)
+        if not behind:
+            self._mails_at = later(now, CHAIN_EVERY)
         return behind
 
     async def _expire_approvals(self, now: Instant) -> None:

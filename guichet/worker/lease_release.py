@@ -5,7 +5,7 @@ Leases of payments and refunds are left alone: nobody else may ask about what a 
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database
-from guichet.payments.provider_calls import LEASE_DURATION
+from guichet.payments.outcomes import LEASE_DURATION
 from guichet.webhooks import deliveries
 
 

@@ -13,7 +13,7 @@ from guichet import metrics
 from guichet.clock import SECOND, Clock, Instant, later
 from guichet.db.queues.work_queue import Claim
 from guichet.logs import log
-from guichet.payments.provider_calls import LEASE_DURATION
+from guichet.payments.outcomes import LEASE_DURATION
 
 #: Jobs of one queue that run at once in this process.
 MAX_IN_FLIGHT: Final = 512

@@ -14,6 +14,7 @@ from guichet.ledger.provider_fees import has_fee, post_fees
 from guichet.ledger.reconciliation_runs import Claimed
 from guichet.logs import log
 from guichet.providers.base import Unknown
+from guichet.treasury import conversions
 from guichet.worker.queue_loop import Step
 from guichet.worker.reconciliation_incidents import follow_up
 
@@ -80,6 +81,7 @@ class Reconciliation:
             log.warning("reconciliation.unreadable", provider_account=run.provider_account, raw=lines.raw)
             await runs.fail(ctx.db, run, lines.raw, ctx.clock.now())
             return
+        await conversions.record(ctx, run.provider_account, run.day, lines)
         result, differences = await self._compare(run, lines)
         await follow_up(ctx, run, result, differences)
         await runs.finish(ctx.db, run, result, ctx.clock.now())

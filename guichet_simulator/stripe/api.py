@@ -3,6 +3,7 @@
 Source: docs/providers/stripe.md.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
@@ -17,7 +18,6 @@ from guichet_simulator.http_helpers import (
     basic_credential,
     credential,
     json_response,
-    smallest_unit,
 )
 from guichet_simulator.models import EXPIRED, Kind, Transaction
 from guichet_simulator.scenarios import ResponseKind
@@ -158,10 +158,10 @@ class StripeApi(SimulatedProvider):
     async def balance_transactions(self, request: Request) -> Response:
         """Every movement, newest first, page by page."""
         self.ctx.apply_due_decisions()
-        query, live = request.query_params, self.is_live(request)
+        query, live, held_in = request.query_params, self.is_live(request), self.ctx.dashboard(self.name).held_in
         held = self.ctx.store.select("provider = 'stripe' AND json_extract(detail, '$.live') = ?", live)
         first, last = int(query.get("created[gte]", "0")), int(query.get("created[lte]", str(2**62)))
-        moved = [row for tx in held for row in balance_movements(tx) if first <= row["created"] <= last]
+        moved = [row for tx in held for row in balance_movements(tx, held_in) if first <= row["created"] <= last]
         rows = sorted(moved, key=lambda row: row["created"], reverse=True)
         limit, after = int(query.get("limit", "10")), query.get("starting_after")
         rows = rows[[row["id"] for row in rows].index(after) + 1 :] if after else rows
@@ -170,13 +170,12 @@ class StripeApi(SimulatedProvider):
         return await self.respond("status", forced, lambda: json_response({**page, "data": rows[:limit]}))
 
     async def balance(self, request: Request) -> Response:
-        totals: dict[str, int] = {}
-        live, empty = self.is_live(request), self.ctx.dashboard(self.name).float_empty
+        live, dashboard, totals = self.is_live(request), self.ctx.dashboard(self.name), Counter[str]()
         where = "provider = 'stripe' AND state = 'succeeded' AND json_extract(detail, '$.live') = ?"
         for tx in self.ctx.store.select(where, live):
-            totals[tx.currency] = totals.get(tx.currency, 0) + (tx.amount if tx.kind == "debit" else -tx.amount)
-        totals = {currency: 0 if empty else total for currency, total in totals.items()}
-        available = [{"amount": smallest_unit(total, name), "currency": name.lower()} for name, total in totals.items()]
+            for row in balance_movements(tx, dashboard.held_in):
+                totals[row["currency"]] += 0 if dashboard.float_empty else row["net"]
+        available = [{"amount": total, "currency": name} for name, total in totals.items()]
         return json_response({"object": "balance", "available": available, "pending": [], "livemode": live})
 
 

@@ -10,6 +10,8 @@ from guichet_simulator.models import EXPIRED, FAILED, SUCCEEDED, Claim, QueuedCa
 
 API_VERSION: Final = "2026-10-28.endive"
 #: A state or a claim → `status` and `payment_status`. A declined card leaves the session open.
+#: By whether the money came in.
+_CENTS_FOR_A_FRANC: Final = {True: 0.1524, False: 0.1539}
 _STATES: Final[Mapping[str, tuple[str, str]]] = {
     "pending": ("open", "unpaid"),
     "succeeded": ("complete", "paid"),
@@ -193,9 +195,22 @@ def charge_object(tx: Transaction) -> dict[str, Any]:
     }
 
 
-def balance_movements(tx: Transaction) -> list[dict[str, Any]]:
+def balance_movements(tx: Transaction, held_in: str) -> list[dict[str, Any]]:
     """The balance transactions of a session or a refund, each with its source. A refund leaves the balance when it is
-    made, and comes back when it fails."""
+    made, and comes back when it fails. `held_in`: the currency of the balance, "" for that of the transaction."""
+    return [_converted(row, held_in) if held_in else row for row in _movements(tx)]
+
+
+def _converted(row: dict[str, Any], held_in: str) -> dict[str, Any]:
+    """At the rate of the moment, which is another one for what goes back; a charge costs a fee."""
+    rate = _CENTS_FOR_A_FRANC[row["amount"] > 0]
+    amount = round(row["amount"] * rate)
+    fee = amount // 50 if row["type"] == "charge" else 0
+    exchanged = {"amount": amount, "fee": fee, "net": amount - fee, "exchange_rate": rate / 100}
+    return {**row, **exchanged, "currency": held_in.lower()}
+
+
+def _movements(tx: Transaction) -> list[dict[str, Any]]:
     if tx.kind == "debit":
         charged = tx.state == SUCCEEDED
         return [_movement(tx, "charge", tx.decided_at or tx.created_at, charge_object(tx), 1)] if charged else []

@@ -14,7 +14,7 @@ from reliability.network_trial import SYSTEM_PATH
 from reliability.processes import ROOT, run_command
 
 APP: Final = ("app-1", "10.77.0.10")
-#: db-c is for two standbys; no scenario uses it yet.
+#: db-c joins for two standbys.
 DATABASES: Final = {"db-a": "10.77.0.11", "db-b": "10.77.0.12", "db-c": "10.77.0.13"}
 _BRIDGE: Final = "gm-br"
 #: What a database host has of its own: Debian's folders of PostgreSQL, and root's, where certificates are copied to.

@@ -2,45 +2,19 @@
 
 import asyncio
 import time
-from bisect import bisect_right
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
 
-from reliability.machines.app import App
-from reliability.machines.hosts import Hosts
 from reliability.machines.pages import FAILOVER, PGBOUNCER, SWITCHOVER, steps
-from reliability.machines.report import Result
+from reliability.machines.parts import PATIENCE, Parts, Scenario, first_201
+from reliability.machines.two_standbys import TWO_STANDBYS
 from reliability.machines.watching import OldPrimary
 from reliability.processes import guichet, run_command
-from reliability.steady_traffic import SteadyTraffic
 
 #: Seconds: until a person acts; for which a machine is silent; for which an old primary is watched.
 _PERSON: Final = 20.0
 _SILENT: Final = 120.0
 _WATCHED: Final = 60.0
 _STANDBY_AWAY: Final = 45.0
-#: Seconds within which the first 201 must come after a promotion, a command must end, and a server must be ready.
-_PATIENCE: Final = 60.0
-
-
-@dataclass
-class Parts:
-    hosts: Hosts
-    app: App
-    traffic: SteadyTraffic
-    result: Result
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """`reads_go_on`: no read may fail, and `/readyz` answers (503 while no commit ends). `no_request_fails`: neither a
-    read nor a payment."""
-
-    name: str
-    run: Callable[[Parts], Awaitable[None]]
-    reads_go_on: bool = False
-    no_request_fails: bool = False
 
 
 async def _standby_away(parts: Parts) -> None:
@@ -58,7 +32,7 @@ async def _switchover(parts: Parts) -> None:
     await hosts.run(steps(SWITCHOVER, "Stop the primary"))
     promoted = time.monotonic()
     await hosts.run(steps(SWITCHOVER, "Promote the standby"))
-    await _first_201(parts, promoted)
+    await first_201(parts, promoted)
     await hosts.run(steps(SWITCHOVER, "The old primary becomes the standby"))
     await _in_place(parts, began)
 
@@ -124,20 +98,8 @@ async def _promote(parts: Parts) -> float:
     """When the promotion began."""
     promoted = time.monotonic()
     await parts.hosts.run(steps(FAILOVER, "3. Promote the standby"))
-    await _first_201(parts, promoted)
+    await first_201(parts, promoted)
     return promoted
-
-
-async def _first_201(parts: Parts, promoted: float) -> None:
-    """Waits for the first 201 after this moment, when nothing was acknowledged for a while."""
-    acknowledged = parts.traffic.acknowledged_at
-    while time.monotonic() < promoted + _PATIENCE:
-        after = bisect_right(acknowledged, promoted)
-        if after < len(acknowledged):
-            parts.result.first_201 = acknowledged[after] - promoted
-            return
-        await asyncio.sleep(0.05)
-    parts.result.faults.append(f"no 201 for {_PATIENCE:g} s after the promotion")
 
 
 async def _comes_back(parts: Parts) -> None:
@@ -154,14 +116,14 @@ async def _commands_work(parts: Parts) -> None:
     """`guichet doctor`, and a server that is started now."""
     result = parts.result
     began = time.monotonic()
-    command = ["timeout", f"{_PATIENCE:g}", *guichet("doctor", "--json")]
+    command = ["timeout", f"{PATIENCE:g}", *guichet("doctor", "--json")]
     _, out, err = await run_command(command, parts.app.installation.environ)
     result.doctor = time.monotonic() - began
     if not out.startswith("{"):  # Its exit code is also 1 where it found something.
         result.faults.append(f"guichet doctor, after {result.doctor:.0f} s: {err[-300:] or 'no answer'}")
     began = time.monotonic()
     try:
-        await parts.app.start_new_server(_PATIENCE)
+        await parts.app.start_new_server(PATIENCE)
         result.new_server = time.monotonic() - began
     except RuntimeError as error:
         result.faults.append(f"a new guichet serve, after {time.monotonic() - began:.0f} s: {str(error)[-300:]}")
@@ -185,4 +147,5 @@ SCENARIOS: Final = (
     Scenario("the same, fenced on the app host only; its PostgreSQL runs on", _fenced_on_the_app_host),
     Scenario("the same, and nobody fences it: it comes back as a primary", _comes_back_unfenced),
     Scenario("the primary’s machine is switched off; through PgBouncer and HAProxy", _powered_off_behind_pgbouncer),
+    *TWO_STANDBYS,
 )

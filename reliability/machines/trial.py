@@ -13,8 +13,8 @@ from reliability.journal import Journal
 from reliability.machines.app import API, RECEIVER_PORT, App
 from reliability.machines.hosts import Hosts
 from reliability.machines.pages import SETUP, steps
+from reliability.machines.parts import Parts, Scenario
 from reliability.machines.report import Result, table
-from reliability.machines.scenarios import Parts, Scenario
 from reliability.machines.watching import Reader, ReadyzProbe
 from reliability.merchant import Merchant, WebhookReceiver, create_merchants
 from reliability.network import Network

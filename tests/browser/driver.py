@@ -7,16 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from axe_playwright_python.base import AXE_SCRIPT, AxeResults
 from playwright.async_api import Browser, BrowserContext, CDPSession, ConsoleMessage, Page, Request
 
+from tests.browser import axe
 from tests.browser.conftest import SHOTS
 
 PHONE: Final = {"width": 360, "height": 640}
 DESKTOP: Final = {"width": 1280, "height": 800}
-#: The rules of axe-core whose result depends on the colours, and those whose result depends on the width.
-OF_COLOURS: Final = ("color-contrast", "link-in-text-block")
-OF_LAYOUT: Final = ("target-size", "scrollable-region-focusable")
 _UNFOLD: Final = "document.querySelectorAll('details').forEach(d => { d.removeAttribute('name'); d.open = true })"
 _TAB: Final = [
     {"type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9} for kind in ("rawKeyDown", "keyUp")
@@ -74,6 +71,15 @@ class Customer:
         await mode.get_by_label(f"Votre numéro {operator}").fill(number)
         await mode.get_by_role("button").click()
 
+    async def go_to(self, section: str) -> None:
+        """By the menu of a telephone, in which most sections are behind "Plus"."""
+        await self.page.locator(".dock summary").click()
+        await self.page.locator(".sheet").get_by_role("link", name=section).click()
+
+    async def sign_out(self) -> None:
+        await self.page.locator(".top details.drop summary").click()
+        await self.page.get_by_role("button", name="Se déconnecter").click()
+
     async def title(self) -> str:
         return await self.page.locator("h1").inner_text()
 
@@ -97,28 +103,19 @@ class Customer:
         await self.accessible()
         await self.fits()
         await self.page.emulate_media(color_scheme="dark")
-        await self.accessible(*OF_COLOURS)
+        await self.accessible(*axe.OF_COLOURS)
         await self.shoot(f"{step}-dark")
         await self.page.emulate_media(color_scheme="light")
         before = self.page.viewport_size
         await self.page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
-        await self.accessible(*OF_LAYOUT)
+        await self.accessible(*axe.OF_LAYOUT)
         await self.fits()
         await self.shoot(f"{step}-desktop")
         await self.page.set_viewport_size(before or PHONE)  # type: ignore[arg-type]
 
     async def accessible(self, *rules: str, colours: bool = True) -> None:
         """axe-core: every rule it has for WCAG 2.2 AA and best practice, and the keyboard; or only these rules."""
-        if not await self.page.evaluate("'axe' in window"):
-            await self.page.evaluate(AXE_SCRIPT)
-        # None of these rules reads the style sheets, which axe-core would otherwise load again.
-        options: dict[str, Any] = {"resultTypes": ["violations"], "elementRef": False, "preload": False}
-        if rules:
-            options["runOnly"] = list(rules)
-        if not colours:
-            options["rules"] = {rule: {"enabled": False} for rule in OF_COLOURS}
-        violations = await self.page.evaluate("options => axe.run(options).then(found => found.violations)", options)
-        assert not violations, AxeResults({"violations": violations}).generate_report()
+        await axe.check(self.page, *rules, colours=colours)
         if not rules:
             await self.reachable_by_keyboard()
 
@@ -151,13 +148,14 @@ async def customer(
     locale: str = "fr-FR",
     signs_in: bool = False,
 ) -> AsyncIterator[Customer]:
-    """`signs_in`: somebody of the console; a customer of the hosted pages leaves without a cookie."""
+    """`signs_in`: somebody of the console; a customer leaves with the cookie of a payment at most."""
     context = await browser.new_context(
         viewport=DESKTOP if desktop else PHONE,  # type: ignore[arg-type]
         color_scheme="dark" if dark else "light",
         java_script_enabled=scripts,
         locale=locale,
         has_touch=not desktop,
+        reduced_motion="reduce",  # Each frame of an animation would be drawn by the processor.
     )
     page = await context.new_page()
     page.set_default_timeout(10_000)
@@ -176,6 +174,6 @@ async def customer(
     page.on("request", note_request)
     try:
         yield someone
-        assert signs_in or not await context.cookies()
+        assert signs_in or {each.get("name") for each in await context.cookies()} <= {"guichet-payment"}
     finally:
         await context.close()

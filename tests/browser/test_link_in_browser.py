@@ -161,7 +161,7 @@ async def test_losing_the_last_use_to_another_customer_is_explained(
         await asyncio.gather(awa.open(path), kofi.open(path))
         await kofi.pay("Bénin", "Moov Money", "01 95 00 00 00")
         await awa.pay("Bénin", "MTN MoMo", "01 97 00 00 45")
-        assert await awa.title() == "Le dernier paiement vient d’être pris"
+        assert await awa.title() == "Un paiement vient de commencer sur ce code"
         await awa.shoot("taken")
         checkout.operator.refuse(checkout.operator.last.payment.reference)
         checkout.pass_time(6)

@@ -59,7 +59,7 @@ async def test_a_passkey_signs_in_and_is_a_second_factor(sqlite_settings: Settin
             await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
             await awa.page.get_by_text("utilisée le").wait_for()
 
-            await awa.page.get_by_role("button", name="Se déconnecter").click()
+            await awa.sign_out()
             await awa.shoot("sign-in")
             await devices.send("WebAuthn.setUserVerified", {"authenticatorId": device, "isUserVerified": False})
             await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
@@ -76,7 +76,7 @@ async def test_a_passkey_signs_in_and_is_a_second_factor(sqlite_settings: Settin
             await awa.page.get_by_role("button", name="Activer").click()
             await awa.page.get_by_role("button", name=re.compile("Retirer")).click()
             await awa.page.get_by_text("Téléphone d’Awa").wait_for(state="detached")
-            await awa.page.get_by_role("button", name="Se déconnecter").click()
+            await awa.sign_out()
             await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
             await awa.page.get_by_text("n’a pas été acceptée").wait_for()
 

@@ -57,8 +57,8 @@ async def test_a_payment_is_found_refunded_and_printed_on_a_telephone(
         await awa.open(f"/console/{client.id}/test/payments")
         await awa.page.get_by_role("link", name="Plus anciens").click()
         await awa.page.get_by_role("link", name="Plus récents").click()
-        await awa.page.get_by_label("Chercher un paiement").fill("commande-1042")
-        await awa.page.get_by_label("Chercher un paiement").press("Enter")
+        await awa.page.get_by_label("Chercher dans les paiements").fill("commande-1042")
+        await awa.page.get_by_label("Chercher dans les paiements").press("Enter")
         await awa.page.locator("td a").first.click()
         await awa.page.get_by_role("heading", name="Ce qui s’est passé").wait_for()
         assert reference in awa.page.url

@@ -68,20 +68,21 @@ async def test_a_use_that_nobody_confirms_is_free_again_after_some_minutes(any_c
 
 
 async def test_a_late_success_is_credited_and_counted(any_checkout: CheckoutFixture) -> None:
+    """Of a link of one use it goes back: `test_automatic_refunds.py`."""
     checkout = any_checkout
-    path = await checkout.link(type="limité", max_uses=1)
-    first = await checkout.waiting(path, phone="0197000002")
-    reference = checkout.operator.last.payment.reference
+    path = await checkout.link(type="limité", max_uses=2)
+    late, other = [await checkout.waiting(path, phone=phone) for phone in ("0197000002", "0197000003")]
     checkout.pass_time(RESERVED)
-    second = await checkout.waiting(path, phone="0197000003")
-    other_reference = checkout.operator.last.payment.reference
-    await confirm(checkout, first, reference)
-    assert await uses(checkout) == (1, 0)
+    third = await checkout.waiting(path, phone="0197000004")
+    references = list(checkout.operator.charges)
+    await confirm(checkout, other, references[1])
+    await confirm(checkout, third, references[2])
+    assert await uses(checkout) == (2, 0)
     used_up = await checkout.get(path)
     assert (used_up.status, "déjà été utilisé" in used_up.text) == (410, True)
-    await confirm(checkout, second, other_reference)
-    assert await uses(checkout) == (2, 0)
-    assert (await checkout.api("GET", "/balance"))["balance"] == 10_000
+    await confirm(checkout, late, references[0])
+    assert await uses(checkout) == (3, 0)
+    assert (await checkout.api("GET", "/balance"))["balance"] == 15_000
     assert (await checkout.get(path)).status == 410
     await check_uses(checkout)
     await check_books(checkout.ctx.db)

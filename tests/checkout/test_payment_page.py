@@ -46,7 +46,7 @@ async def test_a_refusal_is_shown_with_its_reason_and_frees_its_use_of_the_link(
     waiting = await checkout.waiting(path)
     busy = await checkout.get(path)
     assert busy.status == 409
-    assert "en train de payer" in busy.text
+    assert "Un paiement est en cours sur ce code" in busy.text
     checkout.operator.refuse(checkout.operator.last.payment.reference, "insufficient_funds")
     checkout.pass_time(6)
     page = await checkout.get(waiting)
@@ -75,7 +75,7 @@ async def test_fifty_customers_share_three_uses(any_checkout: CheckoutFixture, u
     refused = [answer for answer in answers if answer.status == 409]
     assert len(started) == uses
     assert len(refused) == 50 - uses
-    assert all("Rien n’a été débité" in answer.text for answer in refused)
+    assert all("ce formulaire n’a rien débité" in answer.text for answer in refused)
     assert len(checkout.operator.charges) == uses
     assert len(await checkout.api("GET", "/payments")) == uses
     # One fails: exactly one more customer gets in.
@@ -111,13 +111,13 @@ async def test_losing_the_last_use_while_typing_is_explained(checkout: CheckoutF
     waiting = await checkout.waiting(path)
     late = await checkout.post(path, typed)
     assert late.status == 409
-    assert "vient d’être pris" in late.text
+    assert "Un paiement vient de commencer sur ce code" in late.text
     checkout.operator.approve(checkout.operator.last.payment.reference)
     checkout.pass_time(6)
     await checkout.get(waiting)
     later = await checkout.post(path, typed)
     assert later.status == 409
-    assert "juste avant vous" in later.text
+    assert "Ce code vient d’être payé" in later.text
     # Who paid and sends the form again sees the receipt, not a closed door.
     assert (await checkout.get(waiting)).status == 200
 

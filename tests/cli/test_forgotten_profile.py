@@ -75,7 +75,7 @@ def test_a_real_account_behind_others_is_found_too(fresh: Cli) -> None:
 def test_sandboxes_and_simulators_may_be_tried_in_development(
     fresh: Cli, provider: str, base_url: str, settings: dict[str, str]
 ) -> None:
-    assert with_account(fresh, provider, base_url, **settings)("migrate").code == 0
+    assert with_account(fresh, provider, base_url, **settings)("migrate", "--plan").code == 0
 
 
 def test_a_live_key_of_stripe_is_a_real_provider(fresh: Cli) -> None:

@@ -93,9 +93,10 @@ def test_the_next_release_migrates_and_this_one_goes_on(settings: Settings, cli:
 
 
 async def test_every_command_says_that_it_is_older(settings: Settings, cli: Cli) -> None:
-    for revision in (NEWER, f"v{OWN + 2:04}_admits_v{OWN + 1:04}"):
+    # The second admits an older version, but not this one: `is_usable` decides for all commands alike.
+    for revision, commands in ((NEWER, COMMANDS), (f"v{OWN + 2:04}_admits_v{OWN + 1:04}", COMMANDS[-1:])):
         await name_revision(settings, revision)
-        for command in COMMANDS:
+        for command in commands:
             sentence = cli(*command).refusal
             assert sentence.startswith(f"This version of Guichet ({__version__}) is older than the database "), command
             assert f"knows the schema up to {REQUIRED_REVISION}, and the schema is {revision}, which" in sentence

@@ -10,6 +10,7 @@ import pytest
 from guichet.accounts.invitations import Invitation, invite
 from guichet.db.engine import require
 from guichet.domain.audit_log import Actor
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.mail.messages import text_of
 from guichet.mail.outbox import Mail, Outbox
@@ -82,6 +83,9 @@ class ConsoleFixture:
     async def merchant(self, name: str = "Boutique Kora") -> Merchant:
         client = await self.service.merchant(name)
         return require(await merchants.get(self.service.ctx.db, client.id))
+
+    async def merchant_of(self, merchant_id: MerchantId) -> Merchant:
+        return require(await merchants.get(self.service.ctx.db, merchant_id))
 
     async def invited(self, email: str, merchant: Merchant | None, role: Any = "owner") -> str:
         """The path of the link in the invitation's mail."""

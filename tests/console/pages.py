@@ -14,15 +14,25 @@ class Form:
 
 
 class _Forms(HTMLParser):
+    """But for the field of the frame that searches payments from every page."""
+
     def __init__(self) -> None:
         super().__init__()
         self.found: list[Form] = []
+        self._of_frame = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
         if tag == "form":
-            self.found.append(Form(values.get("action") or ""))
-        elif self.found and (tag == "input" and values.get("type") != "radio") and (name := values.get("name")):
+            self._of_frame = values.get("class") == "look"
+            if not self._of_frame:
+                self.found.append(Form(values.get("action") or ""))
+        elif (
+            self.found
+            and not self._of_frame
+            and (tag == "input" and values.get("type") != "radio")
+            and (name := values.get("name"))
+        ):
             self.found[-1].fields[name] = values.get("value") or ""
 
 

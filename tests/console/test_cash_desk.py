@@ -4,22 +4,30 @@ import asyncio
 import html
 import re
 
+import pytest
 from sqlalchemy import insert
 
 from guichet.audit_log import entries as audit_log
 from guichet.back_office.merchants import set_limits
 from guichet.clock import MINUTE, SECOND
+from guichet.db.engine import require
 from guichet.db.tables import daily_totals
 from guichet.domain.audit_log import Actor
+from guichet.domain.ids import LinkId
 from guichet.domain.merchants import Merchant, MerchantLimits
-from guichet.domain.money import Hundredths
+from guichet.domain.money import Hundredths, round_to_currency
+from guichet.incidents import repository as incidents
 from guichet.links import repository as link_repository
 from guichet.links.links import CASH_DESK_LASTS
 from guichet.links.repository import LinkList
 from guichet.merchants import limits as merchant_limits
+from guichet.payments import repository as payments
+from guichet.payments.settlement import settle_payment
+from guichet.providers.base import Succeeded
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
 from tests.console.links_payer import hosted_path, pay
 from tests.console.pages import Page
+from tests.invariants import check_books
 
 
 async def desk(console: ConsoleFixture, env: str = "test") -> tuple[Merchant, ConsoleBrowser, str]:
@@ -32,9 +40,9 @@ async def desk(console: ConsoleFixture, env: str = "test") -> tuple[Merchant, Co
 
 
 def says(page: Page) -> str:
-    found = re.search(r"<h1>(.*?)</h1>", page.text)
+    found = re.search(r"<h1[^>]*>(.*?)</h1>", page.text)
     assert found is not None
-    return html.unescape(found[1])
+    return html.unescape(re.sub(r"<.*?>", "", found[1]))
 
 
 async def test_the_screen_follows_the_customer(console: ConsoleFixture) -> None:
@@ -65,7 +73,8 @@ async def test_the_screen_follows_the_customer(console: ConsoleFixture) -> None:
     assert "MTN MoMo" in shown
     assert "45</span>" in shown
     assert "0197112345" not in shown
-    assert (await customer.get(hosted)).status == 410, "one payment only"
+    assert (await console.browser().get(hosted)).status == 410, "one payment only"
+    assert "Paiement réussi" in (await customer.get(hosted)).text, "whoever paid sees the receipt"
     page = await cashier.get(path)
     assert re.search(r"2\u202f500.{0,80}Payé", html.unescape(page.text), re.DOTALL)
 
@@ -114,6 +123,8 @@ async def test_a_form_that_is_sent_twice_makes_one_sale(console: ConsoleFixture)
     assert page.status == 409, "another amount is another sale"
     assert 'value="900"' in page.text
     page = await cashier.submit("amount", amount="900")
+    assert page.status == 409, "and the first one still waits"
+    page = await cashier.submit("amount", waiting="keep")
     assert page.status == 200
     db = console.service.ctx.db
     sales = await link_repository.walk(db, LinkList(merchant.id, "test", cash_desk=True), 10)
@@ -144,16 +155,17 @@ async def test_the_limits_of_a_merchant_are_shown_and_hold_for_sales(sqlite_cons
     console, ctx = sqlite_console, sqlite_console.service.ctx
     merchant, cashier, path = await desk(console, "live")
     base = path.removesuffix("/cash-desk")
-    assert "Vos limites" not in (await cashier.get(base)).text
+    reader = await console.joined("lecture@example.com", merchant, "reader")
+    assert "Vos limites" not in (await reader.get(base)).text
     limits = MerchantLimits(120, Hundredths(4_000_00), Hundredths(10_000_00))
     await set_limits(ctx.db, ctx.clock, merchant.id, limits, Actor("Ada", "root"))
     today = merchant_limits.day_of(merchant, ctx.clock.now(), ctx.settings.time_zone)
     await ctx.db.write(insert(daily_totals).values(merchant_id=merchant.id, day=today, amount=2_500_00))
-    shown = html.unescape((await cashier.get(base)).text)
+    shown = html.unescape((await reader.get(base)).text)
     assert "<dd>4\u202f000\u00a0F\u00a0CFA</dd>" in shown
     assert "<dd>10\u202f000\u00a0F\u00a0CFA, il en reste 7\u202f500\u00a0F\u00a0CFA aujourd’hui</dd>" in shown
     assert "120 par minute" in shown
-    in_test = (await cashier.get(base.replace("live", "test"))).text
+    in_test = (await reader.get(base.replace("live", "test"))).text
     assert ("120 par minute" in in_test, "Un paiement réel, au plus" in in_test) == (True, False)
     for page_path, status in (
         (path, 422),
@@ -183,3 +195,103 @@ async def test_a_customer_who_validates_late_is_seen(sqlite_console: ConsoleFixt
     await cashier.get(path.replace("cash-desk", "links/new"))
     page = await cashier.submit("amount", amount="500", description="x")
     assert (await cashier.get(page.path.replace("links", "cash-desk"))).status == 404
+
+
+async def cancel(cashier: ConsoleBrowser, sale: str) -> Page:
+    [form] = [each for each in (await cashier.get(sale)).forms() if not each.action]
+    return await cashier.post(sale, form.fields)
+
+
+@pytest.mark.parametrize("over", [False, True], ids=["in time", "after its end"])
+async def test_a_sale_is_cancelled_while_the_customer_confirms(console: ConsoleFixture, over: bool) -> None:
+    """What is on the telephone can be accepted all the same: then the money goes back."""
+    _, cashier, path = await desk(console)
+    page = await cashier.submit("amount", amount="2500")
+    sale, customer = page.path, console.browser()
+    waiting = (await pay(customer, hosted_path(page), "0197000002")).path
+    if over:
+        console.service.clock.advance((CASH_DESK_LASTS + MINUTE) / SECOND)
+    page = await cashier.get(sale)
+    assert says(page) == "Le client valide"
+    assert "peut encore l’accepter" in html.unescape(page.text)
+    page = await cancel(cashier, sale)
+    assert (page.path, says(page)) == (sale, "Annulée")
+    assert 'data-refresh="20"' in page.text, "it is followed on"
+    assert "rendu automatiquement" in html.unescape(page.text)
+    ctx = console.service.ctx
+    payment = (await payments.of_link(ctx.db, LinkId(int(sale.rpartition("/")[2])), 1))[0]
+    await settle_payment(ctx, payment, Succeeded(round_to_currency(payment.total_amount, "XOF"), "XOF"))
+    page = await cashier.get(sale)
+    assert says(page) == "Annulée, l’argent est rendu"
+    assert "Ne donnez pas la marchandise" in html.unescape(page.text)
+    assert "Paiement en trop" in (await customer.get(waiting)).text
+    await console.service.run_worker()
+    page = await cashier.get(sale)
+    assert says(page) == "Remboursé"
+    assert "data-refresh" not in page.text
+    assert "Annulée" in html.unescape((await cashier.get(path)).text)
+    kinds = [each.kind for each in await incidents.about(ctx.db, payment.merchant_id, payment.reference)]
+    assert kinds == ["automatic_refund"]
+    await check_books(ctx.db)
+
+
+async def test_a_sale_that_was_paid_in_the_same_moment_is_paid(console: ConsoleFixture) -> None:
+    _, cashier, _path = await desk(console)
+    page = await cashier.submit("amount", amount="2500")
+    sale = page.path
+    fields = next(each for each in (await cashier.get(sale)).forms() if not each.action).fields
+    await pay(console.browser(), hosted_path(page), "0197000000")
+    await console.service.run_worker(1)
+    page = await cashier.post(sale, fields)
+    assert (page.path, says(page)) == (sale, "Payé")
+    await console.service.run_worker()
+    assert says(await cashier.get(sale)) == "Payé"
+    acts = [each.action for each in await audit_log.latest(console.service.ctx.db)]
+    assert "link.closed" not in acts
+
+
+async def test_of_a_cancellation_and_a_success_at_once_one_comes_first(console: ConsoleFixture) -> None:
+    """The lock of the link decides: either the sale is paid, or what was paid goes back."""
+    ctx = console.service.ctx
+    _, cashier, path = await desk(console)
+    for number in range(6):
+        await cashier.get(path)
+        page = await cashier.submit("amount", amount=f"{1000 + number}", waiting="keep")
+        link_id = LinkId(int(page.path.rpartition("/")[2]))
+        await pay(console.browser(), hosted_path(page), f"01970{number}0002")
+        payment = (await payments.of_link(ctx.db, link_id, 1))[0]
+        success = Succeeded(round_to_currency(payment.total_amount, "XOF"), "XOF")
+        [form] = [each for each in (await cashier.get(page.path)).forms() if not each.action]
+        await asyncio.gather(cashier.post(page.path, form.fields), settle_payment(ctx, payment, success))
+        await console.service.run_worker()
+        link = require(await link_repository.by_id(ctx.db, payment.merchant_id, "test", link_id))
+        stored = require(await payments.by_id(ctx.db, payment.id))
+        assert stored.status == ("succeeded" if link.cancelled_at is None else "refunded")
+    await check_books(ctx.db)
+
+
+async def test_a_new_amount_asks_about_the_sale_that_waits(console: ConsoleFixture) -> None:
+    ctx = console.service.ctx
+    merchant, cashier, path = await desk(console)
+    first = (await cashier.submit("amount", amount="2500")).path
+    await cashier.get(path)
+    page = await cashier.submit("amount", amount="900", description="Pain")
+    assert page.status == 409
+    assert "2\u202f500\u00a0F\u00a0CFA" in html.unescape(page.text)
+    assert page.form("amount").fields["amount"] == "900"
+    sales = await link_repository.walk(ctx.db, LinkList(merchant.id, "test", cash_desk=True), 10)
+    assert len(sales) == 1, "nothing is done before the answer"
+    # Another cashier of the shop is not asked.
+    other = await console.joined("autre@example.com", merchant, "cashier")
+    await other.get(path)
+    assert (await other.submit("amount", amount="300")).status == 200
+    kept = await cashier.submit("amount", waiting="keep")
+    assert kept.status == 200
+    assert says(await cashier.get(first)) == "En attente du client"
+    await cashier.get(path)
+    page = await cashier.submit("amount", amount="700")
+    assert page.status == 409
+    made = await cashier.submit("amount", waiting="cancel")
+    assert "700" in made.text
+    assert says(await cashier.get(kept.path)) == "Annulée", "the newest of them"
+    assert says(await cashier.get(first)) == "En attente du client"

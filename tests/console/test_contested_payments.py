@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from guichet.clock import DAY, later
-from guichet.db.tables import disputes, payments
+from guichet.db.tables import disputes, payment_links, payments
 from guichet.domain.merchants import Merchant
 from tests.console.conftest import ConsoleFixture
 from tests.console.pages import Page
-from tests.db.rows import DISPUTE, PAYMENT
+from tests.db.rows import DISPUTE, LINK, PAYMENT
 
 OWNER = "awa@example.com"
 REFERENCE = PAYMENT["reference"]
@@ -69,3 +69,25 @@ async def test_the_page_of_its_refund_says_why_there_is_none(
     page = await owner.get(f"/console/{merchant.id}/live/payments/{REFERENCE}/refund")
     assert sentence in plain(page)
     assert "Rembourser" not in [each.strip() for each in re.findall(r"<button[^>]*>([^<]*)", page.text)]
+
+
+async def test_the_list_of_a_link_and_the_case_of_the_staff_say_so(console: ConsoleFixture) -> None:
+    merchant = await contested(console)
+    db, now = console.service.ctx.db, console.service.clock.now()
+    row = {**LINK, "merchant_id": merchant.id, "created_at": now}
+    await db.write(insert(payment_links).values(**row))
+    link = await db.one(select(payment_links.c.id).where(payment_links.c.merchant_id == merchant.id))
+    assert link is not None
+    await db.write(update(payments).where(payments.c.merchant_id == merchant.id).values(link_id=link[0]))
+    owner = await console.joined(OWNER, merchant)
+    staff = await console.joined("ops@guichet.example", None, "finance")
+    in_list = f"/console/{merchant.id}/live/links/{link[0]}"
+    case = f"/admin/incidents/{REFERENCE}"
+    assert "Contesté" in plain(await owner.get(in_list))
+    shown = plain(await staff.get(case))
+    assert "Contesté ouvert · répondre avant le" in shown
+    await db.write(update(disputes).values(status="lost", closed_at=now, borne_by="merchant"))
+    assert "Contesté perdu" in plain(await staff.get(case))
+    await db.write(update(disputes).values(status="won", borne_by=None))
+    assert "Contesté" not in plain(await staff.get(case))
+    assert "Contesté" not in plain(await owner.get(in_list))

@@ -96,9 +96,21 @@ async def test_the_sums_of_each_file_are_those_of_the_books(settings: Settings) 
         )
         assert (page.headers["Cache-Control"], page.headers["X-Content-Type-Options"]) == ("no-store", "nosniff")
         wanted = await sums("payments", "sum(amount), sum(fee_amount), sum(total_amount)")
-        assert added(_csv(page), "Montant", "Frais", "Total") == wanted
+        found = _csv(page)
+        assert added(found, "Montant", "Frais", "Total") == wanted
+        whole = [Decimal(row["Débité au client"].replace(",", ".")) for row in found]
+        francs = [each for each, row in zip(whole, found, strict=True) if row["Devise"] == "XOF"]
+        assert {each % 1 for each in francs} == {0}, "an operator debits no half franc"
+        exact, rounding = (sum(added([row], name)[1] for row in found) for name in ("Total", "Arrondi"))
+        assert 100 * sum(whole) == exact + rounding
+        assert "MTN MoMo · Bénin" in {row["Opérateur"] for row in found}
         page = await _ask(browser, history.merchant.id, "live", kind="refunds")
-        assert added(_csv(page), "Montant") == await sums("refunds", "sum(amount)")
+        refunded = _csv(page)
+        assert added(refunded, "Montant") == await sums("refunds", "sum(amount)")
+        copied = ("Référence marchand", "Opérateur", "Téléphone", "Prénom", "Nom")
+        payments = {row["Référence"]: [row[title] for title in copied] for row in found}
+        for row in refunded:
+            assert [row[title] for title in copied] == payments[row["Référence du paiement"]]
         page = await _ask(browser, history.merchant.id, "live", kind="movements", currency="XOF")
         found = _csv(page)
         signs = ", ".join(
@@ -126,14 +138,32 @@ async def test_no_formula_reaches_a_spreadsheet_and_numbers_stay_numbers(sqlite_
     browser = await _member(console, client.id)
     found = _csv(await _ask(browser, client.id))
     assert len(found) == len(_DANGEROUS)
-    titles, *lines = _xlsx((await _ask(browser, client.id, format="xlsx")).content)
-    written = [dict(zip(titles, line, strict=True)) for line in lines]
-    for row in [*found, *written]:
-        texts = [row[title] for title in ("Libellé", "Prénom", "Nom", "E-mail", "Téléphone", "Référence marchand")]
+    head, *lines = _xlsx((await _ask(browser, client.id, format="xlsx")).content)
+    written = [dict(zip(head, line, strict=True)) for line in lines]
+    titles = ("Libellé", "Prénom", "Nom", "E-mail", "Téléphone", "Référence marchand")
+    for row, cell in zip(found, written, strict=True):
+        texts = [row[title] for title in titles]
         assert all(text.startswith("'") for text in texts), texts
-        assert row["Téléphone"] == "'+22997000000"
+        assert [cell[title] for title in titles] == [text.replace("'", "") for text in texts], "it needs none"
+    assert {row["Téléphone"] for row in found} == {"'+22997000000"}
     assert {row["Montant"] for row in found} == {"5000,00"}
-    assert {row["Montant"] for row in written} == {5000}
+    assert {(row["Total"], row["Arrondi"], row["Débité au client"]) for row in found} == {
+        ("5087,50", "0,50", "5088,00")
+    }
+    amounts = ("Montant", "Frais", "Total", "Arrondi", "Débité au client")
+    assert {tuple(row[title] for title in amounts) for row in written} == {(5000, 87.5, 5087.5, 0.5, 5088)}
+
+
+async def test_a_workbook_has_filters_and_widths_and_runs_nothing(sqlite_console: ConsoleFixture) -> None:
+    client = await sqlite_console.service.merchant("Kora")
+    await client.pay("0000", external_id="=1+10")
+    browser = await _member(sqlite_console, client.id)
+    book = openpyxl.load_workbook(io.BytesIO((await _ask(browser, client.id, format="xlsx")).content))
+    sheet = book.worksheets[0]
+    assert sheet.auto_filter.ref == "A1:S2"
+    assert sheet.column_dimensions["C"].width > sheet.column_dimensions["F"].width
+    cell = sheet["D2"]
+    assert (cell.value, cell.data_type, cell.quotePrefix) == ("=1+10", "s", True)
 
 
 def test_no_separator_makes_a_formula_of_the_middle_of_a_text() -> None:
@@ -286,13 +316,15 @@ def test_a_sheet_that_is_full_is_followed_by_another() -> None:
     writer = XlsxWriter(export, sheet_rows=4)
     content = b""
     for piece in range(3):
-        lines = [(0, f"r{piece}{n}", "p", "s", "XOF", 1250, "x", None, None) for n in range(3)]
+        lines = [
+            (0, f"r{piece}{n}", "p", "e", "s", "XOF", 1250, "o", None, None, None, "x", None, None) for n in range(3)
+        ]
         content += writer.write(lines)
     content += writer.finish()
     book = openpyxl.load_workbook(io.BytesIO(content))
     assert book.sheetnames == ["Refunds", "Refunds 2", "Refunds 3"]
     assert [sheet.max_row for sheet in book.worksheets] == [5, 5, 2]
-    assert _xlsx(content)[1][5] == 12.5
+    assert _xlsx(content)[1][6] == 12.5
     assert [row[1] for row in _xlsx(content) if row[1] != "Reference"] == [
         f"r{p}{n}" for p in range(3) for n in range(3)
     ]

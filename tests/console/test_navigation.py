@@ -8,12 +8,12 @@ from tests.console.pages import Page
 
 def _here(page: Page) -> str:
     """The menu's entry that the page is marked to belong to."""
-    [text] = re.findall(r'<a href="[^"]+" aria-current="page">([^<]+)</a>', page.text)
+    [text] = set(re.findall(r'<a href="[^"]+" aria-current="page"><svg[^>]*><path[^>]*></svg>([^<]+)</a>', page.text))
     return str(text)
 
 
 def _link(page: Page, text: str) -> str:
-    [href] = re.findall(rf'<a href="([^"]+)"[^>]*>{text}</a>', page.text)
+    [href] = set(re.findall(rf'<a href="([^"]+)"[^>]*>(?:<svg[^>]*><path[^>]*></svg>)?{text}</a>', page.text))
     return str(href).replace("&amp;", "&")
 
 
@@ -22,8 +22,8 @@ async def test_the_menu_and_the_switch_of_the_environment_stay_in_the_section(sq
     owner = await sqlite_console.joined("awa@example.com", merchant)
     here = f"/console/{merchant.id}"
     assert _here(await owner.get(f"{here}/live")) == "Vue d’ensemble"
-    assert _here(await owner.get(f"{here}/live/exports")) == "Solde"
-    assert _link(owner.page, "Test") == f"{here}/test/balance"
+    assert _here(await owner.get(f"{here}/live/exports")) == "Exports"
+    assert _link(owner.page, "Test") == f"{here}/test/exports"
     assert _here(await owner.get(f"{here}/live/links/new")) == "Liens"
     assert _link(owner.page, "Test") == f"{here}/test/links"
     developer = await sqlite_console.joined("ada@example.com", merchant, "developer")
@@ -42,11 +42,7 @@ async def test_a_page_that_says_no_keeps_the_menu_of_who_asks(sqlite_console: Co
     assert (unknown.status, _here(unknown)) == (404, "Paiements")
     assert (refused.status, _link(refused, "Paiements"), "/team" in refused.text) == (403, f"{here}/payments", False)
     foreign = await cashier.get("/console/987654/live")
-    assert (foreign.status, 'aria-label="Rubriques"' in foreign.text, "awa@example.com" in foreign.text) == (
-        403,
-        False,
-        True,
-    )
+    assert (foreign.status, "987654" in foreign.text, "awa@example.com" in foreign.text) == (403, False, True)
     nowhere = await cashier.get("/console/nowhere")
     assert (nowhere.status, _link(nowhere, "Sécurité")) == (404, "/console/security")
     stranger = await sqlite_console.browser().get("/console/nowhere")

@@ -7,13 +7,15 @@ from urllib.parse import quote
 
 import pytest
 from msgspec import structs
-from sqlalchemy import update
+from sqlalchemy import select, update
 
+from guichet.back_office.anonymisation import CustomerKeys, anonymise_customer
 from guichet.clock import DAY, SECOND, Instant, later, to_datetime
 from guichet.console.payments.list_page import PAGE_SIZE
 from guichet.db import tables
 from guichet.db.engine import require
 from guichet.db.references import new_reference
+from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import Merchant
 from guichet.domain.payments import Payment
 from guichet.history.search import MOST_FOUND
@@ -22,7 +24,7 @@ from guichet.payments import repository
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
 from tests.service_fixture import MerchantClient
 
-ROW = re.compile(r'<a href="[^"]*/payments/([0-9a-f-]{36})[^"]*">')
+ROW = re.compile(r'<a class="go" href="[^"]*/payments/([0-9a-f-]{36})[^"]*">')
 
 
 async def opened(console: ConsoleFixture, role: str = "owner") -> tuple[MerchantClient, ConsoleBrowser, str]:
@@ -139,12 +141,56 @@ async def test_what_the_search_finds(console: ConsoleFixture) -> None:
     for typed in ("2290197123456", "+229 01 97 12 34 56", "00229 97.12.34.56", "97-12-34-56", "01 97 12 34 56"):
         assert len(await found(typed)) == 2, typed
         assert (await found(typed))[0] == new.reference
-    for typed in ("awa", "AWA N'D", "n'dour-kéré", "N'DOUR-KÉRÉ Aw", "commande 7", awa.reference.upper()):
-        assert await found(f" {typed} ") == [awa.reference], typed
-    assert await found(f"{awa.id:010d}") == [awa.reference]
-    assert await found("éve") == await found("Éve") == [eve.reference]
-    for typed in ("aw", "eve", "wa", "commande", "97123457", "%", "_wa", "\0", "'", "9" * 300, "1" * 19, "\u202e"):
-        assert await found(typed) == [], typed
+    names = ("awa", "AWA N'D", "ndour kere", "n'dour-kéré", "N’DOUR-KÉRÉ Aw", "kéré awa")
+    orders = ("commande 7", "com", "COMMANDE", awa.reference.upper())
+    for _ in range(2):
+        for typed in (*names, *orders):
+            assert await found(f" {typed} ") == [awa.reference], typed
+        assert await found(f"{awa.id:010d}") == [awa.reference]
+        for typed in ("éve", "Éve", "EVE", "eve"):
+            assert await found(typed) == [eve.reference], typed
+        nothing = ("aw", "wa", "ommande", "97123457", "%", "_wa", "\0", "'", "9" * 300, "1" * 19, "\u202e")
+        for typed in (*nothing, "3455", "4999", "5087,40"):
+            assert await found(typed) == [], typed
+        # From here on the worker has added the names, and the payments are no more of the last minutes.
+        console.service.clock.advance(3 * 60)
+        await console.service.run_worker(60)
+
+
+@pytest.mark.both_databases
+async def test_four_digits_and_an_amount_find_what_is_recent(console: ConsoleFixture) -> None:
+    client, browser, path = await opened(console, "cashier")
+    [old] = await copies(console, client, phone_number="22997123456", external_id="old")
+    console.service.clock.advance(32 * DAY / SECOND)
+    await browser.sign_in("awa@example.com")
+    [new] = await copies(console, client, phone_number="2290197123456", external_id="new")
+    prices = {"amount": 1234_00, "fee_amount": 21_50, "total_amount": 1255_50}
+    [other] = await copies(console, client, phone_number="22997120000", external_id="other", **prices)
+    for typed, wanted in (
+        ("3456", [new.reference]),
+        ("1234", [other.reference]),
+        ("1 234", [other.reference]),
+        ("1256", [other.reference]),  # What the customer was debited.
+        ("1255,50", [other.reference]),
+        ("1255", []),
+        ("old", [old.reference]),
+    ):
+        page = await browser.get(f"{path}?q={quote(typed)}")
+        assert shown(page.text) == wanted, typed
+
+
+async def test_an_anonymised_customer_is_found_by_no_name(sqlite_console: ConsoleFixture) -> None:
+    console = sqlite_console
+    client, browser, path = await opened(console)
+    await client.pay("0000", customer={"firstname": "Awa", "lastname": "Koné", "email": "awa@example.com"})
+    for wait in (0, 3 * 60):
+        console.service.clock.advance(wait)
+        await console.service.run_worker(60)
+        assert len(shown((await browser.get(f"{path}?q=kone")).text)) == 1
+    ctx, customer = console.service.ctx, CustomerKeys(None, "awa@example.com")
+    await anonymise_customer(ctx.db, ctx.clock, client.id, customer, Actor("awa@example.com", "console"), "asked")
+    assert shown((await browser.get(f"{path}?q=kone")).text) == []
+    assert await ctx.db.scan(select(tables.customer_names)) == []
 
 
 async def test_what_is_searched_for_is_in_no_log(

@@ -29,7 +29,7 @@ async def test_an_owner_is_invited_sets_up_codes_and_signs_in_again(console: Con
     assert page.path == "/console/factor/setup"
     assert "<svg" in page.text
     seed = await console.set_up(browser)
-    assert browser.page.text.count("<li>") == 10
+    assert len(re.findall(r"<li>[2-9A-Z]{4}-", browser.page.text)) == 10
     page = await browser.get("/console")
     assert "Boutique Kora" in page.text
     await browser.submit("csrf")

@@ -272,6 +272,7 @@ PASSKEY: Final[dict[str, Any]] = {
     "name": "n",
     "created_at": 1,
 }
+PAYMENT_MAILS: Final[dict[str, Any]] = {"merchant_id": 1, "user_id": 1, "frequency": "each", "chosen_at": 1}
 MAIL: Final[dict[str, Any]] = {
     "recipient": "r",
     "kind": "password",

@@ -13,23 +13,28 @@ from guichet.availability import recent_attempts
 from guichet.bootstrap import service
 from guichet.clock import SECOND, Instant, later
 from guichet.db.engine import Database, require
-from guichet.db.lists.pages import RowKey
+from guichet.db.lists.pages import ListScope, RowKey, status_counts
 from guichet.db.lists.rollup import _DELETE_EMPTY
 from guichet.db.postgres.pool import PLANNER_SETTINGS
 from guichet.db.postgres.statements import ArrayStatements, PostgresDialect
 from guichet.db.queues.fair_share import Shares
 from guichet.db.statement_cache import CompiledStatement
+from guichet.db.tables import payments as payments_table
 from guichet.disputes import repository as disputes
 from guichet.disputes.repository import DisputeFilter
 from guichet.domain.events import Delivery
+from guichet.domain.exports import ListFilter
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.messages import encode, verbatim
+from guichet.domain.money import Hundredths
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import ApiPayment
 from guichet.domain.reconciliation import Line
 from guichet.history import staff_search
+from guichet.history.cash_desk_sales import sales_between
 from guichet.history.figures import DAYS, month_figures
+from guichet.history.narrowed_list import narrowed_page
 from guichet.history.payment_history import read_history
 from guichet.history.search import search
 from guichet.incidents import repository as incidents
@@ -82,9 +87,13 @@ def _listed(**wanted: Any) -> Any:
     return lambda db: payments.page(db, *MINE, ApiPayment, PaymentFilter(**wanted), 25, 0)
 
 
+async def _narrowed(db: Database, wanted: ListFilter) -> None:
+    await narrowed_page(db, *MINE, wanted, ["mtn"], NOW, UNTIL, 25)
+
+
 async def _frozen_wallets(db: Database) -> None:
     async with db.transaction() as tx:
-        await wallets.frozen_wallets(tx, [MerchantId(1)])
+        await postings.frozen_wallets(tx, [MerchantId(1)])
 
 
 async def _reference_from_callback(db: Database) -> None:
@@ -134,7 +143,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
         db, provider_account="full", path="/", body=b"", reason="no_match", now=NOW
     ),
     "record outcomes": lambda db: deliveries.record(db, [TRIED]),
-    "endpoints": lambda db: merchants.endpoints_of(db, [MerchantId(1)]),
+    "what deliveries carry": lambda db: deliveries.with_contents(db, [TRIED.delivery], NOW),
     "frozen wallets": _frozen_wallets,
     "reopened wallets": lambda db: suspense.release_next(db, NOW, 10),
     "exhausted deliveries": lambda db: deliveries.give_up_exhausted(db, NOW),
@@ -177,6 +186,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(1_000)),
     "newer links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(9), newer=True),
     "sales of the cash desk": lambda db: links.walk(db, LinkList(MerchantId(1), "live", cash_desk=True), 25),
+    "sales of a day": lambda db: sales_between(db, MerchantId(1), "live", Instant(0), NOW),
     "payments of a link": lambda db: payments.of_link(db, LinkId(1), 25),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
     "walk deliveries": lambda db: deliveries.page(db, *MINE, 25, 0, after=KEY),
@@ -192,9 +202,13 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "references of payments": lambda db: deliveries.payment_references(
         db, [structs.replace(TRIED.delivery, payment_id=PaymentId(1))]
     ),
-    "search for a telephone number": lambda db: search(db, *MINE, "97 00 00 20", ["2299000020"]),
-    "search for a name": lambda db: search(db, *MINE, "Awa Dia", []),
-    "search for a number": lambda db: search(db, *MINE, "0000000020", []),
+    "search for a telephone number": lambda db: search(db, *MINE, "97 00 00 20", ["2299000020"], NOW),
+    "search for a name": lambda db: search(db, *MINE, "Awa Dia", [], NOW),
+    "last four digits": lambda db: search(db, *MINE, "0020", [], NOW),
+    "narrowed list": lambda db: _narrowed(db, ListFilter(operator="mtn")),
+    "narrowed list of a status": lambda db: _narrowed(db, ListFilter(status="failed", least=Hundredths(1))),
+    "counts by status": lambda db: status_counts(db, payments_table, ListScope(*MINE), NOW, UNTIL),
+    "search for a number": lambda db: search(db, *MINE, "0000000020", [], NOW),
     "story of a payment": _read_story,
     "find what a statement names": lambda db: _named(db, STATED, '["c"]'),
     "find the payment of a refund that is not ours": lambda db: _given_back(db, STATED, '["c"]'),
@@ -205,7 +219,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "endpoint": lambda db: merchants.endpoint(db, *MINE),
     "balance": lambda db: wallets.wallet(db, *MINE, "XOF"),
     "held": lambda db: held(db, *MINE, "XOF"),
-    "figures of a month": lambda db: month_figures(db, *MINE, range(0, 24 * DAYS + 1, 24), "XOF", 7),
+    "figures of a month": lambda db: month_figures(db, *MINE, range(0, 48 * DAYS + 1, 24), "XOF", 7, 0),
     "failed deliveries of a day": lambda db: deliveries.failed_since(db, *MINE, Instant(0)),
     "payments that wait for long": lambda db: payments.count_waiting(db, *MINE, NOW),
     "deliveries that are retried": lambda db: deliveries.retried(db, *MINE),
@@ -221,7 +235,10 @@ BY_INDEX = {
     "walk refunds": "ix_refunds_newest",
     "walk deliveries": "ix_webhook_deliveries_newest",
     "search for a telephone number": "ix_payments_phone_number",
-    "search for a name": "ix_payments_first_name",
+    "search for a name": "customer_names",
+    "last four digits": "ix_payments_newest",
+    "narrowed list": "ix_payments_newest",
+    "narrowed list of a status": "ix_payments_status",
     "telephone number of any merchant": "ix_payments_phone_number",
     "held": "ix_refunds_held",
     "figures of a month": "payment_figures",
@@ -232,6 +249,7 @@ BY_INDEX = {
     "place of a lapsed reservation": "ix_payments_link_reserved_until",
     "lapsed reservations of a link": "ix_payments_link_reserved_until",
     "link by external_id": "uq_payment_links_external_id",
+    "sales of a day": "ix_payment_links_sales",
     "payments of a link": "ix_payments_link",
     "list payments of a link": "ix_payments_link",
     "list payments of a number": "ix_payments_phone_number",

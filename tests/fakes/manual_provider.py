@@ -32,6 +32,9 @@ class ManualProvider(SilentProvider):
     slowness: float = 0
     #: How often it was asked for a status.
     questions: int = 0
+    #: Whether it gives money back at all, and what it gave back: our references.
+    refundable: bool = True
+    refunded: list[str] = field(default_factory=list)
 
     async def initiate(self, charge: Charge) -> InitiationResult:
         await asyncio.sleep(self.slowness)
@@ -64,9 +67,10 @@ class ManualProvider(SilentProvider):
         return list(self.charges.values())[-1]
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
-        return collected_here
+        return collected_here and self.refundable
 
     async def refund(self, reversal: Reversal) -> InitiationResult:
+        self.refunded.append(reversal.charge.payment.reference)
         return Succeeded(reversal.amount, reversal.currency)
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from guichet.clock import Instant
+from guichet.clock import MINUTE, Instant
 from guichet.domain.money import Currency
 from guichet.providers.base import PROVIDER_TIMEOUT, Callback, CallbackReference, Charge, Reversal
 
@@ -17,6 +17,8 @@ class SilentProvider:
     #: False: it gives money back by payouts only, even what it collected itself.
     own_refunds: bool = True
     initiation_timeout: float = PROVIDER_TIMEOUT
+    prompt_lasts: int = 5 * MINUTE
+    page_lasts: int = 30 * MINUTE
     names_merchants: bool = False
     #: The currencies that it debits; None: all of them.
     currencies: tuple[Currency, ...] | None = None

@@ -72,7 +72,6 @@ async def test_redirects_are_returned_and_not_followed(
         ):
             answer = await out.request(method, receiver.url(HOST), timeout=PATIENCE)
     assert answer.status == status
-    assert answer.headers["location"] == target.url("127.0.0.1")
     assert (len(receiver.received), target.connections) == (1, 0)
 
 

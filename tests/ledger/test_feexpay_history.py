@@ -48,9 +48,7 @@ class FakeFeexpayHistory:
             and body["status"] in ("ALL", row["status"])
             and body.get("reseau") in (None, row["reseau"])
         ][:500]
-        return ProviderResponse(
-            200, {}, msgspec.json.encode({"success": True, "total": len(wanted), "data": wanted}), True
-        )
+        return ProviderResponse(200, msgspec.json.encode({"success": True, "total": len(wanted), "data": wanted}), True)
 
 
 async def test_a_full_history_response_is_split_until_it_is_complete() -> None:
@@ -78,7 +76,7 @@ async def test_a_day_that_cannot_be_read_completely_is_refused() -> None:
 
 async def test_an_unreadable_history_response_is_refused() -> None:
     async def broken(_: Mapping[str, object]) -> ProviderResponse:
-        return ProviderResponse(200, {}, b'{"success": true, "data": nul', True)
+        return ProviderResponse(200, b'{"success": true, "data": nul', True)
 
     assert isinstance(await FeexPayHistory(broken, "s", ManualClock()).lines(START, START), Unknown)
 

@@ -1,4 +1,4 @@
-"""The histories of Wave and pawaPay: complete, or Unknown. What is listed becomes lines."""
+"""The histories of Wave, pawaPay and Stripe: complete, or Unknown. What is listed becomes lines."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -13,6 +13,7 @@ from guichet.domain.reconciliation import Line
 from guichet.providers.base import Unknown
 from guichet.providers.pawapay.history import PawaPayStatements
 from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.stripe.history import stripe_history
 from guichet.providers.wave.history import wave_history
 from tests.fakes.clock import ManualClock
 
@@ -22,7 +23,7 @@ NOTIFY = "https://pay.example.com/providers/pawa/callback"
 
 def said(body: object, status: int = 200) -> ProviderResponse:
     raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
-    return ProviderResponse(status, {}, raw, complete=True)
+    return ProviderResponse(status, raw, complete=True)
 
 
 def item(number: int, **more: Any) -> dict[str, Any]:
@@ -174,7 +175,7 @@ async def test_long_periods_are_asked_for_in_pieces() -> None:
         ("/v2/statements/s-1", said({"status": "FOUND", "data": {"status": "FAILED"}})),
         ("/v2/statements/s-1", said({"status": "NOT_FOUND"})),
         ("https://files.example/1.csv", said(b"gone", 403)),
-        ("https://files.example/1.csv", ProviderResponse(200, {}, CSV.encode()[:200], complete=False)),
+        ("https://files.example/1.csv", ProviderResponse(200, CSV.encode()[:200], complete=False)),
     ],
 )
 async def test_a_statement_that_does_not_come_is_unknown(path: str, answer: CallResult) -> None:
@@ -195,3 +196,28 @@ async def test_a_file_that_is_no_statement_is_unknown(file: bytes) -> None:
     found = await FakePawaPay(file).lines()
     assert isinstance(found, Unknown)
     assert "cannot be read" in str(found.raw)
+
+
+def _charge(number: int) -> dict[str, Any]:
+    source = {"object": "charge", "id": f"ch_{number}", "amount": 5000, "currency": "xof"}
+    known = {"amount": 5000, "currency": "xof", "created": START // 1_000_000, "fee": 0, "type": "charge"}
+    return {**known, "id": f"txn_{number}", "source": source}
+
+
+@pytest.mark.parametrize("second", [None, {"data": [], "has_more": True}, {"data": [{}], "has_more": False}, {}])
+async def test_every_page_of_stripe_is_read(second: object) -> None:
+    asked: list[str | None] = []
+
+    async def get(path: str, query: Mapping[str, str]) -> CallResult:
+        asked.append(query.get("starting_after"))
+        if asked[-1] is None:
+            return said({"data": [_charge(1), _charge(2)], "has_more": True})
+        return said({"data": [_charge(3)], "has_more": False} if second is None else second)
+
+    lines = await stripe_history(get, START, later(START, DAY))
+    assert asked == [None, "txn_2"]
+    if second is None:
+        assert isinstance(lines, list)
+        assert [each.references for each in lines] == [("ch_1",), ("ch_2",), ("ch_3",)]
+    else:
+        assert isinstance(lines, Unknown)

@@ -34,7 +34,7 @@ async def credit(tx: Transaction, number: int, frozen: set[WalletKey]) -> None:
 
 async def settle(db: Database, number: int) -> None:
     async with db.transaction() as tx:
-        await credit(tx, number, await wallets.frozen_wallets(tx, [MerchantId(1)]))
+        await credit(tx, number, await postings.frozen_wallets(tx, [MerchantId(1)]))
 
 
 async def suspended(db: Database) -> int:
@@ -90,7 +90,7 @@ async def test_a_wallet_reopens_after_a_settlement_that_found_it_frozen(worker_d
     settling, reopening, *_ = worker_dbs
     await set_status(settling, "Gelé")
     async with settling.transaction() as tx:
-        frozen = await wallets.frozen_wallets(tx, [MerchantId(1)])
+        frozen = await postings.frozen_wallets(tx, [MerchantId(1)])
         assert frozen == {MINE}
         reopened = asyncio.create_task(set_status(reopening, "Actif"))
         while not (reopened.done() or await somebody_waits_for_a_lock(worker_dbs[2])):

@@ -28,6 +28,8 @@ VALUES = {
     "agent": "Firefox", "means": "code", "address": "203.0.113.7", "link": "https://pay.example/console/invitation/SECRET",
     "person": "zoe@example.com", "act": "wallet.reopen", "subject": "7/XOF",
     "key": "sk_live_AbCd…", "deed": "webhook_secret.shown",
+    "amount": "500000", "fee": "8800", "total": "508800", "currency": "XOF", "mode": "MTN MoMo", "number": "0000000012",
+    "reference": "01a20b78-8244-44a8-a40a-25e8d69f6b41", "day": "2026-11-23", "count": "2", "operators": "MTN MoMo (2)",
 }  # fmt: skip
 
 
@@ -180,7 +182,10 @@ def test_every_kind_exists_in_both_languages(kind: str) -> None:
     if kind.startswith("approval_"):
         assert "rouvrir un portefeuille (7/XOF)" in texts["fr"].body
         assert "reopen a wallet (7/XOF)" in texts["en"].body
-    if kind not in {"invitation", "password"}:
+    if kind == "payments_of_day":
+        assert "5\u202f000\u00a0F\u00a0CFA en 2 paiements le 23 novembre 2026" in texts["fr"].body
+        assert "5,000\u00a0F\u00a0CFA in 2 payments on 23 November 2026" in texts["en"].body
+    elif kind not in {"invitation", "password"}:
         assert "23 novembre 2026 à " in texts["fr"].body
         assert "23 November 2026 at " in texts["en"].body
         assert re.search(r"[{}]", text.body) is None

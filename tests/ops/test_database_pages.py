@@ -20,6 +20,7 @@ FILES: Final = OPERATIONS / "two-hosts"
 #: Every title whose commands the trial runs.
 TITLES: Final = [
     (SETUP, "Setting it up"),
+    (SETUP, "Two standbys"),
     (SWITCHOVER, "Before"),
     (SWITCHOVER, "Stop the primary"),
     (SWITCHOVER, "Promote the standby"),
@@ -27,6 +28,7 @@ TITLES: Final = [
     (FAILOVER, "It can be reached"),
     (FAILOVER, "Neither"),
     (FAILOVER, "3. Promote the standby"),
+    (FAILOVER, "With two standbys"),
     (FAILOVER, "4. Rejoin the old primary"),
     (FAILOVER, "5. Wait for the standby again"),
     (FAILOVER, "6. Lift the fence"),

@@ -57,6 +57,7 @@ async def refund_refused(live: LivePayments, *answers: Scripted) -> Any:
     return refund
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("balance", [0, NEEDED - 1, None])
 async def test_with_a_balance_that_is_too_low_or_unknown_the_refund_waits(
     live: LivePayments, first: ProviderWithFloat, balance: int | None
@@ -77,6 +78,7 @@ async def test_with_a_balance_that_is_too_low_or_unknown_the_refund_waits(
     assert len(set(live.first.references_of("refund"))) == 3, "a provider remembers a refused reference"
 
 
+@pytest.mark.both_databases
 async def test_with_enough_of_ours_it_is_tried_once_more_after_ten_minutes(live: LivePayments) -> None:
     refund = await refund_refused(live, LOW, done)
     await live.service.run_worker(TEN_MINUTES - 1)
@@ -131,6 +133,7 @@ async def test_an_accepted_refund_that_fails_by_such_a_code_is_judged_alike(live
     assert len(set(live.first.references_of("refund"))) == 2
 
 
+@pytest.mark.both_databases
 async def test_of_two_who_find_the_same_refusal_one_makes_the_new_request(live: LivePayments) -> None:
     """Else the second one would forget what the first one has sent meanwhile."""
     refund = await refund_refused(live, taken)

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from sqlalchemy import insert, select, update
 
 from guichet.audit_log import entries
@@ -14,6 +15,8 @@ from guichet.ledger.audit import audit
 from guichet.ledger.hash_chain import chain_head, extend_hash_chain
 from guichet.webhooks.deliveries import PastAttempt, with_attempt
 from tests.service_fixture import MerchantClient, ServiceFixture
+
+pytestmark = pytest.mark.both_databases
 
 NUMBER, EMAIL = "22997001234", "awa_kossou@example.com"
 CUSTOMER = {

@@ -13,6 +13,8 @@ from tests.fakes.scripted_provider import done, slow
 from tests.invariants import check_books
 from tests.payments.conftest import LivePayments, stored
 
+pytestmark = pytest.mark.both_databases
+
 
 async def test_a_success_settled_sixteen_times_is_credited_once(live: LivePayments) -> None:
     row = await stored(live, await live.merchant.pay())

@@ -15,6 +15,8 @@ from guichet.providers.base import Accepted, Charge, NotProcessed, Refused, Succ
 from tests.fakes.scripted_provider import done, taken
 from tests.payments.conftest import LivePayments, stored
 
+pytestmark = pytest.mark.both_databases
+
 
 async def test_a_payment_is_stored_before_its_request_is_sent(live: LivePayments) -> None:
     seen = []

@@ -3,6 +3,8 @@ merchant meanwhile."""
 
 from typing import Any
 
+import pytest
+
 from guichet.domain.payments import Refund
 from guichet.incidents import repository as incidents
 from guichet.providers.base import AlreadyRefunded, FloatEmpty, Refused
@@ -43,6 +45,7 @@ async def test_a_refund_waits_until_the_float_is_filled(live: LivePayments) -> N
     assert first == refund["reference"]
 
 
+@pytest.mark.both_databases
 async def test_another_account_that_can_pay_is_tried_at_once(live: LivePayments) -> None:
     live.first.script("refund", EMPTY)
     live.second.script("refund", done)
@@ -85,6 +88,7 @@ async def test_the_oldest_refund_is_paid_first(live: LivePayments) -> None:
     assert (await row(live, newer)).status == "succeeded"
 
 
+@pytest.mark.both_databases
 async def test_those_who_wait_in_line_are_not_tried_in_vain_and_follow_at_once(live: LivePayments) -> None:
     live.first.script("refund", EMPTY)
     live.second.script("refund", EMPTY)

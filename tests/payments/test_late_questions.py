@@ -18,6 +18,7 @@ from tests.payments.test_empty_float import open_kinds
 from tests.payments.test_late_results import AWA, DAY, HOUR, accounts, failed, late
 
 
+@pytest.mark.both_databases
 async def test_a_failed_payment_is_asked_about_after_an_hour_and_after_a_day(live: LivePayments) -> None:
     payment = await failed(live)
     await live.service.run_worker(HOUR - 1)

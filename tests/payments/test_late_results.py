@@ -90,6 +90,7 @@ async def test_a_late_success_waits_in_suspense_and_changes_nothing_that_was_tol
     assert await accounts(live) == {"float:first::XOF": -5088_00, "suspense:late": 5088_00}
 
 
+@pytest.mark.both_databases
 async def test_a_statement_that_names_late_money_matches(live: LivePayments) -> None:
     """Before it was found, the same line is money that we do not have."""
     payment = await failed(live)
@@ -105,6 +106,7 @@ async def test_a_statement_that_names_late_money_matches(live: LivePayments) -> 
     assert await outcomes() == [MATCHED]
 
 
+@pytest.mark.both_databases
 async def test_a_callback_about_a_failed_payment_asks_at_once(live: LivePayments) -> None:
     payment = await failed(live)
     live.first.script("status", done)
@@ -134,6 +136,7 @@ async def test_another_amount_is_an_incident_and_moves_nothing(live: LivePayment
     assert await accounts(live) == {}
 
 
+@pytest.mark.both_databases
 async def test_a_person_credits_the_merchant(live: LivePayments) -> None:
     payment, found = await found_late(live)
     await resolve(live, found, "wallet")
@@ -217,6 +220,7 @@ async def test_a_person_ends_a_return_that_the_provider_does_not_end(live: LiveP
     assert payment.reference != other.reference
 
 
+@pytest.mark.both_databases
 async def test_a_frozen_wallet_is_not_credited(live: LivePayments) -> None:
     _, found = await found_late(live)
     await live.set_wallet("Gelé")
@@ -227,6 +231,7 @@ async def test_a_frozen_wallet_is_not_credited(live: LivePayments) -> None:
     assert await live.balance() == 5000
 
 
+@pytest.mark.both_databases
 async def test_payments_of_the_same_number_are_shown(live: LivePayments) -> None:
     payment, _ = await found_late(live, phone_number="22997005555")
     again = await paid(live, 5000)

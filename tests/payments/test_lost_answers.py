@@ -15,6 +15,8 @@ from tests.fakes.manual_provider import ManualProvider
 from tests.invariants import check_books
 from tests.service_fixture import Answer, MerchantClient, ServiceFixture, open_service
 
+pytestmark = pytest.mark.both_databases
+
 REFUSED = "22997120001"
 #: What is asked for, in which environment, and the answer's status.
 REQUESTS = {

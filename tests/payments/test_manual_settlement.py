@@ -29,6 +29,8 @@ from tests.payments.test_empty_float import open_kinds
 from tests.payments.test_late_results import accounts
 from tests.payments.test_refunds import paid, refund_of
 
+pytestmark = pytest.mark.both_databases
+
 AWA, ZOE = Actor("Awa", "awa"), Actor("Zoé", "zoe")
 FAILED = Decision(succeeded=False, evidence="MTN ticket 4711", actor=AWA)
 SUCCEEDED = structs.replace(FAILED, succeeded=True)

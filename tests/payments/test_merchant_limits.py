@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from guichet.back_office.merchants import set_limits
 from guichet.db.engine import require
 from guichet.domain.audit_log import Actor
@@ -56,6 +58,7 @@ async def test_a_live_payment_over_the_merchants_limit_is_refused_and_not_stored
     assert (await _ask(live, 50_000)).status == 201
 
 
+@pytest.mark.both_databases
 async def test_the_payments_of_a_day_are_counted_once_and_failures_given_back(live: LivePayments) -> None:
     await _limit(live, None, 50_000)
     answers = await asyncio.gather(*(_ask(live, 10_000, external_id=f"o{n}") for n in range(8)))

@@ -45,6 +45,7 @@ async def test_a_refused_account_is_a_server_error_that_names_a_failed_payment(
     assert (await live.balance()) == 0
 
 
+@pytest.mark.both_databases
 async def test_many_failures_of_many_merchants_are_one_incident(live: LivePayments) -> None:
     live.first.script("initiate", NotProcessed("configuration"))
     live.second.script("initiate", NotProcessed("configuration", "403"))
@@ -55,6 +56,7 @@ async def test_many_failures_of_many_merchants_are_one_incident(live: LivePaymen
     assert await _incidents(live) == [("misconfigured_route", "second")], "the last account of the route decides"
 
 
+@pytest.mark.both_databases
 async def test_an_incident_that_was_closed_opens_again(live: LivePayments) -> None:
     live.second.script("initiate", NotProcessed("configuration"))
     for _ in range(2):

@@ -64,6 +64,7 @@ PAYERS_REFUSED = [
 ]
 
 
+@pytest.mark.both_databases
 async def test_an_operator_that_fails_is_shown_everywhere_and_still_takes_payments(
     settings: Settings, cli: Cli
 ) -> None:
@@ -111,6 +112,7 @@ async def test_payments_of_the_test_environment_are_not_counted(settings: Settin
         assert await availabilities(service.ctx.db) == []
 
 
+@pytest.mark.both_databases
 async def test_the_counts_of_all_processes_are_added(worker_dbs: list[Database]) -> None:
     clock = ManualClock()
     processes = [AttemptCounts() for _ in worker_dbs]
@@ -125,6 +127,7 @@ async def test_the_counts_of_all_processes_are_added(worker_dbs: list[Database])
     assert sums == {"mtn": [(12, 8)], "moov": [(12, 0)]}
 
 
+@pytest.mark.both_databases
 async def test_a_process_without_a_worker_writes_its_counts(service: ServiceFixture) -> None:
     ctx = service.ctx
     async with writing_attempts(ctx):
@@ -150,6 +153,7 @@ async def test_counts_that_cannot_be_written_are_written_later(service: ServiceF
     assert (counted.attempts, counted.failures) == (2, 1)
 
 
+@pytest.mark.both_databases
 async def test_a_turn_is_taken_by_one_process(worker_dbs: list[Database]) -> None:
     now = ManualClock().now()
     taken = await asyncio.gather(*(claim_turn(db, "measure", now, MINUTE) for db in worker_dbs))
@@ -167,6 +171,7 @@ async def test_old_minutes_are_deleted(settings: Settings) -> None:
         assert await recent_attempts(db, made) == {}
 
 
+@pytest.mark.both_databases
 async def test_what_pawapay_says_of_an_operator_is_joined_in(settings: Settings) -> None:
     case = PROVIDER_CASES["pawapay"]
     async with open_simulated_providers(settings, case.setup) as simulated:

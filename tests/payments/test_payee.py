@@ -122,6 +122,7 @@ async def test_a_refund_without_a_known_payee_waits_for_a_person(live: LivePayme
     assert await live.queued_events() == ["payment.succeeded", "refund.succeeded", "payment.refunded"]
 
 
+@pytest.mark.both_databases
 async def test_a_waiting_refund_is_looked_at_once_an_hour(live: LivePayments) -> None:
     refund = await waiting_refund(live)
     before = await row(live, refund)
@@ -166,6 +167,7 @@ async def test_a_confirmed_payee_survives_a_restart_and_is_asked_about_by_that_n
     assert [reversal.payee_number for reversal in (*provider.reversals, *asked)] == [PAYER, PAYER]
 
 
+@pytest.mark.both_databases
 async def test_a_confirmation_while_the_refund_is_looked_at_is_not_overlooked(live: LivePayments) -> None:
     """The worker has read the refund as unconfirmed; the person's answer is stored before the worker lets it wait."""
     refund = await waiting_refund(live)
@@ -205,6 +207,7 @@ async def test_nobody_can_redirect_a_refund_whose_payer_is_known(live: LivePayme
     assert (await row(live, refund)).payee_number == PAYER
 
 
+@pytest.mark.both_databases
 async def test_a_number_cannot_be_changed_once_the_refund_was_sent(live: LivePayments) -> None:
     refund = await waiting_refund(live)
     live.first.script("refund", taken)

@@ -21,9 +21,13 @@ from guichet.history.figures import DAYS, Figures, hour_from, month_figures
 from guichet.settings import Settings
 from tests.db.rows import MERCHANT, PAYMENT
 
+pytestmark = pytest.mark.both_databases
+
 START = 20_000 * DAY
 #: Whole days of UTC, except for one of 23 hours and one of 25.
 BOUNDS = [START // HOUR + 24 * day + (day == 11) - (day == 20) for day in range(DAYS + 1)]
+#: As many days before them, that the figures are compared with.
+EARLIER = [BOUNDS[0] - 24 * day for day in range(DAYS, 0, -1)]
 OPERATORS = ("mtn", "moov", "wave_ci")
 SCOPES: tuple[tuple[int, Environment], ...] = ((1, "test"), (1, "live"), (2, "live"))
 TRAFFIC = 300
@@ -87,8 +91,12 @@ async def _check(db: Database) -> int:
     for merchant_id, env in SCOPES:
         sums, currencies = await _by_hand(db, merchant_id, env)
         for currency, last_days in product(CURRENCIES, (1, 7, DAYS)):
-            figures = await month_figures(db, MerchantId(merchant_id), env, BOUNDS, currency, last_days)
+            figures = await month_figures(
+                db, MerchantId(merchant_id), env, [*EARLIER, *BOUNDS], currency, last_days, BOUNDS[-2]
+            )
             assert figures.by_day == [Figures(*sums[currency, day]) for day in range(DAYS)]
+            assert figures.before == [Figures(*sums[currency, day]) for day in range(-DAYS, 0)]
+            assert figures.yesterday == figures.by_day[-2]
             operators = ((operator, sums[currency, operator, last_days]) for operator in OPERATORS)
             assert figures.by_operator == {operator: Figures(*each) for operator, each in operators if any(each)}
             assert figures.other_currencies == currencies - {currency}
@@ -104,10 +112,13 @@ async def _by_hand(db: Database, merchant_id: int, env: Environment) -> tuple[di
     for at, operator, currency, status, amount, updated_at in await db.all(
         _ROWS, merchant=merchant_id, environment=env
     ):
-        day = next((day for day in range(DAYS) if BOUNDS[day] * HOUR <= at < BOUNDS[day + 1] * HOUR), None)
+        bounds = [*EARLIER, *BOUNDS]
+        days = range(2 * DAYS)
+        day = next((day - DAYS for day in days if bounds[day] * HOUR <= at < bounds[day + 1] * HOUR), None)
         if day is None:
             continue
-        currencies.add(currency)
+        if day >= 0:
+            currencies.add(currency)
         paid, refunded = status != "failed", status == "refunded"
         time = updated_at - at if status == "succeeded" else 0
         row = (int(paid), int(not paid), int(refunded), amount * paid, amount * refunded, time)

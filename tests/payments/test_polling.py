@@ -18,6 +18,8 @@ from guichet.providers.base import Accepted, Charge, Succeeded, Unknown
 from tests.fakes.scripted_provider import done, slow, taken
 from tests.payments.conftest import LivePayments, stored
 
+pytestmark = pytest.mark.both_databases
+
 
 async def test_an_unknown_payment_stays_pending_and_is_polled_at_growing_intervals(sqlite_live: LivePayments) -> None:
     """Then daily after 72 hours, without end, with an incident for the staff."""

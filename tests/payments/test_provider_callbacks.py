@@ -58,6 +58,7 @@ async def test_a_callback_is_answered_before_its_provider_is_asked(live: LivePay
     assert (row.status, row.due_at) == ("asked", None)
 
 
+@pytest.mark.both_databases
 async def test_the_commit_wakes_the_worker(live: LivePayments) -> None:
     payment = await live.merchant.pay()
     live.first.script("status", done)
@@ -66,6 +67,7 @@ async def test_the_commit_wakes_the_worker(live: LivePayments) -> None:
     assert live.ctx.wakeups.callbacks.is_set()
 
 
+@pytest.mark.both_databases
 async def test_a_crash_between_the_answer_and_the_question_loses_nothing(
     live: LivePayments, settings: Settings
 ) -> None:
@@ -110,6 +112,7 @@ async def test_callbacks_cause_one_question_in_five_seconds_and_the_last_one_is_
     assert await live.state(payment["reference"]) == "succeeded"
 
 
+@pytest.mark.both_databases
 async def test_a_callback_during_a_question_causes_another_one(live: LivePayments) -> None:
     """The provider may have answered the running question before its customer paid."""
     payment = await live.merchant.pay()
@@ -133,6 +136,7 @@ async def test_a_callback_during_a_question_causes_another_one(live: LivePayment
     assert await live.state(payment["reference"]) == "succeeded"
 
 
+@pytest.mark.both_databases
 async def test_a_callback_during_the_question_of_an_earlier_one_causes_its_own(live: LivePayments) -> None:
     payment = await live.merchant.pay()
     asked, answer = asyncio.Event(), asyncio.Event()
@@ -155,6 +159,7 @@ async def test_a_callback_during_the_question_of_an_earlier_one_causes_its_own(l
     assert await live.state(payment["reference"]) == "succeeded"
 
 
+@pytest.mark.both_databases
 async def test_a_callback_while_another_process_has_the_lease_is_asked_about_afterwards(live: LivePayments) -> None:
     payment = await live.merchant.pay()
     row, now = await stored(live, payment), live.ctx.clock.now()
@@ -170,6 +175,7 @@ async def test_a_callback_while_another_process_has_the_lease_is_asked_about_aft
     assert await live.state(payment["reference"]) == "succeeded"
 
 
+@pytest.mark.both_databases
 async def test_a_process_that_comes_late_puts_off_no_question_that_another_one_has_asked(live: LivePayments) -> None:
     """Its lease expired while the database was away: `make ha` found two workers with one callback."""
     payment = await live.merchant.pay()
@@ -210,6 +216,7 @@ async def test_a_text_that_can_be_no_reference_is_not_stored(live: LivePayments,
     assert answer.status == 200
 
 
+@pytest.mark.both_databases
 async def test_a_callback_about_a_failed_payment_asks_once_in_five_seconds(live: LivePayments) -> None:
     live.first.script("status", Refused("expired"))
     payment = await live.merchant.pay()
@@ -239,6 +246,7 @@ async def test_a_callback_about_a_payment_that_succeeded_causes_no_question(live
     assert questions(live) == 1
 
 
+@pytest.mark.both_databases
 async def test_a_callback_about_a_refund_is_one_row_and_asked_about(live: LivePayments) -> None:
     live.first.script("status", done)
     payment = await live.merchant.pay()
@@ -257,6 +265,7 @@ async def test_a_callback_about_a_refund_is_one_row_and_asked_about(live: LivePa
     assert (await live.merchant.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
 
 
+@pytest.mark.both_databases
 async def test_pages_that_read_the_row_at_the_same_time_cause_one_question(live: LivePayments) -> None:
     """The limit is a condition of the statement that takes the lease."""
     row = await stored(live, await live.merchant.pay())
@@ -281,6 +290,7 @@ async def test_a_merchant_always_has_its_payment_asked_about(live: LivePayments)
     assert questions(live) == 5
 
 
+@pytest.mark.both_databases
 async def test_a_clock_that_was_set_back_does_not_silence_callbacks(live: LivePayments) -> None:
     payment = await live.merchant.pay()
     live.first.script("status", Accepted(), done)
@@ -293,6 +303,7 @@ async def test_a_clock_that_was_set_back_does_not_silence_callbacks(live: LivePa
     assert await live.state(payment["reference"]) == "succeeded"
 
 
+@pytest.mark.both_databases
 async def test_a_read_by_one_process_limits_the_callbacks_of_another(live: LivePayments, settings: Settings) -> None:
     payment = await live.merchant.pay()
     live.first.script("status", Accepted())

@@ -9,6 +9,8 @@ from guichet.providers.base import Charge, Succeeded
 from tests.fakes.scripted_provider import done
 from tests.payments.conftest import LivePayments
 
+pytestmark = pytest.mark.both_databases
+
 #: What a bug in a provider's module might let through; the modules themselves clean what they read.
 BAD_REFERENCES = ["a\0b", "a\ud800b"]
 

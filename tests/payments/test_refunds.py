@@ -35,6 +35,7 @@ async def refund_of(live: LivePayments, payment: Any) -> Any:
     return answer.data
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("env", ["live", "test"])
 async def test_sixty_four_requests_at_once_make_one_refund(live: LivePayments, env: str) -> None:
     if env == "live":
@@ -113,6 +114,7 @@ async def test_a_refund_that_the_wallet_does_not_cover_is_refused(live: LivePaym
     assert await live.queued_events() == ["payment.succeeded", "refund.failed"]
 
 
+@pytest.mark.both_databases
 async def test_two_refunds_cannot_spend_the_same_money(live: LivePayments) -> None:
     live.first.script("refund", done)
     both = [await paid(live), await paid(live)]
@@ -151,6 +153,7 @@ async def test_an_unknown_disbursement_is_polled_and_never_sent_again(live: Live
     assert len(live.first.references_of("refund_status")) == 3
 
 
+@pytest.mark.both_databases
 async def test_an_unprocessed_disbursement_is_sent_again(live: LivePayments) -> None:
     live.first.script("refund", NotProcessed(), NotProcessed(), done)
     payment = await paid(live)
@@ -162,6 +165,7 @@ async def test_an_unprocessed_disbursement_is_sent_again(live: LivePayments) -> 
     assert live.first.references_of("refund_status") == []
 
 
+@pytest.mark.both_databases
 async def test_a_refund_with_another_amount_is_not_booked(live: LivePayments) -> None:
     live.first.script("refund", lambda reversal: Succeeded(reversal.amount - 100, reversal.currency))
     live.first.script("refund_status", done)
@@ -175,6 +179,7 @@ async def test_a_refund_with_another_amount_is_not_booked(live: LivePayments) ->
     assert await live.state(payment["reference"]) == "refunded"
 
 
+@pytest.mark.both_databases
 async def test_a_refund_of_a_process_that_died_while_sending_is_polled(live: LivePayments) -> None:
     """That it is sent is stored before the first byte."""
     marks = []
@@ -205,6 +210,7 @@ async def test_a_refund_of_a_process_that_died_while_sending_is_polled(live: Liv
     assert marks == []
 
 
+@pytest.mark.both_databases
 async def test_several_workers_send_a_refund_once(live: LivePayments) -> None:
     live.first.script("refund", slow(done, 0.05))
     payments_made = [await paid(live) for _ in range(3)]
@@ -216,6 +222,7 @@ async def test_several_workers_send_a_refund_once(live: LivePayments) -> None:
     assert len(live.first.references_of("refund")) == 3
 
 
+@pytest.mark.both_databases
 async def test_a_test_refund_succeeds_at_once_with_events_in_order(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})

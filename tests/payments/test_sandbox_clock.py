@@ -16,6 +16,8 @@ from tests.fakes.scripted_provider import ScriptedProvider
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 from tests.webhooks.receivers import delivery_log, merchant_with_endpoint, receiver, status
 
+pytestmark = pytest.mark.both_databases
+
 AWA = Actor("Awa", "awa")
 
 

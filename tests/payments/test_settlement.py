@@ -20,6 +20,8 @@ from guichet.providers.base import Refused, Succeeded
 from tests.fakes.recording_database import RecordingDatabase
 from tests.payments.conftest import LivePayments
 
+pytestmark = pytest.mark.both_databases
+
 
 async def pending(live: LivePayments, number: int, **fields: Any) -> Payment:
     made = await live.merchant.pay(external_id=f"e{number}", **fields)

@@ -18,6 +18,8 @@ from tests.fakes.scripted_provider import ScriptedProvider, done
 from tests.payments.conftest import LivePayments, live_payments, stored
 from tests.service_fixture import open_service
 
+pytestmark = pytest.mark.both_databases
+
 BUDGET = 75.0
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from sqlalchemy import update
 
 from guichet.db.tables import webhook_deliveries
@@ -21,6 +22,8 @@ from tests.fakes.scripted_provider import done, taken
 from tests.payments.conftest import LivePayments, stored
 from tests.payments.test_late_results import found_late
 from tests.payments.test_refunds import paid, refund_of
+
+pytestmark = pytest.mark.both_databases
 
 
 async def told(live: LivePayments, payment: Payment, *, for_staff: bool = False) -> list[TimelineEntry]:

@@ -46,6 +46,7 @@ async def test_what_is_in_flight_is_no_difference(live: LivePayments) -> None:
     live.first.script("refund", done)
 
 
+@pytest.mark.both_databases
 async def test_an_announced_settlement_has_left_the_wallet(live: LivePayments) -> None:
     await paid(live)
     sent = await record_for(live.service, announced=True, amount=2000_00, from_="first", to="bank:eco")
@@ -54,6 +55,7 @@ async def test_an_announced_settlement_has_left_the_wallet(live: LivePayments) -
     assert await stated(live, 3088) == 0
 
 
+@pytest.mark.both_databases
 async def test_two_readings_a_day_apart_that_differ_are_an_incident_until_one_agrees(live: LivePayments) -> None:
     await paid(live)
     assert await stated(live, 5000) == -88_00
@@ -74,6 +76,7 @@ async def test_two_readings_a_day_apart_that_differ_are_an_incident_until_one_ag
     assert await differing(live) == [], "readings three days apart say nothing of the days between"
 
 
+@pytest.mark.both_databases
 async def test_a_statement_that_two_people_record_is_a_reading(live: LivePayments) -> None:
     await paid(live)
     for day in range(2):

@@ -12,6 +12,8 @@ from guichet.provider_callbacks.unmatched import MOST, MOST_BYTES, UNKNOWN_ACCOU
 from tests.payments.conftest import LivePayments
 from tests.server.metrics_reader import counted
 
+pytestmark = pytest.mark.both_databases
+
 
 async def count(live: LivePayments, account: str) -> int:
     found = select(func.count()).where(unmatched_callbacks.c.provider_account == bindparam("account"))

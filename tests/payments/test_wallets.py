@@ -10,6 +10,8 @@ from tests.fakes.scripted_provider import done
 from tests.invariants import check_books
 from tests.payments.conftest import LivePayments
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.mark.parametrize("closed", ["Gelé", "Fermé"])
 async def test_a_payment_to_a_frozen_wallet_is_credited_when_it_reopens(

@@ -52,7 +52,7 @@ def test_numbers_in_a_response_are_decoded_as_decimals() -> None:
         "huge": Decimal("1e999999999"),
     }
     assert type(numbers["whole"]) is int
-    response = ProviderResponse(status=200, headers={}, body=body, complete=True)
+    response = ProviderResponse(status=200, body=body, complete=True)
     assert response.value() == response.object() == numbers
 
 

@@ -47,7 +47,7 @@ def test_a_cleaned_text_equals_no_text_without_the_character() -> None:
 
 
 def test_what_an_answer_leaves_in_logs_and_incidents_is_clean() -> None:
-    response = ProviderResponse(500, {}, b"\x1b[31mred\x00\xff", complete=True)
+    response = ProviderResponse(500, b"\x1b[31mred\x00\xff", complete=True)
     assert response.raw == "500 �[31mred��"
 
 

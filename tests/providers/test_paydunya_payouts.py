@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from guichet.clock import MINUTE, later
+from guichet.clock import MINUTE, SECOND, later
 from guichet.providers.base import Accepted, NotFound, NotProcessed, Reversal
 from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, ambiguous, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
@@ -25,6 +25,7 @@ def said(code: object, text: str) -> Scripted:
 
 
 ANNOUNCED: Scripted = (200, {"response_code": OK, "disburse_token": "pay1234567"})
+TOKEN = Accepted("pay1234567", next_poll_at=later(NOW, 5 * SECOND), provider_data={"announced_at": str(NOW)})
 SUBMITTED: Scripted = (200, {"response_code": OK, "response_text": "Transaction completed successfully"})
 
 
@@ -42,7 +43,7 @@ def submissions(paydunya: ProviderUnderTest) -> int:
 
 async def test_an_announced_payout_moves_nothing_and_has_a_token() -> None:
     async with provider_under_test("paydunya", ANNOUNCED) as paydunya:
-        assert await paydunya.provider.refund(reversal("moov_bf", payee_number="22670000009")) == Accepted("pay1234567")
+        assert await paydunya.provider.refund(reversal("moov_bf", payee_number="22670000009")) == TOKEN
     assert [each.line.split(" ")[1] for each in paydunya.received] == ["/v2/disburse/get-invoice"]
     assert paydunya.sent() == {
         "account_alias": "70000009",
@@ -109,6 +110,16 @@ async def test_a_payout_that_stays_created_for_minutes_is_submitted_again_under_
             check(await paydunya.provider.refund_status(sent), TAKEN)
 
 
+@pytest.mark.parametrize(("seconds", "submitted"), [(5, True), (29, True), (30, False), (599, False), (600, True)])
+async def test_a_process_that_ended_may_have_submitted_what_was_announced(seconds: int, submitted: bool) -> None:
+    """Before its lease ended, nobody else asked; after it, PayDunya is given ten minutes to know of a submission."""
+    async with provider_under_test("paydunya", state_of("created"), SUBMITTED) as paydunya:
+        paydunya.clock.advance(seconds)
+        answer = await paydunya.provider.refund_status(payout(provider_data=TOKEN.provider_data))
+        assert isinstance(answer, Accepted)
+        assert submissions(paydunya) == submitted
+
+
 @pytest.mark.parametrize(
     ("scripted", "meant"),
     [
@@ -149,7 +160,7 @@ async def test_the_state_of_a_payout_becomes_a_result(scripted: Scripted, meant:
 async def test_without_a_token_nothing_was_submitted() -> None:
     """The process died before the answer to the announcement was stored."""
     async with provider_under_test("paydunya", ANNOUNCED) as paydunya:
-        assert await paydunya.provider.refund_status(payout(provider_reference=None)) == Accepted("pay1234567")
+        assert await paydunya.provider.refund_status(payout(provider_reference=None)) == TOKEN
         paydunya.answers[:] = [(500, {})]
         check(await paydunya.provider.refund_status(payout(provider_reference=None)), UNKNOWN)
         asked = await paydunya.provider.refund_status(payout(provider_reference=None, ask_only=True))

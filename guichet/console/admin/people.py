@@ -107,7 +107,7 @@ async def _ask_for_colleague(request: StaffRequest, invitation: Invitation) -> R
 async def _ask(request: StaffRequest, wanted: WantedAct) -> Response:
     """Leads to the request, which waits for another person. Raises ActRefused."""
     approval = await approvals.ask(request.ctx, wanted, request.person, CONSOLE)
-    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
+    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 
 class SearchForm(Fields):
@@ -151,10 +151,10 @@ class PersonForm(Fields):
 
 
 class PersonView(View, frozen=True):
-    """`places`: the merchants that a user works for; `own`: it is the reader."""
+    """`teams`: the merchants that a user works for; `own`: it is the reader."""
 
     person: User
-    places: list[tuple[MerchantRole, Merchant]]
+    teams: list[tuple[MerchantRole, Merchant]]
     roles: tuple[str, ...]
     own: bool
     may_change: bool
@@ -166,7 +166,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None, *, staff: 
     right: StaffRight = "staff.change" if staff else "merchants.change"
     view = PersonView(
         person=user,
-        places=[] if staff else await users.merchants_of(request.db, user.id),
+        teams=[] if staff else await users.merchants_of(request.db, user.id),
         roles=STAFF_ROLES if staff else MERCHANT_ROLES,
         own=user.id == request.person.id,
         may_change=request.may(right) and user.id != request.person.id,

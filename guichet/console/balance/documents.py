@@ -15,7 +15,6 @@ from guichet.console.payments.receipt import Receipt, receipt_of
 from guichet.console.sections import MerchantPage
 from guichet.db.references import parse_reference
 from guichet.domain.audit_log import Act, ActSubject, Facts
-from guichet.domain.catalogue import Catalogue
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Environment, Merchant
 from guichet.ledger.balance_checkpoints import WalletKey
@@ -51,7 +50,7 @@ async def month_document(request: ConsoleRequest, merchant: Merchant, wallet: Wa
     bounds = days if complete else [*days, now]
     figures = await monthly_statement(ctx.db, wallet, bounds, now)
     modes = await ctx.catalogues.of(merchant.id)
-    operators = {operator: _operator_name(modes, operator) for operator in figures.operators}
+    operators = {operator: modes.name_of(operator) if operator else "–" for operator in figures.operators}
     until = None if complete else now
     content = await drawn(lambda: _Statement(request, merchant, wallet, figures, operators).draw(month, until))
     title, text = plain_text(request, "statement.file"), f"{month:%Y-%m}"
@@ -76,13 +75,6 @@ async def receipt(request: MerchantRequest) -> Response:
     content = await drawn(lambda: _draw_receipt(request, lines))
     await _record(request, "receipt", payment.reference, {})
     return attachment(content, _PDF, file_name(plain_text(request, "receipt.file"), payment.reference, suffix="pdf"))
-
-
-def _operator_name(modes: Catalogue, operator: str | None) -> str:
-    mode = modes.by_operator(operator) if operator else None
-    if mode is None:
-        return operator or "–"
-    return f"{mode.name} · {mode.country}" if mode.country else mode.name
 
 
 def _draw_receipt(request: MerchantRequest, receipt: Receipt) -> bytes:
@@ -189,7 +181,8 @@ def plain_text(request: ConsoleRequest, key: str, **values: Any) -> str:
 
 
 def new_document(request: ConsoleRequest, env: Environment, title: str) -> PdfDocument:
-    banner = f"{plain_text(request, 'base.test')} · {plain_text(request, 'base.test_text')}" if env == "test" else None
+    test = plain_text(request, "base.test"), plain_text(request, "base.test_text")
+    banner = " · ".join(test) if env == "test" else None
     return PdfDocument(title, request.language, request.console.public_url, banner)
 
 

@@ -3,12 +3,15 @@
 from collections.abc import AsyncIterator
 from typing import Final
 
+import msgspec
+from pydantic import ValidationError
 from starlette.responses import Response
 
 from guichet.accounts import users
 from guichet.console.balance.balance_page import currency_options, wallet_views
 from guichet.console.downloads import file_name, streamed_attachment
 from guichet.console.page_request import FormFault, MerchantRequest
+from guichet.console.payments.list_filter import FILTERS, FilterFields
 from guichet.console.sections import MerchantPage
 from guichet.domain.errors import NotFound
 from guichet.domain.exports import (
@@ -19,6 +22,7 @@ from guichet.domain.exports import (
     Export,
     ExportFormat,
     ExportKind,
+    ListFilter,
 )
 from guichet.domain.money import Currency
 from guichet.exports import files, repository
@@ -28,8 +32,10 @@ from guichet.exports.requests import Wanted, record_download, request_export
 from guichet.merchants.vault import UnreadableSecret
 from guichet.pages.days import Period, PeriodFields, this_month, today
 from guichet.pages.fields import Lenient
+from guichet.pages.formatting import country_name
 from guichet.pages.i18n import FRENCH
 from guichet.pages.views import View
+from guichet.printable import printable
 
 _MEDIA_TYPES: Final = {
     "csv": "text/csv; charset=utf-8",
@@ -37,7 +43,7 @@ _MEDIA_TYPES: Final = {
 }
 
 
-class ExportForm(PeriodFields):
+class ExportForm(PeriodFields, FilterFields):
     kind: Lenient[ExportKind] = None
     format: Lenient[ExportFormat] = None
     currency: Lenient[Currency] = None
@@ -65,13 +71,16 @@ class ExportLimits(View, frozen=True):
 
 
 class ExportsView(View, frozen=True):
-    """`kinds`, `formats` and `currencies`: pairs of a value and its text, to choose from."""
+    """`kinds`, `formats` and `currencies`: pairs of a value and its text, to choose from. `narrowed`: what the list was
+    narrowed to whose export is asked for, and `filters` its fields."""
 
     kinds: list[tuple[str, str]]
     formats: list[tuple[str, str]]
     currencies: list[tuple[str, str]]
     currency: Currency
     period: Period
+    filters: dict[str, str]
+    narrowed: list[str]
     rows: list[ExportRow]
     working: bool
     limits: ExportLimits
@@ -79,7 +88,13 @@ class ExportsView(View, frozen=True):
 
 
 async def show(request: MerchantRequest, form: ExportForm | None = None, fault: FormFault | None = None) -> Response:
-    form = form or ExportForm()
+    if form is None:
+        try:
+            form = ExportForm.read(request.query)
+        except ValidationError:
+            raise NotFound from None
+    typed = request.query if fault is None else request.typed
+    filters = {name: typed.get(name, "") for name in FILTERS}
     team = {user.id: user.name for _, user in await users.team(request.db, request.merchant.id)}
     exports = await repository.latest(request.db, *request.scope)
     currency = form.currency or request.merchant.currency
@@ -89,12 +104,31 @@ async def show(request: MerchantRequest, form: ExportForm | None = None, fault: 
         currencies=currency_options(await wallet_views(request), currency),
         currency=currency,
         period=_period(request, form),
+        filters=filters,
+        narrowed=await _narrowed(request, form.list_filter),
         rows=[_row(request, export, team.get(export.user_id)) for export in exports],
         working=any(export.status == "pending" for export in exports),
         limits=ExportLimits(f"{MOST_DIRECT_ROWS:,}".replace(",", "\u202f"), MOST_PREPARED),
         balance=request.here("/balance") if request.may("balance.view") else None,
     )
     return request.page("balance/exports.html", view, fault)
+
+
+async def _narrowed(request: MerchantRequest, wanted: ListFilter) -> list[str]:
+    """What the list is narrowed to, in words."""
+    modes = await request.ctx.catalogues.of(request.merchant.id)
+    country = next((mode.country for mode in modes.modes if mode.country_code == wanted.country), None)
+    bounds = (("exports.least", wanted.least), ("exports.most", wanted.most))
+    return [
+        *([request.text(f"payments.status.{wanted.status}")] if wanted.status else []),
+        *([printable(modes.name_of(wanted.operator))] if wanted.operator else []),
+        *([country_name(country, wanted.country, request.language)] if country and wanted.country else []),
+        *(
+            request.text(key, amount=request.amount(amount, request.merchant.currency))
+            for key, amount in bounds
+            if amount
+        ),
+    ]
 
 
 def _period(request: MerchantRequest, form: ExportForm) -> Period:
@@ -138,12 +172,19 @@ async def ask(request: MerchantRequest) -> Response:
         time_zone=str(request.time_zone),
         since=period.since,
         until=min(period.until, now),
+        filters=_filters(form),
     )
     try:
         export = await request_export(request.ctx, order, request.actor)
     except TooManyExports:
         return await show(request, form, FormFault(request.text("exports.too_many", most=MOST_PREPARED), 409))
     return request.redirect(request.here("/exports") if export.status == "pending" else _file_href(request, export))
+
+
+def _filters(form: ExportForm) -> str | None:
+    """What the payments are narrowed to; other kinds have all rows of their period."""
+    wanted = form.list_filter
+    return msgspec.json.encode(wanted).decode() if form.kind == "payments" and wanted != ListFilter() else None
 
 
 async def download(request: MerchantRequest) -> Response:
@@ -158,7 +199,7 @@ async def download(request: MerchantRequest) -> Response:
     if export.status == "ready":
         content, size = files.stored(ctx.db, ctx.vault, export), export.size
     else:
-        content, size = files.written(ctx.db, ctx.clock, export, files.Progress()), None
+        content, size = files.written(ctx, export, files.Progress()), None
     try:
         first = await anext(content)  # What is missing shows now, while the answer can still say so.
     except (ExportGone, UnreadableSecret):
@@ -190,6 +231,6 @@ def _kind(request: MerchantRequest, export: Export) -> str:
 
 
 PAGES: Final = (
-    MerchantPage("/exports", "exports.download", show, ask, below="balance"),
+    MerchantPage("/exports", "exports.download", show, ask, menu="exports"),
     MerchantPage("/exports/{number:row}/file", "exports.download", download),
 )

@@ -2,6 +2,6 @@
 
 from typing import Final
 
-from guichet.console.links import cash_desk, link_pages, new_link
+from guichet.console.links import cash_day, cash_desk, link_pages, new_link
 
-PAGES: Final = (*link_pages.PAGES, *new_link.PAGES, *cash_desk.PAGES)
+PAGES: Final = (*link_pages.PAGES, *new_link.PAGES, *cash_day.PAGES, *cash_desk.PAGES)

@@ -1,18 +1,21 @@
 """The cash desk, for a cashier with a telephone: an amount, its QR code, and whether the customer has paid."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from starlette.responses import Response
 
 from guichet.clock import Instant
 from guichet.console.forms import form_token, new_form_token
-from guichet.console.links.link_pages import PaymentView, address_of, link_of, payment_view
+from guichet.console.links.cash_day import own_sales_today
+from guichet.console.links.client_charge import client_charge, unit_of
+from guichet.console.links.link_pages import address_of, link_of, payment_view, sharing
 from guichet.console.links.new_link import json_number
 from guichet.console.page_request import MerchantRequest
 from guichet.console.sections import MerchantPage
 from guichet.domain.errors import InvalidRequest, MerchantInactive, NotFound
+from guichet.domain.ids import PaymentId
 from guichet.domain.merchants import Caller
 from guichet.domain.money import DECIMALS
 from guichet.domain.payment_links import PaymentLink
@@ -24,14 +27,16 @@ from guichet.links.links import (
     cash_desk_link,
     close_link,
     create_link_by_hand,
-    is_cancelled_sale,
 )
 from guichet.links.repository import LinkList
+from guichet.pages import formatting
 from guichet.pages.qr_codes import qr_code
 from guichet.pages.views import View
 from guichet.payments import repository as payments
+from guichet.refunds import repository as refunds
 
-SaleState = Literal["waiting", "pending", "paid", "refunded", "failed", "expired", "cancelled"]
+#: `returning`: the sale was cancelled, a customer paid it all the same, and is refunded without being asked.
+SaleState = Literal["waiting", "pending", "paid", "refunded", "failed", "expired", "cancelled", "returning"]
 
 #: Sales shown below the form.
 LAST_SALES: Final = 10
@@ -65,8 +70,14 @@ async def create(request: MerchantRequest) -> Response:
         return await _form_page(request, form, new_form_token(), 422, request.text("desk.again"))
     try:
         order = cash_desk_link(
-            ctx.clock, ctx.settings, Caller(request.merchant, request.env), _body(request, form, token)
+            ctx.clock,
+            ctx.settings,
+            Caller(request.merchant, request.env),
+            _body(request, form, token),
+            request.person.id,
         )
+        if waiting := await _asks_first(request, form, order):
+            return await _form_page(request, form, token, 409, waiting=waiting)
         made = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), order, request.actor)
     except InvalidRequest as error:
         details = error.details or {"amount": [error.message]}
@@ -76,6 +87,25 @@ async def create(request: MerchantRequest) -> Response:
     except MerchantInactive as error:
         return await _form_page(request, form, token, 403, error.message)
     return request.redirect(request.here(f"/cash-desk/{made.link.id}"))
+
+
+async def _asks_first(request: MerchantRequest, form: Mapping[str, str], order: PaymentLink) -> PaymentLink | None:
+    """A sale of this cashier that nobody paid yet, about which the form says nothing: cancelled by mistake it would be
+    lost, kept by mistake the customer could pay it. One that the form says to cancel is cancelled."""
+    sales = await link_repository.walk(request.db, LinkList(*request.scope, cash_desk=True), LAST_SALES)
+    if any(each.external_id == order.external_id for each in sales):  # A second click.
+        return None
+    own = (
+        each
+        for each in sales
+        if each.cashier_id == order.cashier_id and _listed_state(each, request.now()) == "waiting"
+    )
+    waiting = next(own, None)
+    if waiting is None or form.get("sale") != str(waiting.id) or form.get("waiting") not in ("cancel", "keep"):
+        return waiting
+    if form["waiting"] == "cancel":
+        await close_link(request.ctx.db, request.ctx.clock, waiting, request.actor)
+    return None
 
 
 def _body(request: MerchantRequest, form: Mapping[str, str], token: str) -> bytes:
@@ -92,7 +122,9 @@ async def _form_page(
     status: int = 200,
     fault: Any = None,
     faults: Mapping[str, Sequence[str]] | None = None,
+    waiting: PaymentLink | None = None,
 ) -> Response:
+    """`waiting`: the sale about which the cashier is asked before there is another."""
     currency = request.merchant.currency
     return request.show(
         "links/cash_desk.html",
@@ -101,9 +133,14 @@ async def _form_page(
         token=token,
         fault=fault,
         faults=faults or {},
+        waiting=waiting,
+        waiting_amount=waiting and request.amount(waiting.amount, waiting.currency),
         currency=currency,
         inputmode="decimal" if DECIMALS[currency] else "numeric",
         sales=await _last_sales(request),
+        unit=unit_of(currency) or currency,
+        today=await own_sales_today(request),
+        day=request.here("/cash-desk/day"),
         all_sales=request.here("/links", kind="desk"),
     )
 
@@ -115,21 +152,27 @@ async def show_sale(request: MerchantRequest) -> Response:
     link = await _sale(request)
     now = ctx.clock.now()
     tries = await payments.of_link(ctx.db, link.id, _TRIES)
-    state, payment = sale_state(link, tries, now)
+    state, payment = await _sale_state(request, link, tries)
     modes = await ctx.catalogues.of(request.merchant.id)
     address = address_of(request, link)
-    shown: PaymentView | None = None if payment is None else payment_view(request, payment, modes)
     is_over = link.expires_at is not None and link.expires_at <= now
-    ended = state in ("paid", "refunded", "expired", "cancelled")
+    # A request that is on a telephone already can be accepted after the sale was cancelled.
+    may_be_paid = any(each.status == "pending" for each in tries)
+    ended = state in ("paid", "refunded", "expired", "cancelled") and not may_be_paid
     return request.show(
         "links/sale.html",
         link=link,
         state=state,
-        payment=shown,
+        payment=None if payment is None else payment_view(request, payment, modes),
         amount_text=request.amount(link.amount, link.currency),
-        expires=None if link.expires_at is None else request.date_time(link.expires_at),
+        expires=None if link.expires_at is None else formatting.time_of_day(link.expires_at, request.time_zone),
         can_be_paid=state in ("waiting", "failed") and not is_over,
+        can_be_cancelled=state in ("waiting", "failed", "pending"),
         refresh=None if ended else _REFRESH_LATER if is_over else _REFRESH,
+        debited=None if payment is None else request.charged(payment),
+        receipt=None if payment is None else request.here(f"/payments/{payment.reference}/receipt"),
+        charge=client_charge(request, link, modes, None if state == "failed" else payment),
+        share=sharing(request, request.merchant.name, link, address),
         address=address,
         qr=qr_code(address, request.text("links.qr_alt").unescape()),
         page=request.here(f"/cash-desk/{link.id}"),
@@ -137,12 +180,15 @@ async def show_sale(request: MerchantRequest) -> Response:
 
 
 async def cancel(request: MerchantRequest) -> Response:
-    """Closes the sale, so that nobody pays an amount that was mistyped, and goes back to the form."""
+    """Cancels the sale, so that nobody pays an amount that was mistyped, and goes back to the form; to the sale, if it
+    was paid or may still be."""
     await request.fields()
     ctx = request.ctx
     request.require("cash_desk.use")
-    await close_link(ctx.db, ctx.clock, await _sale(request), request.actor)
-    return request.redirect(request.here("/cash-desk"))
+    link = await close_link(ctx.db, ctx.clock, await _sale(request), request.actor)
+    tries = await payments.of_link(ctx.db, link.id, _TRIES)
+    is_done = link.cancelled_at is not None and not any(each.status == "pending" for each in tries)
+    return request.redirect(request.here("/cash-desk" if is_done else f"/cash-desk/{link.id}"))
 
 
 async def _sale(request: MerchantRequest) -> PaymentLink:
@@ -153,20 +199,33 @@ async def _sale(request: MerchantRequest) -> PaymentLink:
     return link
 
 
-def sale_state(link: PaymentLink, tries: Sequence[Payment], now: Instant) -> tuple[SaleState, Payment | None]:
-    """What a cashier must know, and the payment that says it. `tries`: the link's payments, the newest first."""
-    by_status = {payment.status: payment for payment in reversed(tries)}
+async def _sale_state(
+    request: MerchantRequest, link: PaymentLink, tries: Sequence[Payment]
+) -> tuple[SaleState, Payment | None]:
+    paid = [each.id for each in tries if each.status == "succeeded"]
+    # Most sales have one payment that succeeded at most: of those that were not cancelled, that is the one.
+    asks = link.cancelled_at is not None or len(paid) > 1
+    returned = await refunds.automatic_of(request.db, request.merchant.id, [each.id for each in tries]) if asks else ()
+    return sale_state(link, tries, returned, request.now())
+
+
+def sale_state(
+    link: PaymentLink, tries: Sequence[Payment], returned: Collection[PaymentId], now: Instant
+) -> tuple[SaleState, Payment | None]:
+    """What a cashier must know, and the payment that says it. `tries`: the link's payments, the newest first;
+    `returned`: those that are refunded without being asked, for which nothing is handed over."""
+    by_status = {payment.status: payment for payment in reversed(tries) if payment.id not in returned}
+    if link.cancelled_at is not None and not {"succeeded", "refunded"} & by_status.keys():
+        going_back = next((each for each in tries if each.id in returned), None)
+        if going_back is None:
+            return "cancelled", None
+        return ("refunded" if going_back.status == "refunded" else "returning"), going_back
     for status, state in _DECIDES:
         if status in by_status:
             return state, by_status[status]
     if link.expires_at is not None and link.expires_at <= now:
-        return _end_of(link), None
+        return "expired", None
     return ("failed", tries[0]) if tries else ("waiting", None)
-
-
-def _end_of(link: PaymentLink) -> SaleState:
-    """What became of a sale that is over and that nobody paid."""
-    return "cancelled" if is_cancelled_sale(link) else "expired"
 
 
 #: The first status that one of the payments has decides. A customer may validate after a try that failed.
@@ -186,10 +245,17 @@ async def _last_sales(request: MerchantRequest) -> list[SaleRow]:
             amount=request.amount(link.amount, link.currency),
             label=link.description,
             created=request.date_time(link.created_at),
-            state="paid" if link.uses_count else "waiting" if link.is_open(now) else _end_of(link),
+            state=_listed_state(link, now),
         )
         for link in sales
     ]
+
+
+def _listed_state(link: PaymentLink, now: Instant) -> SaleState:
+    """Without its payments."""
+    if link.cancelled_at is not None:
+        return "cancelled"
+    return "paid" if link.uses_count else "waiting" if link.is_open(now) else "expired"
 
 
 PAGES: Final = (

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from guichet.clock import Instant
 from guichet.console.page_request import MerchantRequest
+from guichet.console.payments.payment_view import contested
 from guichet.console.sections import MerchantPage
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.errors import NotFound
@@ -24,6 +25,7 @@ from guichet.pages import formatting, i18n
 from guichet.pages.fields import Lenient, text
 from guichet.pages.lists import ById, Cursor, ListPage, Pager
 from guichet.pages.qr_codes import qr_code
+from guichet.pages.sms import gsm_text
 from guichet.pages.views import View
 from guichet.payments import repository as payments
 from guichet.printable import printable_label
@@ -42,11 +44,14 @@ class ListQuery(ById):
 
 
 class LinkRow(View, frozen=True):
+    """`collected`: None for somebody who does not see what the shop takes in."""
+
     href: str
     label: str
     amount: str
     uses: int
     max_uses: int | None
+    collected: str | None
     state: LinkState
     created: str
 
@@ -55,6 +60,7 @@ class ListView(View, frozen=True):
     query: ListQuery
     rows: list[LinkRow]
     pager: Pager
+    shows_collected: bool
     may_change: bool
 
 
@@ -66,6 +72,7 @@ async def show_list(request: MerchantRequest) -> Response:
         query=query,
         rows=[_row(request, link) for link in page.rows],
         pager=page.pager(lambda link: link.id, address),
+        shows_collected=request.may("overview.view"),
         may_change=request.may("links.change"),
     )
     return request.page("links/list.html", view)
@@ -89,9 +96,16 @@ def _row(request: MerchantRequest, link: PaymentLink) -> LinkRow:
         amount=request.amount(link.amount, link.currency),
         uses=link.uses_count,
         max_uses=link.max_uses,
+        collected=_collected(request, link),
         state=link_state(link, request.now()),
         created=request.date_time(link.created_at),
     )
+
+
+def _collected(request: MerchantRequest, link: PaymentLink) -> str | None:
+    """What all payments through the link brought, refunded ones included: each is of the link's amount."""
+    total = link.amount * link.uses_count
+    return request.amount(total, link.currency) if request.may("overview.view") else None
 
 
 async def link_of(request: MerchantRequest) -> PaymentLink:
@@ -117,10 +131,12 @@ def address_of(request: MerchantRequest, link: PaymentLink) -> str:
 
 
 class PaymentView(View, frozen=True):
-    """A payment through a link. `payer`: the number, of which only the ends are shown; None for a card."""
+    """A payment through a link. `payer`: the number, of which only the ends are shown; None for a card. `contested`:
+    a bank has its money."""
 
     href: str
     status: str
+    contested: bool
     total: str
     mode: str
     payer: str | None
@@ -128,12 +144,15 @@ class PaymentView(View, frozen=True):
     updated: str
 
 
-def payment_view(request: MerchantRequest, payment: Payment, modes: Catalogue) -> PaymentView:
+def payment_view(
+    request: MerchantRequest, payment: Payment, modes: Catalogue, *, is_contested: bool = False
+) -> PaymentView:
     mode = modes.by_operator(payment.operator)
     number = payment.phone_number
     return PaymentView(
         href=request.here(f"/payments/{payment.reference}"),
         status=payment.status,
+        contested=is_contested,
         total=request.amount(payment.amount, payment.currency),
         mode=mode.name if mode else payment.operator,
         payer=formatting.masked_phone(number, mode.dial_code if mode else None) if number else None,
@@ -143,6 +162,9 @@ def payment_view(request: MerchantRequest, payment: Payment, modes: Catalogue) -
 
 
 class Sharing(View, frozen=True):
+    """`text`: the sentence, for the telephone's own menu; the others are addresses."""
+
+    text: str
     whatsapp: str
     sms: str
     mail: str
@@ -157,7 +179,12 @@ def sharing(request: MerchantRequest, merchant: str, link: PaymentLink, address:
     message = request.text("links.share_message", **values).unescape()
     subject = request.text("links.share_subject", merchant=merchant, amount=amount).unescape()
     body, title = quote(message, safe=""), quote(" ".join(subject.split()), safe="")
-    return Sharing(f"https://wa.me/?text={body}", f"sms:?body={body}", f"mailto:?subject={title}&body={body}")
+    return Sharing(
+        text=message,
+        whatsapp=f"https://wa.me/?text={body}",
+        sms=f"sms:?body={quote(gsm_text(message), safe='')}",
+        mail=f"mailto:?subject={title}&body={body}",
+    )
 
 
 class LinkView(View, frozen=True):
@@ -166,6 +193,7 @@ class LinkView(View, frozen=True):
     link: PaymentLink
     state: LinkState
     amount_text: str
+    collected: str | None
     starts: str | None
     expires: str | None
     created: str
@@ -186,17 +214,19 @@ async def show(request: MerchantRequest) -> Response:
     here = partial(request.here, f"/links/{link.id}")
     address, state = address_of(request, link), link_state(link, request.now())
     catalogue = await request.ctx.catalogues.of(request.merchant.id)
+    open_ones = await contested(request)
     view = LinkView(
         link=link,
         state=state,
         amount_text=request.amount(link.amount, link.currency),
+        collected=_collected(request, link),
         starts=None if link.starts_at is None else request.date_time(link.starts_at),
         expires=None if link.expires_at is None else request.date_time(link.expires_at),
         created=request.date_time(link.created_at),
         address=address,
         qr=qr_code(address, request.text("links.qr_alt").unescape()),
         share=sharing(request, request.merchant.name, link, address),
-        uses=[payment_view(request, payment, catalogue) for payment in page.rows],
+        uses=[payment_view(request, each, catalogue, is_contested=each.id in open_ones) for each in page.rows],
         pager=Pager(here() if before else None, page.pager(lambda payment: payment.id, here).older),
         may_close=request.may("links.change") and state in ("active", "not_open"),
     )
@@ -209,7 +239,7 @@ async def close(request: MerchantRequest) -> Response:
     request.require("links.change")
     link = await link_of(request)
     await close_link(request.ctx.db, request.ctx.clock, link, request.actor)
-    return request.redirect(request.here(f"/links/{link.id}"))
+    return request.done(request.here(f"/links/{link.id}"), "link_closed")
 
 
 class PosterView(View, frozen=True):

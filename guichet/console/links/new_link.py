@@ -64,7 +64,7 @@ async def create(request: MerchantRequest) -> Response:
         return _page(request, form, token, 409, {"external_id": [error.message]})
     except MerchantInactive as error:
         return _page(request, form, token, 403, fault=error.message)
-    return request.redirect(request.here(f"/links/{made.link.id}"))
+    return request.done(request.here(f"/links/{made.link.id}"), "link_made")
 
 
 def _page(

@@ -16,17 +16,22 @@ from guichet.pages.days import midnight, today
 from guichet.pages.i18n import ENGLISH
 from guichet.pages.views import View
 
-#: As wide as the text column of a telephone, so that text in a chart has about the size of text beside it.
-WIDTH: Final = 320
-_COLUMNS_HEIGHT: Final = 96
-_BAR_WIDTH: Final = 12
+#: Pixels of a chart's lines for its highest amount and for nothing; it is as wide as its card.
+_TOP: Final = 26
+_BASE: Final = 262
 #: What is not zero can be seen.
 _LEAST: Final = 2
+#: The highest line of a chart is one of these, times a power of ten.
+_ROUND: Final = (1, 2, 4, 5, 6, 8, 10)
+_MILLION: Final = 1_000_000
+#: Tenths of a percent from which a change is not shown.
+_MOST_CHANGE: Final = 10_000
 
 
 class Days(Record, frozen=True):
-    """The last DAYS days, today as the last one. `bounds`: the first hour of each, and of tomorrow, from 1970. An hour
-    belongs to the day in which it begins: `exact` is False where a day begins within an hour of UTC."""
+    """The last DAYS days, today as the last one. `bounds`: the first hour of each of twice as many days, and of
+    tomorrow, from 1970. An hour belongs to the day in which it begins: `exact` is False where a day begins within an
+    hour of UTC."""
 
     dates: Sequence[date]
     bounds: Sequence[int]
@@ -39,9 +44,9 @@ class Days(Record, frozen=True):
 
 @lru_cache(maxsize=64)
 def _days(last: date, time_zone: ZoneInfo) -> Days:
-    dates = [last + timedelta(days=day) for day in range(1 - DAYS, 2)]
+    dates = [last + timedelta(days=day) for day in range(1 - 2 * DAYS, 2)]
     starts = [midnight(day, time_zone) for day in dates]
-    return Days(dates[:-1], [hour_from(start) for start in starts], all(start % HOUR == 0 for start in starts))
+    return Days(dates[DAYS:-1], [hour_from(start) for start in starts], all(start % HOUR == 0 for start in starts))
 
 
 def count_text(count: int, language: str) -> str:
@@ -74,35 +79,81 @@ def time_text(duration: int | None) -> str:
     return f"{minutes // 60}\u00a0h\u00a0{minutes % 60:02d}\u00a0min"
 
 
+def change_text(now: int, before: int, language: str) -> str:
+    """`+12,4 %`, `−3,2 %`, `0 %`; empty when there is nothing to compare with, or so little that it says nothing."""
+    tenths = round((now - before) * 1000 / before) if before else _MOST_CHANGE
+    if tenths >= _MOST_CHANGE:
+        return ""
+    sign = "+" if tenths > 0 else "\u2212" if tenths < 0 else ""
+    whole, rest = divmod(abs(tenths), 10)
+    digits = count_text(whole, language)
+    if language == ENGLISH:
+        return f"{sign}{digits}.{rest}%" if rest else f"{sign}{digits}%"
+    return f"{sign}{digits},{rest}\u202f%" if rest else f"{sign}{digits}\u202f%"
+
+
 class Bar(View, frozen=True):
-    """A rectangle; `title` is what it stands for."""
+    """A day of a chart. In percent of the width: `left` of all that belongs to it, `middle` of its bar; in pixels:
+    `top`, `height`. `title`: what it stands for."""
 
-    x: int
-    y: int
-    width: int
-    height: int
+    href: str
     title: str
+    left: str
+    middle: str
+    top: int
+    height: int
 
 
-def columns(values: Sequence[tuple[str, int]]) -> list[Bar]:
-    """Upright bars side by side, for pairs of a title and a value (not negative). The highest is 96 units high."""
-    most = max((value for _, value in values), default=0)
-    step = WIDTH // len(values) if values else WIDTH
+class Chart(View, frozen=True):
+    """`width`: of a bar and of its place, in percent. `lines`: y and the amount of each line across; `dates`: x in
+    percent and text; `before`: the points of the line of the days before, in a box 100 wide."""
+
+    bars: list[Bar]
+    width: str
+    place: str
+    lines: list[tuple[int, str]]
+    dates: list[tuple[str, str]]
+    before: str
+
+
+def chart(days: Sequence[tuple[str, str, str]], amounts: Sequence[int], before: Sequence[int], language: str) -> Chart:
+    """`days`: the address, the title and the name of each, the oldest first; `amounts` (hundredths) of each, and of as
+    many days before."""
+    top, count = _top_amount(max(*amounts, *before)), len(days)
+    share = 100 / count
     bars = []
-    for place, (title, value) in enumerate(values):
-        height = _length(value, most, _COLUMNS_HEIGHT)
-        bars.append(Bar(place * step + 1, _COLUMNS_HEIGHT - height, step - 2, height, title))
-    return bars
+    for number, ((href, title, _), amount) in enumerate(zip(days, amounts, strict=True)):
+        height = _height(amount, top)
+        left = f"{number * share:.2f}"
+        bars.append(Bar(href, title, left, f"{(number + 0.14) * share:.2f}", _BASE - height, height))
+    lines = [(_BASE - (_BASE - _TOP) * part // 2, _axis_text(top * part // 200, language)) for part in (0, 1, 2)]
+    dates = [(f"{(number + 0.5) * share:.2f}", days[number][2]) for number in range(count - 1, -1, -7)]
+    points = " ".join(
+        f"{(number + 0.5) * share:.2f},{_BASE - _height(amount, top)}" for number, amount in enumerate(before)
+    )
+    return Chart(bars, f"{0.72 * share:.2f}", f"{share:.2f}", lines, dates, points)
 
 
-def lines(values: Sequence[tuple[str, int]], line_height: int = 36) -> list[Bar]:
-    """Lying bars below each other, each with room for a line of text above it. The longest is 320 units long."""
-    most = max((value for _, value in values), default=0)
-    return [
-        Bar(0, place * line_height + 18, _length(value, most, WIDTH), _BAR_WIDTH, title)
-        for place, (title, value) in enumerate(values)
-    ]
+def _top_amount(most: int) -> int:
+    """A round amount (hundredths) that is not less than `most`."""
+    most = max(most, 200)
+    power = int("1" + "0" * (len(str(most)) - 1))
+    return next(each * power for each in _ROUND if each * power >= most)
 
 
-def _length(value: int, most: int, longest: int) -> int:
-    return max(_LEAST, value * longest // most) if value else 0
+def _axis_text(units: int, language: str) -> str:
+    """`200 000`, `1,5 M`: beside a chart there is room for seven figures."""
+    if units < _MILLION:
+        return count_text(units, language)
+    whole, tenths = divmod(units * 10 // _MILLION, 10)
+    point = "." if language == ENGLISH else ","
+    return count_text(whole, language) + (f"{point}{tenths}" if tenths else "") + "\u00a0M"
+
+
+def _height(amount: int, top: int) -> int:
+    return max(_LEAST, amount * (_BASE - _TOP) // top) if amount else 0
+
+
+def share_text(amount: int, most: int) -> str:
+    """How long a lying bar is, in percent of the longest."""
+    return f"{max(1, amount * 100 // most)}" if amount else "0"

@@ -8,13 +8,25 @@ from typing import Final, Literal
 from babel.dates import format_date
 from starlette.responses import Response
 
+from guichet.clock import HOUR, Instant, to_datetime
 from guichet.console.overview.attention import Concern, concerns, own_limits
-from guichet.console.overview.figures import Bar, Days, columns, count_text, lines, rate_text, time_text
+from guichet.console.overview.figures import (
+    Chart,
+    Days,
+    change_text,
+    chart,
+    count_text,
+    rate_text,
+    share_text,
+    time_text,
+)
 from guichet.console.page_request import MerchantRequest
+from guichet.console.payments.payment_view import PaymentRow, contested, payment_row
 from guichet.console.sections import MerchantPage
-from guichet.domain.catalogue import Catalogue
+from guichet.domain.catalogue import Catalogue, PaymentMode
 from guichet.domain.merchants import Merchant
 from guichet.domain.money import CURRENCIES, Currency
+from guichet.domain.payments import PaymentSummary
 from guichet.domain.posting_rules import Wallet
 from guichet.domain.records import Record
 from guichet.history.figures import DAYS, Figures, MonthFigures, added_up, month_figures
@@ -23,10 +35,14 @@ from guichet.ledger.wallets import held
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.formatting import country_name
 from guichet.pages.views import View
+from guichet.payments import repository
+from guichet.payments.repository import PaymentFilter
 
 #: The last days that a part of the page may be about.
 _PERIODS: Final = (1, 7, DAYS)
 _USUAL: Final = 7
+#: Payments that the page names.
+_LATEST: Final = 6
 
 
 class DayLine(View, frozen=True):
@@ -39,52 +55,59 @@ class DayLine(View, frozen=True):
 
 
 class Line(DayLine, frozen=True):
-    """A row of another table, as text."""
+    """A row of another table, as text. `more`: what stands small beside its name; `share`: how long its bar is, in
+    percent."""
 
+    more: str
     rate: str
     time: str
+    share: str
 
 
 class PeriodView(View, frozen=True):
-    """`refunded`: an amount, None without one."""
+    """`change`: from the period before, empty when there was nothing; `fell`: whether it is less. `refunded`: an
+    amount, None without one."""
 
     line: Line
+    change: str
+    fell: bool
     refunded: str | None
 
 
-class DailyView(View, frozen=True):
-    """`most`: the highest amount of a day; `ends`: the first and the last day."""
-
-    bars: list[Bar]
-    lines: list[DayLine]
-    most: str
-    ends: tuple[str, str]
-
-
-class GroupsView(View, frozen=True):
-    bars: list[tuple[Bar, Line]]
-    lines: list[Line]
-
-
 class MoneyView(View, frozen=True):
+    """`held`: None when nothing is."""
+
     balance: str
-    held: str
+    held: str | None
+
+
+class Step(View, frozen=True):
+    """One of the first steps: the name of its texts, and where it is done; None when that is not up to the reader."""
+
+    name: str
+    done: bool
+    href: str | None = None
 
 
 class OverviewView(View, frozen=True):
-    """`choices` and `currencies`: a text, its address, and whether it is what the page shows. `exact`: see `Days`."""
+    """`choices` and `currencies`: a text, its address, and whether it is what the page shows. `exact`: see `Days`.
+    `latest`: payments, and when each was made; None for somebody who may not see them. `steps`: for an account without
+    any payment."""
 
     merchant: Merchant
     periods: list[PeriodView]
     period: str
     choices: list[tuple[str, str, bool]]
     currencies: list[tuple[str, str, bool]]
-    daily: DailyView
-    operators: GroupsView
-    countries: GroupsView
+    chart: Chart
+    days: list[DayLine]
+    operators: list[Line]
+    countries: list[Line]
     empty: bool
     exact: bool
     money: MoneyView | None
+    latest: list[tuple[PaymentRow, str]] | None
+    steps: list[Step]
     concerns: list[Concern]
     limits: list[tuple[str, str]]
 
@@ -103,27 +126,30 @@ async def show(request: MerchantRequest) -> Response:
     currency, figures = await _figures(request, query.currency, days, period)
     used = figures.other_currencies | {currency, request.merchant.currency}
     report = _Report(request, await ctx.catalogues.of(request.merchant.id), currency, figures)
-    choices: list[tuple[str, str, bool]] = [
-        (request.text(f"overview.days_{length}"), _here(request, length, currency), length == period)
-        for length in _PERIODS
-    ]
+    sees_money = request.may("balance.view")
+    wallet = await wallets.wallet(request.db, *request.scope, currency) if sees_money else None
+    latest = await _latest(request, report.catalogue, days.dates[-1]) if request.may("payments.view") else None
     currencies: list[tuple[str, str, bool]] = [
         (other, _here(request, period, other), other == currency) for other in CURRENCIES if other in used
     ]
-    sees_money = request.may("balance.view")
-    wallet = await wallets.wallet(request.db, *request.scope, currency) if sees_money else None
     view = OverviewView(
         merchant=request.merchant,
         periods=[report.period(length) for length in _PERIODS],
         period=request.text(f"overview.days_{period}"),
-        choices=choices,
+        choices=[
+            (request.text(f"overview.days_{length}"), _here(request, length, currency), length == period)
+            for length in _PERIODS
+        ],
         currencies=currencies if len(used) > 1 else [],
-        daily=report.daily(days),
+        chart=report.chart(days),
+        days=report.days(days),
         operators=report.groups(report.operator_name),
         countries=report.groups(report.country_name),
         empty=figures.is_empty,
         exact=days.exact,
         money=await _money(request, wallet, currency) if sees_money else None,
+        latest=latest,
+        steps=[] if latest or latest is None or not figures.is_empty else _steps(request),
         concerns=await concerns(request, wallet, now),
         limits=await own_limits(request, now),
     )
@@ -135,11 +161,45 @@ async def _figures(
 ) -> tuple[Currency, MonthFigures]:
     """In the currency that was chosen, if there is a payment in it; otherwise in the merchant's."""
     own = request.merchant.currency
+    # From the half of an hour on, the hour counts for yesterday.
+    same_hour = min((request.now() + HOUR // 2) // HOUR - 24, days.bounds[-2])
     for currency in (chosen or own, own):
-        figures = await month_figures(request.db, *request.scope, days.bounds, currency, period)
+        figures = await month_figures(request.db, *request.scope, days.bounds, currency, period, same_hour)
         if currency == own or not figures.is_empty:
             break
     return currency, figures
+
+
+async def _latest(request: MerchantRequest, catalogue: Catalogue, today: date) -> list[tuple[PaymentRow, str]]:
+    rows, _ = await repository.page(request.db, *request.scope, PaymentSummary, PaymentFilter(), _LATEST, 0)
+    open_ones = await contested(request) if rows else ()
+    return [
+        (
+            payment_row(request, row, catalogue, "open" if row.id in open_ones else None),
+            _when(request, row.created_at, today),
+        )
+        for row in rows
+    ]
+
+
+def _when(request: MerchantRequest, instant: Instant, today: date) -> str:
+    """`14:32` of today, `23 nov.` of another day."""
+    local = to_datetime(instant).astimezone(request.time_zone)
+    return f"{local:%H:%M}" if local.date() == today else _day_name(local.date(), request.language)
+
+
+def _steps(request: MerchantRequest) -> list[Step]:
+    """What an account without a payment needs, each for those who may do it."""
+    desk = request.here("/cash-desk", "test") if request.may("cash_desk.use") else None
+    link = request.here("/links/new") if request.may("links.change") else None
+    key = request.here("/developers", "test") if request.may("keys.view") else None
+    return [
+        Step("protect", done=request.person.totp_confirmed, href=request.at("/security")),
+        Step("try", done=False, href=desk),
+        Step("link", done=False, href=link),
+        Step("key", done=False, href=key),
+        Step("live", done=request.merchant.status == "active"),
+    ]
 
 
 def _here(request: MerchantRequest, period: int, currency: Currency) -> str:
@@ -150,7 +210,8 @@ def _here(request: MerchantRequest, period: int, currency: Currency) -> str:
 
 async def _money(request: MerchantRequest, wallet: Wallet | None, currency: Currency) -> MoneyView:
     total = (await held(request.db, *request.scope, currency)).total
-    return MoneyView(request.amount(wallet.balance if wallet else 0, currency), request.amount(total, currency))
+    balance = request.amount(wallet.balance if wallet else 0, currency)
+    return MoneyView(balance, request.amount(total, currency) if total else None)
 
 
 class _Report(Record, frozen=True):
@@ -162,61 +223,80 @@ class _Report(Record, frozen=True):
     figures: MonthFigures
 
     def period(self, last_days: int) -> PeriodView:
-        figures = added_up(self.figures.by_day[-last_days:])
-        line = self._line(str(self.request.text(f"overview.days_{last_days}")), figures)
+        figures, language = added_up(self.figures.by_day[-last_days:]), self.request.language
+        # Today is compared with yesterday until now, a week and a month with the one before.
+        month = self.figures.before + self.figures.by_day
+        before = self.figures.yesterday if last_days == 1 else added_up(month[-2 * last_days : -last_days])
+        line = self._line(str(self.request.text(f"overview.days_{last_days}")), "", figures, figures.amount)
         refunded = self._amount(figures.refunded_amount) if figures.refunded else None
-        return PeriodView(line, refunded)
+        change = change_text(figures.amount, before.amount, language)
+        return PeriodView(line, change, figures.amount < before.amount, refunded)
 
-    def daily(self, days: Days) -> DailyView:
-        """The newest day is the last bar, and the first row of the table. Days without a payment have no row."""
-        language = self.request.language
-        rows, titles = [], []
+    def chart(self, days: Days) -> Chart:
+        request, language = self.request, self.request.language
+        shown = []
         for day, figures in zip(days.dates, self.figures.by_day, strict=True):
-            name, amount = _day_name(day, language), self._amount(figures.amount)
-            titles.append((f"{name} : {amount}", figures.amount))
-            if figures.paid + figures.failed:
-                row = DayLine(name, amount, count_text(figures.paid, language), count_text(figures.failed, language))
-                rows.append(row)
-        most = self._amount(max(figures.amount for figures in self.figures.by_day))
-        ends = _day_name(days.dates[0], language), _day_name(days.dates[-1], language)
-        return DailyView(columns(titles), rows[::-1], most, ends)
+            name = _day_name(day, language)
+            count = request.text("overview.payments", count=count_text(figures.paid, language))
+            only = day.isoformat()
+            href = (
+                request.here("/payments", None, **{"from": only, "to": only})
+                if request.may("payments.view")
+                else "#days"
+            )
+            shown.append((href, f"{name} · {self._amount(figures.amount)} · {count}", name))
+        now, before = ([figures.amount for figures in each] for each in (self.figures.by_day, self.figures.before))
+        return chart(shown, now, before, language)
 
-    def groups(self, name_of: Callable[[str], str]) -> GroupsView:
+    def days(self, days: Days) -> list[DayLine]:
+        """The newest first, without those that had no payment."""
+        return [
+            DayLine(_day_name(day, self.request.language), self._amount(each.amount), *self._counts(each))
+            for day, each in zip(days.dates, self.figures.by_day, strict=True)
+            if each.paid + each.failed
+        ][::-1]
+
+    def groups(self, name_of: Callable[[str], tuple[str, str]]) -> list[Line]:
         """The operators that `name_of` gives one name are one group, the largest amount first."""
-        named: dict[str, list[Figures]] = {}
+        named: dict[tuple[str, str], list[Figures]] = {}
         for operator, figures in self.figures.by_operator.items():
             named.setdefault(name_of(operator), []).append(figures)
         groups = [(name, added_up(members)) for name, members in named.items()]
         groups.sort(key=lambda group: (-group[1].amount, group[0]))
-        bars = lines([(name, figures.amount) for name, figures in groups])
-        rows = [self._line(name, figures) for name, figures in groups]
-        return GroupsView(list(zip(bars, rows, strict=True)), rows)
+        most = max((figures.amount for _, figures in groups), default=0)
+        return [self._line(*name, figures, most) for name, figures in groups]
 
-    def operator_name(self, operator: str) -> str:
-        """An operator that the catalogue no longer has keeps its code."""
+    def operator_name(self, operator: str) -> tuple[str, str]:
+        """With its country. An operator that the catalogue no longer has keeps its code."""
         mode = self.catalogue.by_operator(operator)
-        if mode is None:
-            return operator
-        return f"{mode.name} ({mode.country_code})" if mode.country_code else mode.name
+        return (mode.name, self._country(mode)) if mode else (operator, "")
 
-    def country_name(self, operator: str) -> str:
+    def country_name(self, operator: str) -> tuple[str, str]:
         mode = self.catalogue.by_operator(operator)
-        if mode is None or mode.country is None:
-            return str(self.request.text("overview.no_country"))
-        return country_name(mode.country, mode.country_code, self.request.language)
+        country = self._country(mode) if mode else ""
+        return country or str(self.request.text("overview.no_country")), ""
+
+    def _country(self, mode: PaymentMode) -> str:
+        return country_name(mode.country, mode.country_code, self.request.language) if mode.country else ""
 
     def _amount(self, hundredths: int) -> str:
         return self.request.amount(hundredths, self.currency)
 
-    def _line(self, name: str, figures: Figures) -> Line:
+    def _counts(self, figures: Figures) -> tuple[str, str]:
         language = self.request.language
+        return count_text(figures.paid, language), count_text(figures.failed, language)
+
+    def _line(self, name: str, more: str, figures: Figures, most: int) -> Line:
+        paid, failed = self._counts(figures)
         return Line(
             name=name,
+            more=more,
             amount=self._amount(figures.amount),
-            paid=count_text(figures.paid, language),
-            failed=count_text(figures.failed, language),
-            rate=rate_text(figures.success_rate, language),
+            paid=paid,
+            failed=failed,
+            rate=rate_text(figures.success_rate, self.request.language),
             time=time_text(figures.average_time),
+            share=share_text(figures.amount, most),
         )
 
 

@@ -1,23 +1,27 @@
-"""The list of payments: filters by status and date, keyset pages, and one field that searches."""
+"""The list of payments: filters as addresses, counts beside them, days as headings, and one field that searches."""
 
 from collections.abc import Sequence
+from datetime import date, timedelta
 from functools import partial
 from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from starlette.responses import Response
 
-from guichet.clock import earlier
+from guichet.clock import Instant, earlier
 from guichet.console.page_request import FormFault, MerchantRequest
+from guichet.console.payments.list_filter import FILTERS, FilterFields, empty_as_none
 from guichet.console.payments.payment_view import PaymentRow, contested, payment_row
 from guichet.console.sections import MerchantPage
-from guichet.db.lists.pages import key_of
+from guichet.db.lists.pages import ListScope, RowKey, key_of, status_counts
+from guichet.db.tables import payments as payments_table
 from guichet.domain.catalogue import Catalogue
-from guichet.domain.payments import PAYMENT_STATUSES, Payment, PaymentStatus, PaymentSummary
+from guichet.domain.payments import PAYMENT_STATUSES, Payment, PaymentSummary
 from guichet.domain.phone_numbers import written_forms
-from guichet.history.search import MOST_FOUND, SHORTEST_NAME, search
-from guichet.pages.days import Day, end_of_day, midnight
-from guichet.pages.formatting import international_number
+from guichet.history.narrowed_list import MOST_READ, narrowed_page
+from guichet.history.search import MOST_FOUND, SHORTEST, search
+from guichet.pages.days import Day, end_of_day, midnight, this_month, today
+from guichet.pages.formatting import country_name, international_number
 from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
 from guichet.pages.views import View
 from guichet.payments import repository
@@ -26,26 +30,26 @@ from guichet.payments.repository import PaymentFilter
 PAGE_SIZE: Final = 25
 #: Digits of the telephone numbers of the API (`schemas.payment`).
 _PHONE_DIGITS: Final = range(8, 16)
+#: The filters of an address.
+_FILTERS: Final = ("from", "to", *FILTERS)
 #: What is said about a field of the address that is none of ours.
 _FAULTS: Final = {
     "status": "payments.bad_status",
     "from": "payments.bad_date",
     "to": "payments.bad_date",
+    "least": "payments.bad_amount",
+    "most": "payments.bad_amount",
     "before": "payments.bad_page",
     "after": "payments.bad_page",
 }
+_ALWAYS: Final = (Instant(0), Instant(2**62))
 
 
-def _empty_as_none(text: Any) -> Any:
-    return text or None
-
-
-class Query(ByTime):
+class Query(ByTime, FilterFields):
     """Days are those of the merchant, the last one included."""
 
-    status: Annotated[PaymentStatus | None, BeforeValidator(_empty_as_none)] = None
-    first: Annotated[Day | None, BeforeValidator(_empty_as_none), Field(alias="from")] = None
-    last: Annotated[Day | None, BeforeValidator(_empty_as_none), Field(alias="to")] = None
+    first: Annotated[Day | None, BeforeValidator(empty_as_none), Field(alias="from")] = None
+    last: Annotated[Day | None, BeforeValidator(empty_as_none), Field(alias="to")] = None
 
     @model_validator(mode="after")
     def _in_order(self) -> "Query":
@@ -54,58 +58,141 @@ class Query(ByTime):
         return self
 
 
-class ListView(View, frozen=True):
-    """`typed`: the fields of the address; `total`: of the list, None for a search, which has at most `most_found`."""
+class Choice(View, frozen=True):
+    """A filter that is one click away. `count`: of the list behind it, None where none is known."""
 
+    name: str
+    href: str
+    chosen: bool
+    count: int | None = None
+    status: str = ""
+
+
+class DayRows(View, frozen=True):
+    """The payments of one day. `name`: None where they are not grouped."""
+
+    name: str | None
     payments: list[PaymentRow]
-    statuses: list[tuple[str, str]]
+
+
+class ListView(View, frozen=True):
+    """`typed`: the fields of the address; `narrowed`: by what only the form shows; `total`: of the list, None where it
+    is not counted; `goes_on`: the page read as many payments as it may and there are more; `export`: the address that
+    exports this list."""
+
+    days: list[DayRows]
     typed: dict[str, str]
-    filtered: bool
     all: str
+    filtered: bool
+    statuses: list[Choice] = []
+    periods: list[Choice] = []
+    operators: list[tuple[str, str]] = []
+    countries: list[tuple[str, str]] = []
+    narrowed: bool = False
     total: int | None = None
     pager: Pager = Pager()
+    goes_on: bool = False
+    most_read: int = MOST_READ
+    export: str | None = None
     searched: bool = False
     more_found: bool = False
     most_found: int = MOST_FOUND
-    shortest_name: int = SHORTEST_NAME
+    shortest: int = SHORTEST
 
 
 async def show(request: MerchantRequest) -> Response:
-    typed = {name: request.query.get(name, "") for name in ("q", "status", "from", "to")}
-    view = partial(
-        ListView,
-        statuses=[
-            ("", request.text("payments.any_status")),
-            *((status, request.text(f"payments.status.{status}")) for status in PAYMENT_STATUSES),
-        ],
-        typed=typed,
-        filtered=any(typed[name] for name in ("status", "from", "to")),
-        all=request.here("/payments"),
-    )
+    typed = {name: request.query.get(name, "").strip() for name in ("q", *_FILTERS)}
     catalogue = await request.ctx.catalogues.of(request.merchant.id)
-    if typed["q"].strip():
-        # In all statuses and of all times.
-        found = await search(request.db, *request.scope, typed["q"], _phone_numbers(typed["q"], catalogue))
-        rows = await _rows(request, found.payments, catalogue)
-        return request.page("payments/list.html", view(rows, searched=True, more_found=found.more))
+    view = partial(ListView, typed=typed, all=request.here("/payments"), filtered=any(typed[name] for name in _FILTERS))
+    if typed["q"]:  # In all statuses and of all times.
+        numbers = _phone_numbers(typed["q"], catalogue)
+        found = await search(request.db, *request.scope, typed["q"], numbers, request.now())
+        days = [DayRows(None, await _rows(request, found.payments, catalogue))] if found.payments else []
+        return request.page("payments/list.html", view(days, searched=True, more_found=found.more))
+    view = partial(view, **_choices(request, catalogue))
     try:
         query = Query.read({name: text.strip() for name, text in request.query.items()})
     except ValidationError as error:
         place = error.errors()[0]["loc"]
         fault = FormFault(request.text(_FAULTS[str(place[0])] if place else "payments.bad_period"))
         return request.page("payments/list.html", view([]), fault)
-    page, total = await _read(request, query)
-    filters = {name: typed[name] for name in ("status", "from", "to")}
+    since, until = _period(request, query)
+    address = partial(request.here, "/payments", None, **{name: typed[name] for name in _FILTERS})
+    counts: dict[str, int] = {}
+    if query.list_filter.has_no_index:
+        rows, pager, goes_on = await _narrowed(request, query, catalogue, since, until, address)
+    else:
+        counts = await status_counts(request.db, payments_table, ListScope(*request.scope), since, until)
+        page = await _page(request, query, since, until)
+        rows, goes_on = page.rows, False
+        pager = page.pager(lambda payment: row_key_text(key_of(payment)), address)
     return request.page(
         "payments/list.html",
         view(
-            await _rows(request, page.rows, catalogue),
-            total=total,
-            pager=page.pager(
-                lambda payment: row_key_text(key_of(payment)), partial(request.here, "/payments", None, **filters)
-            ),
+            await _by_day(request, rows, catalogue),
+            statuses=_statuses(request, typed, counts),
+            periods=_periods(request, typed),
+            total=counts.get(query.status or "", 0) if counts else None,
+            pager=pager,
+            narrowed=query.list_filter.has_no_index,
+            goes_on=goes_on,
+            export=_export(request, typed),
         ),
     )
+
+
+def _period(request: MerchantRequest, query: Query) -> tuple[Instant | None, Instant | None]:
+    """The first and the last instant of the days that the query names."""
+    zone = request.time_zone
+    since = midnight(query.first, zone) if query.first else None
+    return since, earlier(end_of_day(query.last, zone), 1) if query.last else None
+
+
+async def _page(
+    request: MerchantRequest, query: Query, since: Instant | None, until: Instant | None
+) -> ListPage[PaymentSummary]:
+    """The page that the query names."""
+    cursor, filters = query.cursor, PaymentFilter(status=query.status, since=since, until=until)
+    read = partial(repository.page, request.db, *request.scope, PaymentSummary, filters, PAGE_SIZE + 1, 0)
+    rows, _ = await read(after=cursor.key, oldest_first=cursor.is_newer)
+    return ListPage.cut(rows[::-1] if cursor.is_newer else rows, PAGE_SIZE, cursor)
+
+
+async def _narrowed(
+    request: MerchantRequest,
+    query: Query,
+    catalogue: Catalogue,
+    since: Instant | None,
+    until: Instant | None,
+    address: Any,
+) -> tuple[list[PaymentSummary], Pager, bool]:
+    """The same by operator, country or amount: it goes one way, and tells when it looked at as many as it may."""
+    wanted = query.list_filter
+    rows, following = await narrowed_page(
+        request.db,
+        *request.scope,
+        wanted,
+        wanted.operators(catalogue),
+        since or _ALWAYS[0],
+        until or _ALWAYS[1],
+        PAGE_SIZE,
+        query.before if query.before is not None else None,
+    )
+    older = None if following is None else address(before=row_key_text(RowKey(*following)))
+    return rows, Pager(older=older), following is not None and len(rows) < PAGE_SIZE
+
+
+async def _by_day(request: MerchantRequest, rows: Sequence[PaymentSummary], catalogue: Catalogue) -> list[DayRows]:
+    days: dict[date, list[PaymentRow]] = {}
+    shown = await _rows(request, rows, catalogue)
+    for payment, row in zip(rows, shown, strict=True):
+        days.setdefault(today(payment.created_at, request.time_zone), []).append(row)
+    now = today(request.now(), request.time_zone)
+    names = {now: request.text("payments.today"), now - timedelta(days=1): request.text("payments.yesterday")}
+    return [
+        DayRows(f"{names[day]} · {request.day(day)}" if day in names else request.day(day), of)
+        for day, of in days.items()
+    ]
 
 
 async def _rows(
@@ -117,25 +204,51 @@ async def _rows(
     ]
 
 
-async def _read(request: MerchantRequest, query: Query) -> tuple[ListPage[PaymentSummary], int]:
-    """The page that the query names, and how many payments its filters admit."""
-    zone, cursor = request.time_zone, query.cursor
-    filters = PaymentFilter(
-        status=query.status,
-        since=midnight(query.first, zone) if query.first else None,
-        until=earlier(end_of_day(query.last, zone), 1) if query.last else None,
-    )
-    rows, total = await repository.page(
-        request.db,
-        *request.scope,
-        PaymentSummary,
-        filters,
-        PAGE_SIZE + 1,
-        0,
-        after=cursor.key,
-        oldest_first=cursor.is_newer,
-    )
-    return ListPage.cut(rows[::-1] if cursor.is_newer else rows, PAGE_SIZE, cursor), total
+def _statuses(request: MerchantRequest, typed: dict[str, str], counts: dict[str, int]) -> list[Choice]:
+    return [
+        Choice(
+            request.text(f"payments.status.{status}" if status else "payments.any_status"),
+            request.here("/payments", None, **{**_kept(typed), "status": status}),
+            status == typed["status"],
+            counts.get(status, 0) if counts else None,
+            status,
+        )
+        for status in ("", *PAYMENT_STATUSES)
+    ]
+
+
+def _periods(request: MerchantRequest, typed: dict[str, str]) -> list[Choice]:
+    """Of all times, today, the last days, this month."""
+    now = today(request.now(), request.time_zone)
+    of_month, _ = this_month(request.now(), request.time_zone)
+    firsts = {"today": now, "7": now - timedelta(days=6), "30": now - timedelta(days=29), "month": of_month}
+    offered = [("ever", "", ""), *((name, first.isoformat(), now.isoformat()) for name, first in firsts.items())]
+    return [
+        Choice(
+            request.text(f"payments.period.{name}"),
+            request.here("/payments", None, **{**_kept(typed), "from": first, "to": last}),
+            (first, last) == (typed["from"], typed["to"]),
+        )
+        for name, first, last in offered
+    ]
+
+
+def _kept(typed: dict[str, str]) -> dict[str, str]:
+    return {name: typed[name] for name in _FILTERS}
+
+
+def _choices(request: MerchantRequest, catalogue: Catalogue) -> dict[str, list[tuple[str, str]]]:
+    """What can be chosen of the merchant's catalogue: codes and names."""
+    countries = {mode.country_code: mode.country for mode in catalogue.modes if mode.country and mode.country_code}
+    names = [(code, country_name(name, code, request.language)) for code, name in countries.items()]
+    modes = [(mode.operator, catalogue.name_of(mode.operator)) for mode in catalogue.modes]
+    every = ("", str(request.text("payments.any")))
+    return {"operators": [every, *modes], "countries": [every, *names]}
+
+
+def _export(request: MerchantRequest, typed: dict[str, str]) -> str | None:
+    """The page of exports with the filters of this list; None for who may not."""
+    return request.here("/exports", None, **_kept(typed)) if request.may("exports.download") else None
 
 
 def _phone_numbers(typed: str, catalogue: Catalogue) -> set[str]:

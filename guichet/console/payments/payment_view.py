@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import structs
 
+from guichet.clock import to_datetime
 from guichet.console.page_request import MerchantRequest
 from guichet.db.references import parse_reference
 from guichet.disputes import repository as dispute_repository
@@ -25,8 +26,8 @@ Contest = Literal["open", "lost"]
 
 
 class PaymentRow(View, frozen=True):
-    """A payment in a list. `href`: of its page. `customer`: the name, or None. `contest`: what its disputes make of it;
-    None without one."""
+    """A payment in a list. `href`: of its page. `time`: on its day. `customer`: the name, or None. `contest`: what its
+    disputes make of it; None without one."""
 
     href: str
     status: str
@@ -37,6 +38,7 @@ class PaymentRow(View, frozen=True):
     phone: str | None
     operator: str
     created: str
+    time: str
     contest: Contest | None
 
 
@@ -85,6 +87,7 @@ def payment_row(
         phone=None if payment.phone_number is None else full_phone(payment.phone_number),
         operator=mode.name if mode else payment.operator,
         created=request.date_time(payment.created_at),
+        time=to_datetime(payment.created_at).astimezone(request.time_zone).time().isoformat("minutes"),
         contest=contest,
     )
 

@@ -1,7 +1,10 @@
-"""The receipt of a payment, on the page and in the PDF: what its customer may see, as the hosted page shows it."""
+"""The receipt of a payment, on the page, in the PDF and in a message to its customer: what they may see, as the hosted
+page shows it."""
 
 from typing import Final
+from urllib.parse import quote
 
+from markupsafe import Markup
 from starlette.responses import Response
 
 from guichet.console.page_request import MerchantRequest
@@ -10,8 +13,11 @@ from guichet.console.sections import MerchantPage
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.merchants import Merchant
 from guichet.domain.payments import Payment
+from guichet.links import repository as link_repository
 from guichet.pages.bill import bill
-from guichet.pages.formatting import masked_phone
+from guichet.pages.formatting import masked_phone, short_date_time
+from guichet.pages.qr_codes import qr_code
+from guichet.pages.sms import ONE_PART, gsm_text
 from guichet.pages.views import View
 from guichet.printable import printable
 from guichet.schemas.payment import payment_identifier
@@ -39,6 +45,7 @@ def receipt_of(request: MerchantRequest, merchant: Merchant, payment: Payment, m
     dates = [(text("receipt.refunded_at" if refunded else "receipt.paid_at"), request.date_time(payment.updated_at))]
     if refunded:
         dates.insert(0, (text("receipt.created"), request.date_time(payment.created_at)))
+    payer = " ".join(filter(None, (payment.firstname, payment.lastname)))
     shown = bill(request, payment.amount, payment.total_amount, payment.currency)
     return Receipt(
         title=text("receipt.refunded" if refunded else "receipt.title"),
@@ -47,6 +54,7 @@ def receipt_of(request: MerchantRequest, merchant: Merchant, payment: Payment, m
             (text("receipt.merchant"), merchant.name),
             (text("receipt.label"), printable(payment.description)),
             *dates,
+            *([(text("receipt.payer"), printable(payer))] if payer else []),
             (text("receipt.mode"), f"{name} · {phone}" if phone else name),
             (text("receipt.number"), payment_identifier(payment.id)),
             (text("receipt.reference"), payment.reference),
@@ -60,9 +68,14 @@ def receipt_of(request: MerchantRequest, merchant: Merchant, payment: Payment, m
 
 
 class ReceiptView(View, frozen=True):
+    """`qr`: leads to the customer's own page of the payment; None for one that has no such page."""
+
     receipt: Receipt
     refunded: bool
     number: str
+    qr: Markup | None
+    whatsapp: str
+    sms: str
     payment_href: str
     pdf_href: str
 
@@ -74,14 +87,46 @@ async def show(request: MerchantRequest) -> Response:
     href = request.here(f"/payments/{payment.reference}")
     if payment.status not in ("succeeded", "refunded"):
         return request.redirect(href)
+    address = await _hosted_page(request, payment)
+    line = _one_line(request, payment, mode)
     view = ReceiptView(
         receipt=receipt_of(request, request.merchant, payment, mode),
         refunded=payment.status == "refunded",
         number=payment_identifier(payment.id),
+        qr=qr_code(address, request.text("receipt.qr_alt").unescape()) if address else None,
+        whatsapp=f"https://wa.me/?text={quote(' '.join(filter(None, (line, address))), safe='')}",
+        sms=f"sms:?body={quote(_one_message(line), safe='')}",
         payment_href=href,
         pdf_href=request.here(f"/payments/{payment.reference}/receipt.pdf"),
     )
     return request.page("payments/receipt.html", view)
+
+
+async def _hosted_page(request: MerchantRequest, payment: Payment) -> str | None:
+    """The address of the customer's page, for a payment through a link."""
+    if payment.link_id is None or payment.checkout_token is None:
+        return None
+    link = await link_repository.by_id(request.db, *request.scope, payment.link_id)
+    return None if link is None else f"{request.console.public_url}/pay/{link.path}/{payment.checkout_token}"
+
+
+def _one_line(request: MerchantRequest, payment: Payment, mode: PaymentMode | None) -> str:
+    """What a receipt must hold, as one sentence; the merchant's name, which may be long, comes last."""
+    shown = bill(request, payment.amount, payment.total_amount, payment.currency)
+    return request.text(
+        "receipt.line" if payment.status == "succeeded" else "receipt.line_refunded",
+        total=shown.total,
+        fee=shown.fee,
+        mode=mode.name if mode else payment.operator,
+        moment=short_date_time(payment.updated_at, request.time_zone),
+        reference=payment.reference,
+        merchant=printable(request.merchant.name),
+    ).unescape()
+
+
+def _one_message(line: str) -> str:
+    """The sentence as a text message of one part."""
+    return gsm_text(line)[:ONE_PART]
 
 
 PAGES: Final = (MerchantPage("/payments/{reference}/receipt", "payments.view", show),)

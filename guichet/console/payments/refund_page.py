@@ -58,7 +58,8 @@ async def refund(request: MerchantRequest) -> Response:
             obstacle = conflict.reason or "not_refundable"
     if obstacle in (None, "already_refunded"):
         # A form that was sent twice: the page of the payment shows the refund that there is.
-        return request.redirect(request.here(f"/payments/{payment.reference}"))
+        here = request.here(f"/payments/{payment.reference}")
+        return request.done(here, "refund_asked") if obstacle is None else request.redirect(here)
     return await _page(request, payment, obstacle, _refusal(request, obstacle), reason)
 
 

@@ -23,10 +23,6 @@ if (main) {
   setTimeout(again, 1000 * Number(main.dataset.refresh));
 }
 
-// On a telephone the menu is one line that scrolls: the present entry is in sight.
-const entry = document.querySelector(".nav [aria-current=page]");
-if (entry) entry.closest(".row").scrollLeft = entry.offsetLeft - 160;
-
 // Passkeys: <form data-passkey="address of the question">. `data-make`: the browser makes a key; without it, it answers
 // with one it has. The answer goes into the form, which is then sent like any other.
 const toBytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
@@ -69,6 +65,16 @@ if (window.PublicKeyCredential) {
   }
 }
 
+// A console that is installed says when it is offline.
+const manifest = document.querySelector("link[rel=manifest]");
+if (manifest) navigator.serviceWorker?.register(new URL("offline.js", manifest.href)).catch(() => {});
+
+// The telephone's own menu of ways to share a text.
+for (const button of document.querySelectorAll("[data-share]")) {
+  button.hidden = !navigator.share;
+  button.addEventListener("click", () => navigator.share({ text: button.dataset.share }).catch(() => {}));
+}
+
 // What needs a script is hidden without one: printing, and copying what `data-copy` names, a field or a text.
 for (const button of document.querySelectorAll("[data-print], [data-copy]")) {
   button.hidden = false;
@@ -83,6 +89,14 @@ for (const button of document.querySelectorAll("[data-print], [data-copy]")) {
     } catch {
       // Not allowed here: it is selected, and can be copied by hand.
     }
+  });
+}
+
+// Lists where several rows are chosen: all of the page at once.
+for (const box of document.querySelectorAll("[data-all]")) {
+  box.parentElement.hidden = false;
+  box.addEventListener("change", () => {
+    for (const each of box.form.querySelectorAll("td [type=checkbox]")) each.checked = box.checked;
   });
 }
 

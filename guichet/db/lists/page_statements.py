@@ -101,6 +101,44 @@ def range_counts(kind: ListKind) -> Executable:
     return union_all(*sums, *partial)
 
 
+@cache
+def totals_by_status(table: Table) -> Executable:
+    """Rows (status, row_count) of a whole list; of the empty status: how many there are in all."""
+    counted = _by_status(list_counts, table, list_counts.c.row_count, list_counts.c.level == WHOLE_LIST)
+    return _added_up(counted, _by_status(list_count_changes, table, list_count_changes.c.delta))
+
+
+@cache
+def range_totals_by_status(table: Table) -> Executable:
+    """The same of a range."""
+    hour, bucket = list_count_changes.c.hour, list_counts.c.bucket
+    in_hours = hour.between(bindparam("changes_first"), bindparam("changes_last"))
+    parts: list[Select[Any]] = [_by_status(list_count_changes, table, list_count_changes.c.delta, in_hours)]
+    for run, level in enumerate((HOURS, HOURS, DAYS)):
+        in_run = (
+            list_counts.c.level == level.name,
+            bucket.between(bindparam(f"first_{run}"), bindparam(f"last_{run}")),
+        )
+        parts.append(_by_status(list_counts, table, list_counts.c.row_count, *in_run))
+    for since, before in (("since", "start"), ("end", "before")):
+        within = (table.c.created_at >= bindparam(since), table.c.created_at < bindparam(before))
+        mine = (*_of_merchant(table), *within)
+        every: Any = select(_word("").label("status"), func.count().label("row_count")).where(*mine)
+        final: Select[Any] = select(table.c.status, func.count().label("row_count")).where(*mine)
+        parts += [every, final.where(table.c.status != FIRST_STATUS).group_by(table.c.status)]
+    return _added_up(*parts)
+
+
+def _by_status(counts: Table, table: Table, rows: ColumnElement[int], *conditions: ColumnElement[bool]) -> Select[Any]:
+    mine = (*_of_merchant(counts), counts.c.list_name == _word(table.name))
+    return select(counts.c.status, rows.label("row_count")).where(*mine, *conditions)
+
+
+def _added_up(*parts: Select[Any]) -> Executable:
+    counted = union_all(*parts).subquery()
+    return select(counted.c.status, _sum(counted.c.row_count)).group_by(counted.c.status)
+
+
 def cover_params(covered: Cover) -> dict[str, int]:
     """The parameters of `range_total` and `range_counts` that say which range."""
     params = {

@@ -128,6 +128,22 @@ async def read_page(
     return rows, position.total
 
 
+async def status_counts(
+    db: Database, table: Table, scope: ListScope, since: Instant | None, until: Instant | None
+) -> dict[str, int]:
+    """How many rows of each status a list has, created within these inclusive instants; at the key "": in all. One
+    statement, at the cost of the totals of a page."""
+    if since is None and until is None:
+        rows = await db.all(statements.totals_by_status(table), **scope.params)
+    else:
+        covered = cover(since, None if until is None else later(until, 1))
+        params = statements.cover_params(covered)
+        rows = await db.scan(statements.range_totals_by_status(table), **scope.params, **params)
+    counts = {status: int(count) for status, count in rows}
+    final = sum(count for status, count in counts.items() if status)
+    return {**counts, statements.FIRST_STATUS: counts.get("", 0) - final}
+
+
 async def count_since(db: Database, table: Table, scope: ListScope, since: Instant) -> int:
     """The exact number of rows of a list that were created at this instant or later. Only the size of the list is read
     where it is empty."""

@@ -6,6 +6,8 @@ from guichet.db.tables.account_tables import (
     memberships,
     passkey_challenges,
     passkeys,
+    payment_mail_progress,
+    payment_mails,
     recovery_codes,
     user_sessions,
     users,
@@ -48,7 +50,15 @@ from guichet.db.tables.operations_tables import (
     worker_leases,
     write_probe,
 )
-from guichet.db.tables.payment_tables import daily_totals, payment_links, payments, provider_callbacks, refunds
+from guichet.db.tables.payment_tables import (
+    customer_names,
+    customer_names_head,
+    daily_totals,
+    payment_links,
+    payments,
+    provider_callbacks,
+    refunds,
+)
 from guichet.db.tables.provider_tables import (
     provider_balance_reads,
     provider_balances,
@@ -64,6 +74,8 @@ __all__ = [
     "approval_requests",
     "audit_log",
     "audit_log_head",
+    "customer_names",
+    "customer_names_head",
     "daily_totals",
     "disputes",
     "events",
@@ -92,6 +104,8 @@ __all__ = [
     "passkeys",
     "payment_figures",
     "payment_links",
+    "payment_mail_progress",
+    "payment_mails",
     "payment_mode_overrides",
     "payments",
     "postings",

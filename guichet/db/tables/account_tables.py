@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from guichet.db.tables.columns import id_column, one_of, partial_index, queue_indexes, table
 from guichet.domain.accounts import LINK_PURPOSES, USER_LANGUAGES, USER_STATUSES
-from guichet.domain.mails import MAIL_STATUSES, MAX_MAIL_ATTEMPTS
+from guichet.domain.mails import MAIL_STATUSES, MAX_MAIL_ATTEMPTS, PAYMENT_MAILS
 from guichet.domain.roles import MERCHANT_ROLES, STAFF_ROLES
 
 
@@ -155,4 +155,29 @@ mails: Final = table(
     CheckConstraint("(status = 'pending') = (next_attempt_at IS NOT NULL)", name="ck_mails_next_attempt_at"),
     CheckConstraint("status <> 'pending' OR message IS NOT NULL", name="ck_mails_message"),
     *queue_indexes("mails", "next_attempt_at", "kind"),
+)
+
+#: Who is mailed about a merchant's live payments: a person of its team, or (null) the customers, each with a receipt.
+#: `due_at`: of the next mail about a day.
+payment_mails: Final = table(
+    "payment_mails",
+    id_column(),
+    Column("merchant_id", BigInteger, ForeignKey("merchants.id"), nullable=False),
+    Column("user_id", BigInteger, ForeignKey("users.id")),
+    Column("frequency", String(8), nullable=False),
+    Column("chosen_at", BigInteger, nullable=False),
+    Column("due_at", BigInteger),
+    UniqueConstraint("merchant_id", "user_id", name="uq_payment_mails_user_id"),
+    one_of("frequency", PAYMENT_MAILS, "payment_mails"),
+    CheckConstraint("(frequency = 'daily') = (due_at IS NOT NULL)", name="ck_payment_mails_due_at"),
+    partial_index("uq_payment_mails_customers", "merchant_id", where="user_id IS NULL", unique=True),
+    partial_index("ix_payment_mails_due_at", "due_at", where="due_at IS NOT NULL"),
+)
+
+#: The last posting whose payment was told by mail: one row (`each`), once anybody asked for such mails.
+payment_mail_progress: Final = table(
+    "payment_mail_progress",
+    Column("frequency", String(8), nullable=False),
+    Column("through_posting_id", BigInteger, nullable=False),
+    PrimaryKeyConstraint("frequency"),
 )

@@ -17,6 +17,7 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
+    Text,
     Uuid,
     text,
 )
@@ -30,11 +31,17 @@ metadata: Final = MetaData(
 UUID: Final = Uuid(as_uuid=False).with_variant(String(36), "sqlite")
 
 
-def table(name: str, *items: SchemaItem, reused_ids: bool = False) -> Table:
-    """`reused_ids`: SQLite may give the number of a deleted row to another one."""
+#: Compared and ordered by its bytes, so that what begins with a text is a range of an index.
+BYTES: Final = Text(collation="C").with_variant(Text(), "sqlite")
+
+
+def table(name: str, *items: SchemaItem, reused_ids: bool = False, is_index: bool = False) -> Table:
+    """`reused_ids`: SQLite may give the number of a deleted row to another one. `is_index`: all columns are the primary
+    key, and SQLite keeps the rows in that index alone."""
     numbered = any(isinstance(item, Column) and item.name == "id" for item in items)
     # AUTOINCREMENT: SQLite never uses a number again, not even that of a last row that was rolled back.
-    return Table(name, metadata, *items, sqlite_autoincrement=numbered and not reused_ids)
+    options: dict[str, Any] = {"sqlite_autoincrement": numbered and not reused_ids, "sqlite_with_rowid": not is_index}
+    return Table(name, metadata, *items, **options)
 
 
 def id_column() -> Column[int]:

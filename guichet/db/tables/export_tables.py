@@ -29,6 +29,7 @@ from guichet.domain.merchants import ENVS
 
 #: `since` and `until` are inclusive. A `direct` export is written while it is downloaded; a `pending` one waits for the
 #: worker, whose file can be downloaded until `expires_at`. `reached_at`: up to where in the period rows are written.
+#: `filters`: what the list of payments was narrowed to (`domain/exports.py`).
 exports: Final = table(
     "exports",
     id_column(),
@@ -50,6 +51,7 @@ exports: Final = table(
     Column("reached_at", BigInteger),
     Column("row_count", BigInteger, nullable=False),
     Column("size", BigInteger, nullable=False),
+    Column("filters", Text),
     one_of("env", ENVS, "exports"),
     one_of("kind", EXPORT_KINDS, "exports"),
     one_of("format", EXPORT_FORMATS, "exports"),

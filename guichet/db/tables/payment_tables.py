@@ -20,8 +20,8 @@ from sqlalchemy import (
     false,
 )
 
-from guichet.db.sql_functions import folded_name
 from guichet.db.tables.columns import (
+    BYTES,
     UUID,
     env_column,
     id_column,
@@ -33,7 +33,7 @@ from guichet.db.tables.columns import (
 )
 from guichet.domain.merchants import ENVS
 from guichet.domain.payment_links import LINK_TYPES
-from guichet.domain.payments import PAYMENT_STATUSES, REFUND_STATUSES, SUBJECT_TYPES
+from guichet.domain.payments import AUTOMATIC_REASONS, PAYMENT_STATUSES, REFUND_STATUSES, SUBJECT_TYPES
 
 #: The payments through links that asked a telephone to confirm (`links/prompt_limits.py`).
 LINK_PROMPTS: Final = "link_id IS NOT NULL AND phone_number IS NOT NULL"
@@ -41,6 +41,8 @@ LINK_PROMPTS: Final = "link_id IS NOT NULL AND phone_number IS NOT NULL"
 #: code does not know. Their columns stand in another order, since SQLite names a violated index by its columns.
 LIVE_EXTERNAL_ID: Final = "external_id IS NOT NULL AND NOT test"
 TEST_EXTERNAL_ID: Final = "external_id IS NOT NULL AND test"
+#: The sales of the cash desk whose cashier is known.
+CASHIER_KNOWN: Final = "cashier_id IS NOT NULL"
 
 payment_links: Final = table(
     "payment_links",
@@ -61,8 +63,10 @@ payment_links: Final = table(
     Column("external_id", Text),
     Column("metadata", Text),
     Column("return_url", Text),
+    Column("cancelled_at", BigInteger),
     Column("test", Boolean, nullable=False, server_default=false()),
     Column("cash_desk", Boolean, nullable=False, server_default=false()),
+    Column("cashier_id", BigInteger, ForeignKey("users.id")),
     UniqueConstraint("token", name="uq_payment_links_token"),
     one_of("type", LINK_TYPES, "payment_links"),
     CheckConstraint("amount > 0", name="ck_payment_links_amount"),
@@ -74,6 +78,7 @@ payment_links: Final = table(
     ),
     Index("ix_payment_links_newest", "merchant_id", "test", "id"),
     Index("ix_payment_links_kind", "merchant_id", "test", "cash_desk", "id"),
+    partial_index("ix_payment_links_sales", "merchant_id", "test", "created_at", where=CASHIER_KNOWN),
     partial_index("uq_payment_links_external_id", "merchant_id", "external_id", unique=True, where=LIVE_EXTERNAL_ID),
     partial_index(
         "uq_payment_links_test_external_id", "external_id", "merchant_id", unique=True, where=TEST_EXTERNAL_ID
@@ -97,7 +102,7 @@ payments: Final = table(
     merchant_column(),
     env_column(),
     Column("reference", UUID, nullable=False),
-    Column("external_id", Text),
+    Column("external_id", BYTES),
     Column("status", String(16), nullable=False),
     Column("amount", BigInteger, nullable=False),
     Column("fee_amount", BigInteger, nullable=False),
@@ -137,6 +142,7 @@ payments: Final = table(
     Column("link_external_id", Text),
     Column("counted_day", Integer),
     Column("refused_at_initiation", Boolean, nullable=False, server_default=false()),
+    Column("attempt_of", BigInteger, ForeignKey("payments.id")),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
     UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
     one_of("env", ENVS, "payments"),
@@ -166,6 +172,7 @@ payments: Final = table(
         where="status = 'pending' AND link_reserved_until IS NOT NULL",
     ),
     partial_index("ix_payments_link", "link_id", "id", where="link_id IS NOT NULL"),
+    partial_index("ix_payments_attempt_of", "attempt_of", where="attempt_of IS NOT NULL"),
     partial_index(
         "ix_payments_phone_number", "phone_number", "merchant_id", "env", "id", where="phone_number IS NOT NULL"
     ),
@@ -175,12 +182,26 @@ payments: Final = table(
     ),
 )
 
-#: For the search of the console: payments by telephone number and by the customer's name, in both orders.
-HAS_NAME: Final = "firstname IS NOT NULL OR lastname IS NOT NULL"
-FIRST_NAME_FIRST: Final = folded_name(payments.c.firstname, payments.c.lastname)
-LAST_NAME_FIRST: Final = folded_name(payments.c.lastname, payments.c.firstname)
-for _name, _folded in (("first_name", FIRST_NAME_FIRST), ("last_name", LAST_NAME_FIRST)):
-    partial_index(f"ix_payments_{_name}", payments.c.merchant_id, payments.c.env, _folded, where=HAS_NAME)
+#: By what the console finds the payments of a customer's name (`history/customer_names.py`): the words of the name,
+#: from each of them on. Filled by the worker, so that no payment pays for it while it is created.
+customer_names: Final = table(
+    "customer_names",
+    Column("merchant_id", BigInteger, nullable=False),
+    env_column(),
+    Column("name", BYTES, nullable=False),
+    Column("payment_id", BigInteger, nullable=False),
+    PrimaryKeyConstraint("merchant_id", "env", "name", "payment_id", name="pk_customer_names"),
+    is_index=True,
+)
+
+#: One row: the last payment whose name is there, and when it was created.
+customer_names_head: Final = table(
+    "customer_names_head",
+    Column("name", String(16), nullable=False),
+    Column("payment_id", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("name", name="pk_customer_names_head"),
+)
 
 refunds: Final = table(
     "refunds",
@@ -213,10 +234,12 @@ refunds: Final = table(
     Column("not_found_count", Integer, nullable=False, server_default="0"),
     Column("not_found_duration", BigInteger, nullable=False, server_default="0"),
     Column("ambiguous_code", String(64)),
+    Column("automatic", String(16)),
     UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
     one_of("env", ENVS, "refunds"),
     one_of("status", REFUND_STATUSES, "refunds"),
+    one_of("automatic", AUTOMATIC_REASONS, "refunds"),
     CheckConstraint("amount > 0", name="ck_refunds_amount"),
     CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="ck_refunds_processed_at"),
     CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_refunds_next_poll_at"),

@@ -7,7 +7,7 @@ a payment is lost nothing can be asked: the payment stays pending until staff ha
 import hashlib
 from typing import Any, Final
 
-from guichet.clock import Clock
+from guichet.clock import MINUTE, Clock
 from guichet.domain.failures import RefusalReason
 from guichet.domain.messages import Answer, verbatim
 from guichet.domain.money import Currency
@@ -28,7 +28,7 @@ from guichet.providers.shared.account_findings import AccountFinding, AccountSub
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import hundredths, text_or_none, units
-from guichet.providers.shared.results import as_unknown, classify_http_error, find_reason, refuse_unserved
+from guichet.providers.shared.results import as_unknown, classify_http_error, find_reason
 
 OPERATOR: Final = "coris"
 _CURRENCY: Final = "XOF"
@@ -49,6 +49,8 @@ _REFUSED: Final = "-1"
 
 
 class Coris(HttpProvider):
+    #: Its code is good for as long, and it answers at once.
+    prompt_lasts = 5 * MINUTE
     account_settings = ("client_id", "code_pv")
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
@@ -112,7 +114,7 @@ class Coris(HttpProvider):
         ]
 
     def _unserved(self, charge: Charge) -> NotProcessed | None:
-        return refuse_unserved(charge, "Coris", self.takes)
+        return self.refuse_unserved(charge, "Coris")
 
     def _customer(self, charge: Charge) -> dict[str, str]:
         national_number = (charge.payment.phone_number or "").removeprefix(self._country)

@@ -15,9 +15,16 @@ from guichet.providers.fedapay.client import Kind
 from guichet.providers.fedapay.responses import PAYOUT_STATUSES, STATUSES, currency_of, our_reference
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse
-from guichet.providers.shared.fields import hundredths, text_or_none
+from guichet.providers.shared.fields import (
+    FAILED,
+    SUCCEEDED,
+    ProviderStatus,
+    hundredths,
+    parse_status_word,
+    text_or_none,
+)
 from guichet.providers.shared.listings import as_lines
-from guichet.providers.shared.results import FAILED, SUCCEEDED, ProviderStatus, as_unknown, parse_status_word
+from guichet.providers.shared.results import as_unknown
 
 #: One page of the search.
 Ask = Callable[[Kind, int, int], Awaitable[CallResult]]

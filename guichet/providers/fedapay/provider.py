@@ -8,7 +8,7 @@ finds both again.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from guichet.clock import Clock, Instant
+from guichet.clock import DAY, Clock, Instant
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.reconciliation import Line
@@ -57,7 +57,7 @@ from guichet.providers.shared.fields import (
     units,
 )
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_unknown, classify_http_error, probe_result, refuse_unserved
+from guichet.providers.shared.results import as_unknown, classify_http_error, probe_result
 from guichet.providers.shared.signatures import is_signed
 
 _MIN_PAYIN: Final = Hundredths(100_00)
@@ -76,6 +76,8 @@ def is_sandbox_key(settings: Mapping[str, str]) -> bool:
 
 
 class FedaPay(HttpProvider):
+    #: A transaction that nobody pays expires then; the prompt of a network sooner.
+    page_lasts = DAY
     key_setting = "secret_key"
     initiation_timeout = _CREATION_TIMEOUT + 2 * _TOKEN_TIMEOUT + _PUSH_TIMEOUT
 
@@ -96,7 +98,7 @@ class FedaPay(HttpProvider):
     async def initiate(self, charge: Charge) -> InitiationResult:
         if charge.amount < _MIN_PAYIN:
             return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_FEDAPAY())
-        if unserved := refuse_unserved(charge, "FedaPay", self.takes):
+        if unserved := self.refuse_unserved(charge, "FedaPay"):
             return unserved
         created = await self._create(charge)
         if not isinstance(created, str):

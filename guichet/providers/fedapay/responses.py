@@ -22,18 +22,18 @@ from guichet.providers.capabilities import FloatBalance
 from guichet.providers.fedapay.networks import CURRENCY, CURRENCY_IDS
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse
-from guichet.providers.shared.fields import hundredths, payer_not_echoed, text_or_none
-from guichet.providers.shared.listings import Body, balance_of, rows_of
-from guichet.providers.shared.results import (
+from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
     SUCCEEDED,
     ProviderStatus,
-    as_unknown,
-    classify_http_error,
-    mark_ambiguous,
+    hundredths,
     parse_status_word,
+    payer_not_echoed,
+    text_or_none,
 )
+from guichet.providers.shared.listings import Body, balance_of, rows_of
+from guichet.providers.shared.results import as_unknown, classify_http_error, mark_ambiguous
 
 #: What was given back from FedaPay's dashboard was paid before. Every other word means pending.
 STATUSES: Final[dict[str, ProviderStatus]] = {

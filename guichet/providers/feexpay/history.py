@@ -18,9 +18,16 @@ from guichet.providers.base import Unknown
 from guichet.providers.feexpay.responses import STATUSES
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse
-from guichet.providers.shared.fields import hundredths, text_or_none
+from guichet.providers.shared.fields import (
+    FAILED,
+    SUCCEEDED,
+    ProviderStatus,
+    hundredths,
+    parse_status_word,
+    text_or_none,
+)
 from guichet.providers.shared.listings import as_lines, days
-from guichet.providers.shared.results import FAILED, SUCCEEDED, ProviderStatus, as_unknown, parse_status_word
+from guichet.providers.shared.results import as_unknown
 
 Kind = Literal["PAYIN", "PAYOUT"]
 Status = Literal["SUCCESSFUL", "FAILED", "PENDING"]

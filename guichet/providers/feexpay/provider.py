@@ -48,7 +48,7 @@ from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import most_conclusive, probe_result, refuse_unserved
+from guichet.providers.shared.results import most_conclusive, probe_result
 
 #: The networks that do not settle in XOF.
 _CURRENCIES: Final = {"mtn_cg": "XAF"}
@@ -258,7 +258,7 @@ class FeexPay(HttpProvider):
         """Why this payin is not sent to FeexPay; None when it is."""
         if charge.amount < _MIN_PAYIN:
             return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_FEEXPAY())
-        return refuse_unserved(charge, "FeexPay", self.takes)
+        return self.refuse_unserved(charge, "FeexPay")
 
     async def _get(self, path: str) -> CallResult:
         return await self._http.send("GET", path, headers=self._headers)

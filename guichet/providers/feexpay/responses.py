@@ -21,18 +21,17 @@ from guichet.providers.base import (
 )
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import CallResult, ProviderResponse
-from guichet.providers.shared.fields import hundredths, payer_not_echoed, text_or_none
-from guichet.providers.shared.listings import Body, balance_of
-from guichet.providers.shared.results import (
+from guichet.providers.shared.fields import (
     FAILED,
     SUCCEEDED,
     ProviderStatus,
-    as_unknown,
-    classify_http_error,
-    find_reason,
-    mark_ambiguous,
+    hundredths,
     parse_status_word,
+    payer_not_echoed,
+    text_or_none,
 )
+from guichet.providers.shared.listings import Body, balance_of
+from guichet.providers.shared.results import as_unknown, classify_http_error, find_reason, mark_ambiguous
 
 #: Every other word means pending (docs/providers/README.md, "States").
 STATUSES: Final[dict[str, ProviderStatus]] = {

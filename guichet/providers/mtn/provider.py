@@ -42,7 +42,7 @@ from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAc
 from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
-from guichet.providers.shared.results import as_repeated, as_repeated_refund, probe_result, refuse_unserved
+from guichet.providers.shared.results import as_repeated, as_repeated_refund, probe_result
 
 #: For each target environment the operator it serves (None: any, in MTN's sandbox) and its only currency.
 _ENVIRONMENTS: Final[dict[str, tuple[str | None, str]]] = {
@@ -65,6 +65,7 @@ def operators(settings: Mapping[str, str]) -> Collection[str] | None:
 
 
 class Mtn(HttpProvider):
+    prompt_lasts = 5 * MINUTE
     account_settings = ("target_env", "api_user", "disbursement_api_user")
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
@@ -97,7 +98,7 @@ class Mtn(HttpProvider):
         return self._operator in (None, operator) and currency == self._currency
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if unserved := refuse_unserved(charge, self._environment, self.takes):
+        if unserved := self.refuse_unserved(charge, self._environment):
             return unserved
         body = {
             **self._amount_and_texts(charge.payment.reference, charge.amount, charge.payment.description),

@@ -17,18 +17,18 @@ from guichet.providers.base import (
 )
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import CallResult, ProviderResponse
-from guichet.providers.shared.fields import full_number, hundredths, text_or_none
-from guichet.providers.shared.listings import Body, balance_of
-from guichet.providers.shared.results import (
+from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
     SUCCEEDED,
     ProviderStatus,
-    as_unknown,
-    classify_http_error,
-    mark_ambiguous,
+    full_number,
+    hundredths,
     parse_status_word,
+    text_or_none,
 )
+from guichet.providers.shared.listings import Body, balance_of
+from guichet.providers.shared.results import as_unknown, classify_http_error, mark_ambiguous
 
 _REASONS: Final[dict[str, RefusalReason]] = {
     "NOT_ENOUGH_FUNDS": "insufficient_funds",

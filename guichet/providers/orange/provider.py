@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-from guichet.clock import Clock
+from guichet.clock import MINUTE, Clock
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
@@ -30,18 +30,19 @@ from guichet.providers.shared.account_checks import AccountSetup, Finding, no_ca
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
-from guichet.providers.shared.fields import parse_callback_json, return_url, text_or_none, units
-from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
-from guichet.providers.shared.results import (
+from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
     SUCCEEDED,
     ProviderStatus,
-    as_unknown,
-    classify_http_error,
+    parse_callback_json,
     parse_status_word,
-    refuse_unserved,
+    return_url,
+    text_or_none,
+    units,
 )
+from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
+from guichet.providers.shared.results import as_unknown, classify_http_error
 
 _MAX_URL: Final = 120
 _OAUTH_PATH: Final = "/oauth/v3/token"
@@ -70,6 +71,7 @@ def operators(settings: Mapping[str, str]) -> Collection[str] | None:
 
 
 class Orange(HttpProvider):
+    page_lasts = 10 * MINUTE
     account_settings = ("country", "client_id")
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
@@ -89,7 +91,7 @@ class Orange(HttpProvider):
 
     async def initiate(self, charge: Charge) -> InitiationResult:
         page, notify_url = return_url(charge, self._return_url, _MAX_URL), charge.notify_url
-        if unserved := refuse_unserved(charge, f"Orange {self._country}", self.takes):
+        if unserved := self.refuse_unserved(charge, f"Orange {self._country}"):
             return unserved
         if page is None or notify_url is None or len(notify_url) > _MAX_URL:
             return NotProcessed("configuration", ProviderAnswer.NO_ADDRESSES())

@@ -50,7 +50,7 @@ from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import parse_callback_json, plain_text, return_url, text_or_none, units
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_repeated_refund, as_unknown, probe_result, refuse_unserved
+from guichet.providers.shared.results import as_repeated_refund, as_unknown, probe_result
 
 #: For each of our operators pawaPay's word for it, and its currency.
 _PROVIDERS: Final[dict[str, tuple[str, str]]] = {
@@ -112,7 +112,7 @@ class PawaPay(HttpProvider):
         return operator in _PROVIDERS and currency == _PROVIDERS[operator][1]
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if unserved := refuse_unserved(charge, "pawaPay", self.takes):
+        if unserved := self.refuse_unserved(charge, "pawaPay"):
             return unserved
         provider, currency = _PROVIDERS[charge.payment.operator]
         body: dict[str, object] = {

@@ -25,9 +25,17 @@ from guichet.providers.base import (
 )
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import CallResult, ProviderResponse
-from guichet.providers.shared.fields import hundredths, payer_not_echoed, text_or_none
+from guichet.providers.shared.fields import (
+    FAILED,
+    PENDING,
+    SUCCEEDED,
+    ProviderStatus,
+    hundredths,
+    payer_not_echoed,
+    text_or_none,
+)
 from guichet.providers.shared.listings import Body, balance_of, rows_of
-from guichet.providers.shared.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
+from guichet.providers.shared.results import as_unknown, classify_http_error
 
 _REASONS: Final[dict[str, RefusalReason]] = {
     "INSUFFICIENT_BALANCE": "insufficient_funds",

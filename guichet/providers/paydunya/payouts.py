@@ -7,7 +7,7 @@ what PayDunya then says about the token counts: a submission that was lost is ne
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from guichet.clock import MINUTE, Clock
+from guichet.clock import MINUTE, SECOND, Clock, Instant, later
 from guichet.domain.money import Hundredths
 from guichet.providers.base import (
     Accepted,
@@ -44,6 +44,11 @@ _CHECK_TIMEOUT: Final = 6.0
 _SUBMIT_TIMEOUT: Final = 12.0
 #: Microseconds after which a payout that PayDunya still calls `created` is submitted again, under the same token.
 _SUBMIT_AGAIN: Final = 10 * MINUTE
+#: The first question after an announcement, which submits it, comes so soon. Later than this after the announcement,
+#: another process may have submitted it before, and ended before it could store so: its lease would have ended by then.
+_SUBMIT_AFTER: Final = 5 * SECOND
+_SUBMIT_FIRST: Final = 30 * SECOND
+_ANNOUNCED: Final = "announced_at"
 _SUBMITTED: Final = "submitted_at"
 
 
@@ -74,7 +79,8 @@ class Payouts:
         answer = result.ok_object() if isinstance(result, ProviderResponse) else {}
         token = as_token(answer.get("disburse_token") or answer.get("token"))
         if code_of(answer) == "00" and token is not None:
-            return Accepted(token)
+            now = self._clock.now()
+            return Accepted(token, next_poll_at=later(now, _SUBMIT_AFTER), provider_data={_ANNOUNCED: str(now)})
         refused = read_payout_refusal(result) if isinstance(result, ProviderResponse) and result.ok else None
         return refused or not_taken(result)
 
@@ -101,12 +107,12 @@ class Payouts:
         return Unknown(result.raw) if isinstance(result, NotProcessed) else result
 
     async def _submit_if_due(self, reversal: Reversal, token: str) -> RefundStatusResult:
-        """PayDunya says that it has no submission of this payout. One that was sent may still be on its way: it is sent
-        again only some minutes later, under the same token and the same `disburse_id`, of which either alone lets a
-        payout happen once."""
-        submitted_at = reversal.provider_data.get(_SUBMITTED)
+        """PayDunya says that it has no submission of this payout. One that was, or may have been, sent may still be on
+        its way: it is sent again only some minutes later, under the same token and the same `disburse_id`, of which
+        either alone lets a payout happen once."""
         now = self._clock.now()
-        if reversal.ask_only or (submitted_at and now - int(submitted_at) < _SUBMIT_AGAIN):
+        submitted_at = _last_submission(reversal, now)
+        if reversal.ask_only or (submitted_at is not None and now - submitted_at < _SUBMIT_AGAIN):
             return Accepted()
         body = {"disburse_invoice": token, "disburse_id": reversal.reference}
         result = await self._post(f"{PAYOUTS}/submit-invoice", body, _SUBMIT_TIMEOUT)
@@ -115,6 +121,17 @@ class Payouts:
         if isinstance(result, ProviderResponse) and isinstance(common := classify_http_error(result), NotProcessed):
             return Unknown(common.raw)
         sent = Accepted(token, provider_data={_SUBMITTED: str(now)})
-        if submitted_at or isinstance(result, Unknown) or not result.ok or code_of(result.ok_object()) in ("", "00"):
+        is_first = submitted_at is None
+        if not is_first or isinstance(result, Unknown) or not result.ok or code_of(result.ok_object()) in ("", "00"):
             return sent
         return read_payout_refusal(result) or sent
+
+
+def _last_submission(reversal: Reversal, now: Instant) -> Instant | None:
+    """When it was, or may have been, submitted last; None for the first time."""
+    submitted, announced = (reversal.provider_data.get(each) for each in (_SUBMITTED, _ANNOUNCED))
+    if submitted is not None:
+        return Instant(int(submitted))
+    if announced is None or now - int(announced) < _SUBMIT_FIRST:
+        return None
+    return Instant(int(announced))

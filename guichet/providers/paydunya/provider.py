@@ -52,7 +52,7 @@ from guichet.providers.shared.account_checks import AccountSetup, Finding, balan
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import classify_http_error, refuse_unserved
+from guichet.providers.shared.results import classify_http_error
 
 #: Seconds. `moov_ci` answers `softpay` only after the customer typed the PIN. Together they stay below
 #: `initiation_timeout`, so that the invoice's token is stored whatever happens to the second call.
@@ -205,7 +205,7 @@ class PayDunyaWithBalances(PayDunya):
 
 def _unserved(charge: Charge, provider: PayDunya) -> NotProcessed | None:
     """Why this payin is not sent to PayDunya; None when it is."""
-    if unserved := refuse_unserved(charge, "PayDunya", provider.takes):
+    if unserved := provider.refuse_unserved(charge, "PayDunya"):
         return unserved
     if charge.amount < Hundredths(MIN_AMOUNT * 100):
         return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_PAYDUNYA())

@@ -24,19 +24,17 @@ from guichet.providers.base import (
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse
-from guichet.providers.shared.fields import hundredths, text_or_none
-from guichet.providers.shared.listings import Body, balance_of
-from guichet.providers.shared.results import (
+from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
     SUCCEEDED,
     ProviderStatus,
-    as_unknown,
-    classify_http_error,
-    find_reason,
-    mark_ambiguous,
+    hundredths,
     parse_status_word,
+    text_or_none,
 )
+from guichet.providers.shared.listings import Body, balance_of
+from guichet.providers.shared.results import as_unknown, classify_http_error, find_reason, mark_ambiguous
 
 CURRENCY: Final = "XOF"
 #: The status of a path that does not exist: a wrong `base_url`, or a charge in the test mode.

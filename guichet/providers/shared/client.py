@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from guichet.clock import Clock, Instant
+from guichet.clock import MINUTE, Clock, Instant
 from guichet.domain.messages import Answer
-from guichet.domain.money import Currency, Hundredths
+from guichet.domain.money import CURRENCIES, Currency, Hundredths
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent, Response
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
@@ -60,7 +60,6 @@ class ProviderResponse:
     """An HTTP response. `complete` is False when the connection broke or the body was cut off."""
 
     status: int
-    headers: Mapping[str, str]
     body: bytes
     complete: bool
 
@@ -143,9 +142,7 @@ class ProviderClient:
 
 
 def _provider_response(response: Response) -> ProviderResponse:
-    return ProviderResponse(
-        status=response.status, headers=response.headers, body=response.body, complete=response.complete
-    )
+    return ProviderResponse(response.status, response.body, response.complete)
 
 
 class ProviderBase(ABC):
@@ -156,6 +153,8 @@ class ProviderBase(ABC):
     former_fingerprint: str | None = None
     named_by_key = False
     initiation_timeout = PROVIDER_TIMEOUT
+    prompt_lasts = 15 * MINUTE
+    page_lasts = 30 * MINUTE
     names_merchants = False
 
     def first_poll_at(self, charge: Charge) -> Instant | None:
@@ -169,6 +168,20 @@ class ProviderBase(ABC):
 
     @abstractmethod
     def takes(self, operator: str, currency: Currency) -> bool: ...
+
+    def refuse_unserved(self, charge: Charge, account: str) -> NotProcessed | None:
+        """Why this account is not asked for the debit; None when it `takes` the operator in the currency.
+
+        If it does not serve the operator at all, the route is wrong, which is our fault; another currency than the
+        account's is the request's (D16).
+        """
+        operator = charge.payment.operator
+        if self.takes(operator, charge.payment.currency):
+            return None
+        if any(self.takes(operator, each) for each in CURRENCIES):
+            asked = {"account": account, "operator": operator, "currency": charge.payment.currency}
+            return NotProcessed("currency_not_accepted", ProviderAnswer.CURRENCY_NOT_TAKEN(**asked))
+        return NotProcessed("configuration", ProviderAnswer.OPERATOR_NOT_SERVED(account=account, operator=operator))
 
     def collection_wallet(self, operator: str) -> str:
         return ""

@@ -1,4 +1,5 @@
-"""What all providers share in requests, responses and callbacks: JSON, amounts, numbers, references, texts, addresses.
+"""What all providers share in requests, responses and callbacks: JSON, amounts, numbers, references, texts, addresses,
+status words.
 
 JSON is decoded here and nowhere else: a number with a fraction becomes a Decimal, so that no amount becomes a float.
 Text is cleaned here too, before anybody sees it: no database refuses it, no terminal obeys it
@@ -7,7 +8,9 @@ Text is cleaned here too, before anybody sees it: no database refuses it, no ter
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from decimal import Decimal
+from enum import Enum, auto
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -43,6 +46,19 @@ _FULL_NUMBER: Final = re.compile(r"[1-9][0-9]{10,14}")
 #: The shortest national numbers; Bénin put two digits in front of its own in 2024.
 _LEAST_DIGITS: Final = 8
 _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]+")
+
+
+class ProviderStatus(Enum):
+    """What a provider's own status word means. A word that is in no table means nothing: the result is Unknown."""
+
+    PENDING = auto()
+    SUCCEEDED = auto()
+    FAILED = auto()
+
+
+PENDING: Final = ProviderStatus.PENDING
+SUCCEEDED: Final = ProviderStatus.SUCCEEDED
+FAILED: Final = ProviderStatus.FAILED
 
 
 def decode_json(body: bytes) -> Any:
@@ -100,6 +116,11 @@ def text_or_none(value: object) -> str | None:
         return None
     text = str(value)
     return text if len(text.encode()) <= _MAX_TEXT else None
+
+
+def parse_status_word(meanings: Mapping[str, ProviderStatus], word: object) -> ProviderStatus | None:
+    """The meaning of a status word in upper or lower case; None when the table does not have it."""
+    return meanings.get(str(word).upper())
 
 
 def full_number(stated: object, country_code: str = "") -> str | None:

@@ -1,17 +1,14 @@
 """How responses become results: the rules that all providers share (docs/providers/README.md)."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from enum import Enum, auto
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, TypeVar
 
 from guichet.domain.failures import RefusalReason
 from guichet.domain.messages import Answer
-from guichet.domain.money import CURRENCIES, Currency
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
     AmbiguousRefusal,
-    Charge,
     FloatEmpty,
     InitiationResult,
     NotFound,
@@ -24,28 +21,9 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse
 
 T = TypeVar("T")
-
-
-class ProviderStatus(Enum):
-    """What a provider's own status word means. A word that is in no table means nothing: the result is Unknown."""
-
-    PENDING = auto()
-    SUCCEEDED = auto()
-    FAILED = auto()
-
-
-PENDING: Final = ProviderStatus.PENDING
-SUCCEEDED: Final = ProviderStatus.SUCCEEDED
-FAILED: Final = ProviderStatus.FAILED
-
-
-def parse_status_word(meanings: Mapping[str, ProviderStatus], word: object) -> ProviderStatus | None:
-    """The meaning of a status word in upper or lower case; None when the table does not have it."""
-    return meanings.get(str(word).upper())
 
 
 def find_reason(meanings: Mapping[str, RefusalReason], text: object) -> RefusalReason:
@@ -66,21 +44,6 @@ def classify_http_error(response: ProviderResponse) -> NotProcessed | Unknown | 
     if response.status >= 500 or not response.complete:
         return Unknown(response.raw)
     return None
-
-
-def refuse_unserved(charge: Charge, account: str, takes: Callable[[str, Currency], bool]) -> NotProcessed | None:
-    """Why this account is not asked for the debit; None when it `takes` the operator in the currency.
-
-    If it does not serve the operator at all, the route is wrong, which is our fault; another currency than the
-    account's is the request's (D16).
-    """
-    operator = charge.payment.operator
-    if takes(operator, charge.payment.currency):
-        return None
-    if any(takes(operator, each) for each in CURRENCIES):
-        asked = {"account": account, "operator": operator, "currency": charge.payment.currency}
-        return NotProcessed("currency_not_accepted", ProviderAnswer.CURRENCY_NOT_TAKEN(**asked))
-    return NotProcessed("configuration", ProviderAnswer.OPERATOR_NOT_SERVED(account=account, operator=operator))
 
 
 def as_unknown(result: CallResult) -> Unknown:

@@ -36,7 +36,7 @@ from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, units
 from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens
-from guichet.providers.shared.results import as_unknown, most_conclusive, probe_result, refuse_unserved
+from guichet.providers.shared.results import as_unknown, most_conclusive, probe_result
 from guichet.providers.sonatel import checks as sonatel_checks
 from guichet.providers.sonatel.responses import (
     SENEGAL,
@@ -80,7 +80,7 @@ class Sonatel(HttpProvider):
         return operator == OPERATOR and currency == _CURRENCY
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if unserved := refuse_unserved(charge, "Sonatel", self.takes):
+        if unserved := self.refuse_unserved(charge, "Sonatel"):
             return unserved
         body = {
             "customer": {**_customer(charge.payment.phone_number), "otp": charge.otp, "walletType": "PRINCIPAL"},

@@ -20,15 +20,17 @@ from guichet.providers.base import (
 )
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse
-from guichet.providers.shared.fields import full_number, hundredths, text_or_none
-from guichet.providers.shared.results import (
+from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
     SUCCEEDED,
     ProviderStatus,
-    classify_http_error,
+    full_number,
+    hundredths,
     parse_status_word,
+    text_or_none,
 )
+from guichet.providers.shared.results import classify_http_error
 
 #: The dialling code of Sénégal. Sonatel writes national numbers of nine digits.
 SENEGAL: Final = "221"

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from guichet.clock import SECOND, Instant, iso
 from guichet.domain.messages import Day
-from guichet.domain.payments import SubjectType
-from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
+from guichet.domain.money import CURRENCIES
+from guichet.domain.reconciliation import DISPUTE, PAYMENT, REFUND, Line, LineKind, LineStatus, Settled
 from guichet.providers.base import Unknown
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse
@@ -35,15 +35,17 @@ _FAILED_STATUSES: Final = frozenset({"failed", "canceled"})
 
 
 async def stripe_history(get: Get, since: Instant, until: Instant) -> list[Line] | Unknown:
-    """The charges and refunds of this time. Unknown when one page cannot be read, or the payment of a refund that is
-    not ours."""
+    """The charges and refunds of this time, and the disputes that changed a balance in another currency. Unknown when
+    one page cannot be read, or the payment of a refund that is not ours."""
     rows = await _rows(get, since, until)
     if isinstance(rows, Unknown):
         return rows
     lines: list[Line] = []
     for row in rows:
         source = row.get("source")
-        if not isinstance(source, dict) or (kind := _kind(row)) is None:
+        if not isinstance(source, dict) or (kind := _kind(row, source)) is None:
+            continue
+        if kind == DISPUTE and _settled(row, source) is None:
             continue
         references = _references(source)
         if kind == REFUND and _metadata_reference(source) is None:  # Somebody made it elsewhere: of which payment?
@@ -51,7 +53,7 @@ async def stripe_history(get: Get, since: Instant, until: Instant) -> list[Line]
             if isinstance(charge, Unknown):
                 return charge
             references = (*references, *_references(charge))
-        lines.append(_line(len(lines) + 1, row, source, references))
+        lines.append(_line(len(lines) + 1, kind, row, source, references))
     return lines
 
 
@@ -91,8 +93,10 @@ async def _charge_of(get: Get, refund: Body) -> Body | Unknown:
     return result.ok_object()
 
 
-def _kind(row: Body) -> SubjectType | None:
-    """None for what moves neither a payment nor a refund: fees, our own payouts, disputes."""
+def _kind(row: Body, source: Body) -> LineKind | None:
+    """None for what moves no payment, refund or dispute: fees, our own payouts."""
+    if source.get("object") == "dispute":
+        return DISPUTE
     if row.get("reporting_category") == _PARTIAL_CAPTURE:
         return None
     if row.get("type") in _CHARGES:
@@ -101,21 +105,31 @@ def _kind(row: Body) -> SubjectType | None:
     return REFUND if failed or row.get("type") in _REFUNDS else None
 
 
-def _line(number: int, row: Body, source: Body, references: tuple[str, ...]) -> Line:
-    """Amounts are those of the charge or refund: the movement itself may be in the currency of the account. A fee in
-    another currency than the charge is not posted."""
+def _line(number: int, kind: LineKind, row: Body, source: Body, references: tuple[str, ...]) -> Line:
+    """Amounts are those of the charge or refund. Where our balance is in another currency, `settled` says what it
+    became there, and the fee is in that currency too."""
     currency, created = currency_of(source), row.get("created")
     same = currency_of(row) == currency
     return Line(
         number=number,
-        kind=PAYMENT if row.get("type") in _CHARGES else REFUND,
+        kind=kind,
         references=references,
         amount=hundredths(source.get("amount"), currency),
         currency=currency,
         status=_status(row, source),
         at=Instant(created * SECOND) if isinstance(created, int) and not isinstance(created, bool) else None,
         fee=hundredths(row.get("fee"), currency) if same else None,
+        settled=_settled(row, source),
     )
+
+
+def _settled(row: Body, source: Body) -> Settled | None:
+    """None where our balance is in the currency that was paid."""
+    currency = next((each for each in CURRENCIES if each == currency_of(row)), None)
+    amount, fee = hundredths(row.get("amount"), currency), hundredths(row.get("fee"), currency)
+    if currency is None or currency == currency_of(source) or amount is None:
+        return None
+    return Settled(amount, fee or 0, currency)
 
 
 def _status(row: Body, source: Body) -> LineStatus:

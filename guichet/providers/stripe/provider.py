@@ -7,7 +7,7 @@ at least a day. A declined card leaves the session open, because the customer ma
 from collections.abc import Mapping
 from typing import Final
 
-from guichet.clock import HOUR, Clock, Instant
+from guichet.clock import DAY, HOUR, Clock, Instant
 from guichet.domain.messages import Answer
 from guichet.domain.money import DECIMALS, Currency
 from guichet.domain.reconciliation import Line
@@ -65,6 +65,7 @@ def is_test_key(secret_key: str) -> bool:
 
 
 class Stripe(HttpProvider):
+    page_lasts = DAY
     key_setting = "secret_key"
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:

@@ -19,17 +19,9 @@ from guichet.providers.base import (
 )
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import CallResult, ProviderResponse
-from guichet.providers.shared.fields import text_or_none, units
+from guichet.providers.shared.fields import FAILED, PENDING, SUCCEEDED, ProviderStatus, text_or_none, units
 from guichet.providers.shared.listings import Body, balance_of, rows_of
-from guichet.providers.shared.results import (
-    FAILED,
-    PENDING,
-    SUCCEEDED,
-    ProviderStatus,
-    as_unknown,
-    classify_http_error,
-    mark_ambiguous,
-)
+from guichet.providers.shared.results import as_unknown, classify_http_error, mark_ambiguous
 
 _REASONS: Final[dict[str, RefusalReason]] = {
     "card_declined": "declined",

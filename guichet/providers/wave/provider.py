@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from guichet.clock import HOUR, Clock, Instant
+from guichet.clock import HOUR, MINUTE, Clock, Instant
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.domain.payments import UNSEEN_END
@@ -36,13 +36,7 @@ from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, header, parse_callback_json, return_url, units
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import (
-    as_refund_status,
-    as_unknown,
-    most_conclusive,
-    probe_result,
-    refuse_unserved,
-)
+from guichet.providers.shared.results import as_refund_status, as_unknown, most_conclusive, probe_result
 from guichet.providers.wave import checks as wave_checks
 from guichet.providers.wave.client import WaveClient, WaveMerchants
 from guichet.providers.wave.history import wave_history, wave_session_refund
@@ -72,6 +66,7 @@ def operators(settings: Mapping[str, str]) -> Collection[str]:
 
 
 class Wave(HttpProvider):
+    page_lasts = 30 * MINUTE
     account_settings = ("country",)
     key_setting = "api_key"
 
@@ -131,7 +126,7 @@ class Wave(HttpProvider):
 
     def _unserved(self, charge: Charge) -> NotProcessed | None:
         """Why Wave is not asked to move money for this customer; None when it is."""
-        if unserved := refuse_unserved(charge, self._operator, self.takes):
+        if unserved := self.refuse_unserved(charge, self._operator):
             return unserved
         if charge.payment.phone_number and not charge.payment.phone_number.startswith(self._dialling_code):
             allowed = {"operator": self._operator, "prefix": self._dialling_code}

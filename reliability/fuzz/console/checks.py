@@ -29,7 +29,13 @@ _CALCULATED: Final = re.compile(rb"(?<![\w-])42049(?![\w-])")
 _CONTROLS: Final = re.compile(rb"[\x00\x1b]|\xe2\x80\xae|\xe2\x81\xa6")
 _NUMBER: Final = re.compile(r"-?[0-9][0-9.,\s]*")
 _ASSETS: Final = "/console/assets/"
-_COOKIES: Final = ("__Host-guichet-session=", "__Host-guichet-device=", "__Host-guichet-passkey=")
+_COOKIES: Final = (
+    "__Host-guichet-session=",
+    "__Host-guichet-device=",
+    "__Host-guichet-passkey=",
+    "__Host-guichet-payment=",
+    "__Host-guichet-done=",
+)
 
 
 class PageChecks:

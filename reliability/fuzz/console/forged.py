@@ -131,4 +131,5 @@ def _steps_up(address: Address) -> bool:
         return path == "/team" or (
             address.env == "live" and (path.endswith("/refund") or path in ("/exports", "/developers"))
         )
-    return path in ("/merchants/{merchant:row}", "/merchants/new", "/wallets/{merchant:row}", "/staff", "/modes")
+    wallets = ("/wallets/{merchant:row}", "/wallets/{merchant:row}/close")
+    return path in ("/merchants/{merchant:row}", "/merchants/new", *wallets, "/staff", "/modes")

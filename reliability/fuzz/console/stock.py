@@ -34,7 +34,7 @@ from guichet.links.links import cash_desk_link, create_link, requested_link
 from guichet.merchants import api_keys
 from guichet.payments import repository
 from guichet.payments.create import create_payment
-from guichet.payments.settlement import settle_payments
+from guichet.refunds.automatic import settle_payments
 from guichet.refunds.request import request_refund
 from guichet.schemas.payment import Customer, PaymentBody
 from guichet.webhooks import endpoints

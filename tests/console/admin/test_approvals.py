@@ -52,7 +52,13 @@ async def test_one_asks_another_approves_and_the_money_moves_once(operations: Op
     assert (again.status, "attend déjà" in again.text) == (409, True)
 
     assert '<b>1</b> <a href="/admin/approvals">approbations en attente</a>' in (await zoe.get("/admin")).text
-    assert payment.reference in (await zoe.get("/admin/approvals")).text
+    for path in ("/admin/approvals", "/admin/approvals/1"):
+        page = await zoe.get(path)
+        for link in (f"incidents/{payment.reference}", f"merchants/{live.merchant.id}"):
+            assert f'href="/admin/{link}"' in page.text, path
+        assert "5\u202f000\u00a0XOF" in page.text
+        assert "awa@example.com" in page.text
+    assert "5\u202f000\u00a0XOF sont crédités à M1, qui reçoit le webhook." in page.text
     page = await act(zoe, "/admin/approvals/1", act="approve", reason="vérifié avec MTN")
     assert (page.status, await operations.status()) == (200, "approved")
     assert await live.balance() == 5000
@@ -257,7 +263,7 @@ async def test_who_bears_a_lost_dispute_is_decided_by_two(operations: Operations
     awa, zoe = await operations.staff(), await operations.staff(ZOE)
     page = await awa.get("/admin/incidents")
     assert "paiement frauduleux selon le client" in page.text
-    lost = "le litige sur 5\u202f088\u00a0F\u00a0CFA est perdu\u00a0: dites qui le supporte"
+    lost = "le litige sur 5\u202f088\u00a0XOF est perdu\u00a0: dites qui le supporte"
     assert lost in page.text
     case = {"act": "dispute", "dispute": dispute.reference, "from": "merchant", "reason": "contrat signé"}
     assert (await act(awa, f"/admin/incidents/{payment.reference}", **case)).path == "/admin/approvals/1"

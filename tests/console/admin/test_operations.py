@@ -22,6 +22,7 @@ from guichet.ledger import wallets
 from guichet.ledger.reconciliation_runs import day_of
 from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
+from guichet.providers.base import Succeeded
 from guichet.schemas.json_codec import encode
 from guichet.webhooks.resend import listed
 from tests.console.admin.operations import Operations, act
@@ -38,6 +39,7 @@ PAGES = {
     "/admin/wallets": ("wallets.view", None),
     "/admin/wallets/1": ("wallets.view", "wallets.change"),
     "/admin/wallets/1/statement": ("wallets.view", None),
+    "/admin/wallets/1/close": ("wallets.change", "wallets.change"),
     "/admin/reconciliation": ("reconciliation.view", None),
     "/admin/reconciliation/margin": ("reconciliation.view", "reconciliation.view"),
     "/admin/ledger": ("ledger.audit", "ledger.audit"),
@@ -151,6 +153,37 @@ async def test_a_wallet_is_frozen_at_once_and_reopened_by_two(operations: Operat
     assert await wallets.wallet_status(ctx.db, merchant, "live", "EUR") == "Fermé"
     assert (await act(awa, path, currency="XOF", status=ACTIVE, reason="encore")).status == 409
     assert (await act(awa, path, currency="XOF", status="Gelé", reason="")).status == 422
+
+
+@pytest.mark.both_databases
+async def test_closing_a_wallet_is_a_step_of_its_own(operations: Operations) -> None:
+    live, merchant = operations.live, operations.live.merchant.id
+    live.first.script("initiate", done)
+    await live.merchant.pay()
+    awa = await operations.staff()
+    path = f"/admin/wallets/{merchant}"
+    page = await awa.get(path)
+    assert 'value="Fermé"' not in page.text, "no choice beside freezing"
+    assert (await act(awa, path, currency="XOF", status="Fermé", reason="slip")).status == 422
+    close = f"{path}/close?currency=XOF"
+    assert f'href="{close}"' in page.text
+    page = await awa.get(close)
+    assert ("5\u202f000\u00a0XOF" in page.text, "sont refusés" in page.text) == (True, True)
+    assert (await act(awa, close, reason="")).status == 422
+    assert await wallets.wallet_status(live.ctx.db, merchant, "live", "XOF") == ACTIVE
+    assert (await act(awa, close, reason="contrat résilié")).path == path
+    assert await wallets.wallet_status(live.ctx.db, merchant, "live", "XOF") == "Fermé"
+    assert (await awa.get(close)).status == 404
+
+
+async def test_another_currency_is_said_in_words_and_codes(sqlite_operations: Operations) -> None:
+    live = sqlite_operations.live
+    live.first.script("status", lambda charge: Succeeded(charge.amount, "XAF"))
+    await live.merchant.pay()
+    await live.service.run_worker(60)
+    page = await (await sqlite_operations.staff()).get("/admin/incidents")
+    said = "devise différente\u00a0: 5\u202f088\u00a0XOF demandés, le prestataire indique 5\u202f088\u00a0XAF"
+    assert said in page.text
 
 
 async def test_the_statement_of_a_wallet_shows_the_movements_that_its_merchant_sees(operations: Operations) -> None:
@@ -270,7 +303,7 @@ async def test_a_comparison_says_its_day_its_state_and_what_differs(sqlite_conso
     assert "écarts\u00a0: 1" in ended_page.text
     assert [text for _, text in noted if text not in ended_page.text] == []
     assert '<span lang="en">odd &lt;there&gt;</span>' in ended_page.text, "what no version of ours wrote"
-    assert "remboursé · 200\u202f000\u00a0F\u00a0CFA ↔ t · échoué · 12,5\u00a0GHS<" in ended_page.text
+    assert "remboursé · 200\u202f000\u00a0XOF ↔ t · échoué · 12,5\u00a0GHS<" in ended_page.text
     assert "t · échoué<" in ended_page.text, "a statement without amounts"
     waiting = await finance.get(re.findall(r'href="([^"]+/wave_senegal)"', page.text)[0])
     assert re.search(r"<h1>wave_senegal · \d+ \w+ 20\d\d</h1>", waiting.text)

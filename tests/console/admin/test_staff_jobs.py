@@ -143,7 +143,9 @@ async def test_a_margin_is_what_the_command_adds_up(operations: Operations) -> N
     page = await auditor.get(page.path)
     [((operator, currency), found)] = (await margins(db, None, None)).items()
     assert found.payments == 1
-    figures = [formatting.amount(each, currency, "fr") for each in (found.fees, found.provider_fees, found.margin)]
+    figures = [
+        formatting.amount(each, currency, "fr", coded=True) for each in (found.fees, found.provider_fees, found.margin)
+    ]
     cells = re.findall(r'<td data-label="[^"]+">([^<]+)</td>', _whole(page))
     assert cells == [operator, "1", *figures]
     ((_, actor, _, facts),) = await operations.acts("staff_job.requested")

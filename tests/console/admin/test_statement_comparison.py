@@ -96,7 +96,7 @@ async def test_a_file_is_compared_and_nothing_of_it_is_kept(simulated: Simulated
         "<dt>Montants différents</dt><dd>1</dd>",
         absent["reference"],
         "nobody · réussi · 100 · ligne 4",
-        formatting.amount(int(lower["total_amount"] + 0.5) * 100, "XOF", "fr"),
+        formatting.amount(int(lower["total_amount"] + 0.5) * 100, "XOF", "fr", coded=True),
     ):
         assert words in page.text, words
     assert same["reference"] not in page.text

@@ -209,7 +209,7 @@ async def _invite_owner(request: StaffRequest, merchant: Merchant, form: FileFor
         raise FormFault(request.text("admin_merchants.owner_not_possible")) from None
     except ActRefused as refusal:
         raise request.refused(refusal) from None
-    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
+    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 
 def _has_owner(team: Iterable[tuple[MerchantRole, User]]) -> bool:

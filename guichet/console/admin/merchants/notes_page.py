@@ -61,7 +61,7 @@ async def change(request: StaffRequest) -> Response:
         return await show(request, FormFault(request.text("admin_merchants.note_wrong")))
     seen = ABOVE_ALL if form.after is None else form.after
     await add_note(request.db, request.ctx.clock, merchant.id, text, request.actor, seen)
-    return request.redirect(address(request, merchant, "/notes"))
+    return request.done(address(request, merchant, "/notes"), "noted")
 
 
 PAGES: Final = (StaffPage("/merchants/{merchant:row}/notes", "merchants.view", show, change),)

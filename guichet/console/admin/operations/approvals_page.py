@@ -2,10 +2,12 @@
 
 from typing import Final
 
+from markupsafe import Markup
+from msgspec import structs
 from starlette.responses import Response
 
 from guichet.accounts import approvals
-from guichet.accounts.access_acts import subject_text
+from guichet.accounts.approval_subjects import RequestSubject, subjects_of
 from guichet.audit_log import approval_requests
 from guichet.clock import Instant
 from guichet.console.admin.operations.case import Case, case_of
@@ -14,23 +16,37 @@ from guichet.console.facts import fact_text
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
+from guichet.db.engine import require
 from guichet.domain.approvals import ACCESS_ACTS, RIGHTS, ApprovalRequest
 from guichet.domain.audit_log import ActRefused, Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import ApprovalId
+from guichet.domain.money import CURRENCIES
+from guichet.ledger.wallets import held
 from guichet.pages.fields import Fields
 from guichet.pages.views import View
+from guichet.treasury.movements import is_statement
 
 _DECIDED_SHOWN: Final = 50
 
 
-class ApprovalsView(View, frozen=True):
-    """`subjects`: what each is about, by its id."""
+class RequestRow(View, frozen=True):
+    """`href`: of the request; `subject_href`: of what it is about; `merchant_href`: None where it is the service
+    itself. `amount`: None where none is known."""
 
-    waiting: list[ApprovalRequest]
-    decided: list[ApprovalRequest]
-    subjects: dict[ApprovalId, str]
-    now: Instant
+    href: str
+    request: ApprovalRequest
+    subject: str
+    subject_href: str
+    merchant: str
+    merchant_href: str | None
+    amount: str | None
+    status: str
+
+
+class ApprovalsView(View, frozen=True):
+    waiting: list[RequestRow]
+    decided: list[RequestRow]
 
 
 async def show_list(request: StaffRequest) -> Response:
@@ -44,8 +60,40 @@ async def show_list(request: StaffRequest) -> Response:
         "decided": [approval.id for approval in decided],
     }
     await record_read(request, "approvals.listed", "approval", "list", shown=shown)
-    subjects = {each.id: await subject_text(request.db, each.subject) for each in (*waiting, *decided)}
-    return request.page("admin/operations/approvals.html", ApprovalsView(waiting, decided, subjects, now))
+    subjects = await subjects_of(request.db, [*waiting, *decided])
+    lists = [[_row(request, each, subjects[each.id], now) for each in rows] for rows in (waiting, decided)]
+    return request.page("admin/operations/approvals.html", ApprovalsView(*lists))
+
+
+def _row(request: StaffRequest, approval: ApprovalRequest, about: RequestSubject, now: Instant) -> RequestRow:
+    own = approval.act in ("treasury.record", "staff.add", "staff.restore")
+    name, href = _subject(request, approval, about)
+    return RequestRow(
+        href=request.at_admin(f"/approvals/{approval.id}"),
+        request=approval,
+        subject=name,
+        subject_href=href,
+        merchant=about.merchant,
+        merchant_href=None if own else request.at_admin(f"/merchants/{approval.merchant_id}"),
+        amount=request.amount(about.amount, about.currency) if about.amount is not None and about.currency else None,
+        status=approval.status_at(now),
+    )
+
+
+def _subject(request: StaffRequest, approval: ApprovalRequest, about: RequestSubject) -> tuple[str, str]:
+    """How what the request is about is named, and the address of its page."""
+    match approval.act:
+        case "wallet.reopen":
+            merchant, _, currency = approval.subject.partition("/")
+            return request.text("operations.wallet_of", currency=currency), request.at_admin(f"/wallets/{merchant}")
+        case "treasury.record":
+            return approval.subject, request.at_admin("/treasury")
+        case "team.give_role" | "staff.add" | "staff.restore":
+            person = require(about.person)
+            pages = "users" if person.staff_role is None else "staff"
+            return person.email, request.at_admin(f"/{pages}/{person.id}")
+        case _:
+            return approval.subject, request.at_admin(f"/incidents/{approval.subject}")
 
 
 class DecisionForm(Fields):
@@ -55,10 +103,12 @@ class DecisionForm(Fields):
 
 class ApprovalView(View, frozen=True):
     """`own`: the reader asked for it; `too_new`: they may approve nothing of the kind before `approves_from`; `case`:
-    what is decided about, None for a wallet, our own money or a person. `unopposed`: nobody objected to it."""
+    what is decided about, None for a wallet, our own money or a person; `effect`: what happens when it is approved.
+    `unopposed`: nobody objected to it."""
 
+    row: RequestRow
     request: ApprovalRequest
-    subject: str
+    effect: Markup
     arguments: list[tuple[str, str]]
     request_status: str
     own: bool
@@ -78,12 +128,16 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
     in_team = approval.act == "team.give_role"
     if case is not None:
         await record_read(request, "payment.viewed", "payment", case.payment.reference, approval.merchant_id)
+    about = (await subjects_of(request.db, [approval]))[approval.id]
+    row = _row(request, approval, await _with_amount(request, approval, about, case), now)
     view = ApprovalView(
+        row=row,
         request=approval,
-        subject=await subject_text(request.db, approval.subject),
+        effect=request.text(_effect(approval), amount=row.amount or "–", merchant=row.merchant, subject=row.subject),
         arguments=[
             (name, fact_text(request, "approval", name, value, in_team=in_team))
             for name, value in sorted(approval.wanted.arguments.items())
+            if not (name == "amount" and row.amount)
         ],
         request_status=approval.status_at(now),
         own=approvals.is_same_person(approval, request.person),
@@ -95,6 +149,35 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         unopposed=approval.decided_by == approvals.UNOPPOSED.name,
     )
     return request.page("admin/operations/approval.html", view, fault)
+
+
+async def _with_amount(
+    request: StaffRequest, approval: ApprovalRequest, about: RequestSubject, case: Case | None
+) -> RequestSubject:
+    """The same with the amount that moves, where it is another one than that of the payment."""
+    if case is not None and case.late is not None and approval.act == "late_money.resolve":
+        return structs.replace(about, amount=case.late.amount or about.amount)
+    if approval.act != "wallet.reopen":
+        return about
+    code = approval.subject.partition("/")[2]
+    currency = next((each for each in CURRENCIES if each == code), None)
+    if currency is None:
+        return about
+    kept = await held(request.db, approval.merchant_id, "live", currency)
+    return structs.replace(about, amount=kept.suspended, currency=currency)
+
+
+def _effect(approval: ApprovalRequest) -> str:
+    """The key of the sentence that says what happens."""
+    arguments = approval.wanted.arguments
+    variant = {
+        "payment.settle": "succeeded" if arguments.get("succeeded") is True else "failed",
+        "refund.settle": "succeeded" if arguments.get("succeeded") is True else "failed",
+        "late_money.resolve": str(arguments.get("to")).replace("-", "_"),
+        "dispute.resolve": str(arguments.get("from")),
+        "treasury.record": "statement" if is_statement(arguments) else "movement",
+    }.get(approval.act)
+    return f"operations.effect.{approval.act}" + (f".{variant}" if variant else "")
 
 
 async def decide(request: StaffRequest) -> Response:

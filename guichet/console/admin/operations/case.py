@@ -52,13 +52,12 @@ class Case(Record, frozen=True):
 
 async def case_of(ctx: AppContext, text: str) -> Case | None:
     """By the reference of a payment, a refund or a dispute; None when there is none. Reads a few rows by their indexes,
-    and the open incidents and undecided disputes, which are at most 500 each."""
+    and the open incidents, which are at most 500."""
     reference = parse_reference(text)
     if reference is None:
         return None
-    disputes = await dispute_repository.undecided(ctx.db)
-    contested = next((each.payment_reference for each in disputes if each.reference == reference), None)
-    named = contested or reference
+    dispute = await dispute_repository.find(ctx.db, reference)
+    named = (dispute.payment_reference if dispute else None) or reference
     payment = await repository.find(ctx.db, named)
     refund = None
     if payment is None:
@@ -66,7 +65,7 @@ async def case_of(ctx: AppContext, text: str) -> Case | None:
         if refund is None:
             return None
         payment = require(await repository.by_id(ctx.db, refund.payment_id))
-    return await _case(ctx, payment, refund, [each for each in disputes if each.payment_id == payment.id])
+    return await _case(ctx, payment, refund, await dispute_repository.of_payment(ctx.db, payment.id))
 
 
 async def _case(ctx: AppContext, payment: Payment, refund: Refund | None, disputes: list[Dispute]) -> Case:

@@ -39,7 +39,7 @@ class ResendForm(Fields):
 
 
 class DeliveriesView(View, frozen=True):
-    """`failing`: endpoints; `since`: the period for sending again that is offered first."""
+    """`failing`: endpoints; `names`: of merchants; `since`: the period for sending again that is offered first."""
 
     query: DeliveriesQuery
     failing: Any
@@ -49,6 +49,7 @@ class DeliveriesView(View, frozen=True):
     may_resend: bool
     periods: tuple[ResendPeriod, ...]
     since: ResendPeriod
+    names: dict[MerchantId, str]
 
 
 async def show_list(request: StaffRequest, fault: FormFault | None = None) -> Response:
@@ -62,15 +63,19 @@ async def show_list(request: StaffRequest, fault: FormFault | None = None) -> Re
         fault = FormFault(request.text("operations.merchant_wrong"))
     merchant_id = None if merchant is None else MerchantId(merchant)
     deliveries = [] if fault else await listed(request.db, merchant_id, Instant(0), query.status)
+    failing = await failing_endpoints(request.db, now)
     view = DeliveriesView(
         query=query,
-        failing=await failing_endpoints(request.db, now),
+        failing=failing,
         deliveries=deliveries[:_SHOWN],
         merchant=typed[:MOST_TYPED],
         statuses=DELIVERY_STATUSES,
         may_resend=request.may("deliveries.resend") and merchant is not None,
         periods=RESEND_PERIODS,
         since=offered_period(deliveries, now),
+        names=await merchants.names(
+            request.db, {each.merchant_id for each in failing} | {each.merchant_id for each in deliveries[:_SHOWN]}
+        ),
     )
     return request.page("admin/operations/deliveries.html", view, fault)
 
@@ -109,7 +114,7 @@ async def send_again(request: StaffRequest) -> Response:
     except ActRefused as refusal:
         return await show(request, request.refused(refusal))
     request.ctx.wakeups.deliveries.set()
-    return request.redirect(request.at_admin(f"/deliveries/{delivery.reference}"))
+    return request.done(request.at_admin(f"/deliveries/{delivery.reference}"), "resent")
 
 
 async def _delivery(request: StaffRequest) -> Delivery:

@@ -24,11 +24,12 @@ from guichet.domain.approvals import ApprovalRequest, Arguments, WantedAct
 from guichet.domain.audit_log import CONSOLE, ActRefused, Facts
 from guichet.domain.disputes import Bearer, Dispute
 from guichet.domain.errors import NotFound
-from guichet.domain.ids import IncidentId
+from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.late_results import LateResult
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import Incident
 from guichet.late_money import repository as late_result_repository
+from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields, Lenient, RowId, choice
 from guichet.pages.views import View
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
@@ -38,7 +39,8 @@ _CALLBACKS_SHOWN: Final = 20
 
 
 class IncidentsView(View, frozen=True):
-    """`kinds`: how many incidents of each are open; `kind`: the one that is shown, None for all."""
+    """`kinds`: how many incidents of each are open; `kind`: the one that is shown, None for all. `names`: of the
+    merchants."""
 
     incidents: list[Incident]
     kinds: list[tuple[str, int]]
@@ -46,6 +48,7 @@ class IncidentsView(View, frozen=True):
     late: list[LateResult]
     disputes: list[Dispute]
     callbacks: list[tuple[int, str, str, str, Instant]]
+    names: dict[MerchantId, str]
 
 
 async def show_list(request: StaffRequest) -> Response:
@@ -57,13 +60,21 @@ async def show_list(request: StaffRequest) -> Response:
     db = request.db
     still_open = await incidents.still_open(db)
     kind = choice(request.query.get("kind"), incidents.KINDS)
+    late, disputes = await late_result_repository.still_open(db), await dispute_repository.undecided(db)
+    listed = [incident for incident in still_open if kind in (None, incident.kind)]
     view = IncidentsView(
-        incidents=[incident for incident in still_open if kind in (None, incident.kind)],
+        incidents=listed,
         kinds=sorted(Counter(incident.kind for incident in still_open).items()),
         kind=kind,
-        late=await late_result_repository.still_open(db),
-        disputes=await dispute_repository.undecided(db),
+        late=late,
+        disputes=disputes,
         callbacks=(await unmatched_callbacks.list_latest(db))[:_CALLBACKS_SHOWN],
+        names=await merchants.names(
+            db,
+            {incident.merchant_id for incident in listed}
+            | {result.merchant_id for result in late}
+            | {dispute.merchant_id for dispute in disputes},
+        ),
     )
     shown: Facts = {
         "incidents": len(view.incidents),
@@ -157,7 +168,7 @@ async def change(request: StaffRequest) -> Response:
         approval = await approvals.ask(ctx, act, request.person, CONSOLE)
     except ActRefused as refusal:
         return await show(request, request.refused(refusal))
-    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
+    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 
 async def _close(request: StaffRequest, opened: list[Incident], number: int | None, reason: str) -> None:

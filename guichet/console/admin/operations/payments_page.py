@@ -13,13 +13,15 @@ from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.db.engine import require
 from guichet.domain.audit_log import CONSOLE, Facts
+from guichet.domain.catalogue import Catalogue
 from guichet.domain.errors import NotFound
-from guichet.domain.ids import PaymentId
+from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.money import Currency
 from guichet.domain.payments import Payment, Refund
 from guichet.history.payment_history import read_history
 from guichet.history.staff_search import LONGEST, search
 from guichet.history.timeline import TimelineEntry, timeline
+from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields
 from guichet.pages.views import View
 from guichet.payments import repository
@@ -45,10 +47,12 @@ class SearchForm(Fields):
 
 
 class SearchView(View, frozen=True):
-    """`payments`: None before a search."""
+    """`payments`: None before a search; `names`: of their merchants; `operators`: the catalogue that names them."""
 
     payments: list[Payment] | None
     q: str
+    names: dict[MerchantId, str] = {}
+    operators: Catalogue | None = None
 
 
 async def show_search(request: StaffRequest) -> Response:
@@ -68,7 +72,9 @@ async def find(request: StaffRequest) -> Response:
         subject = references[0] if len(payments) == 1 else "several" if payments else "none"
         shown: Facts = {"count": len(payments), "payments": references}
         await record_read(request, "payment.searched", "payment", subject, shown=shown)
-    return request.page("admin/operations/payments.html", SearchView(payments if typed else None, typed))
+    names = await merchants.names(request.db, {payment.merchant_id for payment in payments})
+    view = SearchView(payments if typed else None, typed, names, request.ctx.catalogues.base)
+    return request.page("admin/operations/payments.html", view)
 
 
 class TimelineLine(View, frozen=True):

@@ -14,7 +14,7 @@ from guichet.db.references import new_reference, parse_reference
 from guichet.domain.approvals import Arguments, WantedAct
 from guichet.domain.audit_log import CONSOLE, ActRefused
 from guichet.domain.money import CURRENCIES, Currency, parse_typed
-from guichet.domain.treasury import MOVEMENT_KINDS, STATEMENT, MovementKind, TreasuryMovement
+from guichet.domain.treasury import RECORDED_KINDS, STATEMENT, MovementKind, TreasuryMovement
 from guichet.exports.treasury import movements_file, places_file
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.views import View
@@ -22,7 +22,7 @@ from guichet.treasury import movements, readings, repository
 from guichet.treasury.position import Position, positions
 from guichet.treasury.readings import Reading
 
-_KINDS: Final = (*MOVEMENT_KINDS, STATEMENT)
+_KINDS: Final = (*RECORDED_KINDS, STATEMENT)
 _PATH: Final = "/treasury"
 
 
@@ -77,17 +77,17 @@ async def change(request: StaffRequest) -> Response:
     try:
         if form.end is not None:
             await movements.end(request.ctx, reference, form.end, request.actor, form.reason)
-            return request.redirect(request.at_admin(_PATH))
+            return request.done(request.at_admin(_PATH), "recorded")
         wanted = WantedAct("treasury.record", reference, _arguments(request, form), form.reason)
         if not money_acts.needs_two_people(request.ctx.settings, wanted):
             await approvals.do_alone(request.ctx, wanted, request.person, CONSOLE)
-            return request.redirect(request.at_admin(_PATH))
+            return request.done(request.at_admin(_PATH), "recorded")
         approval = await approvals.ask(request.ctx, wanted, request.person, CONSOLE)
     except ActRefused as refusal:
         return await show(request, request.refused(refusal))
     except FormFault as fault:
         return await show(request, fault)
-    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
+    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 
 def _arguments(request: StaffRequest, form: TreasuryForm) -> Arguments:

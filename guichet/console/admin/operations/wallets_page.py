@@ -18,23 +18,26 @@ from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import CONSOLE, ActRefused, Facts
+from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
-from guichet.domain.money import Currency
-from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet, WalletStatus
+from guichet.domain.money import Currency, Hundredths
+from guichet.domain.posting_rules import ACTIVE, CLOSED, WALLET_STATUSES, Wallet, WalletStatus
 from guichet.ledger import wallets
 from guichet.ledger.balance_checkpoints import WalletKey
+from guichet.merchants import repository as merchant_repository
 from guichet.pages.fields import Fields, Lenient, row_id
 from guichet.pages.views import View
 
 
 class WalletsView(View, frozen=True):
-    """`balances` and `reads`: ours with the providers, and when each was asked for."""
+    """`balances` and `reads`: ours with the providers, and when each was asked for; `names`: of merchants."""
 
     frozen: list[tuple[MerchantId, Environment, Currency, WalletStatus]]
     balances: Any
     reads: dict[str, Any]
     merchant: str
+    names: dict[MerchantId, str]
 
 
 async def show_list(request: StaffRequest) -> Response:
@@ -42,11 +45,13 @@ async def show_list(request: StaffRequest) -> Response:
     typed = request.query.get("merchant", "").strip()
     if (number := row_id(typed)) is not None:
         return request.redirect(request.at_admin(f"/wallets/{number}"))
+    frozen = await wallets.not_active(request.db)
     view = WalletsView(
-        frozen=await wallets.not_active(request.db),
+        frozen=frozen,
         balances=await provider_balances.stored(request.db),
         reads={read.provider_account: read for read in await provider_balances.reads(request.db)},
         merchant=typed[:MOST_TYPED],
+        names=await merchant_repository.names(request.db, {merchant_id for merchant_id, *_ in frozen}),
     )
     fault = FormFault(request.text("operations.merchant_wrong")) if typed else None
     return request.page("admin/operations/wallets.html", view, fault)
@@ -75,22 +80,63 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
 
 
 async def change(request: StaffRequest) -> Response:
-    """Freezes or closes a live wallet at once; reopening it is asked for."""
+    """Freezes a live wallet at once; reopening it is asked for, and closing it has a page of its own."""
     form = await request.form(WalletForm)
     ctx = request.ctx
     request.require("wallets.change")
     merchant, currency, reason = await merchant_of(request), form.currency, form.reason
-    if form.status is None or currency is None or reason is None:
+    if form.status in (None, CLOSED) or currency is None or reason is None:
         return await show(request, FormFault(request.text("operations.reason_missing")))
     if form.status != ACTIVE:
         await merchants.change_status(ctx.db, ctx.clock, merchant.id, currency, form.status, request.actor, reason)
-        return request.redirect(request.at_admin(f"/wallets/{merchant.id}"))
+        return request.done(request.at_admin(f"/wallets/{merchant.id}"), "acted")
     act = WantedAct("wallet.reopen", wallet_subject(merchant.id, currency), {}, reason)
     try:
         approval = await approvals.ask(ctx, act, request.person, CONSOLE)
     except ActRefused as refusal:
         return await show(request, request.refused(refusal))
-    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
+    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
+
+
+class CloseForm(Fields):
+    reason: Reason = None
+
+
+class CloseView(View, frozen=True):
+    """`held`: what the merchant owns besides the balance, for refunds that are under way and suspended credits."""
+
+    merchant: Merchant
+    currency: Currency
+    wallet_status: WalletStatus
+    balance: Hundredths
+    held: Hundredths
+
+
+async def show_close(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    """What a live wallet holds, before it is closed: of the account's currency unless the address names another.
+    Raises NotFound for one that is closed."""
+    merchant = await merchant_of(request)
+    currency = WalletQuery.read(request.query).currency or merchant.currency
+    await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id)
+    listed = await wallets.wallets_of(request.db, merchant.id)
+    wallet = next((each for each in listed if (each.env, each.currency) == ("live", currency)), None)
+    status, balance = (wallet.status, wallet.balance) if wallet else (ACTIVE, Hundredths(0))
+    if status == CLOSED:
+        raise NotFound
+    kept = await wallets.held(request.db, merchant.id, "live", currency)
+    view = CloseView(merchant, currency, status, balance, kept.total)
+    return request.page("admin/operations/wallet_close.html", view, fault)
+
+
+async def close(request: StaffRequest) -> Response:
+    form = await request.form(CloseForm)
+    request.require("wallets.change")
+    ctx, merchant = request.ctx, await merchant_of(request)
+    currency = WalletQuery.read(request.query).currency or merchant.currency
+    if form.reason is None:
+        return await show_close(request, FormFault(request.text("operations.reason_missing")))
+    await merchants.change_status(ctx.db, ctx.clock, merchant.id, currency, CLOSED, request.actor, form.reason)
+    return request.redirect(request.at_admin(f"/wallets/{merchant.id}"))
 
 
 class StatementQuery(WalletQuery):
@@ -130,5 +176,6 @@ async def show_statement(request: StaffRequest) -> Response:
 PAGES: Final = (
     StaffPage("/wallets", "wallets.view", show_list, menu="wallets"),
     StaffPage("/wallets/{merchant:row}", "wallets.view", show, change),
+    StaffPage("/wallets/{merchant:row}/close", "wallets.change", show_close, close),
     StaffPage("/wallets/{merchant:row}/statement", "wallets.view", show_statement),
 )

@@ -14,6 +14,8 @@ revision = "v0036"
 down_revision = None
 
 _UUID: Final = sa.Uuid(as_uuid=False).with_variant(sa.String(36), "sqlite")
+#: Ordered by its bytes, so that what begins with a text is a range of an index.
+_BYTES: Final = sa.Text(collation="C").with_variant(sa.Text(), "sqlite")
 _HOUR: Final = 3_600_000_000
 
 
@@ -320,6 +322,27 @@ def _people() -> None:
         sa.CheckConstraint("status <> 'pending' OR message IS NOT NULL", name="ck_mails_message"),
     )
     _index("ix_mails_next_attempt_at", "mails", "next_attempt_at", "id", "kind", where="status = 'pending'")
+    _table(
+        "payment_mails",
+        _id(),
+        _merchant("payment_mails"),
+        sa.Column("user_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_payment_mails_user_id")),
+        sa.Column("frequency", sa.String(8), nullable=False),
+        sa.Column("chosen_at", sa.BigInteger(), nullable=False),
+        sa.Column("due_at", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="pk_payment_mails"),
+        sa.UniqueConstraint("merchant_id", "user_id", name="uq_payment_mails_user_id"),
+        _one_of("payment_mails", "frequency", "each", "daily"),
+        sa.CheckConstraint("(frequency = 'daily') = (due_at IS NOT NULL)", name="ck_payment_mails_due_at"),
+    )
+    _index("uq_payment_mails_customers", "payment_mails", "merchant_id", where="user_id IS NULL", unique=True)
+    _index("ix_payment_mails_due_at", "payment_mails", "due_at", where="due_at IS NOT NULL")
+    _table(
+        "payment_mail_progress",
+        sa.Column("frequency", sa.String(8), nullable=False),
+        sa.Column("through_posting_id", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("frequency", name="pk_payment_mail_progress"),
+    )
     _index("ix_mails_partition_key", "mails", "kind", "next_attempt_at", "id", where="status = 'pending'")
 
 
@@ -343,8 +366,10 @@ def _payments() -> None:
         sa.Column("external_id", sa.Text()),
         sa.Column("metadata", sa.Text()),
         sa.Column("return_url", sa.Text()),
+        sa.Column("cancelled_at", sa.BigInteger()),
         sa.Column("test", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.Column("cash_desk", sa.Boolean(), nullable=False, server_default=sa.false()),
+        sa.Column("cashier_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_payment_links_cashier_id")),
         sa.PrimaryKeyConstraint("id", name="pk_payment_links"),
         sa.UniqueConstraint("token", name="uq_payment_links_token"),
         _one_of("payment_links", "type", "permanent", "limité"),
@@ -374,6 +399,9 @@ def _payments() -> None:
     )
     _index("ix_payment_links_newest", "payment_links", "merchant_id", "test", "id")
     _index("ix_payment_links_kind", "payment_links", "merchant_id", "test", "cash_desk", "id")
+    _index(
+        "ix_payment_links_sales", "payment_links", "merchant_id", "test", "created_at", where="cashier_id IS NOT NULL"
+    )
     _table(
         "daily_totals",
         _merchant("daily_totals"),
@@ -388,7 +416,7 @@ def _payments() -> None:
         _merchant("payments"),
         _env(),
         sa.Column("reference", _UUID, nullable=False),
-        sa.Column("external_id", sa.Text()),
+        sa.Column("external_id", _BYTES),
         sa.Column("status", sa.String(16), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.Column("fee_amount", sa.BigInteger(), nullable=False),
@@ -428,6 +456,7 @@ def _payments() -> None:
         sa.Column("link_external_id", sa.Text()),
         sa.Column("counted_day", sa.Integer()),
         sa.Column("refused_at_initiation", sa.Boolean(), nullable=False, server_default=sa.false()),
+        sa.Column("attempt_of", sa.BigInteger(), sa.ForeignKey("payments.id", name="fk_payments_attempt_of")),
         sa.PrimaryKeyConstraint("id", name="pk_payments"),
         sa.UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
         sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
@@ -458,6 +487,7 @@ def _payments() -> None:
         "link_reserved_until",
         where="status = 'pending' AND link_reserved_until IS NOT NULL",
     )
+    _index("ix_payments_attempt_of", "payments", "attempt_of", where="attempt_of IS NOT NULL")
     _index(
         "ix_payments_link_prompts",
         "payments",
@@ -485,7 +515,6 @@ def _payments() -> None:
         "id",
         where="phone_number IS NOT NULL",
     )
-    _name_indexes()
     _index("ix_payments_link", "payments", "link_id", "id", where="link_id IS NOT NULL")
     _table(
         "refunds",
@@ -520,11 +549,13 @@ def _payments() -> None:
         sa.Column("not_found_count", sa.Integer(), nullable=False, server_default="0"),
         sa.Column("not_found_duration", sa.BigInteger(), nullable=False, server_default="0"),
         sa.Column("ambiguous_code", sa.String(64)),
+        sa.Column("automatic", sa.String(16)),
         sa.PrimaryKeyConstraint("id", name="pk_refunds"),
         sa.UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
         sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
         _one_of("refunds", "env", "test", "live"),
         _one_of("refunds", "status", "pending", "succeeded", "failed"),
+        _one_of("refunds", "automatic", "link_paid", "sale_cancelled", "attempt_paid"),
         sa.CheckConstraint("amount > 0", name="ck_refunds_amount"),
         sa.CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="ck_refunds_processed_at"),
         sa.CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_refunds_next_poll_at"),
@@ -817,7 +848,7 @@ def _treasury() -> None:
         sa.Column("ended_at", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id", name="pk_treasury_movements"),
         sa.UniqueConstraint("reference", name="uq_treasury_movements_reference"),
-        _one_of("treasury_movements", "kind", "opening", "top_up", "withdrawal", "transfer", "fee"),
+        _one_of("treasury_movements", "kind", "opening", "top_up", "withdrawal", "transfer", "fee", "conversion"),
         _one_of("treasury_movements", "status", "announced", "posted", "cancelled"),
         sa.CheckConstraint("amount > 0", name="ck_treasury_movements_amount"),
         sa.CheckConstraint("(status = 'announced') = (ended_at IS NULL)", name="ck_treasury_movements_ended_at"),
@@ -1017,6 +1048,22 @@ def _providers() -> None:
 
 def _lists() -> None:
     _table(
+        "customer_names",
+        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
+        _env(),
+        sa.Column("name", _BYTES, nullable=False),
+        sa.Column("payment_id", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("merchant_id", "env", "name", "payment_id", name="pk_customer_names"),
+        is_index=True,
+    )
+    _table(
+        "customer_names_head",
+        sa.Column("name", sa.String(16), nullable=False),
+        sa.Column("payment_id", sa.BigInteger(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_customer_names_head"),
+    )
+    _table(
         "list_counts",
         _merchant("list_counts"),
         _env(),
@@ -1086,6 +1133,7 @@ def _lists() -> None:
         sa.Column("reached_at", sa.BigInteger()),
         sa.Column("row_count", sa.BigInteger(), nullable=False),
         sa.Column("size", sa.BigInteger(), nullable=False),
+        sa.Column("filters", sa.Text()),
         sa.PrimaryKeyConstraint("id", name="pk_exports"),
         _one_of("exports", "env", "test", "live"),
         _one_of("exports", "kind", "payments", "refunds", "movements"),
@@ -1284,10 +1332,11 @@ def _on_postgresql() -> bool:
     return op.get_bind().dialect.name == "postgresql"
 
 
-def _table(name: str, *items: Any, reused_ids: bool = False) -> sa.Table:
+def _table(name: str, *items: Any, reused_ids: bool = False, is_index: bool = False) -> sa.Table:
     # AUTOINCREMENT: SQLite never uses a number again, not even that of a last row that was rolled back.
     numbered = any(isinstance(item, sa.Column) and item.name == "id" for item in items)
-    return op.create_table(name, *items, sqlite_autoincrement=numbered and not reused_ids)
+    options = {"sqlite_autoincrement": numbered and not reused_ids, "sqlite_with_rowid": not is_index}
+    return op.create_table(name, *items, **options)
 
 
 def _id() -> sa.Column[int]:
@@ -1312,18 +1361,6 @@ def _merchant(table: str) -> sa.Column[int]:
 def _index(name: str, table: str, *columns: str, where: str | None = None, unique: bool = False) -> None:
     condition = None if where is None else sa.text(where)
     op.create_index(name, table, list(columns), unique=unique, postgresql_where=condition, sqlite_where=condition)
-
-
-def _name_indexes() -> None:
-    """For the search by the customer's name: compared by its bytes, with the letters A to Z small."""
-    for name, parts in (("first_name", ("firstname", "lastname")), ("last_name", ("lastname", "firstname"))):
-        first, last = (f"coalesce({part}, '')" for part in parts)
-        full = f"{first} || ' ' || {last}"
-        by_bytes = f'({full}) COLLATE "C"' if _on_postgresql() else full
-        op.execute(
-            f"CREATE INDEX ix_payments_{name} ON payments (merchant_id, env, lower({by_bytes})) "
-            "WHERE firstname IS NOT NULL OR lastname IS NOT NULL"
-        )
 
 
 #: The status in which a payment, a refund or a delivery begins. It has no counts of its own: it is all of a list less

@@ -1,0 +1,61 @@
+"""What a member of the team is mailed about payments, and whether customers get their receipts by mail."""
+
+from typing import Literal
+
+from starlette.responses import Response
+
+from guichet.accounts.payment_mails import choices, choose_own, choose_receipts
+from guichet.console.page_request import FormFault, MerchantRequest
+from guichet.console.sections import MerchantPage
+from guichet.domain.mails import PAYMENT_MAILS, PaymentMails
+from guichet.pages.fields import Fields, Lenient
+from guichet.pages.views import View
+
+
+class MailsForm(Fields):
+    """`own` and `receipts`: the choice of each form."""
+
+    act: Lenient[Literal["own", "receipts"]] = None
+    own: Lenient[PaymentMails] = None
+    receipts: Lenient[Literal["yes"]] = None
+
+
+class MailsView(View, frozen=True):
+    """`email`: where the person's own mails go. `offered`: how often."""
+
+    email: str
+    own: PaymentMails | None
+    offered: tuple[PaymentMails, ...]
+    receipts: bool
+    may_change: bool
+    changed: bool
+
+
+async def show(request: MerchantRequest, fault: FormFault | None = None) -> Response:
+    chosen = await choices(request.db, request.merchant.id, request.person.id)
+    view = MailsView(
+        email=request.person.email,
+        own=chosen.own,
+        offered=PAYMENT_MAILS,
+        receipts=chosen.receipts,
+        may_change=request.may("team.change"),
+        changed="changed" in request.query,
+    )
+    return request.page("mails.html", view, fault)
+
+
+async def change(request: MerchantRequest) -> Response:
+    form = await request.form(MailsForm)
+    if form.act is None:
+        return await show(request)
+    async with request.db.transaction() as tx:
+        if form.act == "receipts":
+            request.require("team.change")
+            sent = form.receipts is not None
+            await choose_receipts(tx, request.merchant.id, sent=sent, actor=request.actor, now=request.now())
+        else:
+            await choose_own(request.ctx, tx, request.merchant, request.person, form.own, request.now())
+    return request.redirect(request.here("/mails", changed="yes"))
+
+
+PAGES = (MerchantPage("/mails", "overview.view", show, change, menu="mails"),)

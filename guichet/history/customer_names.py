@@ -1,0 +1,145 @@
+"""Customers' names by which the console finds payments (`history/search.py`): filled by the worker behind the commit,
+so that creating a payment writes nothing for it.
+
+A name stands there from each of its words on, so that people find `Awa Koné` by `kone`, `Koné Awa` or `awa k`. Payments
+of the last minutes are not there yet: their names are read from their own rows.
+"""
+
+import json
+from collections.abc import Iterable
+from itertools import takewhile
+from typing import Any, Final
+
+from sqlalchemy import BigInteger, bindparam, delete, select
+
+from guichet.clock import Instant, earlier
+from guichet.db.engine import Database, Transaction
+from guichet.db.sql_functions import json_numbers, lock_until_commit
+from guichet.db.tables import customer_names, customer_names_head, payments
+from guichet.db.upsert import upsert
+from guichet.domain.ids import MerchantId, PaymentId
+from guichet.domain.merchants import Environment
+from guichet.domain.names import search_words
+from guichet.domain.payments import Payment
+from guichet.ledger.hash_chain import SETTLED_AFTER
+
+#: Payments whose names one turn adds. On SQLite this holds the event loop for a millisecond.
+AT_ONCE: Final = 128
+#: Of a merchant's newest payments, those whose own rows are read.
+_NEWEST: Final = 500
+#: Words of a name that count.
+_MOST_WORDS: Final = 6
+#: Sorts behind every text that begins with what is before it: no character is greater.
+LAST_CHARACTER: Final = "\U0010ffff"
+
+#: Against anonymisation: a name that was read before it is added after it was cleared.
+_LOCK: Final = select(lock_until_commit(bindparam("lock")))
+_HEAD: Final = select(customer_names_head.c.payment_id, customer_names_head.c.created_at)
+_FOLLOWING: Final = (
+    select(
+        payments.c.id,
+        payments.c.created_at,
+        payments.c.merchant_id,
+        payments.c.env,
+        payments.c.firstname,
+        payments.c.lastname,
+    )
+    .where(payments.c.id > bindparam("after"))
+    .order_by(payments.c.id)
+    .limit(bindparam("most"))
+)
+_ADD: Final = (
+    upsert(customer_names)
+    .values({column.name: bindparam(column.name) for column in customer_names.c})
+    .on_conflict_do_nothing()
+)
+_NEW_HEAD: Final = upsert(customer_names_head).values(
+    {column.name: bindparam(column.name, type_=column.type) for column in customer_names_head.c}
+)
+_SET_HEAD: Final = _NEW_HEAD.on_conflict_do_update(
+    index_elements=["name"],
+    set_={"payment_id": _NEW_HEAD.excluded.payment_id, "created_at": _NEW_HEAD.excluded.created_at},
+)
+_REMOVE: Final = delete(customer_names).where(
+    *(customer_names.c[name] == bindparam(f"of_{name}") for name in ("merchant_id", "env", "name", "payment_id"))
+)
+_NAMED: Final = (
+    select(customer_names.c.payment_id)
+    .where(
+        customer_names.c.merchant_id == bindparam("merchant_id"),
+        customer_names.c.env == bindparam("env"),
+        customer_names.c.name >= bindparam("first"),
+        customer_names.c.name < bindparam("last"),
+    )
+    .limit(bindparam("most"))
+)
+#: The newest payments of the merchant that may not be there yet.
+_LATEST: Final = (
+    select(payments.c.id, payments.c.firstname, payments.c.lastname)
+    .where(
+        payments.c.merchant_id == bindparam("merchant_id"),
+        payments.c.env == bindparam("env"),
+        payments.c.created_at >= bindparam("since", type_=BigInteger),
+    )
+    .order_by(payments.c.created_at.desc(), payments.c.id.desc())
+    .limit(_NEWEST)
+)
+_BY_IDS: Final = select(payments).where(payments.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
+
+
+def names_of(firstname: str | None, lastname: str | None) -> list[str]:
+    """A name from each of its words on: `awa kone` and `kone awa`."""
+    words = search_words(f"{firstname or ''} {lastname or ''}")[:_MOST_WORDS]
+    return sorted({" ".join(words[at:] + words[:at]) for at in range(len(words))})
+
+
+async def add_next(db: Database, now: Instant) -> int:
+    """Adds the names of the payments that follow the last one; returns how many payments. Run by the worker.
+
+    Only up to the first payment that is not settled: before it, none with a lower id is committed later any more.
+    """
+    async with db.transaction() as tx:
+        await tx.all(_LOCK, lock=customer_names.name)
+        head = await tx.one(_HEAD)
+        following = await tx.all(_FOLLOWING, after=head[0] if head else 0, most=AT_ONCE)
+        settled = list(takewhile(lambda row: row[1] <= now - SETTLED_AFTER, following))
+        if not settled:
+            return 0
+        await tx.execute_many(_ADD, [entry for row in settled for entry in _entries(*row)])
+        payment_id, created_at, *_ = settled[-1]
+        await tx.write(_SET_HEAD, name="last", payment_id=payment_id, created_at=created_at)
+        return len(settled)
+
+
+def _entries(
+    payment_id: int, _: Instant, merchant_id: int, env: str, firstname: str | None, lastname: str | None
+) -> list[dict[str, Any]]:
+    mine = {"merchant_id": merchant_id, "env": env, "payment_id": payment_id}
+    return [{**mine, "name": name} for name in names_of(firstname, lastname)]
+
+
+async def forget(tx: Transaction, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Removes the names of payments that are anonymised in this transaction: rows (payment, merchant, environment,
+    first name, last name), as they were before."""
+    await tx.all(_LOCK, lock=customer_names.name)
+    entries = [entry for payment_id, *row in rows for entry in _entries(payment_id, Instant(0), *row)]
+    await tx.execute_many(_REMOVE, [{f"of_{name}": value for name, value in entry.items()} for entry in entries])
+
+
+async def payments_named(
+    db: Database, merchant_id: MerchantId, env: Environment, typed: str, most: int
+) -> list[Payment]:
+    """Payments of a name that begins like this at one of its words: at most `most` older ones, and those of the last
+    minutes. Four statements; they read the range of an index, and at most 500 rows of the newest payments."""
+    wanted = " ".join(search_words(typed))
+    if not wanted:
+        return []
+    mine = {"merchant_id": merchant_id, "env": env}
+    head = await db.one(_HEAD)
+    since = earlier(Instant(head[1]), SETTLED_AFTER) if head else Instant(0)
+    ids = {row[0] for row in await db.all(_NAMED, **mine, first=wanted, last=wanted + LAST_CHARACTER, most=most)}
+    for payment_id, firstname, lastname in await db.all(_LATEST, **mine, since=since):
+        if any(name.startswith(wanted) for name in names_of(firstname, lastname)):
+            ids.add(PaymentId(payment_id))
+    rows = await db.all(_BY_IDS, ids=json.dumps(sorted(ids))) if ids else []
+    return [Payment(*row) for row in rows]

@@ -1,0 +1,108 @@
+"""The list of one merchant's payments, narrowed by operator and amount, for which there is no index.
+
+A page is looked for among the next MOST_READ payments of the list, however many there are in all: one that finds fewer
+rows than fit says where the next page goes on.
+"""
+
+import json
+from typing import Any, Final
+
+from sqlalchemy import BigInteger, Select, Subquery, bindparam, select, tuple_
+
+from guichet.clock import Instant
+from guichet.db.engine import Database
+from guichet.db.lists.pages import RowKey, key_of
+from guichet.db.sql_functions import in_materialized, json_texts
+from guichet.db.tables import payments
+from guichet.domain.exports import ListFilter
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Environment
+from guichet.domain.payments import PaymentSummary
+
+#: Payments that one page reads.
+MOST_READ: Final = 5_000
+
+_KEY: Final = (payments.c.created_at, payments.c.id)
+_NEWEST: Final = RowKey(Instant(2**63 - 1), 2**63 - 1)
+
+
+def _next(*more: Any) -> Select[Any]:
+    """The payments that follow a key, through the index of all or of those of a status."""
+    after = (bindparam("after_at", type_=BigInteger), bindparam("after_id", type_=BigInteger))
+    return (
+        select(*_KEY, payments.c.operator, payments.c.amount)
+        .where(
+            payments.c.merchant_id == bindparam("merchant_id"),
+            payments.c.env == bindparam("env"),
+            payments.c.created_at >= bindparam("since"),
+            payments.c.created_at <= bindparam("until"),
+            tuple_(*_KEY) < tuple_(*after),
+            *more,
+        )
+        .order_by(*(column.desc() for column in _KEY))
+    )
+
+
+def _admitted(read: Subquery) -> Select[Any]:
+    found = (
+        select(read.c.id)
+        .where(
+            read.c.operator.bool_op("IN")(json_texts(bindparam("operators"))),
+            read.c.amount.between(bindparam("least"), bindparam("most")),
+        )
+        .order_by(read.c.created_at.desc(), read.c.id.desc())
+        .limit(bindparam("limit"))
+    )
+    columns = (payments.c[name] for name in PaymentSummary.__struct_fields__)
+    return select(*columns).where(in_materialized(payments.c.id, found))
+
+
+#: By whether a status is asked for: the rows of a page, and the key of the last payment that it may read.
+_READS: Final = {False: _next(), True: _next(payments.c.status == bindparam("status"))}
+_ROWS: Final = {
+    of_status: _admitted(read.limit(bindparam("most_read")).subquery()) for of_status, read in _READS.items()
+}
+_LAST: Final = {
+    of_status: read.with_only_columns(*_KEY).offset(bindparam("all_but_one")).limit(1)
+    for of_status, read in _READS.items()
+}
+
+
+async def narrowed_page(
+    db: Database,
+    merchant_id: MerchantId,
+    env: Environment,
+    wanted: ListFilter,
+    operators: list[str],
+    since: Instant,
+    until: Instant,
+    limit: int,
+    before: RowKey | None = None,
+) -> tuple[list[PaymentSummary], RowKey | None]:
+    """Payments older than `before`, newest first; and after which key the next page begins, None after the last one.
+    `operators`: the codes that `wanted` admits, in the catalogue of the merchant."""
+    key = before or _NEWEST
+    read = {
+        "merchant_id": merchant_id,
+        "env": env,
+        "since": since,
+        "until": until,
+        "after_at": key.created_at,
+        "after_id": key.id,
+        **({"status": wanted.status} if wanted.status else {}),
+    }
+    of_status = wanted.status is not None
+    least, most = wanted.bounds
+    admit = {
+        "operators": json.dumps(operators),
+        "least": least,
+        "most": most,
+        "limit": limit + 1,
+        "most_read": MOST_READ,
+    }
+    rows = [PaymentSummary(*row) for row in await db.scan(_ROWS[of_status], **read, **admit)]
+    rows.sort(key=key_of, reverse=True)
+    if len(rows) > limit:
+        return rows[:limit], key_of(rows[limit - 1])
+    last = await db.scan(_LAST[of_status], **read, all_but_one=MOST_READ - 1)
+    return rows, RowKey(*last[0]) if last else None

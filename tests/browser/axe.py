@@ -1,0 +1,68 @@
+"""axe-core in a page: every rule it has for WCAG 2.2 AA and best practice, or some of them."""
+
+from typing import Any, Final
+
+from axe_playwright_python.base import AXE_SCRIPT, AxeResults
+from playwright.async_api import Page
+
+#: The rules of axe-core whose result depends on the colours, and those whose result depends on the width.
+OF_COLOURS: Final = ("color-contrast", "link-in-text-block")
+OF_LAYOUT: Final = ("target-size", "scrollable-region-focusable")
+
+#: Contrast takes nine tenths of the time of axe-core, and most texts look as others do. So a look is judged once, on
+#: whatever page and element it comes first: colour and size of the text, what is painted behind it, and boxes that may
+#: lie over others. What axe-core leaves out (hidden, disabled, no text) or is not sure of is not taken as judged.
+_RUN: Final = """async ([options, judgedBefore]) => {
+  const known = new Set(judgedBefore), fresh = new Set(), stacks = new Map(), looks = new Map();
+  const stack = element => {
+    if (!element) return "";
+    if (!stacks.has(element)) {
+      const style = getComputedStyle(element);
+      const painted = [style.backgroundColor, style.backgroundImage, style.opacity, style.filter, style.mixBlendMode];
+      const placed = style.position === "static" ? "" : `${style.position} ${element.tagName}.${element.className}`;
+      const own = (painted.join() === "rgba(0, 0, 0, 0),none,1,none,normal" ? "" : painted.join()) + placed;
+      stacks.set(element, stack(element.parentElement) + (own && `/${own}`));
+    }
+    return stacks.get(element);
+  };
+  const disabled = "[disabled], [disabled] *, [aria-disabled], [aria-disabled] *, label:has([disabled])";
+  for (const element of document.querySelectorAll("body, body *")) {
+    const style = getComputedStyle(element);
+    const text = [style.color, style.fontSize, style.fontWeight, style.textShadow, style.webkitTextStroke];
+    const control = element.matches("input, textarea") ? element.type : "";
+    const look = text.join() + control + stack(element);
+    looks.set(element, look);
+    const box = element.getBoundingClientRect();
+    const said = [...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
+    const judged = (control || said)
+      && element.checkVisibility({ opacityProperty: true, visibilityProperty: true })
+      && box.width > 1 && box.height > 1 && box.right > 0 && box.bottom + scrollY > 0
+      && !element.matches(disabled) && !element.control?.disabled;
+    element.toggleAttribute("data-new-look", !known.has(look));
+    if (judged) known.add(look) && fresh.add(look);
+  }
+  axe.configure({ rules: [{ id: "color-contrast", selector: "[data-new-look]" }] });
+  const { violations, incomplete } = await axe.run(options);
+  for (const { id, nodes } of incomplete) {
+    if (id !== "color-contrast") continue;
+    for (const { target } of nodes) fresh.delete(looks.get(document.querySelector(target[0])));
+  }
+  return [violations, [...fresh]];
+}"""
+_judged: Final[set[str]] = set()
+
+
+async def check(page: Page, *rules: str, colours: bool = True) -> None:
+    """Raises AssertionError with axe-core's report."""
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(AXE_SCRIPT)
+    # None of these rules reads the style sheets, which axe-core would otherwise load again.
+    options: dict[str, Any] = {"resultTypes": ["violations", "incomplete"], "elementRef": False, "preload": False}
+    if rules:
+        options["runOnly"] = list(rules)
+    if not colours:
+        options["rules"] = {rule: {"enabled": False} for rule in OF_COLOURS}
+    violations, looks = await page.evaluate(_RUN, [options, list(_judged)])
+    assert not violations, AxeResults({"violations": violations}).generate_report()
+    if colours and (not rules or "color-contrast" in rules):
+        _judged.update(looks)
