@@ -130,7 +130,13 @@ async def _webhooks(session: Session) -> None:
     await session.call("test event", "POST", "/v1/webhooks/test")
     await session.call("deliveries, one waiting", "GET", "/v1/webhooks/deliveries")
     await session.later()
-    await session.call("deliveries, one made", "GET", "/v1/webhooks/deliveries")
+    made = await session.call("deliveries, one made", "GET", "/v1/webhooks/deliveries")
+    again = f"/v1/webhooks/deliveries/{made['data'][0]['id']}/resend"
+    await session.call("delivery made again", "POST", again)
+    await session.call("delivery that waits, made again", "POST", again)
+    await session.later()
+    await session.call("events", "GET", "/v1/events?type=payment.failed&per_page=1")
+    await session.call("disputes", "GET", "/v1/disputes")
     await session.call("webhooks disabled", "PUT", path, {"url": None})
 
 
@@ -170,6 +176,7 @@ async def _links(session: Session) -> None:
     await session.call("payment link created again", "POST", "/v1/payment-links", link | ours)
     await session.call("payment links", "GET", "/v1/payment-links?per_page=5")
     await session.call("payment link by id", "GET", f"/v1/payment-links/{made['data']['id']}")
+    await session.call("payment link closed", "POST", f"/v1/payment-links/{made['data']['id']}/close")
     session.env = "test"
     await session.call("payment link with a test key", "POST", "/v1/payment-links", link)
 
