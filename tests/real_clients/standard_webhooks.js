@@ -5,7 +5,8 @@ const { Webhook: Svix } = require("svix");
 const { headers, body, secret } = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
 const accepted = [Standard, Svix].map((Webhook) => {
   try {
-    return JSON.stringify(new Webhook(secret).verify(body, headers)) === JSON.stringify(JSON.parse(body));
+    new Webhook(secret).verify(body, headers); // Which throws where it does not accept; svix returns nothing.
+    return true;
   } catch {
     return false;
   }
