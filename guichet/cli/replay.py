@@ -1,6 +1,6 @@
-"""`guichet replay`: a delivery of the test environment once more. Without `--forward-to` it is `guichet delivery
-resend` for a developer: test deliveries only, and nobody has to be named. With it, the webhook goes to a developer's
-own server, and what it answers is shown."""
+"""`guichet replay`: a delivery of the test environment once more, or the last one about a payment. Without
+`--forward-to` it is `guichet delivery resend` for a developer: test deliveries only, and nobody has to be named. With
+it, the webhook goes to a developer's own server, and what it answers is shown."""
 
 import time
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ import typer
 from rich.text import Text
 
 from guichet.bootstrap import Service
-from guichet.cli.arguments import EXAMPLE_REFERENCE, DeliveryId, Json, OptionalBy
+from guichet.cli.arguments import EXAMPLE_REFERENCE, DeliveryOrPayment, Json, OptionalBy
 from guichet.cli.console import console, print_json
-from guichet.cli.deliveries import find_delivery, print_resent, resend_one
+from guichet.cli.deliveries import find_delivery_or_last, print_resent, resend_one
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.clock import SECOND
@@ -93,7 +93,7 @@ def register(app: typer.Typer) -> None:
 
 
 def replay(
-    delivery_id: DeliveryId,
+    reference: DeliveryOrPayment,
     forward_to: ForwardTo = None,
     by: OptionalBy = None,
     as_json: Json = False,
@@ -103,7 +103,7 @@ def replay(
 
     async def work(opened: Service) -> Delivery | Forwarded:
         ctx = opened.ctx
-        delivery = await find_delivery(ctx.db, delivery_id)
+        delivery = await find_delivery_or_last(ctx.db, reference)
         if delivery.env != "test":
             raise CommandError("This is a live webhook: `guichet delivery resend` sends those again.")
         return (
@@ -117,9 +117,9 @@ def replay(
         print_resent(done, as_json=as_json)
     elif as_json:
         facts = {"status": done.status, "milliseconds": done.milliseconds, "text": done.text}
-        print_json({"id": delivery_id, "url": forward_to, **facts})
+        print_json({"id": reference, "url": forward_to, **facts})
     else:
-        console.print(f"{delivery_id} was sent to {forward_to}", soft_wrap=True)
+        console.print(f"{reference} was sent to {forward_to}", soft_wrap=True)
         console.print(done.line, soft_wrap=True)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final, Literal, get_args
 
+from msgspec import structs
 from pydantic import ValidationError
 from starlette.responses import Response
 
@@ -94,14 +95,18 @@ async def show_list(request: MerchantRequest) -> Response:
 
 
 async def _read(request: MerchantRequest, query: DeliveriesQuery) -> tuple[ListPage[Delivery], int]:
-    """The page that the query names, and how many deliveries there are in all."""
+    """The page that the query names, and how many deliveries there are in all. Its reference may be that of a payment,
+    or the id of a delivery."""
     payment = None
-    if query.payment_reference.strip():
-        reference = parse_reference(query.payment_reference.strip())
+    filters = DeliveryFilter(query.status, query.event)
+    if text := query.payment_reference.strip():
+        reference = parse_reference(text)
         payment = await payments.by_reference(request.db, *request.scope, reference) if reference else None
         if payment is None:
-            return ListPage([], has_newer=False, has_older=False), 0
-    filters = DeliveryFilter(query.status, query.event, payment.id if payment else None)
+            delivery = await deliveries.by_reference(request.db, *request.scope, reference) if reference else None
+            rows = [delivery] if delivery and filters.admits(delivery) else []
+            return ListPage(rows, has_newer=False, has_older=False), len(rows)
+        filters = structs.replace(filters, payment_id=payment.id)
     cursor = query.cursor
     rows, total = await deliveries.page(
         request.db, *request.scope, _PAGE + 1, 0, filters, after=cursor.key, oldest_first=cursor.is_newer

@@ -32,9 +32,15 @@ from guichet.schemas.validation import NO_BAD_TEXT, Body
 class RefundFailureObject(TypedDict):
     """Pourquoi un remboursement a échoué."""
 
-    code: Annotated[RefundFailureCode, open_enum(*REFUND_FAILURE_CODES), example("other")]
+    code: Annotated[RefundFailureCode, open_enum(*REFUND_FAILURE_CODES), example("customer_account")]
     """Code stable ; il peut s'en ajouter."""
-    message: Annotated[str, example("L'opérateur a refusé le remboursement. Rendez l'argent au client autrement.")]
+    message: Annotated[
+        str,
+        example(
+            "L'opérateur ne peut pas créditer ce client : compte inactif, ou plafond atteint. "
+            "Rendez-lui l'argent autrement."
+        ),
+    ]
     """Phrase pour vous, qui peut changer."""
 
 
