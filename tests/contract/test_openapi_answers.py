@@ -220,6 +220,7 @@ async def _a_day(
     await do(merchant, "create_payment", "/payments", {**another, "external_id": "unheard"})
     await service.run_worker(1)
     await do(merchant, "list_deliveries", "/webhooks/deliveries?statut=failed")
+    await do(merchant, "list_events", "/events?statut=failed")
     await do(merchant.live, "read_link", f"/payment-links/{permanent['id']}")
     await look(merchant.live)
     assert {json.loads(request.body)["event"] for request in receiver.received} == {
