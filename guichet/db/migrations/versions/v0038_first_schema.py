@@ -10,7 +10,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 from alembic import op
 
-revision = "v0036"
+revision = "v0038"
 down_revision = None
 
 _UUID: Final = sa.Uuid(as_uuid=False).with_variant(sa.String(36), "sqlite")
@@ -68,6 +68,7 @@ def _merchants() -> None:
         sa.Column("networks", sa.Text()),
         sa.Column("secret_read_at", sa.BigInteger()),
         sa.Column("owners_mailed_at", sa.BigInteger()),
+        sa.Column("name", sa.String(60)),
         sa.PrimaryKeyConstraint("id", name="pk_api_keys"),
         sa.CheckConstraint("scopes = -1 OR scopes > 0", name="ck_api_keys_scopes"),
         sa.CheckConstraint("env = 'live' OR networks IS NULL", name="ck_api_keys_networks"),
