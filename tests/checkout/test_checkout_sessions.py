@@ -8,8 +8,10 @@ from urllib.parse import urlsplit
 import pytest
 from sqlalchemy import select, update
 
+from guichet.back_office.anonymisation import CustomerKeys, anonymise_customer
 from guichet.clock import HOUR, SECOND
 from guichet.db.tables import events, payment_links, webhook_deliveries
+from guichet.domain.audit_log import Actor
 from guichet.domain.errors import Conflict
 from guichet.payments import checkout_sessions
 from tests.checkout.checkout_fixture import CheckoutFixture
@@ -34,6 +36,14 @@ async def session(checkout: CheckoutFixture, key: str = "", **more: Any) -> tupl
 async def read(checkout: CheckoutFixture, key: str = "") -> dict[str, Any]:
     found: dict[str, Any] = await checkout.api("GET", "/checkout-sessions/commande%2F42", key)
     return found
+
+
+async def end(checkout: CheckoutFixture, session: dict[str, Any], key: str) -> tuple[int, str, str]:
+    """What an end is refused with."""
+    path = f"/v1/checkout-sessions/{session['id']}/expire"
+    answer = await checkout.send("POST", path, headers={"Authorization": f"Bearer {key}"})
+    error = json.loads(answer.text)["error"]
+    return answer.status, error["reason"], error["reference"]
 
 
 async def told(checkout: CheckoutFixture) -> list[tuple[str, dict[str, Any]]]:
@@ -76,6 +86,7 @@ async def test_an_order_is_paid_on_its_page(any_checkout: CheckoutFixture, env: 
     listed = await checkout.api("GET", "/events?type=checkout_session.completed", key)
     assert [event["data"] for event in listed] == [paid]
     assert (await checkout.get(path)).headers["Location"] == waiting, "any browser sees the receipt"
+    assert await end(checkout, created, key) == (409, "session_completed", payment["reference"])
     assert (await checkout.api("GET", "/payment-links")) == []
     await check_books(checkout.ctx.db)
 
@@ -164,13 +175,7 @@ async def test_it_expires_only_without_a_pending_payment(any_checkout: CheckoutF
     created, path = await session(checkout)
     waiting = await checkout.waiting(path, phone=PHONES[0])
     payment = checkout.operator.last.payment.reference
-    answer = await checkout.send(
-        "POST",
-        f"/v1/checkout-sessions/{created['id']}/expire",
-        headers={"Authorization": f"Bearer {checkout.live}"},
-    )
-    error = json.loads(answer.text)["error"]
-    assert (answer.status, error["reason"], error["reference"]) == (409, "session_pending", payment)
+    assert await end(checkout, created, checkout.live) == (409, "session_pending", payment)
     checkout.pass_time(DAY)
     await checkout.work()
     assert (await read(checkout))["status"] == "open"
@@ -244,3 +249,25 @@ async def test_what_a_crash_leaves_is_completed_by_the_worker(any_checkout: Chec
     rows = await checkout.ctx.db.all(select(payment_links.c.session_status))
     assert [row[0] for row in rows] == ["completed"]
     assert [name for name, _ in await told(checkout)] == ["payment.succeeded", "checkout_session.completed"]
+
+
+async def test_a_forgotten_customer_is_in_no_session(any_checkout: CheckoutFixture) -> None:
+    checkout = any_checkout
+    known = {"firstname": "Awa", "email": "awa@example.com"}
+    _, path = await session(
+        checkout,
+        description="Robe d’Awa",
+        metadata={"pour": "Awa"},
+        return_url="https://shop.example/Awa",
+        cancel_url="https://shop.example/Awa",
+        customer=known,
+    )
+    await checkout.waiting(path, phone=PHONES[0])
+    checkout.operator.approve(checkout.operator.last.payment.reference)
+    checkout.pass_time(3600)
+    await checkout.work()
+    keys, ctx = CustomerKeys(None, "awa@example.com"), checkout.ctx
+    await anonymise_customer(ctx.db, ctx.clock, checkout.merchant_id, keys, Actor("Ada", "root"), "Lettre du 3 mai")
+    rows = [await ctx.db.scan(select(table)) for table in (payment_links, events)]
+    assert len(rows[1]) == 2
+    assert "awa" not in str(rows).lower()
