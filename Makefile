@@ -1,6 +1,7 @@
 # Two commands matter: `make run` and `make test`. Everything lives in .venv; nothing else is installed.
 PYTHON ?= python3
 BIN := .venv/bin
+PORT ?= 8000
 PIP_FLAGS := --quiet --disable-pip-version-check --require-hashes
 # Exists while something is installed. pip takes a package that was written by half for an installed one, so whatever was
 # interrupted begins again with an empty .venv; so does a .venv that somebody made by half in another way.
@@ -17,8 +18,8 @@ pip_install = @touch $(UNFINISHED) && $(BIN)/pip install $(PIP_FLAGS) -r $(1) &&
 
 .PHONY: run test lint install dist pictures bench bench-quick budget clients chaos fuzz ha machines tracing requirements clean
 
-run: .venv/runtime  ## two demo merchants, keys, links into the console, and the whole service at http://127.0.0.1:8000
-	@$(BIN)/guichet demo
+run: .venv/runtime  ## two demo merchants, keys, links into the console, and the whole service at http://127.0.0.1:8000 (PORT=8400)
+	@$(BIN)/guichet demo --port $(PORT)
 
 install: .venv/runtime  ## .venv with the guichet command
 

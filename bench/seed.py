@@ -168,33 +168,42 @@ def _rows(count: int, start: Instant, merchant_id: int, dialect: dict[str, str])
         "poll_count": "0",
     }
     yield "payments", f"{_into('payments', payment)} {numbers} SELECT {', '.join(payment.values())} FROM numbers"
-    yield "webhook_deliveries", _deliveries(dialect)
+    yield "events", _events(dialect)
+    yield "webhook_deliveries", _deliveries()
     yield "postings", _postings()
 
 
-def _deliveries(dialect: dict[str, str]) -> str:
+def _events(dialect: dict[str, str]) -> str:
     reference = f"(substr(CAST(reference AS TEXT), 1, 24) || {_digits('id', 12)})"
     pieces = _BODY.split("%s")
     body = [reference, "CAST(reference AS TEXT)", _digits("id", 10), "external_id"]
-    delivery = {
+    event = {
         **{name: name for name in ("id", "merchant_id", "env")},
         "reference": dialect["uuid"].format(text=reference),
         "payment_id": "id",
         "event": "CASE status WHEN 'failed' THEN 'payment.failed' ELSE 'payment.succeeded' END",
+        "body": " || ".join(f"'{piece}' || {value}" for piece, value in zip(pieces, body, strict=False))
+        + f" || '{pieces[-1]}'",
+        "created_at": "updated_at",
+    }
+    final = "FROM payments WHERE status <> 'pending' ORDER BY id"
+    return f"{_into('events', event)} SELECT {', '.join(event.values())} {final}"
+
+
+def _deliveries() -> str:
+    delivery = {
+        **{name: name for name in ("id", "merchant_id", "env", "reference", "payment_id", "event", "created_at")},
         "target": "'account'",
         "url": "'https://shop.example/hook'",
         "destination": "'shop.example:443'",
-        "body": " || ".join(f"'{piece}' || {value}" for piece, value in zip(pieces, body, strict=False))
-        + f" || '{pieces[-1]}'",
         "status": "'success'",
         "attempts": "1",
         "response_code": "200",
-        "created_at": "updated_at",
-        "delivered_at": f"updated_at + {SECOND}",
-        "last_attempt_at": f"updated_at + {SECOND}",
+        "delivered_at": f"created_at + {SECOND}",
+        "last_attempt_at": f"created_at + {SECOND}",
     }
-    final = "FROM payments WHERE status <> 'pending' ORDER BY id"
-    return f"{_into('webhook_deliveries', delivery)} SELECT {', '.join(delivery.values())} {final}"
+    values = ", ".join(delivery.values())
+    return f"{_into('webhook_deliveries', delivery)} SELECT {values} FROM events ORDER BY id"
 
 
 def _postings() -> str:

@@ -110,14 +110,14 @@ def provider_call(provider_account: str, operation: str, result: str, seconds: f
         _tracer.call(f"provider {operation}", seconds, attributes, failed=result == "unknown")
 
 
-def webhook_attempt(delivery: Delivery, status: int | None, delivered: bool, seconds: float) -> None:
+def webhook_attempt(delivery: Delivery, body: bytes, status: int | None, delivered: bool, seconds: float) -> None:
     """The span of an attempt to deliver a webhook. `status` is None if the receiver did not answer."""
     if _tracer is None:
         return
     attributes: dict[str, str | int] = {"guichet.delivery": delivery.reference, "guichet.attempt": delivery.attempts}
     if status is not None:
         attributes["http.response.status_code"] = status
-    if payment := _payment_of(delivery):
+    if payment := _payment_of(body):
         attributes[PAYMENT] = payment
     _tracer.call(f"webhook {delivery.event}", seconds, attributes, failed=not delivered)
 
@@ -131,7 +131,7 @@ class _Body(msgspec.Struct):
     data: _Data
 
 
-def _payment_of(delivery: Delivery) -> str | None:
+def _payment_of(body: bytes) -> str | None:
     """The reference of the payment that the event is about; None for `webhook.test`. Nothing else is read."""
-    data = msgspec.json.decode(delivery.body, type=_Body).data
+    data = msgspec.json.decode(body, type=_Body).data
     return data.payment_reference or data.reference

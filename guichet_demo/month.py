@@ -11,25 +11,25 @@ the next one, as no `external_id` makes two payments.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from typing import Final
 
 import msgspec
+from sqlalchemy import bindparam, select
 
 from guichet.back_office.merchants import create_merchant
 from guichet.clock import DAY, SECOND, Clock, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
+from guichet.db.tables import events, webhook_deliveries
 from guichet.domain.events import (
     MAX_ATTEMPTS,
     PAYMENT_FAILED,
-    PAYMENT_REFUNDED,
     PAYMENT_SUCCEEDED,
-    REFUND_SUCCEEDED,
     RETRY_DELAYS,
     Delivery,
-    EventName,
+    StoredEvent,
 )
+from guichet.domain.ids import PaymentId
 from guichet.domain.merchants import Caller, Environment, Merchant, random_text
 from guichet.domain.money import Hundredths
 from guichet.domain.payment_links import PaymentLink
@@ -37,11 +37,10 @@ from guichet.domain.payments import CONFIRMED, REFUSED, Payment, Settlement
 from guichet.links.links import create_link, requested_link
 from guichet.merchants import api_keys
 from guichet.payments import repository
-from guichet.payments.create import TOKEN_LENGTH, LinkUse, create_payment
+from guichet.payments.create import TOKEN_LENGTH, CreatedPayment, LinkUse, create_payment
 from guichet.refunds.automatic import settle_payments
 from guichet.refunds.request import request_refund
-from guichet.schemas.payment import Customer, PaymentBody, PaymentObject, payment_object
-from guichet.schemas.refund import RefundObject, refund_object
+from guichet.schemas.payment import Customer, PaymentBody
 from guichet.webhooks import deliveries, endpoints, outbox
 from guichet_demo.sales import DAYS, Sale, days_of_sales
 
@@ -53,6 +52,15 @@ _KEY_ENDS_IN: Final = 9 * DAY
 #: The last sales but a few: their webhooks were refused.
 _OUTAGE: Final = slice(-9, -5)
 _REASON: Final = "Article indisponible"
+_RESULTS: Final = (PAYMENT_SUCCEEDED, PAYMENT_FAILED)
+_STORED: Final = StoredEvent.__struct_fields__
+#: Those without a webhook: nobody listened when they happened.
+_EVENTS: Final = (
+    select(*(events.c[name] for name in _STORED))
+    .outerjoin(webhook_deliveries, webhook_deliveries.c.id == events.c.id)
+    .where(events.c.merchant_id == bindparam("merchant_id"), events.c.env == _ENV, webhook_deliveries.c.id.is_(None))
+    .order_by(events.c.id)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,25 +104,25 @@ async def fill_month(ctx: AppContext, merchant: Merchant) -> None:
         )
     ).link
     days = list(days_of_sales(now, ctx.settings.time_zone))
-    unheard = {sale.external_id for sale in [sale for sales in days for sale in sales][_OUTAGE]}
+    refused = {sale.external_id for sale in [sale for sales in days for sale in sales][_OUTAGE]}
+    unheard: set[PaymentId] = set()
     for sales in days:
         made = await asyncio.gather(*(_create(ctx, caller, link, sale) for sale in sales))
-        new = [each for each in made if each is not None]
-        told = await _settle(ctx, merchant, new, unheard)
+        unheard |= {created.payment.id for sale, created in made if sale.external_id in refused}
+        new = [(sale, created.payment) for sale, created in made if created.created]
+        await _settle(ctx, merchant, new)
         for sale, payment in new:
-            told += await _refund(ctx, sale, payment)
-        async with ctx.db.transaction() as tx:
-            await deliveries.insert_new(tx, sorted(told, key=attrgetter("created_at")))
+            await _refund(ctx, sale, payment)
+    await _tell(ctx, merchant, unheard)
     await endpoints.configure(ctx.db, ctx.vault, merchant.id, _ENV, _WEBHOOK_URL, now, rotate=False)
     async with ctx.db.transaction() as tx:
         await api_keys.add(tx, merchant.id, _ENV, api_keys.new_key(_ENV), later(now, _KEY_ENDS_IN), now)
 
 
-async def _create(ctx: AppContext, caller: Caller, link: PaymentLink, sale: Sale) -> tuple[Sale, Payment] | None:
-    """The pending payment; None when it was there already."""
+async def _create(ctx: AppContext, caller: Caller, link: PaymentLink, sale: Sale) -> tuple[Sale, CreatedPayment]:
+    """The pending payment, or the one that was there already."""
     link_use = LinkUse(link, random_text(TOKEN_LENGTH)) if sale.by_link else None
-    created = await create_payment(_at(ctx, sale.at), caller, _request(sale, link), link_use)
-    return (sale, created.payment) if created.created else None
+    return sale, await create_payment(_at(ctx, sale.at), caller, _request(sale, link), link_use)
 
 
 def _request(sale: Sale, link: PaymentLink) -> PaymentBody:
@@ -131,11 +139,8 @@ def _request(sale: Sale, link: PaymentLink) -> PaymentBody:
     )
 
 
-async def _settle(
-    ctx: AppContext, merchant: Merchant, made: Sequence[tuple[Sale, Payment]], unheard: set[str]
-) -> list[Delivery]:
-    """Settles what has a result, in one transaction. The webhooks as they ended: `unheard` are the sales whose webhooks
-    the receiver refused."""
+async def _settle(ctx: AppContext, merchant: Merchant, made: Sequence[tuple[Sale, Payment]]) -> None:
+    """Settles what has a result, in one transaction."""
     catalogue = await ctx.catalogues.of(merchant.id)
     final = [(sale, payment, sale.settled_at) for sale, payment in made if sale.settled_at is not None]
     batch = [
@@ -149,37 +154,30 @@ async def _settle(
         )
         for sale, payment, settled_at in sorted(final, key=lambda each: each[2])
     ]
-    told = []
-    for payment in await settle_payments(ctx.db, batch):
-        assert isinstance(payment, Payment)
-        event: EventName = PAYMENT_SUCCEEDED if payment.status == "succeeded" else PAYMENT_FAILED
-        data = payment_object(payment, catalogue.by_operator(payment.operator))
-        told.append(_ended(payment, event, data, payment.updated_at, heard=payment.external_id not in unheard))
-    return told
+    for settled in await settle_payments(ctx.db, f"{ctx.settings.public_url}/pay", batch):
+        assert isinstance(settled, Payment)
 
 
-async def _refund(ctx: AppContext, sale: Sale, payment: Payment) -> list[Delivery]:
-    """Refunds the payment if it was refunded; the webhooks as they ended."""
-    if sale.refunded_at is None:
-        return []
-    settled = require(await repository.by_id(ctx.db, payment.id))
-    refund = await request_refund(_at(ctx, sale.refunded_at), settled, _REASON)
-    refunded = require(await repository.by_id(ctx.db, payment.id))
-    mode = (await ctx.catalogues.of(payment.merchant_id)).by_operator(payment.operator)
-    return [
-        _ended(refunded, REFUND_SUCCEEDED, refund_object(refund), refunded.updated_at),
-        _ended(refunded, PAYMENT_REFUNDED, payment_object(refunded, mode), refunded.updated_at),
-    ]
+async def _refund(ctx: AppContext, sale: Sale, payment: Payment) -> None:
+    """Refunds the payment if it was refunded."""
+    if sale.refunded_at is not None:
+        settled = require(await repository.by_id(ctx.db, payment.id))
+        await request_refund(_at(ctx, sale.refunded_at), settled, _REASON)
 
 
-def _ended(
-    payment: Payment, event: EventName, data: PaymentObject | RefundObject, at: Instant, *, heard: bool = True
-) -> Delivery:
+async def _tell(ctx: AppContext, merchant: Merchant, unheard: set[PaymentId]) -> None:
+    """The webhooks of all events, as they ended: the receiver refused those about the results of `unheard`."""
+    rows = await ctx.db.scan(_EVENTS, merchant_id=merchant.id)
+    happened = [StoredEvent(*row) for row in rows]
+    told = [_ended(event, heard=event.payment_id not in unheard or event.event not in _RESULTS) for event in happened]
+    async with ctx.db.transaction() as tx:
+        await deliveries.insert_new(tx, told)
+
+
+def _ended(event: StoredEvent, *, heard: bool) -> Delivery:
     """A webhook that was delivered a second later, or given up after five attempts."""
-    queued = outbox.new_delivery(
-        payment.merchant_id, _ENV, event, outbox.ACCOUNT, _WEBHOOK_URL, data, at, payment_id=payment.id
-    )
-    ended = later(at, SECOND if heard else sum(RETRY_DELAYS) * SECOND)
+    queued = require(outbox.delivery_of(event, event.id, _WEBHOOK_URL))
+    ended = later(event.created_at, SECOND if heard else sum(RETRY_DELAYS) * SECOND)
     return msgspec.structs.replace(
         queued,
         status="success" if heard else "failed",

@@ -20,7 +20,7 @@ from guichet.clock import SystemClock
 from guichet.domain.ids import MerchantId
 from guichet.logs import configure_logs
 from guichet.settings import Settings
-from guichet.webhooks import deliveries, outbox
+from guichet.webhooks import outbox
 
 _HEAD: Final = b"X-Service-Delivery: "
 _OK: Final = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -61,12 +61,9 @@ async def _listening(receiver: _Receiver, port: int) -> AsyncIterator[None]:
 
 async def _queue(opened: Service, merchant: MerchantId, url: str, count: int) -> list[str]:
     now = SystemClock().now()
-    new = [
-        outbox.new_delivery(merchant, "test", "webhook.test", outbox.ACCOUNT, url, {"message": "…"}, now)
-        for _ in range(count)
-    ]
+    new = [outbox.new_event(merchant, "test", "webhook.test", {"message": "…"}, now) for _ in range(count)]
     async with opened.ctx.db.transaction() as tx:
-        await deliveries.insert_new(tx, new)
+        await outbox.queue(tx, new, url)
     opened.ctx.wakeups.deliveries.set()
     return [each.reference for each in new]
 

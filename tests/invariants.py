@@ -9,6 +9,7 @@ from sqlalchemy import select
 from guichet.db.engine import Database
 from guichet.db.tables import (
     disputes,
+    events,
     late_results,
     payments,
     postings,
@@ -18,7 +19,7 @@ from guichet.db.tables import (
     webhook_deliveries,
 )
 from guichet.domain.disputes import Dispute
-from guichet.domain.events import MAX_ATTEMPTS, Delivery
+from guichet.domain.events import MAX_ATTEMPTS, Delivery, StoredEvent
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.late_results import LateResult
 from guichet.domain.merchants import Environment
@@ -54,7 +55,7 @@ async def check_books(db: Database, *, events_queued: bool = False) -> None:
     await _suspense_is_what_waits(db, accounts)
     sent = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
     assert all(delivery.attempts <= MAX_ATTEMPTS for delivery in sent)
-    _bodies_say_what_they_are(sent)
+    await _bodies_say_what_they_are(db, sent)
     if events_queued:
         fought = [Dispute(*row) for row in await db.scan(select(disputes))]
         _each_transition_is_told_once(paid, returned, fought, sent)
@@ -196,11 +197,21 @@ async def _suspense_is_what_waits(db: Database, accounts: dict[Wallet, Counter[s
         assert balances[SUSPENSE] == waiting[wallet]
 
 
-def _bodies_say_what_they_are(sent: list[Delivery]) -> None:
+async def _bodies_say_what_they_are(db: Database, sent: list[Delivery]) -> None:
+    happened = {event.id: event for event in await stored_events(db)}
+    for event in happened.values():
+        body = msgspec.json.decode(event.body)
+        assert (body["id"], body["event"]) == (event.reference, event.event)
+        assert body["livemode"] == (event.env == "live")
     for delivery in sent:
-        body = msgspec.json.decode(delivery.body)
-        assert (body["id"], body["event"]) == (delivery.reference, delivery.event)
-        assert body["livemode"] == (delivery.env == "live")
+        event = happened[delivery.id]
+        assert (delivery.reference, delivery.event, delivery.env) == (event.reference, event.event, event.env)
+        assert (delivery.merchant_id, delivery.payment_id) == (event.merchant_id, event.payment_id)
+
+
+async def stored_events(db: Database) -> list[StoredEvent]:
+    columns = [events.c[name] for name in StoredEvent.__struct_fields__]
+    return [StoredEvent(*row) for row in await db.scan(select(*columns).order_by(events.c.id))]
 
 
 def _each_transition_is_told_once(

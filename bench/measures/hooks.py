@@ -16,14 +16,12 @@ from bench.rounds import Ratio, paired
 from bench.servers import HOST, Target
 from guichet.bootstrap import service
 from guichet.clock import SystemClock, iso
-from guichet.domain.events import Delivery
 from guichet.domain.ids import MerchantId
 from guichet.schemas.json_codec import number
 from guichet.schemas.payment import PaymentObject
 from guichet.settings import Settings
-from guichet.webhooks import deliveries
+from guichet.webhooks import outbox
 from guichet.webhooks.dispatcher import PER_DESTINATION
-from guichet.webhooks.outbox import ACCOUNT, new_delivery
 
 QUEUED: Final = 10_000
 #: As many at once towards one destination as the worker allows itself.
@@ -34,13 +32,12 @@ HANGS: Final = 10
 async def queue(settings: Settings, merchant_id: MerchantId, url: str, count: int) -> bytes:
     """`count` deliveries, due now; one of their bodies."""
     async with service(settings) as opened:
-        made: list[Delivery] = []
-        for _ in range(count):
-            made.append(
-                new_delivery(merchant_id, "test", "payment.succeeded", ACCOUNT, url, _data(), SystemClock().now())
-            )
+        made = [
+            outbox.new_event(merchant_id, "test", "payment.succeeded", _data(), SystemClock().now())
+            for _ in range(count)
+        ]
         async with opened.ctx.db.transaction() as tx:
-            await deliveries.insert_new(tx, made)
+            await outbox.queue(tx, made, url)
     return made[0].body.encode()
 
 

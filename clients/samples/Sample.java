@@ -10,6 +10,7 @@ import guichet.client.model.PaymentBody;
 import guichet.client.model.Refund;
 import guichet.client.model.RefundBody;
 import java.net.http.HttpClient;
+import java.util.List;
 
 public class Sample {
     public static void main(String[] arguments) throws Exception {
@@ -22,7 +23,7 @@ public class Sample {
 
         PaymentBody body = new PaymentBody()
             .amount(5000.0).operator("mtn").phoneNumber("2290197000000").externalId(arguments[0]);
-        CreatedPayment created = payments.createPayment(body).getData();
+        CreatedPayment created = payments.createPayment(body, null).getData();
 
         Payment payment = payments.readPayment(created.getReference().toString()).getData();
         if (payment.getStatus() != Payment.StatusEnum.SUCCEEDED) {
@@ -30,7 +31,20 @@ public class Sample {
         }
 
         Refund refund = new RemboursementsApi(client)
-            .createRefund(payment.getReference().toString(), new RefundBody().reason("Article indisponible")).getData();
+            .createRefund(
+                payment.getReference().toString(),
+                "refund-" + payment.getReference(),
+                new RefundBody().reason("Article indisponible"))
+            .getData();
+
+        // Tout parcourir : `after` nomme le dernier élément reçu.
+        String after = null;
+        for (boolean full = true; full; ) {
+            List<Payment> page =
+                payments.listPayments(null, null, null, null, null, null, 2L, null, "asc", after).getData();
+            full = page.size() == 2;
+            after = full ? page.get(1).getReference().toString() : null;
+        }
         System.out.println(payment.getStatus() + " " + payment.getTotalAmount() + " " + refund.getStatus());
     }
 }

@@ -27,6 +27,15 @@ async function main(externalId: string): Promise<void> {
     body: { reason: "Article indisponible" },
   });
   if (refunded.error) throw new Error(refunded.error.error.message);
+
+  // Tout parcourir : `after` nomme le dernier élément reçu.
+  let after: string | undefined;
+  for (let full = true; full; ) {
+    const page = await guichet.GET("/payments", { params: { query: { per_page: 2, order: "asc", after } } });
+    if (page.error) throw new Error(page.error.error.message);
+    after = page.data.data.at(-1)?.reference;
+    full = page.data.data.length === 2;
+  }
   console.log(payment.status, payment.total_amount, refunded.data.data.status);
 }
 

@@ -37,9 +37,23 @@ func main() {
 
 	reason := guichet.NewRefundBody()
 	reason.SetReason("Article indisponible")
-	refunded, _, err := client.RemboursementsAPI.CreateRefund(ctx, payment.Reference).RefundBody(*reason).Execute()
+	refunded, _, err := client.RemboursementsAPI.CreateRefund(ctx, payment.Reference).
+		IdempotencyKey("refund-" + payment.Reference).RefundBody(*reason).Execute()
 	if err != nil {
 		log.Fatal(err)
+	}
+
+	// Tout parcourir : `after` nomme le dernier élément reçu.
+	listing := client.PaiementsAPI.ListPayments(ctx).PerPage(2).Order("asc")
+	for {
+		page, _, err := listing.Execute()
+		if err != nil {
+			log.Fatal(err)
+		}
+		if len(page.Data) < 2 {
+			break
+		}
+		listing = listing.After(page.Data[1].Reference)
 	}
 	fmt.Println(payment.Status, payment.TotalAmount, refunded.Data.Status)
 }

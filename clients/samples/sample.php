@@ -29,5 +29,17 @@ if ($payment->getStatus() !== 'succeeded') {
     throw new RuntimeException("encore {$payment->getStatus()} : attendez le webhook");
 }
 
-$refund = $refunds->createRefund($payment->getReference(), new RefundBody(['reason' => 'Article indisponible']));
+$refund = $refunds->createRefund(
+    $payment->getReference(),
+    idempotency_key: 'refund-' . $payment->getReference(),
+    refund_body: new RefundBody(['reason' => 'Article indisponible']),
+);
+
+// Tout parcourir : `after` nomme le dernier élément reçu.
+$last = null;
+do {
+    $page = $payments->listPayments(per_page: 2, order: 'asc', after: $last)->getData();
+    $last = $page === [] ? null : end($page)->getReference();
+} while (count($page) === 2);
+
 echo $payment->getStatus(), ' ', $payment->getTotalAmount(), ' ', $refund->getData()->getStatus(), "\n";

@@ -18,6 +18,16 @@ with ApiClient(configuration) as client:
     if payment.status != "succeeded":
         sys.exit(f"encore {payment.status} : attendez le webhook")
     refund = (
-        RemboursementsApi(client).create_refund(str(payment.reference), RefundBody(reason="Article indisponible")).data
+        RemboursementsApi(client)
+        .create_refund(
+            str(payment.reference),
+            idempotency_key=f"refund-{payment.reference}",
+            refund_body=RefundBody(reason="Article indisponible"),
+        )
+        .data
     )
+    # Tout parcourir : `after` nomme le dernier élément reçu.
+    page = payments.list_payments(per_page=2, order="asc").data
+    while len(page) == 2:
+        page = payments.list_payments(per_page=2, order="asc", after=str(page[-1].reference)).data
     print(payment.status, payment.total_amount, refund.status)

@@ -19,7 +19,19 @@ async function main(externalId: string): Promise<void> {
   const payment: Payment = (await payments.readPayment(created.data.data.reference)).data.data;
   if (payment.status !== "succeeded") throw new Error(`encore ${payment.status} : attendez le webhook`);
 
-  const refund = await refunds.createRefund(payment.reference, { reason: "Article indisponible" });
+  const refund = await refunds.createRefund(payment.reference, `refund-${payment.reference}`, {
+    reason: "Article indisponible",
+  });
+
+  // Tout parcourir : `after` nomme le dernier élément reçu.
+  let after: string | undefined;
+  for (let full = true; full; ) {
+    const none = undefined;
+    const listed = await payments.listPayments(none, none, none, none, none, none, 2, none, "asc", after);
+    const page: Payment[] = listed.data.data;
+    after = page.at(-1)?.reference;
+    full = page.length === 2;
+  }
   console.log(payment.status, payment.total_amount, refund.data.data.status);
 }
 

@@ -19,6 +19,14 @@ async function main(externalId: string): Promise<void> {
     reference: payment.reference,
     refundBody: { reason: "Article indisponible" },
   });
+
+  // Tout parcourir : `after` nomme le dernier élément reçu.
+  let after: string | undefined;
+  for (let full = true; full; ) {
+    const page: Payment[] = (await payments.listPayments({ perPage: 2, order: "asc", after })).data;
+    after = page.at(-1)?.reference;
+    full = page.length === 2;
+  }
   console.log(payment.status, payment.totalAmount, refund.data.status);
 }
 

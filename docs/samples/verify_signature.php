@@ -9,8 +9,6 @@
 
 declare(strict_types=1);
 
-const MAX_AGE = 300; // secondes
-
 /** $body est le corps reçu, octet pour octet : file_get_contents('php://input'), avant json_decode. */
 function verify_signature(string $secret, mixed $header, string $body, ?int $now = null): bool
 {
@@ -33,7 +31,7 @@ function verify_signature(string $secret, mixed $header, string $body, ?int $now
     if (count($times) !== 1 || preg_match('/^[0-9]{1,15}$/D', $times[0]) !== 1) {
         return false;
     }
-    if (($now ?? time()) - (int) $times[0] > MAX_AGE) {
+    if (abs(($now ?? time()) - (int) $times[0]) > 300) { // Plus de 5 minutes : trop vieux, ou dans l'avenir.
         return false;
     }
     $expected = hash_hmac('sha256', $times[0] . '.' . $body, $secret);
@@ -46,7 +44,9 @@ function verify_signature(string $secret, mixed $header, string $body, ?int $now
     return false;
 }
 
-if (PHP_SAPI === 'cli' && realpath($argv[0]) === __FILE__) {
-    $valid = verify_signature((string) getenv('WEBHOOK_SECRET'), $argv[1] ?? '', file_get_contents('php://stdin'));
+// $_SERVER et non $argv, qui n'existe pas quand ce fichier est inclus dans une fonction.
+if (PHP_SAPI === 'cli' && realpath($_SERVER['argv'][0] ?? '') === __FILE__) {
+    $header = $_SERVER['argv'][1] ?? '';
+    $valid = verify_signature((string) getenv('WEBHOOK_SECRET'), $header, file_get_contents('php://stdin'));
     exit($valid ? 0 : 1);
 }

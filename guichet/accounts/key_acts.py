@@ -1,7 +1,8 @@
-"""What a live key does to its merchant's webhooks leaves a row in the team's activity, and the owners get a mail:
-whoever has the secret can sign false webhooks, and whoever moves the address gets the true ones.
+"""What a live key does to its merchant's webhooks and links leaves a row in the team's activity, and the owners get a
+mail: whoever has the secret can sign false webhooks, and whoever moves the address gets the true ones.
 
-Changes leave a row each, reads one an hour and key. A key causes a mail an hour at most: a change that comes while one
+Changes leave a row each, reads one an hour and key. What touches neither secret nor address causes no mail. Otherwise a
+key causes a mail an hour at most: a change that comes while one
 was sent in the last hour is told when that has passed, so that no read before it can hide it.
 """
 
@@ -12,12 +13,18 @@ from guichet.accounts import users
 from guichet.clock import HOUR, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import Transaction
+from guichet.domain.audit_log import ActRefused
+from guichet.domain.errors import Conflict
+from guichet.domain.events import Delivery
 from guichet.domain.ids import ApiKeyId
 from guichet.domain.merchants import ApiKey, Caller
+from guichet.domain.payment_links import PaymentLink
+from guichet.domain.refusals import Refusal
+from guichet.links import repository as link_repository
 from guichet.mail.outbox import Outbox
 from guichet.merchants import key_acts
 from guichet.merchants.key_acts import KeyAction
-from guichet.webhooks import endpoints
+from guichet.webhooks import endpoints, resend
 from guichet.webhooks.endpoints import Configuration
 
 READ: Final[KeyAction] = "webhook_secret.shown"
@@ -34,17 +41,48 @@ async def read_endpoint(ctx: AppContext, caller: Caller) -> Configuration:
     return await endpoints.read(ctx.db, ctx.vault, caller.merchant.id, caller.env)
 
 
-async def configure_endpoint(ctx: AppContext, caller: Caller, url: str | None, *, rotate: bool) -> Configuration:
+async def configure_endpoint(
+    ctx: AppContext, caller: Caller, url: str | None, *, rotate: bool, overlap_hours: int
+) -> Configuration:
     """As `endpoints.configure`. The answer holds the secret, so a request that changes nothing has read it."""
     now, key_id = ctx.clock.now(), _live_key(caller)
     async with ctx.db.transaction() as tx:
         before, configured = await endpoints.change(
-            tx, ctx.vault, caller.merchant.id, caller.env, url, now, rotate=rotate
+            tx, ctx.vault, caller.merchant.id, caller.env, url, now, rotate=rotate, overlap_hours=overlap_hours
         )
         if key_id is not None:
             acts = [act for act, done in ((CHANGED, before != url), (ROTATED, rotate)) if done]
             await _record(ctx, tx, caller, key_id, acts or [READ], url, now)
     return configured
+
+
+async def resend_delivery(ctx: AppContext, caller: Caller, delivery: Delivery) -> None:
+    """As `resend.make_due`, with a row in the team's activity. Raises Conflict."""
+    now, key_id = ctx.clock.now(), _live_key(caller)
+    try:
+        async with ctx.db.transaction() as tx:
+            url = await resend.make_due(tx, delivery, now)
+            if key_id is not None:
+                await key_acts.add(tx, caller.merchant.id, key_id, "delivery.resent", url, now)
+    except ActRefused as error:
+        if error.message.code == Refusal.NO_ENDPOINT:
+            raise Conflict(
+                "Aucun point de terminaison n'est configuré : enregistrez une adresse d'abord.",
+                reason="endpoint_disabled",
+            ) from None
+        raise Conflict(
+            "Des tentatives sont encore à faire pour cet envoi : attendez-en la fin.", reason="delivery_pending"
+        ) from None
+
+
+async def close_link(ctx: AppContext, caller: Caller, link: PaymentLink) -> PaymentLink:
+    """The link, closed from now on, with a row in the team's activity; one that has ended stays as it is."""
+    now = ctx.clock.now()
+    async with ctx.db.transaction() as tx:
+        closed = await link_repository.close(tx, link, now)
+        if closed is not None and caller.key_id is not None:
+            await key_acts.add(tx, caller.merchant.id, caller.key_id, "link.closed", None, now)
+    return closed or link
 
 
 def _live_key(caller: Caller) -> ApiKeyId | None:

@@ -1,7 +1,9 @@
-"""`/openapi.json`, `/docs` and `/docs/guide`: public, made at the first request, then served as the same bytes.
+"""`/openapi.json`, `/docs`, `/docs/guide` and `/docs/webhooks`: public, made at the first request, then served as the
+same bytes.
 
-`/docs` is rendered from the document and from chapters of the merchant's guide. The pages need no script and no other
-file, and their content security policy allows none: the style sheet is in the page, and is allowed by its hash.
+`/docs` is rendered from the document and from chapters of the merchant's guides. The pages need no other file, and
+their content security policy allows none: the style sheet and the script, which searches and copies, are in the page
+and are allowed by their hashes.
 """
 
 import asyncio
@@ -10,7 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +29,7 @@ from guichet.api.openapi_responses import TAG
 from guichet.server.content_encoding import ENCODINGS, choose_encoding, compress_once
 from guichet.settings import Settings
 
-_STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+_INLINE: Final = re.compile(r"<(style|script)>(.*?)</\1>", re.DOTALL)
 
 
 def docs(settings: Settings) -> Router:
@@ -35,8 +37,11 @@ def docs(settings: Settings) -> Router:
     described = cache(lambda: document(settings))
     routes = [
         Route("/openapi.json", Published(lambda: _json(described())).respond),
-        Route("/docs", Published(lambda: _page(_reference(described()))).respond),
-        Route("/docs/guide", Published(lambda: _page(_guide(described()))).respond),
+        Route("/docs", Published(lambda: _page(_reference(described(), settings.public_url))).respond),
+        *(
+            Route(f"/docs/{page}", Published(partial(_guide_page, described, page, settings.public_url)).respond)
+            for page in merchant_guide.PAGES
+        ),
     ]
     return Router(routes, redirect_slashes=False)
 
@@ -95,15 +100,14 @@ def _json(described: Mapping[str, Any]) -> Content:
 
 
 def _page(html: str) -> Content:
-    found = _STYLE.search(html)
-    assert found is not None
-    digest = base64.b64encode(hashlib.sha256(found[1].encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
-    )
+    allowed = "".join(f"{kind}-src 'sha256-{_digest(text)}'; " for kind, text in _INLINE.findall(html))
+    policy = f"default-src 'none'; {allowed}img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     headers = {"Content-Security-Policy": policy, "Content-Language": "fr", "X-Frame-Options": "DENY"}
     return Content(html.encode(), "text/html; charset=utf-8", headers)
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _environment() -> Environment:
@@ -118,14 +122,23 @@ def _environment() -> Environment:
     return environment
 
 
-def _guide(described: Mapping[str, Any]) -> str:
-    text = merchant_guide.guide()
-    headings = markdown.headings(text)
-    return _environment().get_template("guide.html").render(info=described["info"], headings=headings, guide=text)
+def _guide_page(described: Callable[[], Mapping[str, Any]], page: str, public_url: str) -> Content:
+    text = merchant_guide.guide(page, public_url)
+    return _page(
+        _environment()
+        .get_template("guide.html")
+        .render(
+            info=described()["info"],
+            title=merchant_guide.PAGES[page],
+            pages=[each for each in merchant_guide.PAGES.items() if each[0] != page],
+            headings=markdown.headings(text),
+            guide=text,
+        )
+    )
 
 
-def _reference(described: Mapping[str, Any]) -> str:
-    chapters = merchant_guide.chapters()
+def _reference(described: Mapping[str, Any], public_url: str) -> str:
+    chapters = merchant_guide.chapters(public_url)
     operations = [
         _operation(described, method, path, operation)
         for path, methods in described["paths"].items()

@@ -50,6 +50,11 @@ CONFLICTS: Final[dict[ConflictReason, str]] = {
     "dispute_open": "le client conteste le paiement auprès de sa banque, qui a repris l'argent : répondez au litige",
     "dispute_lost": "la banque a déjà rendu l'argent au client",
     "link_used_up": "le lien de paiement n'a plus d'utilisation libre ; seules ses pages le rencontrent",
+    "idempotency_key_reused": "cette `Idempotency-Key` a déjà servi à une autre requête : prenez-en une nouvelle",
+    "delivery_pending": "cet envoi a encore des tentatives à faire",
+    "endpoint_disabled": "aucun point de terminaison n'est configuré : enregistrez une adresse d'abord",
+    "session_pending": "un paiement de la session, dont `reference` donne la référence, est encore `pending`",
+    "session_completed": "la session est payée, par le paiement dont `reference` donne la référence",
 }
 #: What each code of `failure` means to a merchant.
 FAILURES: Final[dict[FailureCode, str]] = {
@@ -199,8 +204,8 @@ def _errors() -> str:
         f"{_table(('`error.reason`', 'Sens'), [(f'`{code}`', meaning) for code, meaning in CONFLICTS.items()])}\n\n"
         "Un `405` donne dans `Allow` les méthodes que l'adresse accepte. "
         "Un délai dépassé sur `POST /payments` ne prouve pas que le paiement n'existe pas : rejouez avec le même "
-        "`external_id`, sans quoi le client peut être débité deux fois. Traitez un code inconnu comme un incident "
-        "passager."
+        "`external_id`, ou la même `Idempotency-Key`, sans quoi le client peut être débité deux fois. Traitez un code "
+        "inconnu comme un incident passager."
     )
 
 
@@ -214,7 +219,10 @@ def _webhooks() -> str:
         "2. Formez le texte : `t`, un point, puis le corps **brut**, octet pour octet.\n"
         "3. Calculez son HMAC SHA-256 avec le secret entier (`whsec_` compris), en hexadécimal minuscule.\n"
         "4. Comparez à `v1` en temps constant.\n"
-        f"5. Refusez un `t` vieux de plus de {SIGNATURE_AGE // 60} minutes.\n\n"
+        f"5. Refusez un `t` à plus de {SIGNATURE_AGE // 60} minutes, avant comme après.\n\n"
+        "Les en-têtes `webhook-id`, `webhook-timestamp` et `webhook-signature` sont ceux de Standard Webhooks : leur "
+        "clé est "
+        "le secret sans `whsec_`, décodé du base64.\n\n"
         f"Répondez un statut 2xx en moins de {ANSWER_TIMEOUT:.0f} secondes. Tout autre statut, une redirection ou un "
         f"silence est un échec. Il y a {MAX_ATTEMPTS} tentatives au plus :\n\n"
         f"{_table(('Tentative', 'Délai'), rows)}\n\n"

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from guichet.api.scopes import insufficient_scope
+from guichet.clock import Instant, read_date
 from guichet.context import AppContext
 from guichet.domain.errors import AddressNotAllowed, InvalidRequest, NotFound
 from guichet.domain.ids import MerchantId
@@ -19,7 +20,7 @@ from guichet.domain.records import Record
 from guichet.domain.warnings import RequestWarning
 from guichet.merchants.api_keys import Authenticator
 from guichet.schemas.json_codec import MAX_BODY, parse_object, success
-from guichet.schemas.page import IgnoredParametersObject, MetaObject, page_meta
+from guichet.schemas.page import IgnoredParametersObject, MetaObject, WalkMetaObject, page_meta
 from guichet.schemas.validation import Body, invalid_request, validate
 from guichet.server.json_response import JsonResponse
 from guichet.server.request_context import CALLER, ClientAddresses, header
@@ -138,7 +139,7 @@ class SuccessResponse(JsonResponse):
         self,
         data: object,
         status: int = 200,
-        meta: MetaObject | IgnoredParametersObject | None = None,
+        meta: MetaObject | WalkMetaObject | IgnoredParametersObject | None = None,
         warnings: Sequence[RequestWarning] = (),
     ) -> None:
         super().__init__(success(data, meta, warnings), status)
@@ -154,7 +155,10 @@ class SuccessResponse(JsonResponse):
 
 
 def success_response(
-    data: object, status: int = 200, meta: MetaObject | None = None, warnings: Sequence[RequestWarning] = ()
+    data: object,
+    status: int = 200,
+    meta: MetaObject | WalkMetaObject | None = None,
+    warnings: Sequence[RequestWarning] = (),
 ) -> SuccessResponse:
     return SuccessResponse(data, status, meta, warnings)
 
@@ -184,11 +188,29 @@ def requested_page(query: Mapping[str, str], faults: dict[str, list[str]] | None
     size = _integer(query, "per_page", default=DEFAULT_PER_PAGE, maximum=MAX_PER_PAGE, details=details)
     number = _integer(query, "page", default=1, maximum=_MAX_PAGE, details=details)
     order, after = requested_choice(query, "order", ORDERS, details), query.get("after")
-    if after is not None and "page" in query and "page" not in details:
+    if after is not None and number > 1:
         details["page"] = ["Avec after, n'envoyez pas page : la page commence après l'élément nommé."]
     if details:
         raise invalid_request(details)
     return Page(number, size, after, oldest_first=order == "asc")
+
+
+def requested_range(query: Mapping[str, str], faults: dict[str, list[str]]) -> tuple[Instant | None, Instant | None]:
+    """The instants `from` and `to`, inclusive; a fault is added for one that is no date."""
+    return _date(query, "from", faults), _date(query, "to", faults)
+
+
+def _date(query: Mapping[str, str], name: str, faults: dict[str, list[str]]) -> Instant | None:
+    """A `+` before the offset may have been decoded to a space (D13)."""
+    text = query.get(name)
+    if text is None:
+        return None
+    instant = read_date(text)
+    if instant is None and " " in text:
+        instant = read_date("+".join(text.rsplit(" ", 1)))
+    if instant is None:
+        faults[name] = ["Une date AAAA-MM-JJ ou ISO-8601 est attendue."]
+    return instant
 
 
 def requested_choice(

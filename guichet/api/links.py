@@ -1,11 +1,12 @@
 """POST /payment-links, GET /payment-links, GET /payment-links/{id} (docs/contract.md, "Endpoints"). Live only."""
 
-import re
 from typing import Final
 
 from starlette.responses import Response
 
+from guichet.accounts import key_acts
 from guichet.api.http import Call, requested_page, success_response, unknown_row
+from guichet.api.idempotency import requested_key
 from guichet.clock import Instant, iso
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.ids import LinkId
@@ -16,8 +17,14 @@ from guichet.links.links import create_link as create_link_once
 from guichet.links.links import requested_link
 from guichet.schemas.payment_link import PaymentLinkObject, payment_link_object
 
-_ID: Final = re.compile(r"[0-9]{1,19}")
-_MAX_ID: Final = 2**63 - 1
+#: Every number with fewer digits is one that the database can hold.
+_DIGITS: Final = 19
+
+
+def link_number(text: str) -> LinkId:
+    """The id that a text names; 0, which no link has, if it is none."""
+    is_number = text.isascii() and text.isdigit() and len(text) < _DIGITS
+    return LinkId(int(text) if is_number else 0)
 
 
 async def create_link(call: Call) -> Response:
@@ -25,8 +32,9 @@ async def create_link(call: Call) -> Response:
     if not call.caller.livemode:
         raise InvalidRequest("Les liens de paiement n'existent qu'en production : utilisez une clé de production.")
     ctx = call.ctx
-    wanted = requested_link(ctx.clock, ctx.settings, call.caller, await call.body())
-    link = (await create_link_once(ctx.db, call.caller, wanted)).link
+    raw = await call.body()
+    wanted = requested_link(ctx.clock, ctx.settings, call.caller, raw)
+    link = (await create_link_once(ctx.db, call.caller, wanted, requested_key(call, raw))).link
     return success_response(_link_object(call, link), 201, warnings=_born_expired(link, wanted.created_at))
 
 
@@ -38,12 +46,20 @@ def _born_expired(link: PaymentLink, now: Instant) -> list[RequestWarning]:
 
 async def list_links(call: Call) -> Response:
     page = requested_page(call.query)
+    external_id = call.query.get("external_id")
     before = None if page.after is None else await _find_link(call, page.after)
     if page.after is not None and before is None:
         raise unknown_row()
     if not call.caller.livemode:
         return success_response([], meta=page.meta(0))
     after = None if before is None else before.id
+    if external_id is not None:
+        found = None
+        if "\0" not in external_id:
+            found = await links.by_external_id(call.ctx.db, call.merchant_id, "live", external_id)
+        one = [] if found is None else [found]
+        rest = [link for link in one if after is None or (link.id != after and (link.id > after) == page.oldest_first)]
+        return success_response([_link_object(call, link) for link in rest[page.offset :]], meta=page.meta(len(one)))
     rows, total = await links.page(
         call.ctx.db, call.merchant_id, "live", page.size, page.offset, after=after, oldest_first=page.oldest_first
     )
@@ -59,9 +75,15 @@ async def read_link(call: Call) -> Response:
 
 async def _find_link(call: Call, text: str) -> PaymentLink | None:
     """The merchant's link with this id; links are live only."""
-    if call.caller.livemode and _ID.fullmatch(text) and int(text) <= _MAX_ID:
-        return await links.by_id(call.ctx.db, call.merchant_id, "live", LinkId(int(text)))
-    return None
+    return await links.by_id(call.ctx.db, call.merchant_id, "live", link_number(text)) if call.caller.livemode else None
+
+
+async def close_link(call: Call) -> Response:
+    """Closed from now on; one that has ended stays as it is."""
+    link = await _find_link(call, call.path_text("id"))
+    if link is None:
+        raise NotFound("Aucun lien de paiement de votre compte ne porte ce numéro.")
+    return success_response(_link_object(call, await key_acts.close_link(call.ctx, call.caller, link)))
 
 
 def _link_object(call: Call, link: PaymentLink) -> PaymentLinkObject:

@@ -19,11 +19,12 @@ from guichet.api.recorded_examples import as_examples, recorded
 from guichet.schemas.error import ErrorEnvelopeObject
 from guichet.schemas.json_codec import JSON
 from guichet.schemas.notification import NOTIFICATIONS
-from guichet.schemas.page import IgnoredParametersObject, MetaObject, RequestWarningObject
+from guichet.schemas.page import IgnoredParametersObject, MetaObject, RequestWarningObject, WalkMetaObject
 from guichet.settings import Settings
 
 _SCHEME: Final = "cle"
 _WARNINGS: Final = "Ce qui mérite votre attention. Absent quand il n'y a rien à dire."
+_METAS: Final[Mapping[str, type[Any]]] = {"page": MetaObject, "walk": WalkMetaObject}
 _TAGS: Final = {**TAGS, openapi_responses.TAG: openapi_responses.TAG_DESCRIPTION}
 
 
@@ -66,7 +67,7 @@ def _models() -> list[type[Any]]:
     answered = [endpoint.data for endpoint in ENDPOINTS]
     sent = [endpoint.body for endpoint in ENDPOINTS if endpoint.body]
     notified = [model for model, _ in NOTIFICATIONS.values()]
-    envelope = (MetaObject, IgnoredParametersObject, RequestWarningObject, ErrorEnvelopeObject)
+    envelope = (MetaObject, WalkMetaObject, IgnoredParametersObject, RequestWarningObject, ErrorEnvelopeObject)
     return list(dict.fromkeys([*answered, *sent, *notified, *envelope]))
 
 
@@ -120,8 +121,8 @@ def _success(endpoint: Endpoint) -> Schema:
     # No `const`: generated PHP takes that of a boolean for a text, and refuses every answer.
     fields: Schema = {"success": {"type": "boolean", "description": "Toujours `true`."}}
     fields["data"] = one if endpoint.shape == "one" else {"type": "array", "items": one}
-    required = ["success", "data", *(["meta"] if endpoint.shape == "page" else [])]
-    fields["meta"] = json_schema.reference(MetaObject if endpoint.shape == "page" else IgnoredParametersObject)
+    required = ["success", "data", *(["meta"] if endpoint.shape in _METAS else [])]
+    fields["meta"] = json_schema.reference(_METAS.get(endpoint.shape, IgnoredParametersObject))
     fields["warnings"] = {
         "type": "array",
         "items": json_schema.reference(RequestWarningObject),
@@ -144,7 +145,7 @@ def curl(server: str, endpoint: Endpoint, body: Mapping[str, Any] | None) -> str
     for parameter in endpoint.parameters:
         if parameter.where == "path":
             path = path.replace(f"{{{parameter.name}}}", quote(parameter.sample or "", safe=""))
-        elif parameter.sample is not None:
+        elif parameter.where == "query" and parameter.sample is not None:
             query[parameter.name] = parameter.sample
     lines = [f"curl {shlex.quote(server + path + (f'?{urlencode(query)}' if query else ''))}"]
     if endpoint.method != "GET" and (endpoint.method != "POST" or body is None):

@@ -50,6 +50,18 @@ _HEADERS: Final[dict[str, Schema]] = {
         "description": "Requêtes encore permises dans la minute, pour votre adresse IP.",
         "schema": {"type": "integer", "minimum": 0},
     },
+    "RateLimit-Limit": {
+        "description": "Requêtes permises par minute.",
+        "schema": {"type": "integer", "minimum": 1},
+    },
+    "RateLimit-Remaining": {
+        "description": "Comme `X-RateLimit-Remaining`.",
+        "schema": {"type": "integer", "minimum": 0},
+    },
+    "RateLimit-Reset": {
+        "description": "Secondes jusqu'à ce qu'une requête de plus soit permise.",
+        "schema": {"type": "integer", "minimum": 1},
+    },
     "Retry-After": {
         "description": "Secondes à attendre avant de réessayer.",
         "required": True,
@@ -61,6 +73,7 @@ _HEADERS: Final[dict[str, Schema]] = {
         "schema": {"type": "string"},
     },
 }
+_LIMITED: Final = ("X-RateLimit-Remaining", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 #: HTTP status → the headers that only its responses have.
 _STATUS_HEADERS: Final = {401: ("WWW-Authenticate",), 429: ("Retry-After",)}
 
@@ -68,7 +81,8 @@ _STATUS_HEADERS: Final = {401: ("WWW-Authenticate",), 429: ("Retry-After",)}
 def headers(*, limited: bool) -> dict[str, Schema]:
     """Name → header; `limited` says whether there is a limit to announce on every response."""
     described = {name: dict(header) for name, header in _HEADERS.items()}
-    described["X-RateLimit-Remaining"]["required"] = limited
+    for name in _LIMITED:
+        described[name]["required"] = limited
     return described
 
 
@@ -111,7 +125,7 @@ def error_responses() -> dict[str, Schema]:
 def header_references(status: int) -> dict[str, Schema]:
     names = ["X-Request-Id", *_STATUS_HEADERS.get(status, ())]
     if status != ServerError.status:  # A crash is answered by an outer layer, which knows no limit.
-        names.append("X-RateLimit-Remaining")
+        names += _LIMITED
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
@@ -156,6 +170,14 @@ def _request_headers(event: EventName) -> dict[str, tuple[str, str]]:
         "X-Service-Signature": (
             "`t=<secondes Unix>,v1=<HMAC SHA-256 en hexadécimal>` ; la vérification est décrite plus haut.",
             sent.signature,
+        ),
+        "webhook-id": ("Comme `X-Service-Delivery` (Standard Webhooks).", sent.body["id"]),
+        "webhook-timestamp": ("Comme `t`, en secondes Unix.", sent.signature.partition(",")[0].removeprefix("t=")),
+        "webhook-signature": (
+            "`v1,<HMAC SHA-256 en base64>`, deux pendant un changement de secret avec `overlap_hours`. La clé est le "
+            "secret sans "
+            "`whsec_`, décodé du base64.",
+            "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
         ),
         "User-Agent": ("Toujours la même valeur.", USER_AGENT),
     }

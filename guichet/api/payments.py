@@ -4,30 +4,34 @@ from functools import partial
 
 from starlette.responses import Response
 
-from guichet.api.http import Call, Page, requested_page, success_response, unknown_row
-from guichet.clock import Instant, read_date
+from guichet.api.http import Call, Page, requested_page, requested_range, success_response, unknown_row
+from guichet.api.idempotency import requested_key
+from guichet.api.links import link_number
 from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue, mode_faults, quote
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.payments import PAYMENT_STATUSES, ApiPayment, Payment, PaymentStatus
+from guichet.domain.phone_numbers import written_forms
+from guichet.domain.warnings import warning
 from guichet.payments import create
 from guichet.payments import repository as payments
 from guichet.payments.create import CreatedPayment, request_warnings
 from guichet.payments.polling import poll_payment
 from guichet.payments.repository import PaymentFilter
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
-from guichet.schemas.page import MetaObject
 from guichet.schemas.payment import PaymentBody, PaymentObject, payment_object
 from guichet.schemas.stated_fields import PAYMENT_FIGURES, payment_faults
 from guichet.schemas.validation import amount_or_none, invalid_request, validate
 
 
 async def create_payment(call: Call) -> Response:
-    body = await _payment_request(call)
-    result = await create.create_payment(call.ctx, call.caller, body)
-    warnings = request_warnings(call.ctx, call.env, body, result)
+    raw = await call.body()
+    body = await _payment_request(call, raw)
+    key = requested_key(call, raw)
+    result = await create.create_payment(call.ctx, call.caller, body, key=key)
+    warnings = request_warnings(call.ctx, call.env, body, result, key)
     if result.created:
         return success_response(_created(call, result), 201, warnings=warnings)
     # The body may name another mode than the payment that exists, which is returned as it is (D11).
@@ -39,34 +43,43 @@ async def create_payment(call: Call) -> Response:
 async def list_payments(call: Call) -> Response:
     query = call.query
     faults: dict[str, list[str]] = {}
+    since, until = requested_range(query, faults)
     wanted = PaymentFilter(
         status=_status(query.get("status")),
         external_id=query.get("external_id"),
-        since=_date(call, "from", faults),
-        until=_date(call, "to", faults),
+        since=since,
+        until=until,
+        link_id=None if (link := query.get("payment_link")) is None else link_number(link),
+        phone_numbers=_digits(query.get("phone_number")),
     )
     page = requested_page(call.query, faults)
     before = None if page.after is None else await _find(call, page.after)
     if page.after is not None and before is None:
         raise unknown_row()
     if wanted.external_id is not None and "\0" in wanted.external_id:
-        return success_response([], meta=_meta(call, page, 0))
+        return _listed(call, page, [], 0)
     after = None if before is None else key_of(before)
     whose = (call.ctx.db, call.merchant_id, call.env)
     rows, total = await payments.page(
         *whose, ApiPayment, wanted, page.size, page.offset, after=after, oldest_first=page.oldest_first
     )
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
-    shown = [payment_object(row, catalogue.by_operator(row.operator)) for row in rows]
-    return success_response(shown, meta=_meta(call, page, total))
+    return _listed(call, page, [payment_object(row, catalogue.by_operator(row.operator)) for row in rows], total)
 
 
-def _meta(call: Call, page: Page, total: int) -> MetaObject:
-    """A `status` that does not exist was not read as it was meant (D12), and is named too."""
-    meta = page.meta(total)
-    if call.query.get("status") not in (None, *PAYMENT_STATUSES):
-        meta["ignored"] = ["status"]
-    return meta
+def _digits(phone_number: str | None) -> tuple[str, ...]:
+    """Both forms of a number; a leading + may have been decoded to a space."""
+    return () if phone_number is None else tuple({*written_forms(phone_number.lstrip("+ "))})
+
+
+def _listed(call: Call, page: Page, shown: list[PaymentObject], total: int) -> Response:
+    """A `status` that does not exist was not read as it was meant (D12): a warning says so, and it is named too."""
+    meta, status = page.meta(total), call.query.get("status")
+    if status in (None, *PAYMENT_STATUSES):
+        return success_response(shown, meta=meta)
+    meta["ignored"] = ["status"]
+    statuses = ", ".join(PAYMENT_STATUSES)
+    return success_response(shown, meta=meta, warnings=[warning("unknown_status", status=status, statuses=statuses)])
 
 
 async def read_payment(call: Call) -> Response:
@@ -102,11 +115,10 @@ async def payment_of_reference(call: Call, text: str) -> Payment | None:
     )
 
 
-async def _payment_request(call: Call) -> PaymentBody:
+async def _payment_request(call: Call, raw: bytes) -> PaymentBody:
     """The body as a request for a payment. Raises InvalidRequest with every fault at once: what the chosen mode
     requires is checked even if other fields are faulty.
     """
-    raw = await call.body()
     values = parse_object(raw)
     context = {
         **call.validation_context,
@@ -170,16 +182,3 @@ def _status(text: str | None) -> PaymentStatus | None:
     if text is None:
         return None
     return text if text in PAYMENT_STATUSES else "pending"
-
-
-def _date(call: Call, name: str, faults: dict[str, list[str]]) -> Instant | None:
-    """A query parameter that is a date. A `+` before its offset may have been decoded to a space (D13)."""
-    text = call.query.get(name)
-    if text is None:
-        return None
-    instant = read_date(text)
-    if instant is None and " " in text:
-        instant = read_date("+".join(text.rsplit(" ", 1)))
-    if instant is None:
-        faults[name] = ["Une date AAAA-MM-JJ ou ISO-8601 est attendue."]
-    return instant

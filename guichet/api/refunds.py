@@ -6,24 +6,38 @@ from typing import Any
 
 from starlette.responses import Response
 
-from guichet.api.http import Call, Page, requested_page, success_response, unknown_row
+from guichet.api.http import (
+    Call,
+    Page,
+    requested_choice,
+    requested_page,
+    requested_range,
+    success_response,
+    unknown_row,
+)
+from guichet.api.idempotency import requested_key
 from guichet.api.payments import find_payment, payment_of_reference
+from guichet.db.engine import Reader
 from guichet.db.lists.pages import follows, key_of
 from guichet.db.references import parse_reference
-from guichet.domain.errors import InvalidRequest, NotFound
+from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.money import plain, round_to_currency
-from guichet.domain.payments import Payment, Refund
+from guichet.domain.payments import REFUND_STATUSES, Payment, Refund
+from guichet.merchants import idempotency
+from guichet.merchants.idempotency import IdempotencyKey
 from guichet.refunds import repository as refunds
 from guichet.refunds.disbursement import poll_refund
+from guichet.refunds.repository import RefundFilter
 from guichet.refunds.request import request_refund
-from guichet.schemas.json_codec import parse_object
+from guichet.schemas.json_codec import parse_optional_object
 from guichet.schemas.refund import RefundBody, refund_object
 from guichet.schemas.stated_fields import REFUND_FIGURES, differs
 from guichet.schemas.validation import invalid_request, validate
 
 
 async def create_refund(call: Call) -> Response:
-    values = parse_object(await call.body())
+    raw = await call.body()
+    values = parse_optional_object(raw)
     try:
         body = validate(RefundBody, values, call.validation_context)
     except InvalidRequest as error:
@@ -34,8 +48,27 @@ async def create_refund(call: Call) -> Response:
     payment = await find_payment(call)
     if faults := _stated_faults(payment, values):
         raise invalid_request(faults)
-    refund = await request_refund(call.ctx, payment, body.reason)
+    key = requested_key(call, raw)
+    refund = await _created_before(call, call.ctx.db, key)
+    if refund is None:
+        try:
+            refund = await request_refund(call.ctx, payment, body.reason, key=key)
+        except Conflict:  # Perhaps of the same request, which came twice at the same time.
+            if key is None:
+                raise
+            async with call.ctx.db.transaction() as tx:  # Which sees what SQLite is committing just now.
+                refund = await _created_before(call, tx, key)
+            if refund is None:
+                raise
+        else:
+            return success_response(refund_object(refund), 201)
+    await call.ctx.db.wait_for_replication()  # The request that made it may still wait for the standby.
     return success_response(refund_object(refund), 201)
+
+
+async def _created_before(call: Call, db: Reader, key: IdempotencyKey | None) -> Refund | None:
+    reference = await idempotency.find(db, key)
+    return None if reference is None else await refunds.by_reference(db, call.merchant_id, call.env, reference)
 
 
 def _stated_faults(payment: Payment, values: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -50,19 +83,25 @@ def _stated_faults(payment: Payment, values: Mapping[str, Any]) -> dict[str, lis
 
 
 async def list_refunds(call: Call) -> Response:
-    page = requested_page(call.query)
+    faults: dict[str, list[str]] = {}
+    status = requested_choice(call.query, "status", REFUND_STATUSES, faults)
+    since, until = requested_range(call.query, faults)
+    wanted = RefundFilter(status, since, until)
+    page = requested_page(call.query, faults)
     before = None if page.after is None else await _find_refund(call, page.after)
     if page.after is not None and before is None:
         raise unknown_row()
     after = None if before is None else key_of(before)
     if (reference := call.query.get("payment_reference")) is not None:
-        found = await _of_payment(call, reference)
+        found = [refund for refund in await _of_payment(call, reference) if wanted.admits(refund)]
         shown = [
             each for each in found if after is None or follows(key_of(each), after, oldest_first=page.oldest_first)
         ]
         return _listed(shown[page.offset :], page, len(found))
     whose = (call.ctx.db, call.merchant_id, call.env)
-    rows, total = await refunds.page(*whose, page.size, page.offset, after=after, oldest_first=page.oldest_first)
+    rows, total = await refunds.page(
+        *whose, wanted, page.size, page.offset, after=after, oldest_first=page.oldest_first
+    )
     return _listed(rows, page, total)
 
 

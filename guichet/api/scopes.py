@@ -18,6 +18,10 @@ SCOPES: Final[Mapping[tuple[str, str], tuple[KeyScope, ...]]] = {
     ("POST", "/payment-links"): ("links",),
     ("GET", "/payment-links"): ("links",),
     ("GET", "/payment-links/{id}"): ("links",),
+    ("POST", "/payment-links/{id}/close"): ("links",),
+    ("POST", "/checkout-sessions"): ("links",),
+    ("GET", "/checkout-sessions/{id}"): ("links",),
+    ("POST", "/checkout-sessions/{id}/expire"): ("links",),
     ("GET", "/payment-modes"): KEY_SCOPES,
     ("POST", "/payment-modes/fees"): KEY_SCOPES,
     ("GET", "/balance"): KEY_SCOPES,
@@ -25,6 +29,9 @@ SCOPES: Final[Mapping[tuple[str, str], tuple[KeyScope, ...]]] = {
     ("PUT", "/webhooks/endpoint"): ("webhooks",),
     ("POST", "/webhooks/test"): ("webhooks",),
     ("GET", "/webhooks/deliveries"): ("webhooks",),
+    ("POST", "/webhooks/deliveries/{id}/resend"): ("webhooks",),
+    ("GET", "/events"): ("webhooks",),
+    ("GET", "/disputes"): ("payments:read",),
 }
 
 

@@ -1,14 +1,18 @@
-"""GET and PUT /webhooks/endpoint, POST /webhooks/test, GET /webhooks/deliveries (docs/contract.md, "Endpoints")."""
+"""GET and PUT /webhooks/endpoint, POST /webhooks/test, GET /webhooks/deliveries and POST …/resend (docs/contract.md,
+"Endpoints")."""
+
+from collections.abc import Sequence
 
 from starlette.responses import Response
 
 from guichet.accounts import key_acts
-from guichet.api.http import Call, requested_choice, requested_page, success_response, unknown_row
+from guichet.api.http import Call, requested_choice, requested_page, requested_range, success_response, unknown_row
 from guichet.api.payments import payment_of_reference
 from guichet.db.lists.pages import RowKey, key_of
 from guichet.db.references import parse_reference
-from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES
-from guichet.schemas.webhook_delivery import webhook_delivery_object
+from guichet.domain.errors import NotFound
+from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery
+from guichet.schemas.webhook_delivery import WebhookDeliveryObject, webhook_delivery_object
 from guichet.schemas.webhook_endpoint import (
     EndpointBody,
     webhook_endpoint_object,
@@ -26,7 +30,9 @@ async def read_endpoint(call: Call) -> Response:
 
 async def configure_endpoint(call: Call) -> Response:
     body = await call.parse_body(EndpointBody)
-    configured = await key_acts.configure_endpoint(call.ctx, call.caller, body.url, rotate=body.rotate_secret)
+    configured = await key_acts.configure_endpoint(
+        call.ctx, call.caller, body.url, rotate=body.rotate_secret, overlap_hours=body.overlap_hours or 0
+    )
     return success_response(
         written_webhook_endpoint_object(configured.url, configured.secret, livemode=call.caller.livemode),
         warnings=await endpoints.warnings_about(call.ctx.http_client, body.url),
@@ -45,6 +51,7 @@ async def list_deliveries(call: Call) -> Response:
     faults: dict[str, list[str]] = {}
     status = requested_choice(call.query, "status", DELIVERY_STATUSES, faults)
     event = requested_choice(call.query, "event", EVENT_NAMES, faults)
+    since, until = requested_range(call.query, faults)
     page = requested_page(call.query, faults)
     after = await _delivery_before(call, page.after)
     payment_id = None
@@ -53,22 +60,42 @@ async def list_deliveries(call: Call) -> Response:
         if payment is None:
             return success_response([], meta=page.meta(0))
         payment_id = payment.id
-    wanted = DeliveryFilter(status, event, payment_id)
+    wanted = DeliveryFilter(status, event, payment_id, since, until)
     whose = (call.ctx.db, call.merchant_id, call.env)
     rows, total = await deliveries.page(
         *whose, page.size, page.offset, wanted, after=after, oldest_first=page.oldest_first
     )
+    return success_response(await _shown(call, rows), meta=page.meta(total))
+
+
+async def resend_delivery(call: Call) -> Response:
+    """Five attempts more, with the same id and body, at the present address."""
+    delivery = await _find(call, call.path_text("id"))
+    if delivery is None:
+        raise NotFound("Aucun envoi de votre compte ne porte cet identifiant.")
+    await key_acts.resend_delivery(call.ctx, call.caller, delivery)
+    call.ctx.wakeups.deliveries.set()
+    [shown] = await _shown(call, [await _find(call, delivery.reference) or delivery])
+    return success_response(shown)
+
+
+async def _shown(call: Call, rows: Sequence[Delivery]) -> list[WebhookDeliveryObject]:
     references = await deliveries.payment_references(call.ctx.db, rows)
-    shown = [webhook_delivery_object(row, references.get(row.payment_id) if row.payment_id else None) for row in rows]
-    return success_response(shown, meta=page.meta(total))
+    return [webhook_delivery_object(row, references.get(row.payment_id) if row.payment_id else None) for row in rows]
 
 
 async def _delivery_before(call: Call, after: str | None) -> RowKey | None:
     """Where the delivery that `after` names stands. Raises InvalidRequest when there is none."""
     if after is None:
         return None
-    reference = parse_reference(after)
-    found = reference and await deliveries.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
-    if not found:
+    found = await _find(call, after)
+    if found is None:
         raise unknown_row()
     return key_of(found)
+
+
+async def _find(call: Call, text: str) -> Delivery | None:
+    reference = parse_reference(text)
+    if reference is None:
+        return None
+    return await deliveries.by_reference(call.ctx.db, call.merchant_id, call.env, reference)

@@ -17,8 +17,10 @@ from guichet.db.engine import Database, Transaction
 from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import (
     disputes,
+    events,
     incidents,
     late_results,
+    payment_links,
     payments,
     refunds,
     unmatched_callbacks,
@@ -42,6 +44,7 @@ _LITERALLY: Final = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 #: Members of a webhook's body that say something of the customer, or that the merchant fills freely.
 _PERSONAL: Final = frozenset(
     {"phone_number", "name", "firstname", "lastname", "email", "address", "country", "metadata", "redirect_url"}
+    | {"return_url", "cancel_url"}
 )
 _FREE_TEXTS: Final = frozenset({"description", "reason"})
 
@@ -82,9 +85,9 @@ _DELIVERIES: Final = select(
     webhook_deliveries.c.id,
     webhook_deliveries.c.payment_id,
     webhook_deliveries.c.status,
-    webhook_deliveries.c.body,
     webhook_deliveries.c.history,
 ).where(_of_these(webhook_deliveries.c.payment_id))
+_EVENTS: Final = select(events.c.id, events.c.payment_id, events.c.body).where(_of_these(events.c.payment_id))
 
 _CLEAR_PAYMENTS: Final = (
     update(payments)
@@ -97,6 +100,15 @@ _CLEAR_PAYMENTS: Final = (
         description=DEFAULT_DESCRIPTION,
     )
 )  # fmt: skip
+#: A session is one customer's, unlike any other link.
+_CLEAR_SESSIONS: Final = (
+    update(payment_links)
+    .where(
+        payment_links.c.session_reference.is_not(None),
+        payment_links.c.id.in_(select(payments.c.link_id).where(_THESE)),
+    )
+    .values(**dict.fromkeys(("metadata", "return_url", "cancel_url", "customer")), description=DEFAULT_DESCRIPTION)
+)
 _CLEAR_REFUNDS: Final = (
     update(refunds)
     .where(refunds.c.merchant_id == bindparam("merchant"), _of_these(refunds.c.payment_id))
@@ -105,7 +117,17 @@ _CLEAR_REFUNDS: Final = (
 _CLEAR_DELIVERY: Final = (
     update(webhook_deliveries)
     .where(webhook_deliveries.c.id == bindparam("delivery_id"), webhook_deliveries.c.status != "pending")
-    .values(body=bindparam("new_body"), history=bindparam("new_history"))
+    .values(history=bindparam("new_history"))
+)
+_CLEAR_EVENT: Final = (
+    update(events)
+    .where(
+        events.c.id == bindparam("event_id"),
+        ~select(webhook_deliveries.c.id)
+        .where(webhook_deliveries.c.id == events.c.id, webhook_deliveries.c.status == "pending")
+        .exists(),
+    )
+    .values(body=bindparam("new_body"))
 )
 #: A sentence for the staff; it may repeat a number.
 _CLEAR_INCIDENTS: Final = (
@@ -203,7 +225,7 @@ async def _anonymise(
     refunded = await tx.all(_REFUNDS, merchant=merchant_id, ids=json.dumps(ids))
     deliveries = await tx.all(_DELIVERIES, ids=json.dumps(ids))
     on_their_way = {payment_id for payment_id, _, _, status in refunded if status == "pending"}
-    on_their_way |= {payment_id for _, payment_id, status, _, _ in deliveries if status == "pending"}
+    on_their_way |= {payment_id for _, payment_id, status, _ in deliveries if status == "pending"}
     on_their_way |= {payment_id for (payment_id,) in await tx.all(_DISPUTES, ids=json.dumps(ids))}
     late = {(kind, subject) for kind, subject in await tx.all(_LATE, merchant=merchant_id)}
     on_their_way |= {payment_id for payment_id, refund_id, _, _ in refunded if ("refund", refund_id) in late}
@@ -217,21 +239,19 @@ async def _anonymise(
         return
     chosen = json.dumps(sorted(ready))
     await tx.write(_CLEAR_PAYMENTS, ids=chosen)
+    await tx.write(_CLEAR_SESSIONS, ids=chosen)
     await customer_names.forget(tx, (tuple(named) for _, _, *named in locked if named[0] in ready))
     await tx.write(_CLEAR_REFUNDS, merchant=merchant_id, ids=chosen)
-    bodies = [
-        # A receiver may have repeated what it was sent.
-        {"delivery_id": delivery_id, "new_body": without_customer(body), "new_history": without_answers(history)}
-        for delivery_id, payment_id, _, body, history in deliveries
-        if payment_id in ready
-    ]
-    for body in bodies:
-        await tx.write(_CLEAR_DELIVERY, **body)
+    for event_id, _, body in await tx.all(_EVENTS, ids=chosen):
+        await tx.write(_CLEAR_EVENT, event_id=event_id, new_body=without_customer(body))
+    cleared = [(delivery_id, history) for delivery_id, payment_id, _, history in deliveries if payment_id in ready]
+    for delivery_id, history in cleared:  # A receiver may have repeated what it was sent.
+        await tx.write(_CLEAR_DELIVERY, delivery_id=delivery_id, new_history=without_answers(history))
     done.payments += len(ready)
     done.refunds += sum(payment_id in ready for payment_id, _, _, _ in refunded)
-    done.deliveries += len(bodies)
+    done.deliveries += len(cleared)
     await _record(
-        clock, tx, merchant_id, actor, reason, {"payments": sorted(ready.values()), "deliveries": len(bodies)}
+        clock, tx, merchant_id, actor, reason, {"payments": sorted(ready.values()), "deliveries": len(cleared)}
     )
 
 

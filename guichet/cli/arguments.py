@@ -77,8 +77,11 @@ def _sentence(text: str) -> str:
 
 #: The acts that the audit log keeps.
 Reference = Annotated[str, typer.Argument(parser=_reference, metavar="REFERENCE", help="Of the payment or refund.")]
-DeliveryId = Annotated[
-    str, typer.Argument(parser=_reference, metavar="DELIVERY", help="Its id, as the log of webhooks shows it.")
+DeliveryOrPayment = Annotated[
+    str,
+    typer.Argument(
+        parser=_reference, metavar="REFERENCE", help="The webhook's id, or its payment's reference: its last webhook."
+    ),
 ]
 Evidence = Annotated[
     str, typer.Option(parser=_sentence, metavar="TEXT", help="What proves it, for whoever reads the audit log.")

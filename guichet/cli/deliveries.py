@@ -25,6 +25,9 @@ from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryStatus
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS
 from guichet.merchants import repository as merchants
+from guichet.payments import repository as payments
+from guichet.webhooks import deliveries
+from guichet.webhooks.deliveries import DeliveryFilter
 from guichet.webhooks.resend import BulkResend, find, listed, resend
 
 app = typer.Typer(no_args_is_help=True, help="Webhooks: their log, and sending them again.")
@@ -157,6 +160,17 @@ async def find_delivery(db: Database, reference: str) -> Delivery:
     if delivery is None:
         raise CommandError(f"There is no webhook with the id {reference}.")
     return delivery
+
+
+async def find_delivery_or_last(db: Database, reference: str) -> Delivery:
+    """As `find_delivery`, or the last one about the payment of that reference."""
+    payment = await payments.find(db, reference)
+    if payment is None:
+        return await find_delivery(db, reference)
+    rows, _ = await deliveries.page(db, payment.merchant_id, payment.env, 1, 0, DeliveryFilter(payment_id=payment.id))
+    if not rows:
+        raise CommandError(f"There is no webhook about the payment {reference}.")
+    return rows[0]
 
 
 def _status(text: str | None) -> DeliveryStatus | None:

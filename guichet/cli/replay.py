@@ -1,6 +1,6 @@
-"""`guichet replay`: a delivery of the test environment once more. Without `--forward-to` it is `guichet delivery
-resend` for a developer: test deliveries only, and nobody has to be named. With it, the webhook goes to a developer's
-own server, and what it answers is shown."""
+"""`guichet replay`: a delivery of the test environment once more, or the last one about a payment. Without
+`--forward-to` it is `guichet delivery resend` for a developer: test deliveries only, and nobody has to be named. With
+it, the webhook goes to a developer's own server, and what it answers is shown."""
 
 import time
 from collections.abc import Mapping
@@ -11,18 +11,20 @@ import typer
 from rich.text import Text
 
 from guichet.bootstrap import Service
-from guichet.cli.arguments import EXAMPLE_REFERENCE, DeliveryId, Json, OptionalBy
+from guichet.cli.arguments import EXAMPLE_REFERENCE, DeliveryOrPayment, Json, OptionalBy
 from guichet.cli.console import console, print_json
-from guichet.cli.deliveries import find_delivery, print_resent, resend_one
+from guichet.cli.deliveries import find_delivery_or_last, print_resent, resend_one
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.clock import SECOND
 from guichet.context import AppContext
+from guichet.db.engine import require
 from guichet.domain.events import ANSWER_TIMEOUT, Delivery
 from guichet.domain.records import Record
 from guichet.http_client import HttpClient, HttpClientError, Lost
 from guichet.merchants import repository as merchants
 from guichet.printable import printable
+from guichet.webhooks import events
 from guichet.webhooks.sender import signed_headers
 
 #: Bytes of an answer that are shown.
@@ -91,7 +93,7 @@ def register(app: typer.Typer) -> None:
 
 
 def replay(
-    delivery_id: DeliveryId,
+    reference: DeliveryOrPayment,
     forward_to: ForwardTo = None,
     by: OptionalBy = None,
     as_json: Json = False,
@@ -101,7 +103,7 @@ def replay(
 
     async def work(opened: Service) -> Delivery | Forwarded:
         ctx = opened.ctx
-        delivery = await find_delivery(ctx.db, delivery_id)
+        delivery = await find_delivery_or_last(ctx.db, reference)
         if delivery.env != "test":
             raise CommandError("This is a live webhook: `guichet delivery resend` sends those again.")
         return (
@@ -115,16 +117,16 @@ def replay(
         print_resent(done, as_json=as_json)
     elif as_json:
         facts = {"status": done.status, "milliseconds": done.milliseconds, "text": done.text}
-        print_json({"id": delivery_id, "url": forward_to, **facts})
+        print_json({"id": reference, "url": forward_to, **facts})
     else:
-        console.print(f"{delivery_id} was sent to {forward_to}", soft_wrap=True)
+        console.print(f"{reference} was sent to {forward_to}", soft_wrap=True)
         console.print(done.line, soft_wrap=True)
 
 
 async def _forward(ctx: AppContext, delivery: Delivery, url: str) -> Forwarded:
     endpoint = await merchants.endpoint(ctx.db, delivery.merchant_id, delivery.env)
-    body = delivery.body.encode()
-    headers = signed_headers(delivery, body, ctx.vault.decrypt(endpoint.secret), ctx.clock.now() // SECOND)
+    body = require(await events.body_of(ctx.db, delivery.id)).encode()
+    headers = signed_headers(delivery, body, [ctx.vault.decrypt(endpoint.secret)], ctx.clock.now() // SECOND)
     client = forwarding_client()
     try:
         return await forward(client, url, headers, body)

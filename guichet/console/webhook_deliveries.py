@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, Literal, get_args
 
+from msgspec import structs
 from pydantic import ValidationError
 from starlette.responses import Response
 
 from guichet.clock import DAY, HOUR, SECOND, Instant, earlier
 from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequest
 from guichet.console.sections import MerchantPage
+from guichet.db.engine import require
 from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
 from guichet.domain.audit_log import ActRefused
@@ -23,7 +25,7 @@ from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
 from guichet.pages.views import View
 from guichet.payments import repository as payments
 from guichet.printable import printable
-from guichet.webhooks import deliveries
+from guichet.webhooks import deliveries, events
 from guichet.webhooks.deliveries import DeliveryFilter, PastAttempt, past_attempts
 from guichet.webhooks.resend import BulkResend, resend
 from guichet.webhooks.sender import SIGNATURE, headers_of
@@ -85,14 +87,18 @@ async def show_list(request: MerchantRequest) -> Response:
 
 
 async def _read(request: MerchantRequest, query: DeliveriesQuery) -> tuple[ListPage[Delivery], int]:
-    """The page that the query names, and how many deliveries there are in all."""
+    """The page that the query names, and how many deliveries there are in all. Its reference may be that of a payment,
+    or the id of a delivery."""
     payment = None
-    if query.payment_reference.strip():
-        reference = parse_reference(query.payment_reference.strip())
+    filters = DeliveryFilter(query.status, query.event)
+    if text := query.payment_reference.strip():
+        reference = parse_reference(text)
         payment = await payments.by_reference(request.db, *request.scope, reference) if reference else None
         if payment is None:
-            return ListPage([], has_newer=False, has_older=False), 0
-    filters = DeliveryFilter(query.status, query.event, payment.id if payment else None)
+            delivery = await deliveries.by_reference(request.db, *request.scope, reference) if reference else None
+            rows = [delivery] if delivery and filters.admits(delivery) else []
+            return ListPage(rows, has_newer=False, has_older=False), len(rows)
+        filters = structs.replace(filters, payment_id=payment.id)
     cursor = query.cursor
     rows, total = await deliveries.page(
         request.db, *request.scope, _PAGE + 1, 0, filters, after=cursor.key, oldest_first=cursor.is_newer
@@ -171,6 +177,7 @@ class DeliveryView(View, frozen=True):
     """`payment`: the reference of the payment that it is about; `attempts`: the last one first."""
 
     delivery: Delivery
+    body: str
     payment: str | None
     headers: dict[str, str]
     signature: str
@@ -185,6 +192,7 @@ async def show(request: MerchantRequest, fault: FormFault | None = None) -> Resp
     references = await deliveries.payment_references(request.db, [delivery])
     view = DeliveryView(
         delivery=delivery,
+        body=require(await events.body_of(request.db, delivery.id)),
         payment=references.get(delivery.payment_id) if delivery.payment_id else None,
         headers=headers_of(delivery),
         signature=SIGNATURE,

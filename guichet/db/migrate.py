@@ -51,6 +51,14 @@ _OUR_TABLES: Final = text(
     "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(:schema) AND relkind = 'r' "
     "AND relname <> 'alembic_version' AND pg_has_role(relowner, 'USAGE') ORDER BY relname"
 )
+#: An event of a transaction that is not of this cluster, because its number has not been given yet.
+_HAS_FOREIGN_EVENTS: Final = text(
+    "SELECT EXISTS (SELECT FROM public.merchants CROSS JOIN unnest(ARRAY['test', 'live']) AS envs (env) "
+    "CROSS JOIN LATERAL (SELECT transaction_id FROM public.events WHERE merchant_id = merchants.id "
+    "AND events.env = envs.env ORDER BY transaction_id DESC LIMIT 1) AS newest "
+    "WHERE transaction_id >= CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text) AS bigint))"
+)
+_FORGET_TRANSACTIONS: Final = text("UPDATE public.events SET transaction_id = 0")
 _LOCK_LIMIT: Final = text(
     "SELECT set_config('statement_timeout', (setting::integer / 2)::text, true) "
     "FROM pg_settings WHERE name = 'deadlock_timeout'"
@@ -92,9 +100,19 @@ async def upgrade(settings: Settings) -> tuple[str | None, str]:
     """
     settings = settings.direct
     before, after = await plan(settings)
-    if before == after:
-        return before, after
-    return await run_migrations(settings, alembic_config()), REQUIRED_REVISION
+    if before != after:
+        before, after = await run_migrations(settings, alembic_config()), REQUIRED_REVISION
+    if not settings.embedded:
+        await _with_connection(settings, _number_restored_events)
+    return before, after
+
+
+def _number_restored_events(connection: Connection) -> None:
+    """Events of a restored dump have the numbers of another cluster's transactions (docs/decisions.md, "Events in
+    order"). Cost: two index probes for each merchant, unless it was restored."""
+    if connection.scalar(_HAS_FOREIGN_EVENTS):
+        connection.execute(_FORGET_TRANSACTIONS)
+        connection.commit()
 
 
 def alembic_config() -> Config:

@@ -8,7 +8,7 @@ from sqlalchemy.sql import coercions, roles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.functions import FunctionElement
-from sqlalchemy.types import Boolean
+from sqlalchemy.types import BigInteger, Boolean
 
 
 class _Function(FunctionElement[Any]):
@@ -66,6 +66,25 @@ class lock_until_commit(_Function):  # noqa: N801 - reads as a SQL function
     inherit_cache = True
     sqlite = "{0}"
     postgresql = "CAST(pg_advisory_xact_lock(hashtextextended(CAST({0} AS text), 0)) AS text)"
+
+
+class transaction_id(_Function):  # noqa: N801 - reads as a SQL function
+    """The number of this transaction, in the order in which transactions began to write."""
+
+    inherit_cache = True
+    type = BigInteger()
+    sqlite = "0"
+    postgresql = "CAST(CAST(pg_current_xact_id() AS text) AS bigint)"
+
+
+class oldest_transaction(_Function):  # noqa: N801 - reads as a SQL function
+    """Every transaction with a lower number has ended, so that nothing of it can still appear. SQLite has one writer at
+    a time: what is committed is in the order of its ids."""
+
+    inherit_cache = True
+    type = BigInteger()
+    sqlite = "1"
+    postgresql = "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)"
 
 
 class in_materialized(ColumnElement[bool]):  # noqa: N801 - reads as a SQL operator

@@ -1,16 +1,19 @@
 """Disputes: SQL and row mapping."""
 
+from functools import cache
 from typing import Final
 
-from sqlalchemy import bindparam, literal_column, or_, select, update
+import msgspec
+from sqlalchemy import ColumnElement, Executable, bindparam, func, literal_column, or_, select, tuple_, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.tables import disputes
 from guichet.db.upsert import upsert
-from guichet.domain.disputes import Bearer, Dispute, DisputeStatus
+from guichet.domain.disputes import Bearer, Dispute, DisputeStatus, ToldStatus
 from guichet.domain.ids import DisputeId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
+from guichet.domain.records import Record
 
 _MOST: Final = 500
 #: Open disputes of one merchant that its pages know.
@@ -74,6 +77,69 @@ _UNDECIDED: Final = (
     .order_by(disputes.c.id)
     .limit(_MOST)
 )
+
+
+_TOLD: Final = (
+    disputes.c.merchant_id == bindparam("merchant_id"),
+    disputes.c.env == bindparam("env"),
+    disputes.c.payment_id.is_not(None),
+    disputes.c.status != "prevented",
+)
+
+
+class DisputeFilter(Record, frozen=True):
+    """What `GET /disputes` may filter on."""
+
+    status: ToldStatus | None = None
+    payment_reference: str | None = None
+
+
+async def page(
+    db: Database,
+    merchant_id: MerchantId,
+    env: Environment,
+    wanted: DisputeFilter,
+    limit: int,
+    offset: int,
+    *,
+    after: Dispute | None = None,
+    oldest_first: bool = False,
+) -> tuple[list[Dispute], int]:
+    """One page of those that the merchant is told, newest first unless `oldest_first`, and the exact total. Reads an
+    index range of this merchant's disputes, which are few.
+
+    `after`: the dispute just before the page.
+    """
+    found = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
+    whose = {"merchant_id": merchant_id, "env": env, **found}
+    total: int = (await db.scan(_count(frozenset(found)), **whose))[0][0]
+    bounds = {} if after is None else {"after_at": after.opened_at, "after_id": after.id}
+    statement = _page(frozenset(found), bool(bounds), oldest_first)
+    rows = await db.scan(statement, **whose, **bounds, most=limit, skipped=offset)
+    return [Dispute(*row) for row in rows], total
+
+
+@cache
+def _count(filters: frozenset[str]) -> Executable:
+    return select(func.count()).select_from(disputes).where(*_TOLD, *_filters(filters))
+
+
+@cache
+def _page(filters: frozenset[str], is_after: bool, oldest_first: bool) -> Executable:
+    key = (disputes.c.opened_at, disputes.c.id)
+    bound = tuple_(bindparam("after_at"), bindparam("after_id"))
+    bounds = [tuple_(*key) > bound if oldest_first else tuple_(*key) < bound] if is_after else []
+    return (
+        select(disputes)
+        .where(*_TOLD, *_filters(filters), *bounds)
+        .order_by(*(column.asc() if oldest_first else column.desc() for column in key))
+        .limit(bindparam("most"))
+        .offset(bindparam("skipped"))
+    )
+
+
+def _filters(names: frozenset[str]) -> list[ColumnElement[bool]]:
+    return [disputes.c[name] == bindparam(name) for name in sorted(names)]
 
 
 async def insert_new(tx: Transaction, dispute: Dispute) -> Dispute | None:

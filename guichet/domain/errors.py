@@ -29,7 +29,17 @@ Details = Mapping[str, list[str]]
 
 #: Which rule of the state a 409 is about.
 ConflictReason = Literal[
-    "already_refunded", "not_refundable", "wallet_not_active", "dispute_open", "dispute_lost", "link_used_up"
+    "already_refunded",
+    "not_refundable",
+    "wallet_not_active",
+    "dispute_open",
+    "dispute_lost",
+    "link_used_up",
+    "idempotency_key_reused",
+    "delivery_pending",
+    "endpoint_disabled",
+    "session_pending",
+    "session_completed",
 ]
 CONFLICT_REASONS: Final[tuple[ConflictReason, ...]] = get_args(ConflictReason)
 #: What a `reason` can be: of a 402 why the payment failed, of a 409 which rule forbids the operation.

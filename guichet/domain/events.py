@@ -17,6 +17,8 @@ EventName = Literal[
     "dispute.won",
     "dispute.lost",
     "webhook.test",
+    "checkout_session.completed",
+    "checkout_session.expired",
 ]
 EVENT_NAMES: Final[tuple[EventName, ...]] = get_args(EventName)
 PAYMENT_SUCCEEDED: Final = "payment.succeeded"
@@ -28,6 +30,8 @@ DISPUTE_OPENED: Final = "dispute.opened"
 DISPUTE_WON: Final = "dispute.won"
 DISPUTE_LOST: Final = "dispute.lost"
 WEBHOOK_TEST: Final = "webhook.test"
+SESSION_COMPLETED: Final = "checkout_session.completed"
+SESSION_EXPIRED: Final = "checkout_session.expired"
 
 #: The events that payments and refunds cause. `webhook.test` is sent only when a merchant asks for it.
 EVENTS: Final[tuple[EventName, ...]] = (
@@ -40,6 +44,7 @@ EVENTS: Final[tuple[EventName, ...]] = (
 
 #: Additions to the contract: they are sent like the others, and are not listed by `GET /webhooks/endpoint`.
 DISPUTE_EVENTS: Final[tuple[EventName, ...]] = (DISPUTE_OPENED, DISPUTE_WON, DISPUTE_LOST)
+SESSION_EVENTS: Final[tuple[EventName, ...]] = (SESSION_COMPLETED, SESSION_EXPIRED)
 
 #: Seconds to wait before attempt n+1, counted from the end of attempt n.
 RETRY_DELAYS: Final = (10, 60, 300, 1800)
@@ -71,9 +76,23 @@ DeliveryError = Literal[
 ]
 
 
-class Delivery(Record, frozen=True):
-    """A webhook that is queued, or that was sent. `body` does not change after it was queued."""
+class StoredEvent(Record, frozen=True):
+    """What happened, in the bytes that tell of it. They do not change; `reference` is the `id` in them."""
 
+    id: DeliveryId
+    merchant_id: MerchantId
+    env: Environment
+    reference: str
+    payment_id: PaymentId | None
+    event: EventName
+    body: str
+    created_at: Instant
+
+
+class Delivery(Record, frozen=True):
+    """A webhook that is queued, or that was sent."""
+
+    #: That of its event, and so is `reference`.
     id: DeliveryId
     merchant_id: MerchantId
     env: Environment
@@ -82,9 +101,9 @@ class Delivery(Record, frozen=True):
     event: EventName
     #: Disabling the endpoint fails the pending deliveries to `account`, not those to `callback` (D36).
     target: DeliveryTarget
+    #: Where the last attempt went, or the first one will go.
     url: str
     destination: str
-    body: str
     status: DeliveryStatus
     attempts: int
     response_code: int | None
@@ -100,13 +119,16 @@ class Delivery(Record, frozen=True):
 
 
 class Endpoint(Record, frozen=True):
-    """Where one merchant's webhooks of one environment go. `secret` is encrypted at rest."""
+    """Where one merchant's webhooks of one environment go. Secrets are encrypted at rest; `old_secret` signs too, by
+    Standard Webhooks only, until `old_secret_until`."""
 
     merchant_id: MerchantId
     env: Environment
     url: str | None
     secret: str
     updated_at: Instant
+    old_secret: str | None = None
+    old_secret_until: Instant | None = None
 
 
 def retry_delay(attempts: int) -> int | None:

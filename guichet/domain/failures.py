@@ -77,8 +77,54 @@ REFUSAL_REASONS: Final[dict[RefusalReason, Failure]] = {
     "refused": Failure("other", "Le paiement a été refusé. Réessayez ou choisissez un autre moyen de paiement."),
 }
 
+#: Why a refund failed, as merchants are told: a short list, on which they may branch.
+RefundFailureCode = Literal[
+    "insufficient_balance", "customer_account", "not_supported", "operator_unavailable", "other"
+]
+REFUND_FAILURE_CODES: Final[tuple[RefundFailureCode, ...]] = get_args(RefundFailureCode)
+
+
+class RefundFailure(Record, frozen=True):
+    """A stable code, and a French sentence for the merchant."""
+
+    code: RefundFailureCode
+    message: str
+
+
+_CUSTOMER_ACCOUNT: Final = RefundFailure(
+    "customer_account",
+    "L'opérateur ne peut pas créditer ce client : compte inactif, ou plafond atteint. Rendez-lui l'argent autrement.",
+)
+_UNAVAILABLE: Final = RefundFailure(
+    "operator_unavailable", "L'opérateur, ou notre liaison avec lui, n'a pas pu exécuter le remboursement."
+)
+_OTHER_REFUND: Final = RefundFailure(
+    "other", "L'opérateur a refusé le remboursement. Rendez l'argent au client autrement."
+)
+_REFUND_FAILURES: Final[Mapping[RefusalReason, RefundFailure]] = {
+    # Our own check: providers say of their float that it is empty, and are asked again.
+    "insufficient_funds": RefundFailure(
+        "insufficient_balance", "Votre solde ne couvre pas ce remboursement. Rien n'a été pris."
+    ),
+    "payer_not_found": _CUSTOMER_ACCOUNT,
+    "limit_reached": _CUSTOMER_ACCOUNT,
+    "no_refund": RefundFailure(
+        "not_supported",
+        "Aucun remboursement automatique n'existe pour ce moyen de paiement. Rendez l'argent au client autrement.",
+    ),
+    "operator_unavailable": _UNAVAILABLE,
+    "configuration": _UNAVAILABLE,
+    "not_connected": _UNAVAILABLE,
+}
+
 #: Reasons that are a fault of ours (a missing route, an account that the provider does not let in), never a refusal.
 OUR_FAULTS: Final[frozenset[RefusalReason]] = frozenset({"configuration", "not_connected"})
+
+
+def refund_failure_of(reason: str | None) -> RefundFailure:
+    """As `failure_of`, of a refund."""
+    known: Mapping[Any, RefundFailure] = _REFUND_FAILURES
+    return known.get(reason, _OTHER_REFUND)
 
 
 def failure_of(reason: str | None) -> Failure:

@@ -118,7 +118,7 @@ CONCERNS: Final[dict[str, str]] = {
 class TimelineEntry(Record, frozen=True):
     """`values` by kind (amounts in hundredths of the payment's currency, instants as Instant, None where unknown):
 
-    payment.created        source ("api" or "link"), link_id, link_external_id
+    payment.created        source ("api", "link" or "session"), link_id, link_external_id
     provider.asked         operator, redirects; staff: account, provider_reference
     provider.not_answered  (the connection was lost before the answer came)
     provider.told          count; staff: account, provider_reference
@@ -185,7 +185,7 @@ def _all(history: PaymentHistory) -> Iterator[TimelineEntry]:
 def _payment(history: PaymentHistory) -> Iterator[TimelineEntry]:
     payment = history.payment
     link: TimelineFacts = {"link_id": payment.link_id, "link_external_id": payment.link_external_id}
-    source = "api" if payment.link_id is None else "link"
+    source = "api" if payment.link_id is None else "link" if payment.session_reference is None else "session"
     yield TimelineEntry(payment.created_at, "payment.created", "payment", {"source": source, **link})
     if payment.provider_account is not None:
         asked: TimelineFacts = {"operator": payment.operator, "redirects": payment.redirect_url is not None}

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, Clock, Instant, iso, later
-from guichet.db.engine import Database, Transaction, require
+from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.domain.accounts import UserId
 from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.errors import Conflict, InvalidRequest, MerchantInactive
@@ -19,7 +19,10 @@ from guichet.domain.money import plain
 from guichet.domain.payment_links import LIMITED, PaymentLink
 from guichet.domain.records import Record
 from guichet.links import repository as link_repository
+from guichet.links import session_repository
+from guichet.merchants import idempotency
 from guichet.merchants import limits as merchant_limits
+from guichet.merchants.idempotency import IdempotencyKey
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
 from guichet.schemas.payment_link import LinkBody
 from guichet.schemas.validation import check_decimals, invalid_request, validate
@@ -99,23 +102,54 @@ async def _check_limits(db: Database, caller: Caller, new_link: PaymentLink) -> 
     sentence = merchant_limits.never_taken(caller.merchant, new_link.amount) if caller.livemode else None
     if sentence is None:
         return
-    named = new_link.external_id
-    if named is None or await link_repository.by_external_id(db, new_link.merchant_id, new_link.env, named) is None:
+    if await _of_external_id(db, new_link) is None:
         raise merchant_limits.OverMerchantLimit(sentence)
 
 
-async def create_link(db: Database, caller: Caller, new_link: PaymentLink) -> CreatedLink:
-    """The new link, or the one that has its external_id already, in one statement without a transaction. Raises
-    OverMerchantLimit."""
-    await _check_limits(db, caller, new_link)
-    link = await link_repository.insert_new(db, new_link)
-    if link is not None:
-        return CreatedLink(link, created=True)
-    link = require(
-        await link_repository.by_external_id(db, new_link.merchant_id, new_link.env, require(new_link.external_id))
-    )
+async def create_link(
+    db: Database, caller: Caller, new_link: PaymentLink, key: IdempotencyKey | None = None
+) -> CreatedLink:
+    """The new link, or the one that has its external_id or `key` already; without a key in one statement without a
+    transaction. Raises OverMerchantLimit, and Conflict if `key` is that of another request."""
+    stored = None if key is None else await _created_before(db, new_link, key)
+    if stored is None:
+        await _check_limits(db, caller, new_link)
+        link = await _insert(db, new_link, key)
+        if link is not None:
+            return CreatedLink(link, created=True)
+        async with db.transaction() as tx:  # Which sees what SQLite is committing just now.
+            stored = require(await _created_before(tx, new_link, key))
     await db.wait_for_replication()  # The request that made it may still wait for the standby.
-    return CreatedLink(link, created=False)
+    return CreatedLink(stored, created=False)
+
+
+async def _created_before(db: Reader, new_link: PaymentLink, key: IdempotencyKey | None) -> PaymentLink | None:
+    if link := await _of_external_id(db, new_link):
+        return link
+    whose, link_id = (new_link.merchant_id, new_link.env), await idempotency.find(db, key)
+    return None if link_id is None else await link_repository.any_by_id(db, *whose, LinkId(int(link_id)))
+
+
+async def _of_external_id(db: Reader, new_link: PaymentLink) -> PaymentLink | None:
+    """The link, or the checkout session, that has the external_id of a new one."""
+    if new_link.external_id is None:
+        return None
+    find = link_repository.by_external_id if new_link.session_reference is None else session_repository.by_external_id
+    return await find(db, new_link.merchant_id, new_link.env, new_link.external_id)
+
+
+async def _insert(db: Database, new_link: PaymentLink, key: IdempotencyKey | None) -> PaymentLink | None:
+    """The link as stored; None if another one has its external_id or `key`."""
+    if key is None:
+        return await link_repository.insert_new(db, new_link)
+    try:
+        async with db.transaction() as tx:
+            link = await link_repository.insert_new(tx, new_link)
+            if link is not None and not await idempotency.claim(tx, key, str(link.id), new_link.created_at):
+                raise idempotency.reused()  # Undoes the link; perhaps the same request came twice at the same time.
+    except Conflict:
+        return None
+    return link
 
 
 async def create_link_by_hand(db: Database, caller: Caller, new_link: PaymentLink, actor: Actor) -> CreatedLink:

@@ -1,4 +1,4 @@
-"""What live keys did to their merchants' webhooks: rows for the team's activity.
+"""What live keys did to their merchants' webhooks and links: rows for the team's activity.
 
 They are not in the audit log, whose end is one lock for all: any program could queue there. Each has its place among
 the log's entries all the same, so that both make one list.
@@ -19,7 +19,9 @@ from guichet.domain.merchants import ApiKey
 from guichet.domain.records import Record
 
 #: As the audit log names what people do.
-KeyAction = Literal["webhook_endpoint.changed", "webhook_secret.rotated", "webhook_secret.shown"]
+KeyAction = Literal[
+    "webhook_endpoint.changed", "webhook_secret.rotated", "webhook_secret.shown", "delivery.resent", "link.closed"
+]
 
 _INSERT: Final = insert(key_acts).values(
     merchant_id=bindparam("merchant_id"),

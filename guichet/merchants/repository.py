@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection
 from typing import Final
 
-from sqlalchemy import bindparam, func, insert, select, text, update
+from sqlalchemy import bindparam, case, func, insert, select, text, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
@@ -103,15 +103,22 @@ _ENDPOINT_KEY: Final = (
 )
 _ENDPOINT: Final = select(webhook_endpoints).where(*_ENDPOINT_KEY)
 _LOCK_ENDPOINT: Final = _ENDPOINT.with_for_update()
+_NEW_SECRET: Final = bindparam("new_secret", type_=webhook_endpoints.c.secret.type)
+_OVERLAPS_UNTIL: Final = bindparam("overlaps_until", type_=webhook_endpoints.c.old_secret_until.type)
 _SET_URL: Final = (
     update(webhook_endpoints)
     .where(*_ENDPOINT_KEY)
     .values(
         url=bindparam("new_url"),
-        secret=func.coalesce(
-            bindparam("new_secret", type_=webhook_endpoints.c.secret.type), webhook_endpoints.c.secret
-        ),
+        secret=func.coalesce(_NEW_SECRET, webhook_endpoints.c.secret),
         updated_at=bindparam("now"),
+        # Where the secret changes: the old one overlaps, or ends at once.
+        old_secret=case(
+            (_NEW_SECRET.is_(None), webhook_endpoints.c.old_secret),
+            (_OVERLAPS_UNTIL.is_(None), None),
+            else_=webhook_endpoints.c.secret,
+        ),
+        old_secret_until=case((_NEW_SECRET.is_(None), webhook_endpoints.c.old_secret_until), else_=_OVERLAPS_UNTIL),
     )
     .returning(*webhook_endpoints.c)
 )
@@ -229,8 +236,23 @@ async def lock_endpoint(tx: Transaction, merchant_id: MerchantId, env: Environme
 
 
 async def configure_endpoint(
-    tx: Transaction, merchant_id: MerchantId, env: Environment, url: str | None, new_secret: str | None, now: Instant
+    tx: Transaction,
+    merchant_id: MerchantId,
+    env: Environment,
+    url: str | None,
+    new_secret: str | None,
+    now: Instant,
+    overlaps_until: Instant | None = None,
 ) -> Endpoint:
-    """`new_secret` (encrypted) replaces the secret; None keeps it."""
-    row = await tx.one(_SET_URL, merchant=merchant_id, environment=env, new_url=url, new_secret=new_secret, now=now)
+    """`new_secret` (encrypted) replaces the secret, which goes on signing by the standard until `overlaps_until`; None
+    keeps it."""
+    row = await tx.one(
+        _SET_URL,
+        merchant=merchant_id,
+        environment=env,
+        new_url=url,
+        new_secret=new_secret,
+        now=now,
+        overlaps_until=overlaps_until,
+    )
     return Endpoint(*require(row))

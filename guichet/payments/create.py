@@ -18,6 +18,7 @@ from guichet.db.lost_answers import repeat_when_lost
 from guichet.db.references import new_reference
 from guichet.domain.catalogue import PaymentMode, Quote, mode_faults, quote
 from guichet.domain.errors import Conflict, InvalidRequest
+from guichet.domain.failures import OUR_FAULTS
 from guichet.domain.ids import PaymentId
 from guichet.domain.merchants import Caller, Environment, Merchant, random_text
 from guichet.domain.money import plain
@@ -29,9 +30,11 @@ from guichet.domain.sandbox_scenarios import MOBILE_MONEY_ONLY, SCENARIO
 from guichet.domain.warnings import RequestWarning, warning
 from guichet.links import prompt_limits
 from guichet.links import repository as links
+from guichet.merchants import idempotency
 from guichet.merchants import limits as merchant_limits
-from guichet.payments import attempts, pending, repository
-from guichet.payments.initiation import initiate_within_request, initiation_lease
+from guichet.merchants.idempotency import IdempotencyKey
+from guichet.payments import attempts, checkout_sessions, pending, repository
+from guichet.payments.initiation import initiate_within_request, initiation_lease, refusal_of
 from guichet.providers.registry import charge_for, encode_provider_data
 from guichet.schemas.payment import Customer, PaymentBody
 from guichet.schemas.validation import invalid_request
@@ -61,13 +64,17 @@ class CreatedPayment(Record, frozen=True):
 
 
 async def create_payment(
-    ctx: AppContext, caller: Caller, request: PaymentBody, link_use: LinkUse | None = None
+    ctx: AppContext,
+    caller: Caller,
+    request: PaymentBody,
+    link_use: LinkUse | None = None,
+    key: IdempotencyKey | None = None,
 ) -> CreatedPayment:
-    """The new payment, `pending`, or the one that already holds the request's external_id or checkout_token.
+    """The new payment, `pending`, or the one that already holds the request's external_id, checkout_token or `key`.
 
     Raises InvalidRequest (payment mode, missing fields, bounds; OverMerchantLimit), Conflict (wallet not `Actif`, link
-    used up), TooManyPrompts (through links only). Raises PaymentFailed (refused at initiation) and ServerError (no
-    route of ours works) when the payment is stored as `failed`.
+    used up, key of another request), TooManyPrompts (through links only). Raises PaymentFailed (refused at initiation)
+    and ServerError (no route of ours works) when the payment is stored as `failed`.
     """
     catalogue = await ctx.catalogues.of(caller.merchant.id)
     quoted = _check_request(catalogue.choose(request.operator, request.payment_mode_id), request)
@@ -76,10 +83,10 @@ async def create_payment(
     charge = charge_for(payment, ctx.settings.public_url, request.otp)
     first_poll_at = ctx.registry.provider(route[0]).first_poll_at(charge)
     stored = await repeat_when_lost(
-        ctx.db, partial(_store, ctx, caller.merchant, payment, first_poll_at or payment.next_poll_at)
+        ctx.db, partial(_store, ctx, caller.merchant, payment, first_poll_at or payment.next_poll_at, key)
     )
     if stored is None:
-        stored = await _find_stored(ctx, payment)
+        stored = await _find_stored(ctx, payment, key)
         # Our own row, as we wrote it: its INSERT happened, and the answer was lost.
         if (stored.reference, stored.lease_expires_at) != (payment.reference, payment.lease_expires_at):
             return CreatedPayment(await _answer_again(ctx, stored), quoted.mode, created=False)
@@ -160,19 +167,29 @@ def _new_payment(
         if caller.merchant.daily_limit is None or caller.env == "test"
         else merchant_limits.day_of(caller.merchant, now, ctx.settings.time_zone),
         attempt_of=None if before is None else attempts.first_of(before),
+        session_reference=None if link is None else link.session_reference,
     )
 
 
-async def _store(ctx: AppContext, merchant: Merchant, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
-    """Inserts the payment; None when one with the same unique key exists, or when it is live and its wallet is not
-    `Actif`. Raises Conflict if the link has no use left or another attempt is open, TooManyPrompts, and
+async def _store(
+    ctx: AppContext,
+    merchant: Merchant,
+    payment: Payment,
+    next_poll_at: Instant | None,
+    key: IdempotencyKey | None,
+) -> Payment | None:
+    """Inserts the payment; None when one with the same unique key or idempotency key exists, or when it is live and its
+    wallet is not `Actif`. Raises Conflict if the link has no use left or another attempt is open, TooManyPrompts, and
     OverMerchantLimit."""
     limited = payment.env == "live" and (merchant.payment_limit, merchant.daily_limit) != (None, None)
     if payment.link_id is None and not limited:
-        return await repository.create(ctx.db, payment, next_poll_at)
+        return await repository.create(ctx.db, payment, next_poll_at, key)
     async with ctx.db.transaction() as tx:
+        if not await idempotency.claim(tx, key, payment.reference, payment.created_at):
+            return None
         stored = await repository.insert_new(tx, payment, next_poll_at)
         if stored is None:
+            await idempotency.release(tx, key)
             return None
         given_up = 0 if stored.attempt_of is None else await attempts.take_place(ctx, tx, stored)
         if limited:
@@ -184,20 +201,27 @@ async def _store(ctx: AppContext, merchant: Merchant, payment: Payment, next_pol
                 raise Conflict(
                     "Ce lien de paiement a atteint son nombre maximal d'utilisations.", reason="link_used_up"
                 )
+            if payment.session_reference is not None:
+                await checkout_sessions.check_open(ctx, tx, stored)
             await prompt_limits.check(tx, ctx.settings, stored)
     return stored
 
 
-async def _find_stored(ctx: AppContext, payment: Payment) -> Payment:
+async def _find_stored(ctx: AppContext, payment: Payment, key: IdempotencyKey | None) -> Payment:
     """The payment that holds a unique key of `payment` already. Raises Conflict if there is none: the wallet is not
-    `Actif`."""
+    `Actif`; and if `key` is that of another request. Raises PaymentFailed if the payment of this key was refused."""
     stored = None
     if payment.external_id is not None:
         stored = await repository.by_external_id(ctx.db, payment.merchant_id, payment.env, payment.external_id)
     if stored is None and payment.checkout_token is not None:
         stored = await repository.by_token(ctx.db, payment.checkout_token)
     if stored is None:
-        stored = await repository.by_reference(ctx.db, payment.merchant_id, payment.env, payment.reference)
+        created = await idempotency.find(ctx.db, key)
+        reference = payment.reference if created is None else created
+        stored = await repository.by_reference(ctx.db, payment.merchant_id, payment.env, reference)
+        # A route of ours that did not work is told once: every repetition of a 500 would be answered with another one.
+        if created and stored and stored.refused_at_initiation and stored.failure_reason not in OUR_FAULTS:
+            raise refusal_of(stored)
     if stored is None:
         raise Conflict(
             "Le portefeuille du marchand n'accepte pas de mouvement pour le moment.", reason="wallet_not_active"
@@ -215,7 +239,7 @@ async def _answer_again(ctx: AppContext, stored: Payment) -> Payment:
 
 
 def request_warnings(
-    ctx: AppContext, env: Environment, request: PaymentBody, result: CreatedPayment
+    ctx: AppContext, env: Environment, request: PaymentBody, result: CreatedPayment, key: IdempotencyKey | None
 ) -> list[RequestWarning]:
     """What the answer to POST /payments warns of (docs/contract.md, "Warnings"), in the order of `domain/warnings.py`.
     Nothing here refuses a payment. An ordinary one has no warning, and finding that out takes a few microseconds."""
@@ -227,7 +251,10 @@ def request_warnings(
         warnings.append(warning("phone_country_mismatch", phone_number=request.phone_number, **facts))
     if env == "test" and not ctx.registry.takes_live(mode.operator, request.currency):
         warnings.append(warning("currency_not_accepted_live", operator=mode.operator, currency=request.currency))
-    if request.external_id is not None and _has_odd_spaces(request.external_id):
+    if request.external_id is None:
+        if key is None:
+            warnings.append(warning("no_external_id"))
+    elif _has_odd_spaces(request.external_id):
         warnings.append(warning("external_id_spaces"))
     return warnings
 

@@ -135,7 +135,7 @@ async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, wa
             settled = await refuse_payment(ctx, payment, refusal, at_initiation=not waiting.is_answered)
             if settled.status != "failed" or waiting.is_answered:
                 return settled
-            raise _refusal(settled)
+            raise refusal_of(settled)
         case Unknown():
             log.warning("initiation.unknown", reference=payment.reference, result=repr(result))
     now = ctx.clock.now()
@@ -143,7 +143,7 @@ async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, wa
     return payment
 
 
-def _refusal(payment: Payment) -> PaymentFailed | ServerError:
+def refusal_of(payment: Payment) -> PaymentFailed | ServerError:
     """What the caller is told about a payment that failed at its initiation: the operator refused it, or a route of
     ours does not work."""
     if payment.failure_reason in OUR_FAULTS:

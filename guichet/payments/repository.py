@@ -1,21 +1,26 @@
 """Payments: SQL and row mapping."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
-from sqlalchemy import bindparam, func, literal_column, select, update
+from sqlalchemy import Executable, bindparam, func, literal_column, select, tuple_, update
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, GroupedWrite, Reader, Transaction, Writer
 from guichet.db.lists.pages import ListScope, RowKey, count_before, follows, key_of, read_page
+from guichet.db.sql_functions import json_texts
 from guichet.db.tables import payments, provider_callbacks
 from guichet.db.upsert import upsert
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, PaymentStatus, PaymentSummary
 from guichet.ledger import wallets
+from guichet.merchants import idempotency
+from guichet.merchants.idempotency import IdempotencyKey
 
 _NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
 
@@ -35,6 +40,11 @@ _INSERT_LIVE: Final = (
 _CREATE: Final[Mapping[Environment, GroupedWrite]] = {
     "test": GroupedWrite(_INSERT, "reference", 1),
     "live": GroupedWrite(_INSERT_LIVE, "reference", 1),
+}
+#: As `_CREATE`, of requests with an Idempotency-Key: none either if the key names another payment.
+_CREATE_WITH_KEY: Final[Mapping[Environment, GroupedWrite]] = {
+    env: GroupedWrite(group.statement, group.key, group.column, idempotency.CLAIM, idempotency.RELEASE)
+    for env, group in _CREATE.items()
 }
 
 
@@ -89,6 +99,7 @@ _FINISH: Final = (
         status=bindparam("target"),
         updated_at=bindparam("now"),
         failure_reason=bindparam("reason"),
+        refused_at_initiation=bindparam("at_initiation"),
         provider_reference=func.coalesce(
             bindparam("new_ref", type_=payments.c.provider_reference.type), payments.c.provider_reference
         ),
@@ -108,19 +119,30 @@ class PaymentFilter:
     external_id: str | None = None
     since: Instant | None = None
     until: Instant | None = None
+    link_id: LinkId | None = None
+    #: Digits, in each form of the number.
+    phone_numbers: tuple[str, ...] = ()
 
     def admits(self, payment: Payment) -> bool:
         return (
             (self.status is None or payment.status == self.status)
+            and (self.link_id is None or payment.link_id == self.link_id)
+            and (not self.phone_numbers or payment.phone_number in self.phone_numbers)
             and (self.since is None or self.since <= payment.created_at)
             and (self.until is None or payment.created_at <= self.until)
         )
 
 
-async def create(db: Database, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
-    """As `insert_new`, in a transaction of its own, which those that are created at the same time share."""
-    values = _new_values(payment, next_poll_at)
-    row = await db.write_grouped(_CREATE[payment.env], values)
+async def create(
+    db: Database, payment: Payment, next_poll_at: Instant | None, key: IdempotencyKey | None = None
+) -> Payment | None:
+    """As `insert_new`, in a transaction of its own, which those that are created at the same time share. None also when
+    `key` is taken."""
+    values, group = _new_values(payment, next_poll_at), _CREATE[payment.env]
+    if key is not None:
+        values |= key.claiming(payment.reference, payment.created_at)
+        group = _CREATE_WITH_KEY[payment.env]
+    row = await db.write_grouped(group, values)
     return msgspec.structs.replace(payment, id=row[0], next_poll_at=next_poll_at) if row else None
 
 
@@ -205,6 +227,7 @@ class Finish:
     failure_reason: str | None = None
     provider_reference: str | None = None
     payer_number: str | None = None
+    refused_at_initiation: bool = False
 
 
 async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment]:
@@ -221,6 +244,7 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment
             "reason": transition.failure_reason,
             "new_ref": transition.provider_reference,
             "new_payer": transition.payer_number,
+            "at_initiation": transition.refused_at_initiation,
         }
         for transition in transitions
     ]
@@ -250,12 +274,73 @@ async def page(
         rest = [row for row in admitted if after is None or follows(key_of(row), after, oldest_first=oldest_first)]
         listed = rest[offset : offset + limit]
         return [shown(*(getattr(row, name) for name in columns)) for row in listed], len(admitted)
+    if payment_filter.link_id is not None or payment_filter.phone_numbers:
+        whose = {"merchant_id": merchant_id, "env": env}
+        return await _page_of_few(db, whose, shown, payment_filter, limit, offset, after, oldest_first=oldest_first)
     scope = ListScope(merchant_id, env, payment_filter.status)
     since, until = payment_filter.since, payment_filter.until
     rows, total = await read_page(
         db, payments, scope, limit, offset, since, until, after=after, oldest_first=oldest_first, columns=columns
     )
     return [shown(*row) for row in rows], total
+
+
+async def _page_of_few(
+    db: Database,
+    whose: dict[str, Any],
+    shown: type[Shown],
+    payment_filter: PaymentFilter,
+    limit: int,
+    offset: int,
+    after: RowKey | None,
+    *,
+    oldest_first: bool,
+) -> tuple[list[Shown], int]:
+    """A page of what came by one link or from one telephone number. Reads the range of an index that these have."""
+    values = {
+        "status": payment_filter.status,
+        "since": payment_filter.since,
+        "until": payment_filter.until,
+        "link_id": payment_filter.link_id,
+        "phone_numbers": json.dumps(payment_filter.phone_numbers) if payment_filter.phone_numbers else None,
+    }
+    found = {name: value for name, value in values.items() if value is not None}
+    [(total,)] = await db.scan(_few(frozenset(found)), **whose, **found)
+    bounds = {} if after is None else {"after_at": after.created_at, "after_id": after.id}
+    columns, order = shown.__struct_fields__, (bool(bounds), oldest_first)
+    statement = _few(frozenset(found), columns, order)
+    rows = await db.scan(statement, **whose, **found, **bounds, most=limit, skipped=offset)
+    return [shown(*row) for row in rows], total
+
+
+@cache
+def _few(
+    names: frozenset[str], columns: tuple[str, ...] | None = None, order: tuple[bool, bool] = (False, False)
+) -> Executable:
+    """The payments that fulfil the conditions of these names, or, without `columns`, their number. `order`: whether
+    the page follows a row, and whether the oldest are first."""
+    conditions = {
+        "status": payments.c.status == bindparam("status"),
+        "since": payments.c.created_at >= bindparam("since"),
+        "until": payments.c.created_at <= bindparam("until"),
+        "link_id": payments.c.link_id == bindparam("link_id"),
+        "phone_numbers": payments.c.phone_number.bool_op("IN")(json_texts(bindparam("phone_numbers"))),
+    }
+    chosen = [*_MINE, *(conditions[name] for name in sorted(names))]
+    if columns is None:
+        return select(func.count()).select_from(payments).where(*chosen)
+    follows_row, oldest_first = order
+    key = (payments.c.created_at, payments.c.id)
+    if follows_row:
+        bound = tuple_(bindparam("after_at"), bindparam("after_id"))
+        chosen.append(tuple_(*key) > bound if oldest_first else tuple_(*key) < bound)
+    return (
+        select(*(payments.c[name] for name in columns))
+        .where(*chosen)
+        .order_by(*(column.asc() if oldest_first else column.desc() for column in key))
+        .limit(bindparam("most"))
+        .offset(bindparam("skipped"))
+    )
 
 
 async def count_waiting(db: Database, merchant_id: MerchantId, env: Environment, until: Instant) -> int:

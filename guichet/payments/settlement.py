@@ -183,6 +183,7 @@ async def finish_payments(
             failure_reason=None if transition is REFUNDED else settlement.failure_reason,
             provider_reference=None if transition is REFUNDED else settlement.provider_reference,
             payer_number=None if transition is REFUNDED else settlement.payer_number,
+            refused_at_initiation=transition is REFUSED_AT_INITIATION,
         )
         for settlement, transition in sorted(transitions, key=lambda item: item[0].payment.id)
     ]

@@ -17,6 +17,7 @@ from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import AutomaticReason, Payment, Refund, RefundStatus
+from guichet.domain.records import Record
 
 _NEW_COLUMNS: Final = [column.name for column in refunds.c if column.name != "id"]
 _INSERT: Final = (
@@ -131,10 +132,26 @@ async def find(db: Reader, reference: str) -> Refund | None:
     return from_row(await db.one(_FIND, reference=reference))
 
 
+class RefundFilter(Record, frozen=True):
+    """What `GET /refunds` may filter on; bounds are inclusive Instants."""
+
+    status: RefundStatus | None = None
+    since: Instant | None = None
+    until: Instant | None = None
+
+    def admits(self, refund: Refund) -> bool:
+        return (
+            self.status in (None, refund.status)
+            and (self.since is None or self.since <= refund.created_at)
+            and (self.until is None or refund.created_at <= self.until)
+        )
+
+
 async def page(
     db: Database,
     merchant_id: MerchantId,
     env: Environment,
+    wanted: RefundFilter,
     limit: int,
     offset: int,
     *,
@@ -145,8 +162,8 @@ async def page(
 
     `after`: the key of the refund just before the page.
     """
-    scope = ListScope(merchant_id, env)
-    rows, total = await read_page(db, refunds, scope, limit, offset, after=after, oldest_first=oldest_first)
+    scope, bounds = ListScope(merchant_id, env, wanted.status), (wanted.since, wanted.until)
+    rows, total = await read_page(db, refunds, scope, limit, offset, *bounds, after=after, oldest_first=oldest_first)
     return [Refund(*row) for row in rows], total
 
 

@@ -26,6 +26,8 @@ from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
 from guichet.ledger import wallets
 from guichet.logs import log
+from guichet.merchants import idempotency
+from guichet.merchants.idempotency import IdempotencyKey
 from guichet.payments import repository
 from guichet.providers.shared.fields import full_number
 from guichet.refunds import pending
@@ -56,12 +58,18 @@ async def refund_obstacle(db: Reader, payment: Payment) -> RefundObstacle | None
     return None if wallet is not None and wallet.balance >= payment.amount else "insufficient_balance"
 
 
-async def request_refund(ctx: AppContext, payment: Payment, reason: str | None, actor: Actor | None = None) -> Refund:
+async def request_refund(
+    ctx: AppContext,
+    payment: Payment,
+    reason: str | None,
+    actor: Actor | None = None,
+    key: IdempotencyKey | None = None,
+) -> Refund:
     """Records the refund of a succeeded payment. In the test environment it is executed at once. `actor`: the person
-    who asks for it, whom the audit log names; None for a merchant's program.
+    who asks for it, whom the audit log names; None for a merchant's program. `key`: that of its request.
 
-    Raises Conflict when the payment is not `succeeded`, has a refund already or a dispute that was not won, or its
-    wallet is not `Actif`.
+    Raises Conflict when the payment is not `succeeded`, has a refund already or a dispute that was not won, its wallet
+    is not `Actif`, or `key` is taken.
     """
     if payment.status == "refunded":
         raise await _already_refunded(ctx.db, payment)
@@ -69,20 +77,34 @@ async def request_refund(ctx: AppContext, payment: Payment, reason: str | None, 
         raise Conflict("Seul un paiement réussi peut être remboursé.", reason="not_refundable")
     now = ctx.clock.now()
     new_refund = refund_repository.new_refund(payment, DEFAULT_REASON if reason is None else reason, now)
-    refund = await repeat_when_lost(ctx.db, partial(_record, ctx, payment, new_refund, actor, now))
+    refund = await repeat_when_lost(ctx.db, partial(_record, ctx, payment, new_refund, actor, key, now))
     if payment.env == "live":
         ctx.wakeups.refunds.set()
         return refund
     return await process_refund(ctx, refund)
 
 
-async def _record(ctx: AppContext, payment: Payment, refund: Refund, actor: Actor | None, now: Instant) -> Refund:
+async def _record(
+    ctx: AppContext,
+    payment: Payment,
+    refund: Refund,
+    actor: Actor | None,
+    key: IdempotencyKey | None,
+    now: Instant,
+) -> Refund:
     """Stores the refund in one transaction, with `held` as the balance allows. It is not stored twice."""
     async with ctx.db.transaction() as tx:
-        return await _record_in(tx, payment, refund, actor, now)
+        return await _record_in(tx, payment, refund, actor, key, now)
 
 
-async def _record_in(tx: Transaction, payment: Payment, refund: Refund, actor: Actor | None, now: Instant) -> Refund:
+async def _record_in(
+    tx: Transaction,
+    payment: Payment,
+    refund: Refund,
+    actor: Actor | None,
+    key: IdempotencyKey | None,
+    now: Instant,
+) -> Refund:
     locked = await lock_wallet(tx, payment, now)
     covered = locked.balance >= payment.amount
     refund_id = await refund_repository.insert_new(tx, msgspec.structs.replace(refund, held=covered))
@@ -91,6 +113,8 @@ async def _record_in(tx: Transaction, payment: Payment, refund: Refund, actor: A
         if existing is not None and existing.reference == refund.reference:
             return existing
         raise await _already_refunded(tx, payment)
+    if not await idempotency.claim(tx, key, refund.reference, now):
+        raise idempotency.reused()
     if covered:
         await post_hold(tx, payment, refund_id, now)
     if actor is not None:

@@ -21,7 +21,7 @@ from guichet.domain.errors import GuichetError, InvalidRequest
 from guichet.domain.money import plain
 from guichet.domain.warnings import RequestWarning
 from guichet.schemas.error import error_object
-from guichet.schemas.page import IgnoredParametersObject, MetaObject
+from guichet.schemas.page import IgnoredParametersObject, MetaObject, WalkMetaObject
 
 MAX_BODY: Final = 64 * 1024
 MAX_DEPTH: Final = 32
@@ -37,6 +37,12 @@ _WHITESPACE: Final = re.compile(r"[ \t\n\r]*")
 #: The escapes by which a JSON text can name a forbidden character: NUL, and either half of a surrogate pair.
 _SUSPECT_ESCAPE: Final = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 _BAD_CHARACTER: Final = re.compile("[\0\ud800-\udfff]")
+
+
+def parse_optional_object(body: bytes) -> dict[str, Any]:
+    """As `parse_object`, where no field is required: `null` and `[]`, which PHP makes of an empty array, are no "
+    "body."""
+    return {} if body.strip() in (b"null", b"[]") else parse_object(body)
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
@@ -149,7 +155,9 @@ encode: Final = msgspec.json.Encoder().encode
 
 
 def success(
-    data: object, meta: MetaObject | IgnoredParametersObject | None = None, warnings: Sequence[RequestWarning] = ()
+    data: object,
+    meta: MetaObject | WalkMetaObject | IgnoredParametersObject | None = None,
+    warnings: Sequence[RequestWarning] = (),
 ) -> bytes:
     """The body of a success; `meta` is for lists, and for parameters that were not read."""
     answer: dict[str, object] = {"success": True, "data": data}

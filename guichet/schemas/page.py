@@ -30,6 +30,15 @@ class MetaObject(IgnoredParametersObject):
     """Dernière page, au moins 1."""
 
 
+class WalkMetaObject(IgnoredParametersObject):
+    """Où en est le parcours d'une liste qui ne se lit que par `after`."""
+
+    per_page: Annotated[int, Field(examples=[25], ge=1)]
+    """Éléments par page."""
+    has_more: Annotated[bool, Field(examples=[False])]
+    """`true` : continuez avec l'`id` du dernier élément dans `after`."""
+
+
 class RequestWarningObject(TypedDict):
     """Ce qui mérite votre attention dans une requête pourtant acceptée."""
 

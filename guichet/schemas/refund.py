@@ -9,6 +9,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from guichet.clock import iso
+from guichet.domain.failures import REFUND_FAILURE_CODES, RefundFailureCode, refund_failure_of
+from guichet.domain.money import round_to_currency
 from guichet.domain.payments import DEFAULT_REASON, REFUND_STATUSES, Refund, RefundStatus
 from guichet.schemas import stated_fields
 from guichet.schemas.json_codec import number, timestamp
@@ -21,9 +23,25 @@ from guichet.schemas.object_fields import (
     Timestamp,
     Uuid,
     example,
+    open_enum,
     text_schema,
 )
 from guichet.schemas.validation import NO_BAD_TEXT, Body
+
+
+class RefundFailureObject(TypedDict):
+    """Pourquoi un remboursement a échoué."""
+
+    code: Annotated[RefundFailureCode, open_enum(*REFUND_FAILURE_CODES), example("customer_account")]
+    """Code stable ; il peut s'en ajouter."""
+    message: Annotated[
+        str,
+        example(
+            "L'opérateur ne peut pas créditer ce client : compte inactif, ou plafond atteint. "
+            "Rendez-lui l'argent autrement."
+        ),
+    ]
+    """Phrase pour vous, qui peut changer."""
 
 
 class RefundObject(TypedDict):
@@ -34,7 +52,7 @@ class RefundObject(TypedDict):
     payment_reference: Annotated[Uuid, example(PAYMENT_REFERENCE)]
     """Référence du paiement remboursé."""
     amount: Annotated[Number, example(5087.5)]
-    """Montant rendu au client : le `total_amount` du paiement."""
+    """Le `total_amount` du paiement. Ce que le client reçoit est `refunded_amount`."""
     currency: Annotated[CurrencyCode, example("XOF")]
     """Devise du paiement d'origine."""
     status: Annotated[RefundStatus, text_schema(enum=list(REFUND_STATUSES)), example("pending")]
@@ -45,6 +63,11 @@ class RefundObject(TypedDict):
     """Date d'exécution ; `null` tant que le remboursement est `pending`."""
     created_at: Annotated[Timestamp, example(SETTLED_AT)]
     """Date de la demande."""
+    refunded_amount: Annotated[Number, example(5088)]
+    """Ce que l'opérateur rend au client : `amount` arrondi à la plus petite unité de la devise, comme le
+    `debited_amount` du paiement."""
+    failure: Annotated[RefundFailureObject | None, example(None)]
+    """Pourquoi il est `failed` ; `null` sinon."""
 
 
 class RefundBody(Body):
@@ -68,4 +91,11 @@ def refund_object(refund: Refund) -> RefundObject:
         "reason": refund.reason,
         "processed_at": timestamp(refund.processed_at),
         "created_at": iso(refund.created_at),
+        "refunded_amount": number(round_to_currency(refund.amount, refund.currency)),
+        "failure": _failure(refund) if refund.status == "failed" else None,
     }
+
+
+def _failure(refund: Refund) -> RefundFailureObject:
+    failure = refund_failure_of(refund.failure_reason)
+    return {"code": failure.code, "message": failure.message}

@@ -5,12 +5,12 @@ Source: docs/contract.md, "Resources" and "Requests".
 
 from typing import Annotated, Final, NotRequired
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 from typing_extensions import TypedDict
 
 from guichet.domain.events import EVENTS, Delivery, EventName
 from guichet.schemas.object_fields import DELIVERY_ID, WEBHOOK_URL, Uuid, example, open_enum
-from guichet.schemas.validation import Body, WebhookUrl
+from guichet.schemas.validation import Body, Integer, WebhookUrl, refuse
 
 _NO_ENDPOINT: Final = "Aucun point de terminaison n'est configuré : enregistrez une URL avec PUT /webhooks/endpoint."
 
@@ -52,7 +52,19 @@ class EndpointBody(Body):
     url: WebhookUrl | None = Field()
     """Adresse HTTPS publique. Le champ doit être présent ; `null` désactive les webhooks."""
     rotate_secret: Annotated[bool, BeforeValidator(lambda value: False if value is None else value)] = False
-    """`true` remplace le secret ; l'ancien cesse aussitôt de valoir."""
+    """`true` remplace le secret ; l'ancien cesse aussitôt de valoir, sauf `overlap_hours`."""
+    overlap_hours: Annotated[Integer | None, Field(json_schema_extra={"minimum": 0, "maximum": 24, "default": 0})] = (
+        None
+    )
+    """Heures pendant lesquelles l'ancien secret signe encore dans `webhook-signature`, qui porte alors deux signatures.
+    `X-Service-Signature` n'en porte jamais qu'une. Sans effet sans `rotate_secret`."""
+
+    @field_validator("overlap_hours")
+    @classmethod
+    def _a_day_at_most(cls, value: int | None) -> int | None:
+        if value is not None and not 0 <= value <= 24:
+            raise refuse("Un nombre entier de 0 à 24 est attendu.")
+        return value
 
 
 def webhook_endpoint_object(url: str | None, secret: str | None, *, livemode: bool) -> WebhookEndpointObject:

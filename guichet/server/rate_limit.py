@@ -190,7 +190,7 @@ class RateLimitMiddleware:
     """`limits`: by the beginning of the path; other paths are not counted. `keyed`: how the paths begin that merchants
     call with their keys. A merchant with a limit of its own is counted by it, instead of by its address.
 
-    Every answer under a limit carries `X-RateLimit-Remaining`, a refusal also `Retry-After`
+    Every answer under a limit carries `X-RateLimit-Remaining` and the three `RateLimit-…`, a refusal also `Retry-After`
     (docs/contract.md, "Limits").
     """
 
@@ -224,7 +224,13 @@ class RateLimitMiddleware:
     ) -> bool:
         """Counts the request; when it is one too many, answers it."""
         allowance = await self._limiter.count(limit, own.key if own is not None else self._addresses.counted(scope))
-        scope[RESPONSE_HEADERS].append((b"x-ratelimit-remaining", b"%d" % allowance.remaining))
+        remaining = b"%d" % allowance.remaining
+        scope[RESPONSE_HEADERS] += (
+            (b"x-ratelimit-remaining", remaining),
+            (b"ratelimit-limit", b"%d" % limit.requests),
+            (b"ratelimit-remaining", remaining),
+            (b"ratelimit-reset", b"%d" % allowance.retry_after),
+        )
         if not allowance.allowed:
             metrics.RATE_LIMITED.labels(limit.name).inc()
             refusal = RateLimited() if own is None else RateLimited(_OF_MERCHANT.format(limit.requests))

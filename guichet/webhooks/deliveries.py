@@ -1,4 +1,4 @@
-"""Webhook deliveries: one table is both the queue and the log.
+"""Webhook deliveries: one table is both the queue and the log. What is sent is in `events`.
 
 The claim counts the attempt, so that a crash may repeat a send but never exceeds five; the claim's lease is the due
 time. First attempts of one payment's events keep their order: an event waits until the one before it was attempted once
@@ -12,6 +12,7 @@ nor does one that died with its process.
 import json
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import structs
@@ -23,7 +24,7 @@ from guichet.db.lists.pages import ListScope, RowKey, count_since, follows, key_
 from guichet.db.queues.fair_queue import FairClaims, FairQueue
 from guichet.db.queues.work_queue import PENDING, is_still_pending
 from guichet.db.sql_functions import json_numbers
-from guichet.db.tables import payments, webhook_deliveries
+from guichet.db.tables import events, payments, webhook_deliveries, webhook_endpoints
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError, DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.merchants import Environment
@@ -74,7 +75,7 @@ def shown_answer(body: bytes) -> tuple[str, bool]:
     return body[:ANSWER_SHOWN].decode("utf-8", "replace"), len(body) > ANSWER_SHOWN
 
 
-_NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c if column.name != "id"]
+_NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c]
 _INSERT: Final = insert(webhook_deliveries).values({name: bindparam(name) for name in _NEW_COLUMNS})
 _MINE: Final = (
     webhook_deliveries.c.merchant_id == bindparam("merchant_id"),
@@ -88,8 +89,30 @@ _OF_PAYMENT: Final = (
     .order_by(webhook_deliveries.c.created_at.desc(), webhook_deliveries.c.id.desc())
     .limit(_MOST_OF_A_PAYMENT)
 )
-_BY_REFERENCE: Final = select(webhook_deliveries).where(
-    *_MINE, webhook_deliveries.c.reference == bindparam("reference")
+_BY_REFERENCE: Final = (
+    select(webhook_deliveries)
+    .join(events, events.c.id == webhook_deliveries.c.id)
+    .where(
+        events.c.merchant_id == bindparam("merchant_id"),
+        events.c.env == bindparam("environment"),
+        events.c.reference == bindparam("reference"),
+    )
+)
+#: What an attempt needs beside its delivery: the event's bytes, and where its merchant's webhooks go at present.
+_TO_SEND: Final = (
+    select(
+        events.c.id,
+        events.c.body,
+        webhook_endpoints.c.url,
+        webhook_endpoints.c.secret,
+        webhook_endpoints.c.old_secret,
+        webhook_endpoints.c.old_secret_until,
+    )
+    .join(
+        webhook_endpoints,
+        (webhook_endpoints.c.merchant_id == events.c.merchant_id) & (webhook_endpoints.c.env == events.c.env),
+    )
+    .where(events.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
 )
 _PAYMENT_REFERENCES: Final = select(payments.c.id, payments.c.reference).where(
     payments.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
@@ -157,6 +180,8 @@ _RECORD: Final = (
     )
     .values(
         status=_NEW_STATUS,
+        url=bindparam("called", type_=webhook_deliveries.c.url.type),
+        destination=bindparam("called_at", type_=webhook_deliveries.c.destination.type),
         response_code=bindparam("code"),
         last_attempt_at=bindparam("ended_at"),
         delivered_at=bindparam("arrived_at", type_=webhook_deliveries.c.delivered_at.type),
@@ -210,19 +235,61 @@ class AttemptResult(Record, frozen=True):
 
 
 async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
-    """Inserts deliveries; their order is the order of their first attempts."""
+    """Inserts deliveries of events; the order of these is the order of first attempts."""
     await tx.execute_many(_INSERT, [{name: getattr(delivery, name) for name in _NEW_COLUMNS} for delivery in new])
 
 
+class DueDelivery(Record, frozen=True):
+    """A claimed delivery with its event's bytes, the address and the encrypted secrets that were in force at the claim
+    (D34, D36)."""
+
+    delivery: Delivery
+    body: bytes
+    secrets: tuple[str, ...]
+
+
+async def with_contents(db: Reader, claimed: Sequence[Delivery], now: Instant) -> list[DueDelivery]:
+    """What is to be sent. Cost: the events' rows and their merchants' endpoints."""
+    rows = await db.all(_TO_SEND, ids=json.dumps([delivery.id for delivery in claimed]))
+    contents = {row[0]: row[1:] for row in rows}
+    due = []
+    for delivery in claimed:
+        body, url, secret, old_secret, until = contents[delivery.id]
+        secrets = (secret,) if until is None or until <= now else (secret, old_secret)
+        due.append(DueDelivery(_at_present_address(delivery, url), body.encode(), secrets))
+    return due
+
+
+def _at_present_address(delivery: Delivery, url: str | None) -> Delivery:
+    """Without an address it was disabled a moment ago: as if the attempt had begun before."""
+    if delivery.target == "callback" or url is None or url == delivery.url:
+        return delivery
+    return structs.replace(delivery, url=url, destination=destination_of(url))
+
+
+def destination_of(url: str) -> str:
+    """The host and port whose attempts at once are limited together."""
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+
+
 class DeliveryFilter(Record, frozen=True):
-    """What `GET /webhooks/deliveries` may filter on. `payment_id`: the deliveries about this payment and its refund."""
+    """What `GET /webhooks/deliveries` may filter on. `payment_id`: the deliveries about this payment and its refund;
+    bounds are inclusive Instants."""
 
     status: DeliveryStatus | None = None
     event: EventName | None = None
     payment_id: PaymentId | None = None
+    since: Instant | None = None
+    until: Instant | None = None
 
     def admits(self, delivery: Delivery) -> bool:
-        return self.status in (None, delivery.status) and self.event in (None, delivery.event)
+        return (
+            self.status in (None, delivery.status)
+            and self.event in (None, delivery.event)
+            and (self.since is None or self.since <= delivery.created_at)
+            and (self.until is None or delivery.created_at <= self.until)
+        )
 
 
 async def page(
@@ -243,8 +310,9 @@ async def page(
     wanted = wanted or DeliveryFilter()
     if wanted.payment_id is None:
         scope = ListScope(merchant_id, env, wanted.status, wanted.event)
+        bounds = (wanted.since, wanted.until)
         rows, total = await read_page(
-            db, webhook_deliveries, scope, limit, offset, after=after, oldest_first=oldest_first
+            db, webhook_deliveries, scope, limit, offset, *bounds, after=after, oldest_first=oldest_first
         )
         return [Delivery(*row) for row in rows], total
     rows = await db.all(_OF_PAYMENT, merchant_id=merchant_id, environment=env, payment_id=wanted.payment_id)
@@ -317,6 +385,8 @@ def _recorded(result: AttemptResult) -> dict[str, object]:
     return {
         "delivery_id": result.delivery.id,
         "tried": result.delivery.attempts,
+        "called": result.delivery.url,
+        "called_at": result.delivery.destination,
         "new_status": final if result.next_due is None else "pending",
         "code": result.response_code,
         "ended_at": result.ended_at,

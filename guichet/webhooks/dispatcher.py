@@ -26,8 +26,8 @@ from guichet.domain.sandbox_scenarios import scenario_in
 from guichet.http_client import HttpClient
 from guichet.logs import log
 from guichet.merchants.vault import UnreadableSecret
-from guichet.webhooks import deliveries, outbox
-from guichet.webhooks.deliveries import AttemptResult
+from guichet.webhooks import deliveries
+from guichet.webhooks.deliveries import AttemptResult, DueDelivery
 from guichet.webhooks.sender import Attempt, send
 
 #: Attempts at once of one process.
@@ -53,13 +53,6 @@ class EndedAttempt(Record, frozen=True):
     attempt: Attempt
     duration: int
     at: Instant
-
-
-class DueDelivery(Record, frozen=True):
-    """A claimed delivery, and the encrypted secret that was in force at the claim (D34)."""
-
-    delivery: Delivery
-    secret: str
 
 
 class DeliveryLimits:
@@ -121,11 +114,10 @@ class DeliveryJobs:
         if not claim.jobs:
             return Claim((), claim.next_due)
         try:
-            endpoints = await outbox.endpoints_of(self._ctx.db, {job.merchant_id for job in claim.jobs})
+            due = await deliveries.with_contents(self._ctx.db, claim.jobs, now)
         except StorageError:
             self._owed += claim.jobs
             raise
-        due = [DueDelivery(job, endpoints[job.merchant_id, job.env].secret) for job in claim.jobs]
         return Claim(due, claim.next_due)
 
     async def _pay_back(self, now: Instant) -> None:
@@ -183,12 +175,12 @@ class DeliveryJobs:
 
     async def _send(self, job: DueDelivery) -> Attempt:
         try:
-            secret = self._ctx.vault.decrypt(job.secret)
+            secrets = [self._ctx.vault.decrypt(secret) for secret in job.secrets]
         except UnreadableSecret as error:
             log.error("delivery.unsigned", delivery=job.delivery.reference, error=str(error))
             metrics.WEBHOOK_ATTEMPTS_BY_RESULT["unsigned"].inc()
             return Attempt(delivered=False, response_code=None, own_fault=True, error="own_fault")
-        attempt = await send(self._http_client, job.delivery, secret, self._ctx.clock.now())
+        attempt = await send(self._http_client, job.delivery, job.body, secrets, self._ctx.clock.now())
         metrics.WEBHOOK_ATTEMPTS_BY_RESULT[_metric(attempt)].inc()
         return attempt
 

@@ -5,10 +5,10 @@ Source: docs/contract.md, "Webhooks".
 
 from typing import Final
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, case, or_, select, union_all, update
 
 from guichet.audit_log import entries as audit_log
-from guichet.clock import Instant
+from guichet.clock import HOUR, Instant, later
 from guichet.db.engine import Database, Transaction, Writer
 from guichet.db.tables import webhook_endpoints
 from guichet.domain.audit_log import Act, Actor, Facts
@@ -70,12 +70,14 @@ async def change(
     now: Instant,
     *,
     rotate: bool,
+    overlap_hours: int = 0,
 ) -> tuple[str | None, Configuration]:
-    """Sets or, with None, disables the address. A rotated secret signs from the next attempt on (D34). The address
-    before, and the endpoint as it is now."""
+    """Sets or, with None, disables the address. A rotated secret signs from the next attempt on (D34); by Standard
+    Webhooks the one before signs too for `overlap_hours`. The address before, and the endpoint as it is now."""
     new_secret = vault.encrypt(new_webhook_secret()) if rotate else None
     before = await merchants.lock_endpoint(tx, merchant_id, env)
-    endpoint = await merchants.configure_endpoint(tx, merchant_id, env, url, new_secret, now)
+    until = later(now, overlap_hours * HOUR) if overlap_hours else None
+    endpoint = await merchants.configure_endpoint(tx, merchant_id, env, url, new_secret, now, until)
     if url is None:
         await deliveries.cancel_waiting(tx, merchant_id, env)
     return before.url, Configuration(endpoint.url, vault.decrypt(endpoint.secret))
@@ -120,8 +122,8 @@ async def queue_test(
         endpoint = await merchants.endpoint(tx, merchant_id, env)
         if endpoint.url is None:
             return None
-        delivery = outbox.new_delivery(merchant_id, env, WEBHOOK_TEST, outbox.ACCOUNT, endpoint.url, _TEST_DATA, now)
-        await deliveries.insert_new(tx, [delivery])
+        event = outbox.new_event(merchant_id, env, WEBHOOK_TEST, _TEST_DATA, now)
+        [delivery] = await outbox.queue(tx, [event], endpoint.url)
         if actor is not None:
             await _record(tx, actor, "webhook_test.sent", merchant_id, env, now, after={"delivery": delivery.reference})
     return delivery
@@ -142,24 +144,37 @@ async def _record(
     await audit_log.record(tx, act, now)
 
 
-_SECRETS: Final = select(webhook_endpoints.c.merchant_id, webhook_endpoints.c.env, webhook_endpoints.c.secret).order_by(
-    webhook_endpoints.c.merchant_id, webhook_endpoints.c.env
-)
+_SECRETS: Final = union_all(
+    *(
+        select(webhook_endpoints.c.merchant_id, webhook_endpoints.c.env, column.label("encrypted")).where(
+            column.is_not(None)
+        )
+        for column in (webhook_endpoints.c.secret, webhook_endpoints.c.old_secret)
+    )
+).order_by("merchant_id", "env")
 _REPLACE_SECRET: Final = (
     update(webhook_endpoints)
     .where(
         webhook_endpoints.c.merchant_id == bindparam("merchant"),
         webhook_endpoints.c.env == bindparam("environment"),
-        webhook_endpoints.c.secret == bindparam("old"),
+        or_(webhook_endpoints.c.secret == bindparam("old"), webhook_endpoints.c.old_secret == bindparam("old")),
     )
-    .values(secret=bindparam("new"))
+    .values(
+        secret=case(
+            (webhook_endpoints.c.secret == bindparam("old"), bindparam("new")), else_=webhook_endpoints.c.secret
+        ),
+        old_secret=case(
+            (webhook_endpoints.c.old_secret == bindparam("old"), bindparam("new")),
+            else_=webhook_endpoints.c.old_secret,
+        ),
+    )
     .returning(webhook_endpoints.c.merchant_id)
 )
 
 
 async def stored_secrets(db: Database) -> list[tuple[MerchantId, Environment, str]]:
-    """(merchant, environment, encrypted secret), for the rotation of `GUICHET_SECRET_KEYS`. Grows with the number of
-    merchants."""
+    """(merchant, environment, encrypted secret), also one that overlaps, for the rotation of `GUICHET_SECRET_KEYS`.
+    Grows with the number of merchants."""
     return [(merchant_id, env, secret) for merchant_id, env, secret in await db.scan(_SECRETS)]
 
 

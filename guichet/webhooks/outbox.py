@@ -1,18 +1,14 @@
-"""The outbox: webhooks are written in the transaction of the change they tell of, with their bytes frozen."""
+"""The outbox: events and their webhooks are written in the transaction of the change they tell of, with their bytes
+frozen."""
 
-import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
-from urllib.parse import urlsplit
 
 from msgspec import structs
-from sqlalchemy import bindparam, select
 
 from guichet.clock import SECOND, Instant, iso, later
-from guichet.db.engine import Reader, Transaction
+from guichet.db.engine import Transaction, require
 from guichet.db.references import new_reference
-from guichet.db.sql_functions import json_numbers
-from guichet.db.tables import webhook_endpoints
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.disputes import Dispute
 from guichet.domain.events import (
@@ -20,30 +16,27 @@ from guichet.domain.events import (
     REFUND_SUCCEEDED,
     RETRY_DELAYS,
     Delivery,
-    DeliveryTarget,
-    Endpoint,
     EventName,
+    StoredEvent,
 )
 from guichet.domain.ids import DeliveryId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import scenario_of
+from guichet.schemas.checkout_session import CheckoutSessionObject
 from guichet.schemas.dispute import DisputeObject, dispute_object
 from guichet.schemas.json_codec import encode
 from guichet.schemas.notification import WebhookMessageObject
 from guichet.schemas.payment import PaymentObject, payment_object
 from guichet.schemas.refund import RefundObject, refund_object
-from guichet.webhooks import deliveries
+from guichet.webhooks import deliveries, events
 
 ACCOUNT: Final = "account"
 CALLBACK: Final = "callback"
 #: The events that come late on request, and the attempts that they have behind them: the next one is a minute later.
 _OVERTAKEN: Final = (PAYMENT_SUCCEEDED, REFUND_SUCCEEDED)
 _LOST_ATTEMPTS: Final = 2
-_ENDPOINTS: Final = select(webhook_endpoints).where(
-    webhook_endpoints.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids")))
-)
 
 
 class Event(Record, frozen=True):
@@ -58,43 +51,30 @@ class Event(Record, frozen=True):
     dispute: Dispute | None = None
 
 
-async def emit(tx: Transaction, events: Sequence[Event]) -> None:
-    """Queues each event, in this order; none for a merchant without an address.
+async def emit(tx: Transaction, happened: Sequence[Event]) -> None:
+    """Stores the event of each, in this order, and queues its webhook; none for a merchant without an address.
 
-    The payment's own `callback_url` takes the place of the account endpoint (D32). Address and body are frozen here.
+    The payment's own `callback_url` takes the place of the account endpoint (D32). The body is frozen here.
     """
-    for_accounts = {event.payment.merchant_id for event in events if event.payment.callback_url is None}
-    endpoints = await endpoints_of(tx, for_accounts) if for_accounts else {}
-    queued = []
-    for event in events:
+    if not happened:
+        return
+    payments: dict[str, Payment] = {}
+    new = []
+    for event in happened:
         payment = event.payment
-        target: DeliveryTarget = CALLBACK
-        url = payment.callback_url
-        if url is None:
-            target, url = ACCOUNT, endpoints[payment.merchant_id, payment.env].url
-        if url is not None:
-            delivery = new_delivery(
-                payment.merchant_id,
-                payment.env,
-                event.name,
-                target,
-                url,
-                _data(event),
-                event.now,
-                payment_id=payment.id,
-            )
-            if payment.env == "test" and payment.provider_data is not None:
-                delivery = _as_the_scenario_wants(delivery, payment)
+        stored = new_event(payment.merchant_id, payment.env, event.name, _data(event), event.now, payment.id)
+        new.append(stored)
+        payments[stored.reference] = payment
+    inserted = await events.insert_new(tx, new)
+    queued = []
+    for stored in new:
+        payment, row = payments[stored.reference], inserted[stored.reference]
+        delivery = delivery_of(stored, row.id, row.url, payment.callback_url)
+        if delivery is not None and payment.env == "test" and payment.provider_data is not None:
+            delivery = _as_the_scenario_wants(delivery, payment)
+        if delivery is not None:
             queued.append(delivery)
     await deliveries.insert_new(tx, queued)
-
-
-async def endpoints_of(
-    db: Reader, merchant_ids: Collection[MerchantId]
-) -> dict[tuple[MerchantId, Environment], Endpoint]:
-    """The endpoints of these merchants, by merchant and environment. Cost: those rows."""
-    rows = await db.all(_ENDPOINTS, ids=json.dumps(sorted(merchant_ids)))
-    return {(endpoint.merchant_id, endpoint.env): endpoint for endpoint in (Endpoint(*row) for row in rows)}
 
 
 def _as_the_scenario_wants(delivery: Delivery, payment: Payment) -> Delivery:
@@ -116,41 +96,68 @@ def _data(event: Event) -> PaymentObject | RefundObject | DisputeObject:
     return payment_object(event.payment, event.catalogue.by_operator(event.payment.operator))
 
 
-def new_delivery(
+async def emit_other(tx: Transaction, event: StoredEvent) -> None:
+    """Stores an event that is not of one payment, and queues its webhook; none for a merchant without an address."""
+    row = (await events.insert_new(tx, [event]))[event.reference]
+    delivery = delivery_of(event, row.id, row.url)
+    if delivery is not None:
+        await deliveries.insert_new(tx, [delivery])
+
+
+async def queue(tx: Transaction, new: Sequence[StoredEvent], url: str) -> list[Delivery]:
+    """Stores events and queues them for the address `url` of their merchant's endpoint."""
+    inserted = await events.insert_new(tx, new)
+    queued = [require(delivery_of(event, inserted[event.reference].id, url)) for event in new]
+    await deliveries.insert_new(tx, queued)
+    return queued
+
+
+def new_event(
     merchant_id: MerchantId,
     env: Environment,
-    event: EventName,
-    target: DeliveryTarget,
-    url: str,
-    data: PaymentObject | RefundObject | DisputeObject | WebhookMessageObject,
+    name: EventName,
+    data: PaymentObject | RefundObject | DisputeObject | CheckoutSessionObject | WebhookMessageObject,
     now: Instant,
     payment_id: PaymentId | None = None,
-) -> Delivery:
-    """A delivery that is due at once. Its body is sent unchanged at each attempt."""
+) -> StoredEvent:
+    """An event that is not stored yet. Its body is sent unchanged at each attempt."""
     reference = new_reference(now)
-    body = {"id": reference, "event": event, "livemode": env == "live", "created_at": iso(now), "data": data}
-    return Delivery(
+    body = {"id": reference, "event": name, "livemode": env == "live", "created_at": iso(now), "data": data}
+    return StoredEvent(
         id=DeliveryId(0),
         merchant_id=merchant_id,
         env=env,
         reference=reference,
         payment_id=payment_id,
-        event=event,
-        target=target,
-        url=url,
-        destination=destination_of(url),
+        event=name,
         body=encode(body).decode(),
-        status="pending",
-        attempts=0,
-        response_code=None,
         created_at=now,
-        delivered_at=None,
-        last_attempt_at=None,
-        next_attempt_at=now,
     )
 
 
-def destination_of(url: str) -> str:
-    """The host and port whose attempts at once are limited together."""
-    parts = urlsplit(url)
-    return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+def delivery_of(
+    event: StoredEvent, event_id: DeliveryId, url: str | None, callback_url: str | None = None
+) -> Delivery | None:
+    """The delivery of a stored event, due at once: to `callback_url`, or to the merchant's address `url`. None without
+    an address."""
+    address = callback_url or url
+    if address is None:
+        return None
+    return Delivery(
+        id=event_id,
+        merchant_id=event.merchant_id,
+        env=event.env,
+        reference=event.reference,
+        payment_id=event.payment_id,
+        event=event.event,
+        target=ACCOUNT if callback_url is None else CALLBACK,
+        url=address,
+        destination=deliveries.destination_of(address),
+        status="pending",
+        attempts=0,
+        response_code=None,
+        created_at=event.created_at,
+        delivered_at=None,
+        last_attempt_at=None,
+        next_attempt_at=event.created_at,
+    )

@@ -1,6 +1,7 @@
 """Sending a webhook again after its attempts have ended (`guichet delivery resend`).
 
-The id, the body's bytes and the address stay as they were frozen; each attempt has a signature of its own, as ever.
+The id and the body's bytes stay as they were frozen; each attempt goes to the present address of the endpoint and has a
+signature of its own, as ever.
 A delivery that is sent again has five attempts again, from now on.
 """
 
@@ -11,9 +12,9 @@ from sqlalchemy import String, bindparam, or_, select, update
 from guichet.audit_log import entries as audit_log
 from guichet.clock import Clock, Instant, iso
 from guichet.context import AppContext
-from guichet.db.engine import Database, Reader
+from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.lists.pages import ListScope, read_page
-from guichet.db.tables import merchants, webhook_deliveries
+from guichet.db.tables import events, merchants, webhook_deliveries
 from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.events import Delivery, DeliveryStatus
 from guichet.domain.ids import MerchantId
@@ -33,8 +34,10 @@ _rows: Final = webhook_deliveries.c
 # `reference` has an index by merchant and environment only: two probes for each merchant.
 _FIND: Final = (
     select(webhook_deliveries)
-    .select_from(merchants.join(webhook_deliveries, _rows.merchant_id == merchants.c.id))
-    .where(or_(*(_rows.env == env for env in ENVS)), _rows.reference == bindparam("wanted"))
+    .select_from(
+        merchants.join(events, events.c.merchant_id == merchants.c.id).join(webhook_deliveries, _rows.id == events.c.id)
+    )
+    .where(or_(*(events.c.env == env for env in ENVS)), events.c.reference == bindparam("wanted"))
 )
 _WANTED_STATUS: Final = bindparam("wanted_status", type_=String)
 _STATUS_OR_ANY: Final = or_(_WANTED_STATUS == "", _rows.status == _WANTED_STATUS)
@@ -88,18 +91,25 @@ async def listed(
     return sorted(found, key=lambda each: each.id, reverse=True)[:LISTED]
 
 
-async def resend(db: Database, clock: Clock, delivery: Delivery, actor: Actor) -> None:
-    """Sends one delivery again, a delivered one too. Raises ActRefused when it is still being tried, or when it was
-    meant for an endpoint that is disabled now."""
+async def make_due(tx: Transaction, delivery: Delivery, now: Instant) -> str:
+    """Gives a delivery, a delivered one too, five attempts again, and returns the address of the next one. Raises
+    ActRefused when it is still being tried, or when it was meant for an endpoint that is disabled now."""
     if delivery.status == "pending":
         raise ActRefused(Refusal.STILL_TRIED())
+    endpoint = await repository.endpoint(tx, delivery.merchant_id, delivery.env)
+    url = endpoint.url if delivery.target == "account" else delivery.url
+    if url is None:
+        raise ActRefused(Refusal.NO_ENDPOINT())
+    if not await tx.write(_RESEND, delivery_id=delivery.id, was=delivery.status, now=now):
+        raise ActRefused(Refusal.DELIVERY_CHANGED())
+    return url
+
+
+async def resend(db: Database, clock: Clock, delivery: Delivery, actor: Actor) -> None:
+    """As `make_due`, by a person whom the audit log names."""
     now = clock.now()
     async with db.transaction() as tx:
-        endpoint = await repository.endpoint(tx, delivery.merchant_id, delivery.env)
-        if delivery.target == "account" and endpoint.url is None:
-            raise ActRefused(Refusal.NO_ENDPOINT())
-        if not await tx.write(_RESEND, delivery_id=delivery.id, was=delivery.status, now=now):
-            raise ActRefused(Refusal.DELIVERY_CHANGED())
+        url = await make_due(tx, delivery, now)
         before: Facts = {
             "status": delivery.status,
             "attempts": delivery.attempts,
@@ -113,7 +123,7 @@ async def resend(db: Database, clock: Clock, delivery: Delivery, actor: Actor) -
             subject=delivery.reference,
             merchant_id=delivery.merchant_id,
             before=before,
-            after={"status": "pending", "url": delivery.url},
+            after={"status": "pending", "url": url},
         )
         await audit_log.record(tx, act, now)
 

@@ -15,8 +15,10 @@ from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database
 from guichet.db.tables import (
     api_requests,
+    events,
     export_chunks,
     exports,
+    idempotency_keys,
     incidents,
     mail_links,
     mails,
@@ -31,6 +33,7 @@ from guichet.db.tables import (
 from guichet.domain.records import Record
 from guichet.logs import log
 from guichet.settings import Settings
+from guichet.webhooks.events import LISTED_DAYS
 
 #: Rows that one step of one log reads, and deletes at most: a few milliseconds on SQLite's event loop.
 BATCH: Final = 200
@@ -64,6 +67,12 @@ DELIVERIES: Final = Log(
     webhook_deliveries.c.created_at,
     (webhook_deliveries.c.status != "pending") & (_ended_at < bindparam("before")),
 )
+#: With the last delivery, but no sooner than a merchant may catch up.
+EVENTS: Final = Log(
+    events,
+    events.c.created_at,
+    ~select(webhook_deliveries.c.id).where(webhook_deliveries.c.id == events.c.id).exists(),
+)
 #: An incident of the test environment concerns nobody who would close it.
 INCIDENTS: Final = Log(
     incidents,
@@ -90,6 +99,7 @@ EXPORTS: Final = Log(
 RECONCILIATION_RUNS: Final = Log(reconciliation_runs, reconciliation_runs.c.day, reconciliation_runs.c.due_at.is_(None))
 STAFF_JOBS: Final = Log(staff_jobs, staff_jobs.c.created_at, staff_jobs.c.status != "pending")
 REQUESTS: Final = Log(api_requests, api_requests.c.at, true())
+IDEMPOTENCY_KEYS: Final = Log(idempotency_keys, idempotency_keys.c.created_at, true())
 #: How many days these are kept, whatever the settings say (docs/operations/retention.md).
 _DAYS: Final = {
     SESSIONS: 1,
@@ -100,9 +110,10 @@ _DAYS: Final = {
     EXPORTS: 30,
     STAFF_JOBS: 30,
     REQUESTS: 7,
+    IDEMPOTENCY_KEYS: 2,
 }
 #: Batches of one step, where it is not one: there may be several requests for a payment.
-_BATCHES: Final = {REQUESTS: 5}
+_BATCHES: Final = {REQUESTS: 5, IDEMPOTENCY_KEYS: 5}
 
 
 class Step(Record, frozen=True):
@@ -131,7 +142,8 @@ class Pruning:
 
     def __init__(self, db: Database, settings: Settings) -> None:
         self._db = db
-        logs = {DELIVERIES: settings.keep_deliveries_days}
+        keep = settings.keep_deliveries_days
+        logs = {DELIVERIES: keep, EVENTS: keep and max(keep, LISTED_DAYS)}
         others = (INCIDENTS, PROVIDER_CALLBACKS, UNMATCHED_CALLBACKS, RECONCILIATION_RUNS)
         logs |= dict.fromkeys(others, settings.keep_incidents_days)
         logs |= _DAYS

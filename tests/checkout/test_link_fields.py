@@ -12,7 +12,7 @@ from msgspec import structs
 from sqlalchemy import select
 
 from guichet import bootstrap
-from guichet.db.tables import incidents, webhook_deliveries
+from guichet.db.tables import events, incidents
 from guichet.providers.base import NotProcessed
 from tests.checkout.checkout_fixture import CheckoutFixture
 from tests.fakes.recording_database import RecordingDatabase
@@ -51,7 +51,7 @@ async def test_a_payment_says_which_link_it_comes_from(any_checkout: CheckoutFix
     checkout.operator.approve(payment["reference"])
     checkout.pass_time(6)
     await checkout.get(waiting)
-    [row] = await checkout.ctx.db.scan(select(webhook_deliveries.c.body))
+    [row] = await checkout.ctx.db.scan(select(events.c.body))
     told: Any = json.loads(row[0])["data"]
     assert (told["payment_link"], told["metadata"]) == (payment["payment_link"], metadata)
     assert (await checkout.api("POST", "/payments", checkout.test, json=_mobile()))["payment_link"] is None

@@ -135,7 +135,8 @@ async def test_replay_sends_a_test_webhook_again(settings: Settings, cli: Cli, a
         async with open_service(settings, clock) as service:
             merchant, secret = await merchant_with_endpoint(service, server)
             await merchant.live.put("/webhooks/endpoint", {"url": server.url()})
-            await merchant.pay("0000")
+            paid = (await merchant.pay("0000"))["reference"]
+            unheard = (await merchant.pay("0002"))["reference"]
             await merchant.live.post("/webhooks/test")
             await service.run_worker()
         log = {each["env"]: each for each in cli("delivery", "list", "--json").json["deliveries"]}
@@ -154,6 +155,10 @@ async def test_replay_sends_a_test_webhook_again(settings: Settings, cli: Cli, a
         [(headers, body)] = mine.received
         assert body == first.body
         assert verify(secret, headers["x-service-signature"], body, SystemClock().now() // SECOND)
+        with developer_server(204) as mine:
+            await asyncio.to_thread(cli, "replay", paid, "--forward-to", mine.url)
+        assert [received[1] for received in mine.received] == [first.body], "a payment's reference will do"
+        assert cli("replay", unheard).refusal == f"There is no webhook about the payment {unheard}."
         assert cli("delivery", "show", log["test"]["id"], "--json").json["status"] == "success", "the log is as before"
         down = cli("replay", log["test"]["id"], "--forward-to", f"http://127.0.0.1:{free_port()}/")
         assert (down.code, "→ no answer" in down.out) == (0, True)

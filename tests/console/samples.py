@@ -13,6 +13,7 @@ from guichet.clock import DAY, HOUR, SECOND, Instant
 from guichet.db.references import new_reference
 from guichet.db.tables import (
     approval_requests,
+    events,
     exports,
     incidents,
     payment_links,
@@ -27,7 +28,7 @@ from guichet.domain.messages import encode, verbatim
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import MISSING_HERE, Finding, Line
 from tests.console.conftest import ConsoleFixture
-from tests.db.rows import APPROVAL, DELIVERY, EXPORT, INCIDENT, LINK, PAYMENT, RUN, STAFF_JOB
+from tests.db.rows import APPROVAL, DELIVERY, EVENT, EXPORT, INCIDENT, LINK, PAYMENT, RUN, STAFF_JOB
 
 #: By the name of a parameter of an address.
 Ids = dict[str, list[str]]
@@ -101,14 +102,16 @@ class Sample:
 
     async def _environment(self, mine: dict[str, Any], *, test: bool) -> Ids:
         wrote = {"description": self.word, "firstname": self.word, "lastname": self.word, "phone_number": self.phone}
-        sent = {"url": f"https://{self.word}.example/", "body": self.word}
+        sent = {"url": f"https://{self.word}.example/"}
         for number in range(_ROWS):
             when = {"created_at": self.now - number, "updated_at": self.now}
             reference, delivery = new_reference(self.now), new_reference(self.now)
             paid = {"status": "succeeded", "next_poll_at": None, "reference": reference}
             payment = await self._row(payments, {**PAYMENT, **mine, **wrote, **when, **paid})
             queued = {"payment_id": int(payment), "reference": delivery}
-            await self._row(webhook_deliveries, {**DELIVERY, **mine, **sent, **when, **queued})
+            told = {"body": self.word, "created_at": when["created_at"]}
+            event = await self._row(events, {**EVENT, **mine, **told, **queued})
+            await self._row(webhook_deliveries, {**DELIVERY, **mine, **sent, **when, **queued, "id": int(event)})
         kind = {"test": test, "description": self.word, "created_at": self.now}
         links = [
             await self._row(

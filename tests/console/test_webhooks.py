@@ -210,6 +210,14 @@ async def test_nobody_reaches_deliveries_of_another_merchant_or_environment(cons
     await press(ada, "test", event="webhook.test")
     mine = ada.page.path.rpartition("/")[2]
     csrf = {"csrf": ada.page.forms()[-1].fields["csrf"]}
+    for wanted, count in (
+        (f"{mine}", 1),
+        (f"{mine}&status=failed", 0),
+        (f"{mine}&event=payment.failed", 0),
+        (theirs, 0),
+    ):
+        page = await ada.get(here + f"/deliveries?payment_reference={wanted}")
+        assert f"Envois\u00a0: {count}" in page.text, "a delivery's id will do, of this merchant"
     before = await service.ctx.db.scan(select(webhook_deliveries).order_by(webhook_deliveries.c.id))
     for reference, env in ((theirs, "test"), (mine, "live"), ("x" * 36, "test"), ("%00", "test")):
         at = f"/console/{own.id}/{env}/webhooks/deliveries/{reference}"

@@ -1,24 +1,30 @@
-"""How `/openapi.json`, `/docs` and `/docs/guide` are served, and what the pages show."""
+"""How `/openapi.json`, `/docs`, `/docs/guide` and `/docs/webhooks` are served, and what the pages show."""
 
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
+from urllib.parse import urljoin
 
 import pytest
 
 from guichet.api import markdown
-from guichet.api.merchant_guide import CHAPTERS
+from guichet.api.merchant_guide import CHAPTERS, PAGES
+from guichet.settings import Settings
 from tests.cli.conftest import ROOT
 from tests.contract.openapi_document import schemas_of
-from tests.service_fixture import ServiceFixture
+from tests.service_fixture import ServiceFixture, open_service
 
-GUIDE = (ROOT / "docs" / "guide-marchand.md").read_text(encoding="utf-8")
+GUIDES = {
+    f"/docs/{page}": (ROOT / "docs" / file).read_text(encoding="utf-8")
+    for page, file in (("guide", "guide-marchand.md"), ("webhooks", "guide-webhooks.md"))
+}
 
 
 async def test_they_are_public_and_cached_by_their_etag(sqlite_service: ServiceFixture) -> None:
     plain_only = {"Accept-Encoding": "identity"}
-    for path in ("/openapi.json", "/docs", "/docs/guide"):
+    for path in ("/openapi.json", "/docs", *GUIDES):
         plain = await sqlite_service.call("GET", path, headers=plain_only)
         known = {**plain_only, "If-None-Match": f'"other", W/{plain.headers["ETag"]}'}
         again = await sqlite_service.call("GET", path, headers=known)
@@ -93,7 +99,9 @@ async def test_the_page_shows_every_operation_and_loads_nothing(sqlite_service: 
     assert all(address.startswith("data:") for address in page.loaded)
     assert len(page.ids) == len(set(page.ids))
     leading = {link for link in page.links if not link.startswith("#")}
-    assert {link for link in leading if not link.startswith("docs/guide#")} == {"openapi.json", "docs/guide"}
+    pages = {f"docs/{page}" for page in PAGES}
+    assert {link for link in leading if link.partition("#")[0] not in pages} == {"openapi.json"}
+    assert pages <= leading
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
     operations = [operation for methods in document["paths"].values() for operation in methods.values()]
     assert {operation["operationId"] for operation in operations} <= set(page.ids)
@@ -109,31 +117,39 @@ async def _page(service: ServiceFixture, path: str) -> _Page:
     return page
 
 
-async def test_the_guide_is_served_whole_and_loads_nothing(sqlite_service: ServiceFixture) -> None:
-    page = await _page(sqlite_service, "/docs/guide")
-    titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", GUIDE, flags=re.DOTALL), re.MULTILINE)
+@pytest.mark.parametrize("path", GUIDES)
+async def test_a_guide_is_served_whole_and_loads_nothing(sqlite_service: ServiceFixture, path: str) -> None:
+    page, text = await _page(sqlite_service, path), GUIDES[path]
+    titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
 
-    assert "script" not in page.tags
     assert all(address.startswith("data:") for address in page.loaded)
     assert len(page.ids) == len(set(page.ids))
     assert {markdown.anchor(title) for title in titles} <= set(page.ids)
-    for code in re.findall(r"^```\w+\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL):
-        assert code in page.text
+    for code in re.findall(r"^```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        assert code.replace("http://127.0.0.1:8000", sqlite_service.ctx.settings.public_url) in page.text
+
+
+async def test_a_guide_names_the_address_that_it_is_served_at(settings: Settings) -> None:
+    settings = replace(settings, public_url="https://pay.example.com")
+    async with open_service(settings) as service:
+        pages = {path: (await _page(service, path)).text for path in ("/docs", *GUIDES)}
+
+    assert "export GUICHET=https://pay.example.com/v1" in pages["/docs/guide"]
+    assert "https://pay.example.com/openapi.json" in pages["/docs/guide"]
+    assert not any("127.0.0.1:8000" in text for text in pages.values())
 
 
 async def test_the_pages_lead_to_each_other(sqlite_service: ServiceFixture) -> None:
-    """Each address is seen from its page: `docs/guide` on `/docs`, `../docs` on `/docs/guide`."""
-    reference, guide = [await _page(sqlite_service, path) for path in ("/docs", "/docs/guide")]
-    to_guide = [link.removeprefix("docs/guide") for link in reference.links if link.startswith("docs/guide")]
-    to_reference = [link.removeprefix("../docs") for link in guide.links if link.startswith("../docs")]
-
-    assert "" in to_guide
-    assert "" in to_reference
-    assert {anchor[1:] for anchor in to_guide if anchor} <= set(guide.ids)
-    assert {anchor[1:] for anchor in to_reference if anchor} <= set(reference.ids)
-    inside = [link for link in guide.links if not link.startswith("../docs")]
-    assert {link for link in inside if not link.startswith("#")} == {"../openapi.json"}
-    assert {link[1:] for link in inside if link.startswith("#")} <= set(guide.ids)
+    """Each address is seen from its page: `docs/guide` on `/docs`, `../docs` and `webhooks` on `/docs/guide`."""
+    pages = {path: await _page(sqlite_service, path) for path in ("/docs", *GUIDES)}
+    for path, page in pages.items():
+        others = set()
+        for link in page.links:
+            address, _, anchor = urljoin(path, link).partition("#")
+            assert address in (*pages, "/openapi.json"), link
+            assert not anchor or anchor in pages[address].ids, link
+            others.add(address)
+        assert others >= set(pages) - {path}
 
 
 async def test_the_reference_repeats_chapters_of_the_guide(sqlite_service: ServiceFixture) -> None:
@@ -145,16 +161,20 @@ async def test_the_reference_repeats_chapters_of_the_guide(sqlite_service: Servi
         assert sample.read_text(encoding="utf-8") in page.text
 
 
-@pytest.mark.parametrize("path", ["/docs", "/docs/guide"])
-async def test_the_page_allows_its_own_style_and_nothing_else(sqlite_service: ServiceFixture, path: str) -> None:
+@pytest.mark.parametrize("path", ["/docs", *GUIDES])
+async def test_the_page_allows_what_is_in_it_and_nothing_else(sqlite_service: ServiceFixture, path: str) -> None:
     answer = await sqlite_service.call("GET", path)
-    [style] = re.findall(r"<style>(.*?)</style>", answer.raw.decode(), re.DOTALL)
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    inline = re.findall(r"<(style|script)>(.*?)</\1>", answer.raw.decode(), re.DOTALL)
+    allowed = {
+        f"{kind}-src": f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        for kind, text in inline
+    }
+    assert set(allowed) == ({"style-src"} if path == "/docs" else {"style-src", "script-src"})
 
     policy = dict(part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";"))
     assert policy == {
         "default-src": "'none'",
-        "style-src": f"'sha256-{digest}'",
+        **allowed,
         "img-src": "data:",
         "base-uri": "'none'",
         "form-action": "'none'",

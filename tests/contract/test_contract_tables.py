@@ -13,7 +13,7 @@ from guichet.domain import catalogue, events, merchants, money, payments, sandbo
 from guichet.domain import payment_links as links
 from guichet.domain import posting_rules as ledger
 from guichet.domain.errors import BY_CODE, CONFLICT_REASONS, ERROR_REASONS
-from guichet.domain.failures import FAILURE_CODES
+from guichet.domain.failures import FAILURE_CODES, REFUND_FAILURE_CODES
 from guichet.domain.merchants import Environment
 from guichet.domain.warnings import SENTENCES
 from guichet.merchants import api_keys
@@ -71,6 +71,7 @@ def test_listed_events_are_those_of_an_endpoint_in_order() -> None:
     assert [row["Event"] for row in table("events") if not _yes(row["Listed"])] == [
         events.WEBHOOK_TEST,
         *events.DISPUTE_EVENTS,
+        *events.SESSION_EVENTS,
     ]
 
 
@@ -97,6 +98,13 @@ def test_wallet_statuses() -> None:
     assert [row["Status"] for row in table("wallet-statuses") if row["Movements"] == "accepted"] == [ledger.ACTIVE]
 
 
+def test_session_statuses() -> None:
+    rows = table("session-transitions")
+
+    assert {rows[0]["From"], *column("session-transitions", "To")} == set(links.SESSION_STATUSES)
+    assert tuple(row["Event"] for row in rows) == events.SESSION_EVENTS
+
+
 def test_link_types() -> None:
     assert tuple(column("link-types", "Type")) == links.LINK_TYPES
     assert [row["Type"] for row in table("link-types") if _yes(row["Default"])] == [links.PERMANENT]
@@ -117,6 +125,7 @@ def test_every_error_has_its_retry_guidance() -> None:
 
 def test_failure_codes() -> None:
     assert tuple(column("failure-codes", "Code")) == FAILURE_CODES
+    assert tuple(column("refund-failure-codes", "Code")) == REFUND_FAILURE_CODES
 
 
 def test_error_reasons() -> None:
@@ -142,6 +151,7 @@ def test_stated_figures() -> None:
         "POST /payments": {*stated_fields.PAYMENT, *stated_fields.PAYMENT_FIGURES},
         "POST /payments/{reference}/refund": {*stated_fields.REFUND, *stated_fields.REFUND_FIGURES, "currency"},
         "POST /payment-links": {*stated_fields.LINK, "currency"},
+        "POST /checkout-sessions": {*stated_fields.SESSION},
     }
 
 
@@ -196,7 +206,7 @@ def test_limits_and_request_tables_say_the_same() -> None:
                 assert (row["Min"], row["Max"]) == (limits["amount min"], limits["amount max"]), endpoint
             if row["Field"] == "per_page":
                 assert (row["Max"], row["Default"]) == (limits["per_page max"], limits["per_page default"]), endpoint
-            if row["Field"] == "phone_number":
+            if row["Field"] == "phone_number" and endpoint != "GET /payments":
                 expected = (limits["phone digits min"], limits["phone digits max"])
                 assert (row["Min length"], row["Max length"]) == expected, endpoint
             if row["Type"].startswith("https url"):
@@ -255,13 +265,17 @@ def test_every_endpoint_that_takes_fields_has_its_request_table() -> None:
         "GET /payments/{reference}",
         "GET /refunds/{reference}",
         "GET /payment-links/{id}",
+        "POST /payment-links/{id}/close",
+        "GET /checkout-sessions/{id}",
+        "POST /checkout-sessions/{id}/expire",
         "GET /webhooks/endpoint",
         "POST /webhooks/test",
+        "POST /webhooks/deliveries/{id}/resend",
     }
 
-    assert len(known) == 16
+    assert len(known) == 23
     assert set(tables("request")) == set(known) - without_fields
-    paginated = {name for name, row in known.items() if _yes(row["Paginated"])}
+    paginated = {name for name, row in known.items() if row["Paginated"] != "no"}
     assert paginated == {name for name, rows in tables("request").items() if "per_page" in {r["Field"] for r in rows}}
 
 
@@ -269,7 +283,7 @@ def test_every_endpoint_answers_a_resource_that_is_described() -> None:
     answered = {data.removesuffix("[]") for data in column("endpoints", "Data")}
 
     inside = {f"payment.{part}" for part in ("payment_mode", "customer", "failure", "payment_link")}
-    assert answered | inside | {"webhook-envelope"} == set(tables("resource"))
+    assert answered | inside | {"refund.failure"} == set(tables("resource"))
 
 
 def test_key_prefixes() -> None:

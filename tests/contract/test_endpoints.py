@@ -1,10 +1,13 @@
 """Every endpoint of the contract, with either key: its status, its envelope, its resource; who may not call it."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from guichet.api.endpoints import ENDPOINTS
+from guichet.db.tables import webhook_deliveries
 from tests.contract.shapes import check_error, check_success, endpoint, order
 from tests.contract.tables import Row, column, table
 from tests.service_fixture import MerchantClient, ServiceFixture
@@ -13,6 +16,7 @@ ROWS = table("endpoints")
 IDS = [f"{row['Method']} {row['Path']}" for row in ROWS]
 VERBS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD")
 LINK = {"amount": 2500, "description": "Cotisation"}
+SESSION = LINK | {"external_id": "b"}
 #: An address that there is nothing to warn of; nothing is sent to it here.
 HOOK = "http://127.0.0.1:9/h"
 
@@ -64,7 +68,22 @@ async def test_every_endpoint_with_a_test_key(service: ServiceFixture) -> None:
     sent = await call("POST", "/webhooks/test", "/webhooks/test")
     [delivery] = await call("GET", "/webhooks/deliveries", "/webhooks/deliveries")
     assert (delivery["id"], delivery["event"]) == (sent["delivery_id"], "webhook.test")
-    assert set(answered) == set(IDS) - {"POST /payment-links", "GET /payment-links/{id}"}
+    await service.ctx.db.write(update(webhook_deliveries).values(status="failed", next_attempt_at=None))
+    again = f"/webhooks/deliveries/{delivery['id']}/resend"
+    assert (await call("POST", "/webhooks/deliveries/{id}/resend", again))["status"] == "pending"
+    told = [event["event"] for event in await call("GET", "/events", "/events")]
+    assert told == ["payment.succeeded", "refund.succeeded", "payment.refunded", "webhook.test"]
+    assert await call("GET", "/disputes", "/disputes") == []
+    await _session(call)
+    links = {"POST /payment-links", "GET /payment-links/{id}", "POST /payment-links/{id}/close"}
+    assert set(answered) == set(IDS) - links
+
+
+async def _session(call: Callable[..., Awaitable[Any]]) -> None:
+    session = await call("POST", "/checkout-sessions", "/checkout-sessions", SESSION)
+    assert await call("GET", "/checkout-sessions/{id}", "/checkout-sessions/b") == session
+    ended = await call("POST", "/checkout-sessions/{id}/expire", f"/checkout-sessions/{session['id']}/expire")
+    assert ended == session | {"status": "expired", "expires_at": ended["expires_at"]}
 
 
 async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: ServiceFixture) -> None:
@@ -87,6 +106,9 @@ async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: Se
     link = await call("POST", "/payment-links", "/payment-links", LINK)
     assert await call("GET", "/payment-links", "/payment-links") == [link]
     assert await call("GET", "/payment-links/{id}", f"/payment-links/{link['id']}") == link
+    await _session(call)
+    closed = await call("POST", "/payment-links/{id}/close", f"/payment-links/{link['id']}/close")
+    assert closed == link | {"expires_at": closed["expires_at"]}
     assert [m["operator"] for m in await call("GET", "/payment-modes", "/payment-modes")] == column("operators", "Code")
     await call("POST", "/payment-modes/fees", "/payment-modes/fees", {"amount": 5000, "operator": "VISA"})
     assert (await call("GET", "/balance", "/balance"))["balance"] == 0
@@ -95,8 +117,10 @@ async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: Se
     written = await call("PUT", "/webhooks/endpoint", "/webhooks/endpoint", {"url": HOOK})
     assert written["livemode"] is True
     assert await call("GET", "/webhooks/deliveries", "/webhooks/deliveries") == []
+    told = [event["event"] for event in await call("GET", "/events", "/events")]
+    assert (told, await call("GET", "/disputes", "/disputes")) == (["checkout_session.expired"], [])
     unreachable = {"POST /payments", "POST /payments/{reference}/refund", "GET /refunds/{reference}"}
-    assert answered == set(IDS) - unreachable
+    assert answered == set(IDS) - unreachable - {"POST /webhooks/deliveries/{id}/resend"}
 
 
 async def test_no_endpoint_answers_without_a_key_and_no_inactive_account_has_a_live_one(

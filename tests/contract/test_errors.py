@@ -125,8 +125,10 @@ async def test_more_requests_than_the_limit(limited_service: ServiceFixture) -> 
         await limited_service.call("DELETE", "/v1/nothing"),
     ):
         check_error(answer, "rate_limited")
-        assert answer.headers["X-RateLimit-Remaining"] == "0"
+        assert answer.headers["X-RateLimit-Remaining"] == answer.headers["RateLimit-Remaining"] == "0"
         assert 1 <= int(answer.headers["Retry-After"]) <= 60
+        assert answer.headers["RateLimit-Limit"] == str(LIMIT)
+        assert answer.headers["RateLimit-Reset"] == answer.headers["Retry-After"]
     assert (await limited_service.call("GET", "/healthz")).status == 200
 
 
@@ -188,6 +190,9 @@ def test_the_headers_of_the_contract_are_those_tested_here() -> None:
     assert {row["Header"] for row in rows} >= {"X-RateLimit-Remaining", "Retry-After", "Allow"}
     assert column("response-headers", "Header") == [
         "X-RateLimit-Remaining",
+        "RateLimit-Limit",
+        "RateLimit-Remaining",
+        "RateLimit-Reset",
         "Retry-After",
         "Allow",
         "WWW-Authenticate",

@@ -22,7 +22,7 @@ from tests.frozen.service import ENDPOINTS, EXAMPLES_FILE, Settings, running_ser
 from tests.service_fixture import ServiceFixture
 
 RECORDED: Final = json.loads(EXAMPLES_FILE.read_text(encoding="utf-8"))
-GUIDE: Final = guide.FILE.read_text(encoding="utf-8")
+GUIDE: Final = "\n".join(file.read_text(encoding="utf-8") for file in guide.FILES)
 SCRIPTS: Final = re.findall(r"^```bash\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 VARIABLES: Final = ("GUICHET", "CLE", "CLE_PRODUCTION")
 

@@ -1,4 +1,4 @@
-"""The merchant's guide says what the contract says, and shows the very receivers that are tested."""
+"""The merchant's guides say what the contract says, and show the very receivers that are tested."""
 
 import json
 import re
@@ -15,7 +15,10 @@ from guichet.merchants.catalogue_file import load_catalogue
 from tests.contract.tables import column, table, tables
 
 DOCS = Path(__file__).parents[2] / "docs"
-GUIDE = (DOCS / "guide-marchand.md").read_text(encoding="utf-8")
+PAGES = {
+    file.name: file.read_text(encoding="utf-8") for file in (DOCS / "guide-marchand.md", DOCS / "guide-webhooks.md")
+}
+GUIDE = "\n".join(PAGES.values())
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 
 FLAGS = (("OTP", "OTP"), ("return_url", "Return URL"))
@@ -37,17 +40,29 @@ def _chapter(title: str) -> str:
     return match[2]
 
 
-def _first_cells(title: str) -> list[str]:
-    rows = re.findall(r"^\| ?(.+?) ?\|", _chapter(title), re.MULTILINE)
+def _first_cells(text: str) -> list[str]:
+    rows = re.findall(r"^\| ?(.+?) ?\|", text, re.MULTILINE)
     return [cell.strip("` ") for cell in rows]
 
 
 @pytest.mark.parametrize(
-    ("file", "language"),
-    [("verify_signature.py", "python"), ("verify_signature.php", "php"), ("verify_signature.mjs", "js")],
+    ("language", "files"),
+    [
+        ("python", ["verify_signature.py", "handler.py"]),
+        ("php", ["verify_signature.php", "handler.php"]),
+        ("js", ["verify_signature.mjs", "handler.mjs"]),
+        ("go", ["handler.go"]),
+        ("ruby", ["handler.rb"]),
+        ("java", ["Handler.java"]),
+    ],
 )
-def test_the_receivers_shown_are_the_ones_that_are_tested(file: str, language: str) -> None:
-    assert _blocks(language) == [(DOCS / "samples" / file).read_text(encoding="utf-8")]
+def test_the_receivers_shown_are_the_ones_that_are_tested(language: str, files: list[str]) -> None:
+    assert _blocks(language) == [(DOCS / "samples" / file).read_text(encoding="utf-8") for file in files]
+
+
+def test_the_package_has_the_guides_as_they_are() -> None:
+    for name, text in PAGES.items():
+        assert (DOCS.parent / "guichet" / "data" / name).read_text(encoding="utf-8") == text
 
 
 def test_every_json_example_is_json_in_the_envelope_or_a_notification() -> None:
@@ -97,11 +112,11 @@ def test_failures_are_explained_with_a_sentence_of_ours() -> None:
 def test_conflicts_are_all_explained() -> None:
     for row in table("error-reasons"):
         if row["Code"] == "conflict" and row["Emitted"] == "yes":
-            assert f"`{row['Reason']}`" in _chapter("Rembourser")
+            assert f"`{row['Reason']}`" in GUIDE
 
 
 def test_events_headers_and_attempts_are_all_there() -> None:
-    cells = _first_cells("Webhooks")
+    cells = _first_cells(PAGES["guide-webhooks.md"])
 
     expected = ["Événement", "---", *column("events", "Event"), "En-tête", "---", *column("webhook-headers", "Header")]
     assert cells == [*expected, "Tentative", "---", *column("retry-schedule", "Attempt")]
@@ -120,7 +135,7 @@ def test_the_test_numbers_are_those_of_the_contract() -> None:
 
 
 def test_the_test_scenarios_are_those_of_the_contract() -> None:
-    assert _first_cells("Bac à sable")[2:] == column("sandbox-scenarios", "Scenario")
+    assert _first_cells(_chapter("Bac à sable"))[2:] == column("sandbox-scenarios", "Scenario")
 
 
 def test_operators_are_all_there_under_their_country() -> None:
@@ -147,7 +162,7 @@ def test_the_guide_mentions_every_endpoint_of_the_contract(path: str) -> None:
 
 
 def test_the_contents_lead_to_chapters_that_exist() -> None:
-    linked = re.findall(r"\]\(#([^)]+)\)", GUIDE)
+    linked = re.findall(r"\]\([\w.-]*#([^)]+)\)", GUIDE)
     titles = re.findall(r"^#+ (.+)$", GUIDE, re.MULTILINE)
     anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 

@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
+from guichet.db.tables import webhook_deliveries
 from tests.contract.shapes import check_fields, check_resource, endpoint, order
 from tests.contract.tables import table, tables
 from tests.service_fixture import ServiceFixture
@@ -29,9 +31,14 @@ async def test_unknown_parameters_are_named_on_every_endpoint(sqlite_service: Se
     path = row["Path"]
     if name == "GET /refunds/{reference}":
         path = f"/refunds/{(await merchant.post('/payments/a/refund')).data['reference']}"
-    elif name == "GET /payment-links/{id}":
+    elif name == "POST /webhooks/deliveries/{id}/resend":
+        await live.put("/webhooks/endpoint", {"url": "http://127.0.0.1:9/h"})
+        sent = (await live.post("/webhooks/test")).data["delivery_id"]
+        await sqlite_service.ctx.db.write(update(webhook_deliveries).values(status="failed", next_attempt_at=None))
+        path = path.replace("{id}", sent)
+    elif name in ("GET /payment-links/{id}", "POST /payment-links/{id}/close"):
         link = (await live.post("/payment-links", BODIES["POST /payment-links"])).data
-        path = f"/payment-links/{link['id']}"
+        path = path.replace("{id}", str(link["id"]))
     answer = await live.call(
         row["Method"], path.replace("{reference}", payment["reference"]) + "?statut=x&Page=2&statut=y", BODIES.get(name)
     )
@@ -40,6 +47,8 @@ async def test_unknown_parameters_are_named_on_every_endpoint(sqlite_service: Se
     assert meta.pop("ignored") == ["statut", "Page"]
     if row["Paginated"] == "yes":
         check_fields(table("meta"), "meta", meta)
+    elif row["Paginated"] == "by after":
+        check_fields(table("meta by after"), "meta", meta)
     else:
         assert meta == {}
     if not row["Data"].endswith("[]") and row["Data"] != "webhook-test":

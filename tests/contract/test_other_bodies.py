@@ -170,6 +170,7 @@ async def test_the_fields_of_a_webhook_endpoint(sqlite_service: ServiceFixture) 
     wrong: dict[str, tuple[object, ...]] = {
         "url": (5, True, [], "", "shop", "http://shop.example", "ftp://shop.example", at_most + "a", "https://a b"),
         "rotate_secret": ("true", 1, [], ""),
+        "overlap_hours": (-1, 25, "2", 1.5, [], True),
     }
     assert set(wrong) == set(rows)
     for field, values in wrong.items():

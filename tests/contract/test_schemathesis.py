@@ -79,7 +79,8 @@ async def _lived_in(service: ServiceFixture) -> tuple[MerchantClient, dict[str, 
     await merchant.post("/webhooks/test")
     link = await merchant.live.post("/payment-links", {"amount": 2000, "description": "Don"})
     known = {"/payments": refunded["reference"], "/refunds": refund.data["reference"]}
-    return merchant, {**known, "/payment-links": str(link.data["id"])}
+    delivery = (await merchant.get("/webhooks/deliveries")).data[0]["id"]
+    return merchant, {**known, "/payment-links": str(link.data["id"]), "/webhooks": delivery}
 
 
 async def _schema(service: ServiceFixture, known: dict[str, str]) -> Any:
@@ -151,7 +152,7 @@ async def test_no_answer_is_undocumented(limited_service: ServiceFixture, label:
 
 
 async def test_nothing_is_answered_without_a_key(sqlite_service: ServiceFixture) -> None:
-    schema = await _schema(sqlite_service, {"/payments": "a", "/refunds": "b", "/payment-links": "1"})
+    schema = await _schema(sqlite_service, {"/payments": "a", "/refunds": "b", "/payment-links": "1", "/webhooks": "1"})
     for label in LABELS:
         statuses = await asyncio.to_thread(_drive, schema, label, None)
 

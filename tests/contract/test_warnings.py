@@ -28,11 +28,12 @@ def codes(answer: Answer) -> list[str]:
         assert each["message"]
         assert "{" not in each["message"]
     assert {each["code"] for each in found} <= set(column("warnings", "Code"))
-    return [each["code"] for each in found]
+    # Most tests leave an external_id out; `test_idempotency_keys.py` knows that code.
+    return [each["code"] for each in found if each["code"] != "no_external_id"]
 
 
 def message(answer: Answer) -> str:
-    [warning] = answer.body["warnings"]
+    [warning] = [each for each in answer.body["warnings"] if each["code"] != "no_external_id"]
     text: str = warning["message"]
     return text
 

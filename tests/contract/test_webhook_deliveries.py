@@ -142,18 +142,14 @@ async def test_d35_events_of_one_payment_leave_in_the_order_of_the_facts(
         assert events == ["payment.succeeded", "refund.succeeded", "payment.refunded"]
 
 
-async def test_d36_disabling_ends_what_waits_for_the_endpoint_only(
-    service: ServiceFixture, receiver: ScriptedServer
-) -> None:
+async def test_d36_disabling_ends_what_waits_for_the_endpoint_only(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     async with ScriptedServer(REFUSES, host="127.0.0.1") as broken:
         await listen(merchant, broken)
         await merchant.pay("0000", external_id="account")
         await merchant.pay("0000", external_id="own", callback_url=broken.url(path="/own"))
         await service.run_worker()
-        await merchant.put("/webhooks/endpoint", {"url": receiver.url()})
         await service.run_worker(10)
-        assert receiver.received == []
         await merchant.put("/webhooks/endpoint", {"url": None})
         by_url = {each["url"]: each for each in (await merchant.get("/webhooks/deliveries")).data}
         assert (by_url[broken.url()]["status"], by_url[broken.url()]["attempts"]) == ("failed", 2)

@@ -56,11 +56,27 @@ DELIVERY: Final[dict[str, Any]] = {
     "target": "account",
     "url": "https://a.test/",
     "destination": "a.test:443",
-    "body": "{}",
     "status": "pending",
     "attempts": 0,
     "created_at": 1,
     "next_attempt_at": 1,
+}
+IDEMPOTENCY_KEY: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "test",
+    "route": "POST /payments",
+    "key": "k",
+    "digest": "d",
+    "resource": REFERENCE,
+    "created_at": 1,
+}
+EVENT: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "test",
+    "reference": REFERENCE,
+    "event": "payment.succeeded",
+    "body": "{}",
+    "created_at": 1,
 }
 POSTING: Final[dict[str, Any]] = {
     "merchant_id": 1,

@@ -39,14 +39,14 @@ _NAMES = deliveries._NEW_COLUMNS
 _REWRITE = (
     update(webhook_deliveries)
     .where(_d.id == bindparam("row"), _d.url == bindparam("was", type_=_d.url.type))
-    .values(body=bindparam("text"), response_code=bindparam("code"))
+    .values(history=bindparam("text"), response_code=bindparam("code"))
 )
 _REMOVE = delete(webhook_deliveries).where(_d.id == bindparam("row"))
 
 
 def delivery(number: int, **values: Any) -> dict[str, Any]:
     own = {"reference": new_reference(Instant(number)), "url": f"/{number}"}
-    return {**dict.fromkeys(_NAMES), **DELIVERY, **own, **values}
+    return {**dict.fromkeys(_NAMES), **DELIVERY, "id": number + 1, **own, **values}
 
 
 async def stored(db: Database) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ async def test_rows_are_inserted_in_their_order(db: Database, count: int) -> Non
 
 async def test_every_value_arrives_as_it_was_given(db: Database) -> None:
     await add(db, "Kora")
-    rows = [delivery(n, body=text, payment_id=None if n % 2 else n) for n, text in enumerate(TEXTS * 6)]
+    rows = [delivery(n, history=text, payment_id=None if n % 2 else n) for n, text in enumerate(TEXTS * 6)]
     rows += [delivery(1000 + n, payment_id=number) for n, number in enumerate(NUMBERS)]
     await db.execute_many(deliveries._INSERT, rows)
     assert await stored(db) == rows
@@ -83,9 +83,9 @@ async def test_rows_are_changed_and_deleted_each_by_its_own_values(db: Database)
         {"row": n + 1, "was": f"/{n}", "text": TEXTS[n % len(TEXTS)], "code": None if n % 2 else n} for n in range(90)
     ]
     await db.execute_many(_REWRITE, [*changes, {"row": 95, "was": "another", "text": "lost", "code": 1}])
-    found = await db.scan(select(_d.body, _d.response_code).order_by(_d.id))
+    found = await db.scan(select(_d.history, _d.response_code).order_by(_d.id))
     assert [tuple(row) for row in found[:90]] == [(each["text"], each["code"]) for each in changes]
-    assert {tuple(row) for row in found[90:]} == {(DELIVERY["body"], None)}
+    assert {tuple(row) for row in found[90:]} == {(None, None)}
     await db.execute_many(_REMOVE, [{"row": number} for number in range(1, 100)])
     assert [row[0] for row in await db.scan(select(_d.id))] == [100]
 
@@ -109,7 +109,7 @@ async def test_all_rows_are_written_or_none(db: Database) -> None:
     await db.execute_many(deliveries._INSERT, good[:10])
     with pytest.raises(ConstraintViolated):
         await db.execute_many(deliveries._INSERT, [*good[10:90], good[3]])
-    for refused in ({"body": "Awa\ud800"}, {"payment_id": 2**63}, {"payment_id": -(2**64)}):
+    for refused in ({"history": "Awa\ud800"}, {"payment_id": 2**63}, {"payment_id": -(2**64)}):
         with pytest.raises(ValueRefused) as error:
             await db.execute_many(deliveries._INSERT, [*good[10:90], {**good[90], **refused}])
         assert "Awa" not in str(error.value), "the value may be a secret, and the text is logged"

@@ -21,6 +21,7 @@ from guichet.db.queues.fair_share import Shares
 from guichet.db.statement_cache import CompiledStatement
 from guichet.db.tables import payments as payments_table
 from guichet.disputes import repository as disputes
+from guichet.disputes.repository import DisputeFilter
 from guichet.domain.accounts import UserId
 from guichet.domain.events import Delivery
 from guichet.domain.exports import ListFilter
@@ -54,9 +55,11 @@ from guichet.provider_callbacks import repository as callbacks
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
 from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
+from guichet.refunds.repository import RefundFilter
 from guichet.settings import Settings, load
-from guichet.webhooks import deliveries, outbox
+from guichet.webhooks import deliveries, events
 from guichet.webhooks.deliveries import AttemptResult, DeliveryFilter
+from guichet.webhooks.events import EventFilter
 from tests.db.rows import DELIVERY, LINK, REFERENCE
 from tests.fakes.recording_database import RecordingDatabase
 
@@ -141,7 +144,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
         db, provider_account="full", path="/", body=b"", reason="no_match", now=NOW
     ),
     "record outcomes": lambda db: deliveries.record(db, [TRIED]),
-    "endpoints": lambda db: outbox.endpoints_of(db, [MerchantId(1)]),
+    "what deliveries carry": lambda db: deliveries.with_contents(db, [TRIED.delivery], NOW),
     "frozen wallets": _frozen_wallets,
     "reopened wallets": lambda db: suspense.release_next(db, NOW, 10),
     "exhausted deliveries": lambda db: deliveries.give_up_exhausted(db, NOW),
@@ -172,8 +175,13 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
         db, *MINE, ApiPayment, PaymentFilter(status="failed", until=NOW), 25, 0, after=KEY, oldest_first=True
     ),
     "walk payments": lambda db: payments.page(db, *MINE, ApiPayment, PaymentFilter(), 25, 0, after=KEY),
-    "list refunds": lambda db: refunds.page(db, *MINE, 25, 0),
-    "walk refunds": lambda db: refunds.page(db, *MINE, 25, 0, after=KEY),
+    "list refunds": lambda db: refunds.page(db, *MINE, RefundFilter(), 25, 0),
+    "list refunds of a status": lambda db: refunds.page(db, *MINE, RefundFilter("failed"), 25, 0),
+    "list events": lambda db: events.page(db, *MINE, EventFilter(), 25, NOW),
+    "list payments of a link": _listed(link_id=LinkId(1)),
+    "list payments of a number": _listed(phone_numbers=("1", "2")),
+    "list disputes": lambda db: disputes.page(db, *MINE, DisputeFilter(), 25, 0),
+    "walk refunds": lambda db: refunds.page(db, *MINE, RefundFilter(), 25, 0, after=KEY),
     "walk links": lambda db: links.page(db, MerchantId(1), "live", 25, 0, after=LinkId(1_000)),
     "list links": lambda db: links.page(db, MerchantId(1), "live", 25, 0),
     "links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(1_000)),
@@ -250,13 +258,16 @@ BY_INDEX = {
     "sales of a day": "ix_payment_links_sales",
     "sales of a cashier": "ix_payment_links_cashier",
     "payments of a link": "ix_payments_link",
+    "list payments of a link": "ix_payments_link",
+    "list payments of a number": "ix_payments_phone_number",
+    "list events": "ix_events_place",
     "operator's reference of any account": "ix_payments_provider_reference",
     "open incident of an account": "ix_incidents_open_account",
 }
 
 
 BIG = (
-    "payments|refunds|webhook_deliveries|payment_links|wallet_entries|postings|list_counts|list_count_changes|payment_figures|api_keys"
+    "payments|refunds|events|webhook_deliveries|payment_links|wallet_entries|postings|list_counts|list_count_changes|payment_figures|api_keys"
     "|provider_callbacks|unmatched_callbacks"
     "|reconciliation_runs|operator_attempts|incidents|disputes|late_results|late_returns|audit_log"
 )
@@ -371,9 +382,11 @@ async def _load(db: Database, *, embedded: bool, rows: int = 3000) -> None:
         "SELECT merchant_id, env, reference, id, reference, "
         f"100, 'XOF', status, 'r', id, CASE WHEN status <> 'pending' THEN 1 END, {no}, next_poll_at, 0 FROM payments",
         "INSERT INTO webhook_deliveries (merchant_id, env, reference, payment_id, event, target, url, destination, "
-        "body, status, attempts, created_at, next_attempt_at) "
-        "SELECT merchant_id, env, reference, id, 'payment.failed', 'account', 'u', 'd:443', '{}', status, 0, id, "
+        "status, attempts, created_at, next_attempt_at) "
+        "SELECT merchant_id, env, reference, id, 'payment.failed', 'account', 'u', 'd:443', status, 0, id, "
         "next_poll_at FROM payments",
+        "INSERT INTO events (merchant_id, env, reference, payment_id, event, body, created_at) "
+        "SELECT merchant_id, env, reference, id, 'payment.failed', '{}', id FROM payments",
         "INSERT INTO provider_callbacks (merchant_id, env, subject_type, subject_id, provider_account, received_at, "
         "received_count, status, due_at) SELECT merchant_id, env, 'payment', id, 'c', id, 1, "
         "CASE WHEN status = 'pending' THEN 'pending' ELSE 'asked' END, next_poll_at FROM payments",

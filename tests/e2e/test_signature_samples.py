@@ -83,6 +83,8 @@ def test_another_secret_is_refused(sample: Sample) -> None:
 def test_an_old_signature_is_refused_and_a_slow_one_is_not(sample: Sample) -> None:
     assert not sample.accepts(sign(SECRET, now() - SIGNATURE_AGE - 5, BODY))
     assert sample.accepts(sign(SECRET, now() - SIGNATURE_AGE + 30, BODY))
+    assert not sample.accepts(sign(SECRET, now() + SIGNATURE_AGE + 30, BODY))
+    assert not sample.accepts(sign(SECRET, now() + 365 * 86400, BODY))
 
 
 def test_an_old_signature_is_not_made_young_by_another_time(sample: Sample) -> None:
@@ -215,3 +217,26 @@ def test_the_command_line_does_not_verify_without_a_secret(sample: Sample, secre
 def test_a_header_that_is_missing_or_no_text_is_refused(sample: Sample, header: object) -> None:
     """Frameworks give null for a missing header, and some give lists of values."""
     assert called(sample, secret=SECRET, header=header) == "false"
+
+
+def test_the_php_sample_works_inside_a_function(tmp_path: Path) -> None:
+    """A plugin includes it where it is needed, perhaps twice, and some paste it into a function."""
+    program = shutil.which("php")
+    if program is None:
+        pytest.skip("php is not installed: the guide's PHP receiver was NOT included by a function")
+    header = sign(SECRET, now(), BODY)
+    shop = tmp_path / "shop.php"
+    shop.write_text(
+        """<?php
+        function handle(string $header, string $body): bool {
+            require_once getenv('SAMPLE');
+            return verify_signature(getenv('WEBHOOK_SECRET'), $header, $body);
+        }
+        $body = file_get_contents('php://stdin');
+        echo json_encode([handle($argv[1], $body), handle($argv[1], $body), handle('t=1,v1=x', $body)]);
+        """,
+        encoding="utf-8",
+    )
+    environ = {**os.environ, "WEBHOOK_SECRET": SECRET, "SAMPLE": str(SAMPLES / "verify_signature.php")}
+    done = subprocess.run([program, str(shop), header], input=BODY, env=environ, capture_output=True, check=False)
+    assert (done.stdout, done.stderr) == (b"[true,true,false]", b"")

@@ -8,7 +8,7 @@
 and, outside of this folder, the examples of the documentation:
 
     guichet/data/examples.json    the examples of the OpenAPI document and of /docs
-    docs/guide-marchand.md        its blocks of JSON
+    docs/guide-*.md               the blocks of JSON of both guides, and their copies in the package
 
 They exist so that the code can be restructured: only a change that is meant may change them. Refresh them with
 

@@ -19,8 +19,10 @@ async def _on_a_new_database(record: Callable[[Settings], Awaitable[str]]) -> st
 async def _write() -> None:
     recorded = await _on_a_new_database(examples.record)
     EXAMPLES_FILE.write_text(recorded, encoding="utf-8")
-    text = guide.FILE.read_text(encoding="utf-8")
-    guide.FILE.write_text(guide.refreshed(text, json.loads(recorded)), encoding="utf-8")
+    for file in guide.FILES:
+        text = guide.refreshed(file.read_text(encoding="utf-8"), json.loads(recorded))
+        file.write_text(text, encoding="utf-8")
+        (EXAMPLES_FILE.parent / file.name).write_text(text, encoding="utf-8")
     # The OpenAPI document shows the examples, so it is recorded after them.
     for module, name in ((openapi, "openapi.json"), (webhooks, "webhooks.json"), (answers, "answers.json")):
         (FOLDER / name).write_text(await _on_a_new_database(module.record), encoding="utf-8")

@@ -130,7 +130,13 @@ async def _webhooks(session: Session) -> None:
     await session.call("test event", "POST", "/v1/webhooks/test")
     await session.call("deliveries, one waiting", "GET", "/v1/webhooks/deliveries")
     await session.later()
-    await session.call("deliveries, one made", "GET", "/v1/webhooks/deliveries")
+    made = await session.call("deliveries, one made", "GET", "/v1/webhooks/deliveries")
+    again = f"/v1/webhooks/deliveries/{made['data'][0]['id']}/resend"
+    await session.call("delivery made again", "POST", again)
+    await session.call("delivery that waits, made again", "POST", again)
+    await session.later()
+    await session.call("events", "GET", "/v1/events?type=payment.failed&per_page=1")
+    await session.call("disputes", "GET", "/v1/disputes")
     await session.call("webhooks disabled", "PUT", path, {"url": None})
 
 
@@ -170,8 +176,20 @@ async def _links(session: Session) -> None:
     await session.call("payment link created again", "POST", "/v1/payment-links", link | ours)
     await session.call("payment links", "GET", "/v1/payment-links?per_page=5")
     await session.call("payment link by id", "GET", f"/v1/payment-links/{made['data']['id']}")
+    await session.call("payment link closed", "POST", f"/v1/payment-links/{made['data']['id']}/close")
     session.env = "test"
     await session.call("payment link with a test key", "POST", "/v1/payment-links", link)
+    order = {"amount": 5000, "description": "Commande 1042", "external_id": "commande/1042"}
+    named: dict[str, object] = {
+        "external_id": "commande/1043",
+        "cancel_url": "https://boutique.example/",
+        "operators": ["MTN", "VISA"],
+    }
+    made = await session.call("checkout session", "POST", "/v1/checkout-sessions", order)
+    await session.call("checkout session with every field", "POST", "/v1/checkout-sessions", order | ours | named)
+    await session.call("checkout session created again", "POST", "/v1/checkout-sessions", order | {"amount": 6000})
+    await session.call("checkout session by external_id", "GET", "/v1/checkout-sessions/commande%2F1042")
+    await session.call("checkout session ended", "POST", f"/v1/checkout-sessions/{made['data']['id']}/expire")
 
 
 async def _faults(session: Session) -> None:

@@ -1,4 +1,4 @@
-"""The JSON of the merchant's guide: each block follows the name of the recorded example that it shows.
+"""The JSON of the merchant's guides: each block follows the name of the recorded example that it shows.
 
 <!-- example: answers / create_payment / Mobile Money -->
 """
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-FILE: Final = Path(__file__).parents[2] / "docs" / "guide-marchand.md"
+FILES: Final = tuple((Path(__file__).parents[2] / "docs").glob("guide-[mw]*.md"))
 WIDTH: Final = 120
 _BLOCK: Final = re.compile(r"(?:^<!-- example: (?P<name>.+?) -->\n)?^```json\n.*?^```$", re.MULTILINE | re.DOTALL)
 

@@ -27,6 +27,9 @@ from tests.ports import free_port
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
+GUIDES = ("guide-marchand.md", "guide-webhooks.md")
+
+
 @dataclass(frozen=True)
 class Distribution:
     sdist: Path
@@ -57,11 +60,11 @@ def _committed(*folders: str) -> set[str]:
 def test_the_wheel_has_every_file_of_the_packages_and_no_other(built: Distribution) -> None:
     with zipfile.ZipFile(built.wheel) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-        guide = wheel.read("guichet/data/guide-marchand.md").decode()
+        guides = {name: wheel.read(f"guichet/data/{name}").decode() for name in GUIDES}
         [metadata] = [wheel.read(name).decode() for name in wheel.namelist() if name.endswith("/METADATA")]
 
     assert names == _committed("guichet", "guichet_demo", "guichet_simulator")
-    assert guide == _shown("docs/guide-marchand.md")
+    assert guides == {name: _shown(f"docs/{name}") for name in guides}
     assert f"\nVersion: {__version__}\n" in metadata
     required = set(re.findall(r"^Requires-Dist: ([\w.\[\]-]+)", metadata.partition("\n\n")[0], re.MULTILINE))
     assert {re.split(r"[>=]", line)[0] for line in _shown("requirements/runtime.in").splitlines()} <= required

@@ -83,7 +83,7 @@ async def test_nothing_names_the_customer_and_the_books_are_the_same(service: Se
     # The second payment has the same address, so it is the same customer's.
     assert (done.payments, done.refunds, done.incidents, done.unmatched_callbacks) == (2, 1, 1, 1)
     assert done.deliveries >= 2
-    for table in (t.payments, t.refunds, t.webhook_deliveries, t.incidents, t.audit_log):
+    for table in (t.payments, t.refunds, t.events, t.webhook_deliveries, t.incidents, t.audit_log):
         rows = await db.scan(select(table).where(table.c.merchant_id == merchant.id))
         text = json.dumps([[str(value) for value in row] for row in rows], ensure_ascii=False)
         assert not [word for word in PERSONAL if word in text], (table.name, text)

@@ -32,6 +32,7 @@ from guichet.providers.base import Refused, Succeeded
 from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
 from guichet.refunds.disbursement import poll_refund
+from guichet.refunds.repository import RefundFilter
 from guichet.refunds.request import request_refund
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
@@ -121,7 +122,7 @@ class MoneyMachine(MoneyMachineSetup):
     @rule(reference=made)
     def the_merchant_reads_a_refund(self, reference: str) -> None:
         row = self._payment(reference)
-        mine = self.run(refunds.page(self.db, self.callers["live"].merchant.id, "live", 100, 0))[0]
+        mine = self.run(refunds.page(self.db, self.callers["live"].merchant.id, "live", RefundFilter(), 100, 0))[0]
         for refund in mine:
             if row is not None and refund.payment_id == row.id:
                 self.run(poll_refund(self.ctx, refund))
@@ -178,7 +179,7 @@ class MoneyMachine(MoneyMachineSetup):
             if row.status == "failed":
                 assert row.reference in refused or row.reference in unroutable, "no failure without a refusal"
                 assert row.reference not in debits, "a debited payment must not fail"
-        returned = self.run(refunds.page(self.db, self.callers["live"].merchant.id, "live", 100, 0))[0]
+        returned = self.run(refunds.page(self.db, self.callers["live"].merchant.id, "live", RefundFilter(), 100, 0))[0]
         amounts = {row.id: row.amount for row in rows}
         for refund in returned:
             if refund.held and refund.status != "failed":

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
+from guichet.db import tables as t
 from guichet.db.tables import postings, webhook_deliveries
 from guichet.disputes import decisions as dispute_decisions
 from guichet.disputes import repository as dispute_repository
@@ -66,7 +67,9 @@ async def sums(stripe: SimulatedProviders) -> dict[str, int]:
 
 async def events(stripe: SimulatedProviders) -> list[tuple[str, Any]]:
     rows = await stripe.service.ctx.db.scan(
-        select(webhook_deliveries.c.event, webhook_deliveries.c.body).order_by(webhook_deliveries.c.id)
+        select(t.events.c.event, t.events.c.body)
+        .join(webhook_deliveries, webhook_deliveries.c.id == t.events.c.id)
+        .order_by(t.events.c.id)
     )
     return [(row[0], msgspec.json.decode(row[1])["data"]) for row in rows]
 

@@ -8,7 +8,7 @@ from sqlalchemy import insert
 from guichet.db import tables as t
 from guichet.domain.ids import MerchantId
 from guichet.settings import Settings
-from guichet.webhooks import deliveries, outbox
+from guichet.webhooks import outbox
 from guichet.webhooks.dispatcher import SLOTS
 from tests.fakes.http_server import OK, ReceivedRequest, ScriptedServer
 from tests.service_fixture import ServiceFixture, open_service
@@ -47,7 +47,7 @@ async def add_merchants(service: ServiceFixture, count: int) -> list[MerchantId]
         for _ in range(count - 1):
             row = {"name": "N", "status": "active", "currency": "XOF", "created_at": now}
             await tx.write(insert(t.merchants).values(row))
-        secret = service.ctx.vault.encrypt("whsec_x")
+        secret = service.ctx.vault.encrypt("whsec_" + "x" * 40)
         for number in range(1, count):
             endpoint = {"merchant_id": first + number, "env": "test", "secret": secret, "updated_at": now}
             await tx.write(insert(t.webhook_endpoints).values(endpoint))
@@ -56,13 +56,10 @@ async def add_merchants(service: ServiceFixture, count: int) -> list[MerchantId]
 
 async def queue(service: ServiceFixture, merchant: MerchantId, url: str, count: int) -> None:
     new = [
-        outbox.new_delivery(
-            merchant, "test", "webhook.test", outbox.ACCOUNT, url, {"message": "m"}, service.clock.now()
-        )
-        for _ in range(count)
+        outbox.new_event(merchant, "test", "webhook.test", {"message": "m"}, service.clock.now()) for _ in range(count)
     ]
     async with service.ctx.db.transaction() as tx:
-        await deliveries.insert_new(tx, new)
+        await outbox.queue(tx, new, url)
     service.ctx.wakeups.deliveries.set()
 
 

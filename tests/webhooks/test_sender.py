@@ -19,7 +19,7 @@ from tests.fakes.http_server import Script, ScriptedServer, answers, drips, hang
 from tests.fakes.name_server import ScriptedResolver
 from tests.webhooks.receivers import status
 
-SECRET = "whsec_3nYv0cJm5fQz8rTb2kWx"
+SECRET = "whsec_3nYv0cJm5fQz8rTb2kWx3nYv0cJm5fQz8rTb2kWx"
 NOW = Instant(1_795_255_200 * SECOND + 999_999)
 HOST = "shop.test"
 SHORT = 0.4
@@ -34,7 +34,6 @@ DELIVERY = Delivery(
     target="account",
     url="https://shop.test/hook",
     destination=HOST,
-    body=BODY,
     status="pending",
     attempts=1,
     response_code=None,
@@ -62,7 +61,7 @@ async def test_the_request_has_the_documented_headers_and_body(
     http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
     async with ScriptedServer(tls=authority.server(HOST)) as server:
-        attempt = await send(http_client, to(server), SECRET, NOW)
+        attempt = await send(http_client, to(server), BODY.encode(), [SECRET], NOW)
     assert attempt == Attempt(delivered=True, response_code=200, answer=b"ok")
     (request,) = server.received
     assert request.line == "POST /hook HTTP/1.1"
@@ -81,11 +80,11 @@ async def test_each_attempt_is_signed_anew_over_the_same_bytes(
     http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
     async with ScriptedServer(tls=authority.server(HOST)) as server:
-        await send(http_client, to(server), SECRET, NOW)
-        await send(http_client, to(server), "whsec_rotated", later(NOW, 360 * SECOND))
+        await send(http_client, to(server), BODY.encode(), [SECRET], NOW)
+        await send(http_client, to(server), BODY.encode(), ["whsec_" + "r" * 40], later(NOW, 360 * SECOND))
     first, second = server.received
     assert (first.body, first.headers["x-service-delivery"]) == (second.body, second.headers["x-service-delivery"])
-    assert verify("whsec_rotated", second.headers["x-service-signature"], second.body, now=1_795_255_560)
+    assert verify("whsec_" + "r" * 40, second.headers["x-service-signature"], second.body, now=1_795_255_560)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,7 @@ async def test_only_a_2xx_acknowledges(
     http_client: HttpClient, authority: CertificateAuthority, code: int, delivered: bool
 ) -> None:
     async with ScriptedServer(status(code), tls=authority.server(HOST)) as server:
-        assert await send(http_client, to(server), SECRET, NOW) == Attempt(
+        assert await send(http_client, to(server), BODY.encode(), [SECRET], NOW) == Attempt(
             delivered, code, error=None if delivered else "bad_status"
         )
     assert len(server.received) == 1
@@ -126,7 +125,7 @@ async def test_a_redirect_is_a_failure_and_is_not_followed(
         ScriptedServer(tls=tls) as elsewhere,
         ScriptedServer(status(code, f"Location: {elsewhere.url(HOST)}"), tls=tls) as server,
     ):
-        assert await send(http_client, to(server), SECRET, NOW) == Attempt(
+        assert await send(http_client, to(server), BODY.encode(), [SECRET], NOW) == Attempt(
             delivered=False, response_code=code, error="bad_status"
         )
     assert elsewhere.connections == 0
@@ -136,7 +135,7 @@ async def test_a_receiver_that_hangs_up_gives_no_status(
     http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
     async with ScriptedServer(hangs_up, tls=authority.server(HOST)) as server:
-        assert await send(http_client, to(server), SECRET, NOW) == Attempt(
+        assert await send(http_client, to(server), BODY.encode(), [SECRET], NOW) == Attempt(
             delivered=False, response_code=None, error="answer_lost"
         )
     assert len(server.received) == 1
@@ -144,7 +143,7 @@ async def test_a_receiver_that_hangs_up_gives_no_status(
 
 async def test_a_receiver_that_hangs_gives_no_status(http_client: HttpClient, authority: CertificateAuthority) -> None:
     async with ScriptedServer(hangs, tls=authority.server(HOST)) as server:
-        attempt = await send(http_client, to(server), SECRET, NOW, timeout=SHORT)
+        attempt = await send(http_client, to(server), BODY.encode(), [SECRET], NOW, timeout=SHORT)
     assert attempt == Attempt(delivered=False, response_code=None, timed_out=True, error="timeout")
 
 
@@ -152,7 +151,7 @@ async def test_a_2xx_with_an_endless_body_acknowledges_without_waiting(
     http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
     async with ScriptedServer(drips, tls=authority.server(HOST)) as server, asyncio.timeout(20):
-        assert await send(http_client, to(server), SECRET, NOW, timeout=SHORT) == Attempt(
+        assert await send(http_client, to(server), BODY.encode(), [SECRET], NOW, timeout=SHORT) == Attempt(
             delivered=True, response_code=200, timed_out=True
         )
 
@@ -162,7 +161,7 @@ async def test_an_error_with_a_truncated_body_keeps_its_status(
 ) -> None:
     cut = answers(b"HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nTraceback", hang_up=True)
     async with ScriptedServer(cut, tls=authority.server(HOST)) as server:
-        assert await send(http_client, to(server), SECRET, NOW) == Attempt(
+        assert await send(http_client, to(server), BODY.encode(), [SECRET], NOW) == Attempt(
             delivered=False, response_code=500, error="bad_status"
         )
 
@@ -170,7 +169,7 @@ async def test_an_error_with_a_truncated_body_keeps_its_status(
 async def test_a_huge_response_counts_by_its_status(http_client: HttpClient, authority: CertificateAuthority) -> None:
     huge = answers(b"HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n" + b"x" * 1_000_000)
     async with ScriptedServer(huge, tls=authority.server(HOST)) as server, asyncio.timeout(20):
-        attempt = await send(http_client, to(server), SECRET, NOW)
+        attempt = await send(http_client, to(server), BODY.encode(), [SECRET], NOW)
     assert attempt == Attempt(delivered=True, response_code=200, answer=attempt.answer)
     assert len(attempt.answer) <= 64 * 1024
 
@@ -179,14 +178,14 @@ async def test_a_refused_connection_gives_no_status(http_client: HttpClient) -> 
     with socket.create_server(("127.0.0.2", 0)) as reserved:
         port = reserved.getsockname()[1]
     delivery = structs.replace(DELIVERY, url=f"https://{HOST}:{port}/hook")
-    assert await send(http_client, delivery, SECRET, NOW) == Attempt(
+    assert await send(http_client, delivery, BODY.encode(), [SECRET], NOW) == Attempt(
         delivered=False, response_code=None, error="connection_failed"
     )
 
 
 async def test_a_name_that_does_not_exist_gives_no_status(http_client: HttpClient) -> None:
     delivery = structs.replace(DELIVERY, url="https://unknown.test/hook")
-    assert await send(http_client, delivery, SECRET, NOW) == Attempt(
+    assert await send(http_client, delivery, BODY.encode(), [SECRET], NOW) == Attempt(
         delivered=False, response_code=None, error="address_refused"
     )
 
@@ -202,7 +201,7 @@ async def test_a_private_destination_is_never_contacted(
             ("http://shop.test/", "address_refused"),
             ("nonsense", "address_refused"),
         ):
-            attempt = await send(http_client, structs.replace(DELIVERY, url=url), SECRET, NOW)
+            attempt = await send(http_client, structs.replace(DELIVERY, url=url), BODY.encode(), [SECRET], NOW)
             assert attempt == structs.replace(Attempt(delivered=False, response_code=None), error=error)
     assert server.connections == 0
 
@@ -211,7 +210,7 @@ async def test_a_receiver_with_an_invalid_certificate_receives_nothing(
     http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
     async with ScriptedServer(tls=authority.server("other.test")) as server:
-        assert await send(http_client, to(server), SECRET, NOW) == Attempt(
+        assert await send(http_client, to(server), BODY.encode(), [SECRET], NOW) == Attempt(
             delivered=False, response_code=None, error="tls_failed"
         )
     assert server.received == []
@@ -232,7 +231,9 @@ async def test_a_response_counts_within_ten_seconds(http_client: HttpClient, aut
 
     tls = authority.server(HOST)
     async with ScriptedServer(after(7), tls=tls) as patient, ScriptedServer(after(14), tls=tls) as late:
-        attempts = await asyncio.gather(*(send(http_client, to(server), SECRET, NOW) for server in (patient, late)))
+        attempts = await asyncio.gather(
+            *(send(http_client, to(server), BODY.encode(), [SECRET], NOW) for server in (patient, late))
+        )
     assert attempts == [
         Attempt(delivered=True, response_code=204),
         Attempt(delivered=False, response_code=None, timed_out=True, error="timeout"),

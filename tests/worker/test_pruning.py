@@ -268,7 +268,7 @@ async def _fill(
             await tx.write(
                 insert(t.webhook_deliveries).values(
                     merchant_id=merchant.id, env="test", reference=reference, event="webhook.test", target="account",
-                    url="https://localhost:9/hook", destination="https://localhost:9", body="{}", status="success",
+                    url="https://localhost:9/hook", destination="https://localhost:9", status="success",
                     attempts=1, response_code=200, created_at=created_at, delivered_at=later(created_at, HOUR),
                     last_attempt_at=created_at,
                 )

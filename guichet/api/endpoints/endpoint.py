@@ -7,6 +7,7 @@ from msgspec import field
 from starlette.responses import Response
 
 from guichet.api.http import DEFAULT_PER_PAGE, MAX_PER_PAGE, ORDERS, Call
+from guichet.api.idempotency import MAX_KEY
 from guichet.domain.errors import GuichetError
 from guichet.domain.records import Record
 from guichet.schemas.validation import Body
@@ -18,19 +19,20 @@ Example = Mapping[str, Any]
 
 
 class Parameter(Record, frozen=True):
-    """A path or query parameter. `schema` is its JSON Schema, `sample` its value in the examples."""
+    """A path or query parameter, or a header. `schema` is its JSON Schema, `sample` its value in the examples."""
 
     name: str
     schema: Mapping[str, Any]
     description: str
-    where: Literal["query", "path"] = "query"
+    where: Literal["query", "path", "header"] = "query"
     sample: str | None = None
 
 
 class Endpoint(Record, frozen=True):
     """One line of the contract's table of endpoints; `path` is relative to the API's base URL.
 
-    `data` is the object answered; `shape` says whether one, an array or a page of them is. `requests` are whole example
+    `data` is the object answered; `shape` says whether one, an array, a page of them or
+    a page that only `after` continues is. `requests` are whole example
     bodies by title, and tests send each of them. `live_only` endpoints refuse a test key.
     """
 
@@ -42,7 +44,7 @@ class Endpoint(Record, frozen=True):
     description: str
     data: ObjectClass
     status: int = 200
-    shape: Literal["one", "array", "page"] = "one"
+    shape: Literal["one", "array", "page", "walk"] = "one"
     body: type[Body] | None = None
     parameters: tuple[Parameter, ...] = ()
     errors: tuple[type[GuichetError], ...] = ()
@@ -50,18 +52,37 @@ class Endpoint(Record, frozen=True):
     live_only: bool = False
 
 
+_DATES: Final = "`AAAA-MM-JJ` ou ISO-8601, UTC sans autre indication, comparée à `created_at` et incluse."
+CREATED_FROM: Final = Parameter("from", {"type": "string"}, f"Début : {_DATES}", sample="2026-11-01")
+CREATED_TO: Final = Parameter(
+    "to",
+    {"type": "string"},
+    f"Fin : {_DATES} Une date seule est ce jour à 00:00:00, ce qui exclut les éléments du jour : envoyez le lendemain "
+    "ou "
+    "un horodatage complet.",
+    sample="2026-12-01",
+)
+
+
+def per_page() -> Parameter:
+    return Parameter(
+        "per_page",
+        {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE, "default": DEFAULT_PER_PAGE},
+        "Éléments par page.",
+    )
+
+
 def paging(after: str) -> tuple[Parameter, ...]:
     """`after`: what the element before a page is called."""
     return (
-        Parameter(
-            "per_page",
-            {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE, "default": DEFAULT_PER_PAGE},
-            "Éléments par page.",
-        ),
+        per_page(),
+        # No default: generated clients would send it with `after`.
         Parameter(
             "page",
-            {"type": "integer", "minimum": 1, "default": 1},
-            "Numéro de page. Au-delà de la dernière, la liste est vide. Ne s'envoie pas avec `after`.",
+            {"type": "integer", "minimum": 1},
+            "Numéro de page, 1 sans autre indication. Au-delà de la dernière, la liste est vide. Avec `after`, seul 1 "
+            "est "
+            "accepté.",
         ),
         Parameter(
             "order",
@@ -76,6 +97,14 @@ def paging(after: str) -> tuple[Parameter, ...]:
         ),
     )
 
+
+IDEMPOTENCY_KEY: Final = Parameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": MAX_KEY},
+    "Nomme cette requête, un UUID par exemple : répétée avec la même clé dans les 24 heures, elle ne crée rien de plus "
+    "et rend la ressource telle qu'elle est. Avec un autre corps : `409`, `idempotency_key_reused`.",
+    "header",
+)
 
 PAYMENT_REFERENCE: Final = Parameter(
     "reference",

@@ -3,11 +3,13 @@
 from typing import Final
 
 from guichet.api import links
-from guichet.api.endpoints.endpoint import Endpoint, Parameter, paging
-from guichet.domain.errors import InvalidRequest, NotFound
+from guichet.api.endpoints.endpoint import IDEMPOTENCY_KEY, Endpoint, Parameter, paging
+from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.schemas.payment_link import LinkBody, PaymentLinkObject
 
 LINKS: Final = "Liens de paiement"
+
+_ID: Final = Parameter("id", {"type": "string"}, "L'`id` numérique du lien.", "path", "1")
 
 ENDPOINTS: Final = (
     Endpoint(
@@ -17,13 +19,14 @@ ENDPOINTS: Final = (
         LINKS,
         "Créer un lien de paiement",
         "Clé de production seulement : avec une clé de test, la demande est refusée (`invalid_request`, sans "
-        "`details`). Un lien ne se modifie pas et ne se désactive pas par l'API.\n\n"
+        "`details`). Un lien ne se modifie pas ; il peut être fermé.\n\n"
         "Répéter un `external_id` rend le lien existant, aussi avec `201`, et ne crée rien. `metadata` est copié dans "
         "chaque paiement du lien et dans ses webhooks ; `payment_link` y dit de quel lien il vient.",
         PaymentLinkObject,
         201,
         body=LinkBody,
-        errors=(InvalidRequest,),
+        parameters=(IDEMPOTENCY_KEY,),
+        errors=(InvalidRequest, Conflict),
         requests={
             "Limité": {
                 "amount": 10000,
@@ -55,7 +58,10 @@ ENDPOINTS: Final = (
         "Les plus récents d'abord. La liste est toujours vide avec une clé de test.",
         PaymentLinkObject,
         shape="page",
-        parameters=paging("l'`id` du dernier lien reçu"),
+        parameters=(
+            Parameter("external_id", {"type": "string"}, "Votre identifiant du lien, exactement."),
+            *paging("l'`id` du dernier lien reçu"),
+        ),
         errors=(InvalidRequest,),
     ),
     Endpoint(
@@ -66,7 +72,21 @@ ENDPOINTS: Final = (
         "Lire un lien de paiement",
         "Toujours `404` avec une clé de test.",
         PaymentLinkObject,
-        parameters=(Parameter("id", {"type": "string"}, "L'`id` numérique du lien.", "path", "1"),),
+        parameters=(_ID,),
         errors=(NotFound,),
+    ),
+    Endpoint(
+        "POST",
+        "/payment-links/{id}/close",
+        links.close_link,
+        LINKS,
+        "Fermer un lien de paiement",
+        "Plus personne ne peut commencer à payer : `expires_at` devient l'instant présent. Un paiement déjà commencé "
+        "peut encore "
+        "réussir. Un lien déjà fermé reste tel qu'il est.",
+        PaymentLinkObject,
+        parameters=(_ID,),
+        errors=(NotFound,),
+        live_only=True,
     ),
 )

@@ -3,7 +3,15 @@
 from typing import Final
 
 from guichet.api import payments
-from guichet.api.endpoints.endpoint import PAYMENT_REFERENCE, Endpoint, Parameter, paging
+from guichet.api.endpoints.endpoint import (
+    CREATED_FROM,
+    CREATED_TO,
+    IDEMPOTENCY_KEY,
+    PAYMENT_REFERENCE,
+    Endpoint,
+    Parameter,
+    paging,
+)
 from guichet.api.guide import whole_amount
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound, PaymentFailed
@@ -11,7 +19,6 @@ from guichet.domain.payments import PAYMENT_STATUSES
 from guichet.schemas.payment import PaymentBody, PaymentObject
 
 PAYMENTS: Final = "Paiements"
-_DATES: Final = "`AAAA-MM-JJ` ou ISO-8601, UTC sans autre indication, comparée à `created_at` et incluse."
 _MOBILE: Final = {
     "amount": 5000,
     "operator": "mtn",
@@ -51,8 +58,9 @@ ENDPOINTS: Final = (
         "Demande à l'opérateur de débiter le client. **Un `201` n'est pas un encaissement** : le paiement est "
         "`pending`, et vous livrez quand il est `succeeded`.\n\n"
         "Répéter un `external_id` rend le paiement existant, aussi avec `201`, et ne crée rien. Un délai dépassé ne "
-        "prouve pas que rien n'a été créé : rejouez avec le même `external_id`. Si le montant, la devise, l'opérateur "
-        "ou le numéro diffèrent de ceux du paiement existant, `warnings` le dit.\n\n"
+        "prouve pas que rien n'a été créé : rejouez avec le même `external_id`, ou la "
+        "même `Idempotency-Key`. Si le montant, la devise, l'opérateur ou le numéro diffèrent de ceux du paiement "
+        "existant, `warnings` le dit.\n\n"
         "Le total débité (montant et frais) d'un paiement Mobile Money doit être compris entre "
         f"{whole_amount(MIN_DEBIT)} et {whole_amount(MAX_DEBIT)}. Un "
         "refus immédiat de l'opérateur donne `402` : le paiement est enregistré `failed`, `error.reference` le nomme "
@@ -61,6 +69,7 @@ ENDPOINTS: Final = (
         PaymentObject,
         201,
         body=PaymentBody,
+        parameters=(IDEMPOTENCY_KEY,),
         errors=(InvalidRequest, PaymentFailed, Conflict),
         requests={
             "Mobile Money": _MOBILE,
@@ -83,18 +92,14 @@ ENDPOINTS: Final = (
             Parameter(
                 "status",
                 {"type": "string", "enum": list(PAYMENT_STATUSES)},
-                "État. Une valeur inconnue vaut `pending`, et `meta.ignored` le dit.",
+                "État. Une valeur inconnue vaut `pending`, et `warnings` le dit.",
                 sample="succeeded",
             ),
             Parameter("external_id", {"type": "string"}, "Votre identifiant de commande, exactement."),
-            Parameter("from", {"type": "string"}, f"Début : {_DATES}", sample="2026-11-01"),
-            Parameter(
-                "to",
-                {"type": "string"},
-                f"Fin : {_DATES} Une date seule est ce jour à 00:00:00, ce qui exclut les paiements du jour : envoyez "
-                "le lendemain ou un horodatage complet.",
-                sample="2026-12-01",
-            ),
+            Parameter("payment_link", {"type": "string"}, "L'`id` d'un lien de paiement : ce qu'il a reçu."),
+            Parameter("phone_number", {"type": "string"}, "Le numéro débité, indicatif compris."),
+            CREATED_FROM,
+            CREATED_TO,
             *paging("la `reference` ou l'`external_id` du dernier paiement reçu"),
         ),
         errors=(InvalidRequest,),

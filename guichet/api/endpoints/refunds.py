@@ -3,8 +3,17 @@
 from typing import Final
 
 from guichet.api import refunds
-from guichet.api.endpoints.endpoint import PAYMENT_REFERENCE, Endpoint, Parameter, paging
+from guichet.api.endpoints.endpoint import (
+    CREATED_FROM,
+    CREATED_TO,
+    IDEMPOTENCY_KEY,
+    PAYMENT_REFERENCE,
+    Endpoint,
+    Parameter,
+    paging,
+)
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
+from guichet.domain.payments import REFUND_STATUSES
 from guichet.schemas.object_fields import REFUND_REFERENCE
 from guichet.schemas.refund import RefundBody, RefundObject
 
@@ -20,14 +29,15 @@ ENDPOINTS: Final = (
         "Enregistre la demande de remboursement total d'un paiement `succeeded`. Le versement est exécuté ensuite ; "
         "l'issue arrive par `refund.succeeded` ou `refund.failed`. En test, la réponse est déjà `succeeded`.\n\n"
         "Il n'y a pas de remboursement partiel : un `amount` autre que le `total_amount` du paiement est refusé.\n\n"
-        "Un paiement n'a jamais qu'un remboursement. Le client reçoit `total_amount` ; votre solde est débité de "
-        "`amount`, et les frais sont rendus par le service. Si le solde ne suffit pas, le remboursement échoue et rien "
+        "Un paiement n'a jamais qu'un remboursement. Le client reçoit `refunded_amount`, ce qui lui avait été "
+        "débité ; votre solde est débité de l'`amount` du paiement, et les frais sont rendus par le service. Si le "
+        "solde ne suffit pas, le remboursement échoue et rien "
         "n'est pris. Un `409` dit pourquoi dans `error.reason` ; `already_refunded` donne la référence du "
         "remboursement.",
         RefundObject,
         201,
         body=RefundBody,
-        parameters=(PAYMENT_REFERENCE,),
+        parameters=(PAYMENT_REFERENCE, IDEMPOTENCY_KEY),
         errors=(InvalidRequest, NotFound, Conflict),
         requests={"Avec un motif": {"reason": "Article indisponible"}, "Sans motif": {}},
     ),
@@ -41,6 +51,9 @@ ENDPOINTS: Final = (
         RefundObject,
         shape="page",
         parameters=(
+            Parameter("status", {"type": "string", "enum": list(REFUND_STATUSES)}, "État du remboursement."),
+            CREATED_FROM,
+            CREATED_TO,
             Parameter("payment_reference", {"type": "string"}, "La référence du paiement remboursé, exactement."),
             *paging("la `reference` du dernier remboursement reçu"),
         ),

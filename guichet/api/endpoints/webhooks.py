@@ -3,9 +3,10 @@
 from typing import Final
 
 from guichet.api import webhooks
-from guichet.api.endpoints.endpoint import Endpoint, Parameter, paging
-from guichet.domain.errors import InvalidRequest
+from guichet.api.endpoints.endpoint import CREATED_FROM, CREATED_TO, Endpoint, Parameter, paging
+from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES
+from guichet.schemas.object_fields import DELIVERY_ID
 from guichet.schemas.webhook_delivery import WebhookDeliveryObject
 from guichet.schemas.webhook_endpoint import (
     EndpointBody,
@@ -71,8 +72,27 @@ ENDPOINTS: Final = (
                 {"type": "string"},
                 "La référence du paiement : ses événements et ceux de son remboursement.",
             ),
+            CREATED_FROM,
+            CREATED_TO,
             *paging("l'`id` du dernier envoi reçu"),
         ),
         errors=(InvalidRequest,),
+    ),
+    Endpoint(
+        "POST",
+        "/webhooks/deliveries/{id}/resend",
+        webhooks.resend_delivery,
+        WEBHOOKS,
+        "Renvoyer un webhook",
+        "Donne cinq nouvelles tentatives à un envoi terminé, réussi ou non : même `id`, même corps, à l'adresse "
+        "actuelle. "
+        "Pour tout rattraper après une panne, lisez plutôt `GET /events`.",
+        WebhookDeliveryObject,
+        parameters=(
+            Parameter(
+                "id", {"type": "string"}, "L'`id` de l'envoi, qui est celui de l'événement.", "path", DELIVERY_ID
+            ),
+        ),
+        errors=(NotFound, Conflict),
     ),
 )

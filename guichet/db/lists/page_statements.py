@@ -28,7 +28,7 @@ from guichet.clock import HOUR
 from guichet.db.lists.time_buckets import DAYS, HOURS, Cover
 from guichet.db.tables import list_count_changes, list_counts, webhook_deliveries
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, DeliveryStatus, EventName
-from guichet.domain.payments import PaymentStatus
+from guichet.domain.payments import PaymentStatus, RefundStatus
 from guichet.domain.records import Record
 
 #: The level of the one bucket that counts a whole list.
@@ -52,7 +52,7 @@ class ListKind(Record, frozen=True):
     """
 
     table: Table
-    status: PaymentStatus | DeliveryStatus | None = None
+    status: PaymentStatus | RefundStatus | DeliveryStatus | None = None
     event: EventName | None = None
 
     @property

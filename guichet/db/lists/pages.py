@@ -27,7 +27,7 @@ from guichet.db.lists.time_buckets import DAYS, HOURS, Cover, Level, cover, cove
 from guichet.domain.events import DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
-from guichet.domain.payments import PaymentStatus
+from guichet.domain.payments import PaymentStatus, RefundStatus
 from guichet.domain.records import Record
 
 #: Rows that are skipped one by one; to skip more, the bucket in which the page begins is looked up.
@@ -66,7 +66,7 @@ class ListScope(Record, frozen=True):
 
     merchant_id: MerchantId
     env: Environment
-    status: PaymentStatus | DeliveryStatus | None = None
+    status: PaymentStatus | RefundStatus | DeliveryStatus | None = None
     event: EventName | None = None
 
     @property

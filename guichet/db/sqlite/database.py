@@ -87,6 +87,8 @@ class SqliteDatabase(Database):
         return await self._writer.write(compiled, compiled.positional(params))
 
     async def write_grouped(self, group: GroupedWrite, params: dict[str, Any]) -> Row | None:
+        if group.claim is not None:
+            return await super().write_grouped(group, params)
         compiled = STATEMENTS[group.statement]
         rows = await self._writer.write(compiled, compiled.positional(params))
         return rows[0] if rows else None

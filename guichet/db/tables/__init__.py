@@ -29,6 +29,7 @@ from guichet.db.tables.ledger_tables import (
 from guichet.db.tables.merchant_tables import (
     api_keys,
     api_requests,
+    idempotency_keys,
     key_acts,
     merchant_document_chunks,
     merchant_documents,
@@ -65,7 +66,7 @@ from guichet.db.tables.provider_tables import (
     provider_merchants,
 )
 from guichet.db.tables.treasury_tables import treasury_movements, treasury_readings, treasury_rollups
-from guichet.db.tables.webhook_tables import webhook_deliveries
+from guichet.db.tables.webhook_tables import events, webhook_deliveries
 
 __all__ = [
     "api_keys",
@@ -77,8 +78,10 @@ __all__ = [
     "customer_names_head",
     "daily_totals",
     "disputes",
+    "events",
     "export_chunks",
     "exports",
+    "idempotency_keys",
     "incidents",
     "key_acts",
     "late_results",

@@ -37,6 +37,7 @@ disputes: Final = table(
     CheckConstraint("(payment_id IS NULL) = (payment_reference IS NULL)", name="ck_disputes_payment"),
     CheckConstraint("borne_by IS NULL OR status = 'lost'", name="ck_disputes_lost"),
     Index("ix_disputes_payment_id", "payment_id"),
+    Index("ix_disputes_newest", "merchant_id", "env", "opened_at", "id"),
     #: Those that a merchant can still answer.
     partial_index("ix_disputes_open", "merchant_id", "env", where="status = 'open'"),
 )

@@ -94,6 +94,22 @@ api_requests: Final = table(
     Index("ix_api_requests_newest", "merchant_id", "env", "id"),
 )
 
+#: The `Idempotency-Key` of a request that created something (`merchants/idempotency.py`). Without foreign keys, as
+#: above.
+idempotency_keys: Final = table(
+    "idempotency_keys",
+    id_column(),
+    Column("merchant_id", BigInteger, nullable=False),
+    env_column(),
+    Column("route", String(48), nullable=False),
+    Column("key", String(255), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("resource", String(36), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    UniqueConstraint("merchant_id", "env", "route", "key", name="uq_idempotency_keys_key"),
+    one_of("env", ENVS, "idempotency_keys"),
+)
+
 webhook_endpoints: Final = table(
     "webhook_endpoints",
     merchant_column(),
@@ -101,6 +117,8 @@ webhook_endpoints: Final = table(
     Column("url", Text),
     Column("secret", Text, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    Column("old_secret", Text),
+    Column("old_secret_until", BigInteger),
     PrimaryKeyConstraint("merchant_id", "env"),
     one_of("env", ENVS, "webhook_endpoints"),
 )

@@ -1,9 +1,10 @@
-"""The table of webhook deliveries: the queue and the log in one."""
+"""The tables of events, with the bytes that tell of each, and of webhook deliveries: the queue and the log in one."""
 
 from typing import Final
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, String, Text, UniqueConstraint
 
+from guichet.db.sql_functions import transaction_id
 from guichet.db.tables.columns import (
     UUID,
     env_column,
@@ -16,6 +17,26 @@ from guichet.db.tables.columns import (
 from guichet.domain.events import DELIVERY_STATUSES, DELIVERY_TARGETS, MAX_ATTEMPTS
 from guichet.domain.merchants import ENVS
 
+#: What happened to a merchant's payments, whether or not a webhook tells of it. Without a foreign key, which would lock
+#: the merchant's row. `transaction_id`: `sql_functions.transaction_id`, by which events are listed.
+events: Final = table(
+    "events",
+    id_column(),
+    Column("merchant_id", BigInteger, nullable=False),
+    env_column(),
+    Column("reference", UUID, nullable=False),
+    Column("payment_id", BigInteger),
+    Column("event", String(32), nullable=False),
+    Column("body", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("transaction_id", BigInteger, nullable=False, server_default=transaction_id()),
+    UniqueConstraint("merchant_id", "env", "reference", name="uq_events_reference"),
+    one_of("env", ENVS, "events"),
+    Index("ix_events_place", "merchant_id", "env", "transaction_id", "id"),
+    partial_index("ix_events_payment_id", "payment_id", where="payment_id IS NOT NULL"),
+)
+
+#: `id` is that of the event.
 webhook_deliveries: Final = table(
     "webhook_deliveries",
     id_column(),
@@ -27,7 +48,6 @@ webhook_deliveries: Final = table(
     Column("target", String(8), nullable=False),
     Column("url", Text, nullable=False),
     Column("destination", Text, nullable=False),
-    Column("body", Text, nullable=False),
     Column("status", String(8), nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("response_code", Integer),
@@ -37,7 +57,6 @@ webhook_deliveries: Final = table(
     Column("next_attempt_at", BigInteger),
     Column("error", String(24)),
     Column("history", Text),
-    UniqueConstraint("merchant_id", "env", "reference", name="uq_webhook_deliveries_reference"),
     one_of("env", ENVS, "webhook_deliveries"),
     one_of("status", DELIVERY_STATUSES, "webhook_deliveries"),
     one_of("target", DELIVERY_TARGETS, "webhook_deliveries"),

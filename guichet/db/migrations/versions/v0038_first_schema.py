@@ -89,12 +89,28 @@ def _merchants() -> None:
     )
     _index("ix_key_acts_place", "key_acts", "merchant_id", "after_number", "id")
     _table(
+        "idempotency_keys",
+        _id(),
+        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
+        _env(),
+        sa.Column("route", sa.String(48), nullable=False),
+        sa.Column("key", sa.String(255), nullable=False),
+        sa.Column("digest", sa.String(64), nullable=False),
+        sa.Column("resource", sa.String(36), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_idempotency_keys"),
+        sa.UniqueConstraint("merchant_id", "env", "route", "key", name="uq_idempotency_keys_key"),
+        _one_of("idempotency_keys", "env", "test", "live"),
+    )
+    _table(
         "webhook_endpoints",
         _merchant("webhook_endpoints"),
         _env(),
         sa.Column("url", sa.Text()),
         sa.Column("secret", sa.Text(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
+        sa.Column("old_secret", sa.Text()),
+        sa.Column("old_secret_until", sa.BigInteger()),
         sa.PrimaryKeyConstraint("merchant_id", "env", name="pk_webhook_endpoints"),
         _one_of("webhook_endpoints", "env", "test", "live"),
     )
@@ -355,9 +371,21 @@ def _payments() -> None:
         sa.Column("test", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.Column("cash_desk", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.Column("cashier_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_payment_links_cashier_id")),
+        sa.Column("session_reference", _UUID),
+        sa.Column("session_status", sa.String(9)),
+        sa.Column("payment_reference", _UUID),
+        sa.Column("cancel_url", sa.Text()),
+        sa.Column("operators", sa.Text()),
+        sa.Column("customer", sa.Text()),
         sa.PrimaryKeyConstraint("id", name="pk_payment_links"),
         sa.UniqueConstraint("token", name="uq_payment_links_token"),
         _one_of("payment_links", "type", "permanent", "limité"),
+        _one_of("payment_links", "session_status", "open", "completed", "expired"),
+        sa.CheckConstraint("(session_reference IS NULL) = (session_status IS NULL)", name="ck_payment_links_session"),
+        sa.CheckConstraint(
+            "(payment_reference IS NOT NULL) = (COALESCE(session_status, '') = 'completed')",
+            name="ck_payment_links_payment_reference",
+        ),
         sa.CheckConstraint("amount > 0", name="ck_payment_links_amount"),
         sa.CheckConstraint("max_uses >= 1", name="ck_payment_links_max_uses"),
         sa.CheckConstraint(
@@ -371,7 +399,7 @@ def _payments() -> None:
         "payment_links",
         "merchant_id",
         "external_id",
-        where="external_id IS NOT NULL AND NOT test",
+        where="external_id IS NOT NULL AND NOT test AND session_reference IS NULL",
         unique=True,
     )
     _index(
@@ -379,11 +407,29 @@ def _payments() -> None:
         "payment_links",
         "external_id",
         "merchant_id",
-        where="external_id IS NOT NULL AND test",
+        where="external_id IS NOT NULL AND test AND session_reference IS NULL",
         unique=True,
     )
-    _index("ix_payment_links_newest", "payment_links", "merchant_id", "test", "id")
-    _index("ix_payment_links_kind", "payment_links", "merchant_id", "test", "cash_desk", "id")
+    _index(
+        "uq_payment_links_session_external_id",
+        "payment_links",
+        "merchant_id",
+        "test",
+        "external_id",
+        where="external_id IS NOT NULL AND session_reference IS NOT NULL",
+        unique=True,
+    )
+    _index(
+        "uq_payment_links_session_reference",
+        "payment_links",
+        "session_reference",
+        where="session_reference IS NOT NULL",
+        unique=True,
+    )
+    _index("ix_payment_links_open_sessions", "payment_links", "expires_at", "id", where="session_status = 'open'")
+    plain = "session_reference IS NULL"
+    _index("ix_payment_links_newest", "payment_links", "merchant_id", "test", "id", where=plain)
+    _index("ix_payment_links_kind", "payment_links", "merchant_id", "test", "cash_desk", "id", where=plain)
     _index(
         "ix_payment_links_sales", "payment_links", "merchant_id", "test", "created_at", where="cashier_id IS NOT NULL"
     )
@@ -449,7 +495,9 @@ def _payments() -> None:
         sa.Column("answered_pending", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.Column("link_external_id", sa.Text()),
         sa.Column("counted_day", sa.Integer()),
+        sa.Column("refused_at_initiation", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.Column("attempt_of", sa.BigInteger(), sa.ForeignKey("payments.id", name="fk_payments_attempt_of")),
+        sa.Column("session_reference", _UUID),
         sa.PrimaryKeyConstraint("id", name="pk_payments"),
         sa.UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
         sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
@@ -556,6 +604,7 @@ def _payments() -> None:
     _index("ix_refunds_next_poll_at", "refunds", "next_poll_at", "id", "provider_account", where="status = 'pending'")
     _index("ix_refunds_partition_key", "refunds", "provider_account", "next_poll_at", "id", where="status = 'pending'")
     _index("ix_refunds_newest", "refunds", "merchant_id", "env", "created_at", "id")
+    _index("ix_refunds_status", "refunds", "merchant_id", "env", "status", "created_at", "id")
     _index(
         "ix_refunds_provider_reference",
         "refunds",
@@ -596,6 +645,7 @@ def _payments() -> None:
         sa.CheckConstraint("borne_by IS NULL OR status = 'lost'", name="ck_disputes_lost"),
     )
     _index("ix_disputes_payment_id", "disputes", "payment_id")
+    _index("ix_disputes_newest", "disputes", "merchant_id", "env", "opened_at", "id")
     _index("ix_disputes_open", "disputes", "merchant_id", "env", where="status = 'open'")
     _table(
         "late_results",
@@ -871,6 +921,24 @@ def _treasury() -> None:
 
 
 def _webhooks() -> None:
+    transaction = "CAST(CAST(pg_current_xact_id() AS text) AS bigint)" if _on_postgresql() else "0"
+    _table(
+        "events",
+        _id(),
+        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
+        _env(),
+        sa.Column("reference", _UUID, nullable=False),
+        sa.Column("payment_id", sa.BigInteger()),
+        sa.Column("event", sa.String(32), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("transaction_id", sa.BigInteger(), nullable=False, server_default=sa.text(transaction)),
+        sa.PrimaryKeyConstraint("id", name="pk_events"),
+        sa.UniqueConstraint("merchant_id", "env", "reference", name="uq_events_reference"),
+        _one_of("events", "env", "test", "live"),
+    )
+    _index("ix_events_place", "events", "merchant_id", "env", "transaction_id", "id")
+    _index("ix_events_payment_id", "events", "payment_id", where="payment_id IS NOT NULL")
     _table(
         "webhook_deliveries",
         _id(),
@@ -882,7 +950,6 @@ def _webhooks() -> None:
         sa.Column("target", sa.String(8), nullable=False),
         sa.Column("url", sa.Text(), nullable=False),
         sa.Column("destination", sa.Text(), nullable=False),
-        sa.Column("body", sa.Text(), nullable=False),
         sa.Column("status", sa.String(8), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("response_code", sa.Integer()),
@@ -893,7 +960,6 @@ def _webhooks() -> None:
         sa.Column("error", sa.String(24)),
         sa.Column("history", sa.Text()),
         sa.PrimaryKeyConstraint("id", name="pk_webhook_deliveries"),
-        sa.UniqueConstraint("merchant_id", "env", "reference", name="uq_webhook_deliveries_reference"),
         _one_of("webhook_deliveries", "env", "test", "live"),
         _one_of("webhook_deliveries", "status", "pending", "success", "failed"),
         _one_of("webhook_deliveries", "target", "account", "callback"),
@@ -1042,7 +1108,7 @@ def _lists() -> None:
         "list_counts",
         _merchant("list_counts"),
         _env(),
-        sa.Column("list_name", sa.String(32), nullable=False),
+        sa.Column("list_name", sa.String(48), nullable=False),
         sa.Column("level", sa.String(4), nullable=False),
         sa.Column("bucket", sa.Integer(), nullable=False),
         sa.Column("status", sa.String(16), nullable=False),
@@ -1055,7 +1121,7 @@ def _lists() -> None:
         _id(),
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
         _env(),
-        sa.Column("list_name", sa.String(32), nullable=False),
+        sa.Column("list_name", sa.String(48), nullable=False),
         sa.Column("hour", sa.Integer(), nullable=False),
         sa.Column("status", sa.String(16), nullable=False, server_default=""),
         sa.Column("operator", sa.String(32), nullable=False, server_default=""),
@@ -1338,13 +1404,14 @@ def _index(name: str, table: str, *columns: str, where: str | None = None, uniqu
     op.create_index(name, table, list(columns), unique=unique, postgresql_where=condition, sqlite_where=condition)
 
 
-#: The status in which a payment or a delivery begins. It has no counts of its own: it is all of a list less the others.
+#: The status in which a payment, a refund or a delivery begins. It has no counts of its own: it is all of a list less
+#: the others.
 _FIRST_STATUS: Final = "pending"
-#: (table, name of the list, whether it is counted by status too). {row} is NEW or OLD.
-_COUNTED: Final[tuple[tuple[str, str, bool], ...]] = (
-    ("payments", "'payments'", True),
-    ("refunds", "'refunds'", False),
-    ("webhook_deliveries", "'deliveries/' || {row}.event", True),
+#: (table, name of the list). {row} is NEW or OLD.
+_COUNTED: Final[tuple[tuple[str, str], ...]] = (
+    ("payments", "'payments'"),
+    ("refunds", "'refunds'"),
+    ("webhook_deliveries", "'deliveries/' || {row}.event"),
 )
 #: What a payment that has a result says besides, for the figures. `updated_at` of a payment that succeeded is when it
 #: did; a refund changes both.
@@ -1363,7 +1430,7 @@ def _count_rows() -> None:
     """Triggers that note in `list_count_changes` whenever a long list gains or loses a row, and a row has another
     status. Triggers and not code: creating a payment stays one statement, and a row changed by hand is counted too.
     """
-    for table, list_name, by_status in _COUNTED:
+    for table, list_name in _COUNTED:
         gained, lost = (_change(list_name, row, delta) for row, delta in (("NEW", 1), ("OLD", -1)))
         if _on_postgresql():  # Once for all rows of a statement. An UPDATE of one row costs more like that: not there.
             inserted = f"AFTER INSERT ON {table} REFERENCING NEW TABLE AS gained FOR EACH STATEMENT"
@@ -1371,8 +1438,6 @@ def _count_rows() -> None:
         else:
             _trigger(f"count_{table}_insert", f"AFTER INSERT ON {table} FOR EACH ROW", gained)
         _trigger(f"count_{table}_delete", f"AFTER DELETE ON {table} FOR EACH ROW", lost)
-        if not by_status:
-            continue
         figures = _FIGURES if table == "payments" else {}
         gained, lost = (
             _change(list_name, row, delta, status="{row}.status", **figures) for row, delta in (("NEW", 1), ("OLD", -1))

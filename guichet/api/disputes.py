@@ -1,0 +1,37 @@
+"""GET /disputes (docs/contract.md, "Endpoints")."""
+
+from starlette.responses import Response
+
+from guichet.api.http import Call, requested_choice, requested_page, success_response, unknown_row
+from guichet.db.references import parse_reference
+from guichet.disputes import repository as disputes
+from guichet.disputes.repository import DisputeFilter
+from guichet.domain.disputes import TOLD_STATUSES, Dispute
+from guichet.schemas.dispute import dispute_object
+
+
+async def list_disputes(call: Call) -> Response:
+    faults: dict[str, list[str]] = {}
+    status = requested_choice(call.query, "status", TOLD_STATUSES, faults)
+    page = requested_page(call.query, faults)
+    after = None if page.after is None else await _find(call, page.after)
+    if page.after is not None and after is None:
+        raise unknown_row()
+    reference = None
+    if (text := call.query.get("payment_reference")) is not None:
+        reference = parse_reference(text)
+        if reference is None:
+            return success_response([], meta=page.meta(0))
+    wanted = DisputeFilter(status, reference)
+    whose = (call.ctx.db, call.merchant_id, call.env)
+    rows, total = await disputes.page(
+        *whose, wanted, page.size, page.offset, after=after, oldest_first=page.oldest_first
+    )
+    return success_response([dispute_object(each) for each in rows], meta=page.meta(total))
+
+
+async def _find(call: Call, text: str) -> Dispute | None:
+    reference = parse_reference(text)
+    dispute = None if reference is None else await disputes.find(call.ctx.db, reference)
+    is_theirs = dispute is not None and (dispute.merchant_id, dispute.env) == (call.merchant_id, call.env)
+    return dispute if is_theirs else None

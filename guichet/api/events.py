@@ -1,0 +1,35 @@
+"""GET /events (docs/contract.md, "Events")."""
+
+from msgspec import Raw
+from starlette.responses import Response
+
+from guichet.api.http import Call, requested_choice, requested_page, requested_range, success_response, unknown_row
+from guichet.db.references import parse_reference
+from guichet.domain.events import EVENT_NAMES, StoredEvent
+from guichet.webhooks import events
+from guichet.webhooks.events import EventFilter
+
+
+async def list_events(call: Call) -> Response:
+    """The oldest first: what their webhooks carry, byte for byte."""
+    faults: dict[str, list[str]] = {}
+    name = requested_choice(call.query, "type", EVENT_NAMES, faults)
+    since, until = requested_range(call.query, faults)
+    page = requested_page(call.query, faults)
+    after = None if page.after is None else await _find(call, page.after)
+    now = call.ctx.clock.now()
+    # One more than asked for tells whether there are more.
+    found = await events.page(
+        call.ctx.db, call.merchant_id, call.env, EventFilter(name, since, until), page.size + 1, now, after
+    )
+    shown = [Raw(body.encode()) for body in found[: page.size]]
+    return success_response(shown, meta={"per_page": page.size, "has_more": len(found) > page.size})
+
+
+async def _find(call: Call, after: str) -> StoredEvent:
+    """The event that `after` names. Raises InvalidRequest when there is none."""
+    reference = parse_reference(after)
+    found = reference and await events.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
+    if not found:
+        raise unknown_row()
+    return found

@@ -1,0 +1,45 @@
+"""The merchant's guides in Chromium: searched, copied from, and whole without scripts."""
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser import axe
+from tests.browser.driver import customer
+from tests.checkout.checkout_fixture import CheckoutFixture
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+@pytest.mark.parametrize("path", ["/docs/guide", "/docs/webhooks"])
+async def test_a_guide_is_searched_and_copied_from(checkout: CheckoutFixture, browser: Browser, path: str) -> None:
+    async with customer(browser, checkout.url, path.rpartition("/")[2]) as reader:
+        page = reader.page
+        await reader.open(path)
+        await reader.fits()
+        await reader.accessible()
+        await page.emulate_media(color_scheme="dark")
+        await reader.accessible(*axe.OF_COLOURS)
+        chapters = page.locator("main > h2:visible")
+        count = await chapters.count()
+        await page.set_viewport_size({"width": 1280, "height": 800})
+        field = page.locator(".side").get_by_role("searchbox", name="Chercher")
+        await field.fill("débiter DEUX" if path.endswith("guide") else "unicite CONTRAINTE")
+        assert 0 < await chapters.count() < count
+        await expect(page.locator(".side").get_by_role("status")).to_contain_text("chapitre")
+        assert await page.locator(".side nav ul a:visible").count() == await chapters.count()
+        await field.fill("")
+        assert await chapters.count() == count
+        await reader.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        block = page.locator("main pre").first
+        await page.get_by_role("button", name="Copier").first.click()
+        await expect(page.get_by_role("button", name="Copié")).to_be_visible()
+        assert await page.evaluate("navigator.clipboard.readText()") == await block.text_content()
+
+
+async def test_without_scripts_a_guide_has_neither(checkout: CheckoutFixture, browser: Browser) -> None:
+    async with customer(browser, checkout.url, "guide-nojs", scripts=False) as reader:
+        await reader.open("/docs/guide")
+        await reader.fits()
+        assert await reader.page.get_by_role("button", name="Copier").count() == 0
+        assert await reader.page.get_by_role("searchbox").count() == 0
+        assert await reader.page.get_by_role("heading", name="Rembourser").is_visible()
