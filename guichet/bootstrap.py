@@ -183,7 +183,7 @@ async def service(
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             provider_merchants=ProviderMerchants(db, clock),
             availability=AvailabilityReader(db, clock),
-            settlements=settlement_batches(db),
+            settlements=settlement_batches(db, settings),
             request_log=RequestLog(clock),
             monitoring_db=monitoring_db,
             write_probe=WriteProbe(
@@ -195,9 +195,9 @@ async def service(
         yield Service(ctx, http_client)
 
 
-def settlement_batches(db: Database) -> SettlementBatches:
+def settlement_batches(db: Database, settings: Settings) -> SettlementBatches:
     return SettlementBatches(
-        Batching(partial(settle_payments, db), _SETTLEMENTS_PER_TRANSACTION),
+        Batching(partial(settle_payments, db, f"{settings.public_url}/pay"), _SETTLEMENTS_PER_TRANSACTION),
         Batching(partial(settle_refunds, db), _SETTLEMENTS_PER_TRANSACTION),
     )
 

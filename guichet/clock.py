@@ -69,6 +69,11 @@ def from_datetime(moment: datetime) -> Instant:
     return Instant((aware - _EPOCH) // timedelta(microseconds=1))
 
 
+#: The end of the year 9999: of what must have a time and has none, such as the next poll of a payment that nobody
+#: polls. No page shows it.
+NEVER: Final = from_datetime(datetime(9999, 12, 31, tzinfo=UTC))
+
+
 def iso(instant: Instant) -> str:
     """`2026-11-20T10:15:30.123456Z` (D42)."""
     seconds, micros = divmod(instant, SECOND)

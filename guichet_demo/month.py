@@ -154,7 +154,7 @@ async def _settle(ctx: AppContext, merchant: Merchant, made: Sequence[tuple[Sale
         )
         for sale, payment, settled_at in sorted(final, key=lambda each: each[2])
     ]
-    for settled in await settle_payments(ctx.db, batch):
+    for settled in await settle_payments(ctx.db, f"{ctx.settings.public_url}/pay", batch):
         assert isinstance(settled, Payment)
 
 

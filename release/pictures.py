@@ -109,8 +109,8 @@ def _open_sale(page: Page, shop: str) -> None:
     page.goto(f"{shop}/cash-desk")
     page.locator("input[name=amount]").fill("12500")
     page.locator("input[name=description]").fill("Deux pagnes wax")
-    page.locator("main form[method=post] button[type=submit], main form[method=post] button").first.click()
-    page.locator("main svg").first.wait_for()
+    page.get_by_role("button", name="Encaisser").click()
+    page.locator(".qr svg").first.wait_for()
 
 
 def _save(page: Page, name: str, part: str) -> None:

@@ -18,7 +18,7 @@ from bench.loads import LoadStats
 from bench.peers.tables import own_payments
 from bench.rounds import Runner
 from bench.servers import Target
-from guichet.db.tables import merchants, payment_links, payments
+from guichet.db.tables import merchants, payment_links, payments, users
 
 #: The key that every peer knows.
 KEY: Final = "sk_test_peer"
@@ -54,7 +54,7 @@ async def _make_postgres(url: str) -> None:
 
 
 def _make_tables(connection: Connection) -> None:
-    payments.metadata.create_all(connection, tables=[merchants, payment_links, payments])
+    payments.metadata.create_all(connection, tables=[merchants, users, payment_links, payments])
     own_payments.metadata.create_all(connection)
     row = {"name": "Bench", "status": "active", "currency": "XOF", "created_at": 0}
     connection.execute(merchants.insert().values(**row))

@@ -85,7 +85,7 @@ async def invite(
     if offer is None and user.status == "active":
         return Invited(user, None)
     secret = await mail_links.create(tx, user.id, "invitation", now, offer)
-    place = merchant.name if merchant else "Guichet"
+    place = merchant.name if merchant else ""
     values = {"name": user.name, "inviter": actor.name, "place": place, "role": role}
     await outbox.add(tx, user, "invitation", values | {"link": f"{console_url}/invitation/{secret}"}, now)
     return Invited(user, secret)

@@ -131,5 +131,7 @@ async def _mail_owners(
     link = f"{ctx.settings.public_url}/console/{merchant.id}/live/activity"
     for role, owner in await users.team(tx, merchant.id):
         if role == "owner" and owner.status == "active":
-            values = {"name": owner.name, "place": merchant.name, "key": key.preview, "deed": act, "date": str(now)}
+            values = {"name": owner.name, "place": merchant.name, "key": key.label, "deed": act, "date": str(now)}
+            if merchant.time_zone is not None:
+                values["zone"] = merchant.time_zone
             await outbox.add(tx, owner, "key_used_on_webhooks", {**values, "link": link}, now, due)

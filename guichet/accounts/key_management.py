@@ -39,6 +39,7 @@ async def create(
     actor: Actor,
     after: int | None = None,
     access: KeyAccess = UNRESTRICTED,
+    name: str | None = None,
 ) -> tuple[ApiKey, str]:
     """One more key, and its text, which is stored nowhere; the others keep working. `after`: the newest key when the
     person asked, so that one form makes one key; None for a command. Raises ActRefused, NewerKey."""
@@ -53,7 +54,7 @@ async def create(
             raise NewerKey(Refusal.NEWER_KEY())
         if len(await api_keys.not_revoked(tx, merchant_id, env, MOST_KEYS)) == MOST_KEYS:
             raise ActRefused(Refusal.TOO_MANY_KEYS(count=MOST_KEYS))
-        created = await api_keys.add(tx, merchant_id, env, key, expires_at, now, access)
+        created = await api_keys.add(tx, merchant_id, env, key, expires_at, now, access, name)
         facts: Facts = {"expires_at": None if expires_at is None else iso(expires_at), **_restrictions(access)}
         await _record(tx, actor, "key.created", created, now, facts)
     return created, key
@@ -116,5 +117,6 @@ def _restrictions(access: KeyAccess) -> Facts:
 async def _record(
     tx: Transaction, actor: Actor, action: str, key: ApiKey, now: Instant, facts: Facts, reason: str = ""
 ) -> None:
-    after: Facts = {"env": key.env, "preview": key.preview, **facts}
+    named: Facts = {} if key.name is None else {"name": key.name}
+    after: Facts = {"env": key.env, "preview": key.preview, **named, **facts}
     await audit_log.record(tx, Act(actor, action, "key", str(key.id), key.merchant_id, reason, after=after), now)

@@ -53,6 +53,8 @@ CONFLICTS: Final[dict[ConflictReason, str]] = {
     "idempotency_key_reused": "cette `Idempotency-Key` a déjà servi à une autre requête : prenez-en une nouvelle",
     "delivery_pending": "cet envoi a encore des tentatives à faire",
     "endpoint_disabled": "aucun point de terminaison n'est configuré : enregistrez une adresse d'abord",
+    "session_pending": "un paiement de la session, dont `reference` donne la référence, est encore `pending`",
+    "session_completed": "la session est payée, par le paiement dont `reference` donne la référence",
 }
 #: What each code of `failure` means to a merchant.
 FAILURES: Final[dict[FailureCode, str]] = {

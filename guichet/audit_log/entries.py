@@ -75,11 +75,16 @@ _NO_NUMBER: Final = 2**63 - 1
 
 
 class Filter(NamedTuple):
-    """Which entries a list shows; an empty text: all. `subject`: the reference or id."""
+    """Which entries a list shows; an empty text: all. `subject`: the reference or id; `without`: acts that are left
+    out."""
 
     actor: str = ""
     action: str = ""
     subject: str = ""
+    without: tuple[str, ...] = ()
+
+
+_EQUAL: Final = ("actor", "action", "subject")
 
 
 class Entry(NamedTuple):
@@ -179,18 +184,23 @@ async def filtered(db: Database, wanted: Filter, before: int, most: int) -> list
 
     One condition is read by its index. With several, the entries of one of them are read until the page is full.
     """
-    given = {f"wanted_{name}": value for name, value in wanted._asdict().items() if value}
+    given = {f"wanted_{name}": getattr(wanted, name) for name in _EQUAL if getattr(wanted, name)}
     statement = _filtered(frozenset(given))
-    return [Entry(*row) for row in await db.scan(statement, **given, before=before, most=most)]
+    without = json.dumps(wanted.without)
+    return [Entry(*row) for row in await db.scan(statement, **given, without=without, before=before, most=most)]
 
 
 @cache
 def _filtered(conditions: frozenset[str]) -> Select[Any]:
-    columns = {f"wanted_{name}": audit_log.c[name] for name in Filter._fields}
+    columns = {f"wanted_{name}": audit_log.c[name] for name in _EQUAL}
     wanted = [columns[name] == bindparam(name) for name in sorted(conditions)]
     return (
         select(audit_log)
-        .where(audit_log.c.number < bindparam("before"), *wanted)
+        .where(
+            audit_log.c.number < bindparam("before"),
+            audit_log.c.action.bool_op("NOT IN")(json_texts(bindparam("without"))),
+            *wanted,
+        )
         .order_by(audit_log.c.number.desc())
         .limit(bindparam("most"))
     )

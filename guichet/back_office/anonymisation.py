@@ -20,6 +20,7 @@ from guichet.db.tables import (
     events,
     incidents,
     late_results,
+    payment_links,
     payments,
     refunds,
     unmatched_callbacks,
@@ -43,6 +44,7 @@ _LITERALLY: Final = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 #: Members of a webhook's body that say something of the customer, or that the merchant fills freely.
 _PERSONAL: Final = frozenset(
     {"phone_number", "name", "firstname", "lastname", "email", "address", "country", "metadata", "redirect_url"}
+    | {"return_url", "cancel_url"}
 )
 _FREE_TEXTS: Final = frozenset({"description", "reason"})
 
@@ -98,6 +100,15 @@ _CLEAR_PAYMENTS: Final = (
         description=DEFAULT_DESCRIPTION,
     )
 )  # fmt: skip
+#: A session is one customer's, unlike any other link.
+_CLEAR_SESSIONS: Final = (
+    update(payment_links)
+    .where(
+        payment_links.c.session_reference.is_not(None),
+        payment_links.c.id.in_(select(payments.c.link_id).where(_THESE)),
+    )
+    .values(**dict.fromkeys(("metadata", "return_url", "cancel_url", "customer")), description=DEFAULT_DESCRIPTION)
+)
 _CLEAR_REFUNDS: Final = (
     update(refunds)
     .where(refunds.c.merchant_id == bindparam("merchant"), _of_these(refunds.c.payment_id))
@@ -228,6 +239,7 @@ async def _anonymise(
         return
     chosen = json.dumps(sorted(ready))
     await tx.write(_CLEAR_PAYMENTS, ids=chosen)
+    await tx.write(_CLEAR_SESSIONS, ids=chosen)
     await customer_names.forget(tx, (tuple(named) for _, _, *named in locked if named[0] in ready))
     await tx.write(_CLEAR_REFUNDS, merchant=merchant_id, ids=chosen)
     for event_id, _, body in await tx.all(_EVENTS, ids=chosen):

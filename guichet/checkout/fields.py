@@ -17,7 +17,7 @@ from guichet.pages.page_request import PageRequest
 
 #: Fields of a payment form in the order of the page, and how long each may be (docs/contract.md, "Requests").
 LENGTHS: Final = {"phone_number": 24, "otp": 16, "firstname": 100, "lastname": 100, "email": 150}
-_IDENTITY: Final = ("firstname", "lastname", "email")
+IDENTITY: Final = ("firstname", "lastname", "email")
 _INPUT: Final = {
     "phone_number": ("tel", "tel", "tel"),
     "otp": ("text", "numeric", "one-time-code"),
@@ -65,11 +65,13 @@ class FormInput(Record, frozen=True):
     values: Mapping[str, str] = field(default_factory=dict)
     faults: Mapping[str, list[str]] = field(default_factory=dict)
     code_sent: str | None = None
+    #: What the merchant said of its customer: it stands in the fields of every mode.
+    known: Mapping[str, str] = field(default_factory=dict)
 
 
 def form_fields(mode: PaymentMode) -> list[str]:
     """The fields a customer fills in for this mode."""
-    names = ["phone_number"] if mode.type == MOBILE_MONEY else list(_IDENTITY)
+    names = ["phone_number"] if mode.type == MOBILE_MONEY else list(IDENTITY)
     return [*names, "otp"] if mode.requires_otp else names
 
 

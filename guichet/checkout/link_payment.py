@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from guichet import metrics
 from guichet.checkout import fields
-from guichet.checkout.fields import Checked, FormInput
-from guichet.checkout.links import LinkRequest, find_link, form_page
+from guichet.checkout.fields import IDENTITY, Checked, FormInput
+from guichet.checkout.links import LinkRequest, find_link, form_page, offered
 from guichet.checkout.page_context import PageContext
 from guichet.checkout.payments import find_payment
 from guichet.checkout.state_pages import StateName
@@ -26,7 +26,7 @@ from guichet.merchants.limits import OverMerchantLimit
 from guichet.pages import formatting
 from guichet.pages.forms import is_from_elsewhere, read_form
 from guichet.pages.page_request import PageRequest
-from guichet.payments import attempts
+from guichet.payments import attempts, checkout_sessions
 from guichet.payments import repository as payments
 from guichet.payments.create import LinkUse, create_payment
 from guichet.payments.otp_codes import CodeNotSent, send_code
@@ -115,6 +115,10 @@ async def _other(pages: PageContext, page: PageRequest) -> LinkRequest | Respons
     where none may begin: it succeeded, one of the attempts can still be confirmed, or it failed and stands alone."""
     request = await find_link(pages, page)
     payment = await poll_for_page(pages.ctx, await find_payment(pages, page, request.link.id))
+    if request.is_session:
+        request = await find_link(pages, page)  # As it is after that.
+        decisive = request.open_attempt
+        return request if decisive is None else request.redirect_to_payment(require(decisive.checkout_token))
     begun = await attempts.attempts_of(pages.ctx.db, payment)
     decisive = attempts.current(pages.ctx, begun)
     if decisive is None and payment.status == "failed" and payment.attempt_of is None:
@@ -133,7 +137,7 @@ async def _pay(request: LinkRequest) -> Response:
     token = pages.tokens.read(request.link.token, form.get("token", ""))
     if token and await _is_paid_already(request, token):
         return request.redirect_to_payment(token.nonce)
-    if request.instead_of is None and (own := await request.own_payment()):
+    if (request.instead_of is None or request.is_session) and (own := await request.own_payment()):
         return request.redirect_to_payment(require(own.checkout_token))
     if state := await request.closed_state():
         return request.state_page(_MEANWHILE.get(state, state))
@@ -144,7 +148,7 @@ async def _handle_form(request: LinkRequest, form: dict[str, str], token: FormTo
     """The form with its faults, the form after a code was requested, or a redirect to the payment."""
     catalogue = await request.pages.ctx.catalogues.of(request.merchant.id)
     mode = catalogue.by_operator(form.get("operator", "")[:32])
-    if mode is None or not mode.active:
+    if mode is None or mode not in offered(catalogue, request.link):
         return await form_page(request, FormInput(), notice="link.notice_mode")
     checked = fields.check(request.page, mode, form)
     kept = form["token"] if token and token.fresh else None
@@ -164,7 +168,10 @@ async def _pay_once(
     try:
         await _start(request, mode, clean, token)
     except attempts.AttemptOpen:
-        return request.redirect_to_payment(require(require(request.instead_of).checkout_token))
+        if request.is_session:  # Perhaps another browser's.
+            request = await find_link(request.pages, request.page)
+        decisive = request.open_attempt or require(request.instead_of)
+        return request.redirect_to_payment(require(decisive.checkout_token))
     except Conflict:
         request = await find_link(request.pages, request.page)
         state = await request.closed_state() or "busy"
@@ -225,6 +232,7 @@ async def _try_later(
 
 async def _start(request: LinkRequest, mode: PaymentMode, clean: dict[str, str], token: FormToken) -> None:
     link = request.link
+    customer = checkout_sessions.known_customer(link) | {name: clean[name] for name in IDENTITY if name in clean}
     request_body = PaymentBody.model_construct(
         amount=link.amount,
         currency=link.currency,
@@ -235,9 +243,7 @@ async def _start(request: LinkRequest, mode: PaymentMode, clean: dict[str, str],
         metadata=link.metadata,
         phone_number=clean.get("phone_number"),
         otp=clean.get("otp"),
-        customer=Customer.model_construct(
-            firstname=clean.get("firstname"), lastname=clean.get("lastname"), email=clean.get("email")
-        ),
+        customer=Customer.model_construct(**customer),
     )
     caller = Caller(request.merchant, link.env)
     await create_payment(request.pages.ctx, caller, request_body, LinkUse(link, token.nonce, request.instead_of))

@@ -1,6 +1,7 @@
 """The page of a payment link: who is paid and how, the form, the QR code (docs/contract.md, "States"; D30)."""
 
 from markupsafe import Markup
+from msgspec import structs
 from starlette.responses import Response
 
 from guichet.checkout import state_pages
@@ -8,6 +9,7 @@ from guichet.checkout.fields import FormInput
 from guichet.checkout.page_context import PageContext
 from guichet.checkout.state_pages import StateName
 from guichet.checkout.views import Group, bounds_notice, groups, initials
+from guichet.domain.catalogue import Catalogue, PaymentMode
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
@@ -18,6 +20,7 @@ from guichet.links import repository as link_repository
 from guichet.pages import formatting, i18n
 from guichet.pages.page_request import PageRequest
 from guichet.pages.qr_codes import qr_code
+from guichet.payments import attempts, checkout_sessions
 from guichet.payments import repository as payments
 from guichet.printable import printable_label
 
@@ -32,6 +35,8 @@ class LinkRequest(Record, frozen=True):
     #: The payment in whose place another one is begun; `keeps_place`: it, or one before it, has a use of the link.
     instead_of: Payment | None = None
     keeps_place: bool = False
+    #: Of a checkout session: the payment that whoever opens it must see before there can be another.
+    open_attempt: Payment | None = None
 
     @property
     def href(self) -> str:
@@ -39,10 +44,18 @@ class LinkRequest(Record, frozen=True):
         return self.page.href(f"/pay/{self.link.path}")
 
     @property
+    def is_session(self) -> bool:
+        return self.link.session_reference is not None
+
+    @property
     def form_href(self) -> str:
         """Where the form is sent."""
         before = self.instead_of
-        return self.href if before is None else self.page.href(f"/pay/{self.link.path}/{before.checkout_token}/other")
+        return (
+            self.href
+            if before is None or self.is_session
+            else self.page.href(f"/pay/{self.link.path}/{before.checkout_token}/other")
+        )
 
     def redirect_to_payment(self, checkout_token: str) -> Response:
         """To the page of a payment through this link. A customer who scans the code again is led there, too."""
@@ -52,7 +65,10 @@ class LinkRequest(Record, frozen=True):
 
     async def own_payment(self) -> Payment | None:
         """What this browser began through this link and must see before it can pay: a payment that is pending, one that
-        failed while another one of its attempts may still succeed, or the one that used the link up."""
+        failed while another one of its attempts may still succeed, or the one that used the link up. Whichever browser
+        opens a checkout session: it is one customer's."""
+        if self.is_session:
+            return self.open_attempt
         token = self.pages.cookie.read(self.page.http, self.link.token)
         payment = None if token is None else await payments.by_token(self.pages.ctx.db, token)
         if payment is None or payment.link_id != self.link.id:
@@ -88,6 +104,8 @@ class LinkView(Record, frozen=True):
     action: str
     token: str
     test: bool
+    #: The merchant's page for a customer who does not want to pay.
+    cancel_href: str | None = None
 
     @property
     def faulty(self) -> bool:
@@ -110,7 +128,20 @@ async def find_link(pages: PageContext, page: PageRequest) -> LinkRequest:
     link = await link_repository.by_token(pages.ctx.db, first + second) if (first + second).isascii() else None
     if link is None or link.path != f"{first}/{second}":
         raise NotFound
-    return LinkRequest(pages, page, link, await pages.merchant(page, link.merchant_id))
+    request = LinkRequest(pages, page, link, await pages.merchant(page, link.merchant_id))
+    return await _with_attempts(request) if request.is_session else request
+
+
+async def _with_attempts(request: LinkRequest) -> LinkRequest:
+    """The next payment of a session is always in the place of the one before it, whoever began that."""
+    ctx = request.pages.ctx
+    begun = await checkout_sessions.payments_of(ctx, request.link)
+    return structs.replace(
+        request,
+        instead_of=begun[0] if begun else None,
+        keeps_place=any(each.status == "pending" and each.link_reserved_until is not None for each in begun),
+        open_attempt=_paid_by(request.link, begun) or attempts.current(ctx, begun),
+    )
 
 
 async def show(pages: PageContext, page: PageRequest) -> Response:
@@ -143,6 +174,16 @@ async def show_qr_code(pages: PageContext, page: PageRequest) -> Response:
     return page.render("qr.html", view)
 
 
+def _paid_by(session: PaymentLink, begun: list[Payment]) -> Payment | None:
+    return next((each for each in begun if each.reference == session.payment_reference), None)
+
+
+def offered(catalogue: Catalogue, link: PaymentLink) -> list[PaymentMode]:
+    """The modes that a customer can choose."""
+    only = None if link.operators is None else link.operators.split(",")
+    return [mode for mode in catalogue.active() if only is None or mode.operator in only]
+
+
 async def form_page(
     request: LinkRequest,
     given: FormInput,
@@ -156,7 +197,10 @@ async def form_page(
     `token`: the form token to keep; None issues a new one.
     """
     pages, page, link = request.pages, request.page, request.link
-    modes = (await pages.ctx.catalogues.of(request.merchant.id)).active()
+    modes = offered(await pages.ctx.catalogues.of(request.merchant.id), link)
+    if request.is_session:
+        known = checkout_sessions.known_customer(link)
+        given = structs.replace(given, values={**known, **given.values}, known=known)
     likely_country = i18n.region(page.http.headers.get("accept-language", ""))
     shown = groups(page, modes, link.amount, link.currency, given, likely_country, pages.public_url)
     faulty = [field.id for group in shown for mode in group.modes for field in mode.fields if field.faults]
@@ -173,5 +217,6 @@ async def form_page(
         action=request.form_href,
         token=token or pages.tokens.issue(link.token),
         test=link.env == "test",
+        cancel_href=link.cancel_url,
     )
     return page.render("link.html", view, status if notice else 200)

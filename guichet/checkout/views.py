@@ -109,7 +109,9 @@ def _mode(
         bill=bill(page, amount, quoted.total_amount, currency),
         unavailable=_unavailable(page, quoted, currency),
         open=chosen,
-        fields=fields(page, mode, key, quoted.total_amount, currency, given if chosen else FormInput()),
+        fields=fields(
+            page, mode, key, quoted.total_amount, currency, given if chosen else FormInput(values=given.known)
+        ),
         next=None if mode.type == MOBILE_MONEY else page.text("link.next_card"),
     )
 

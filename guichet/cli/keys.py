@@ -21,7 +21,7 @@ from guichet.domain.key_access import (
     scopes_of,
     stored_networks,
 )
-from guichet.domain.merchants import ApiKey, Environment
+from guichet.domain.merchants import MAX_KEY_NAME, ApiKey, Environment, key_name
 from guichet.merchants import api_keys
 
 app = typer.Typer(no_args_is_help=True, help="API keys. A running server sees a change within a second.")
@@ -29,6 +29,7 @@ app = typer.Typer(no_args_is_help=True, help="API keys. A running server sees a 
 _COLUMNS: Final = {
     "id": "Id",
     "env": "Environment",
+    "name": "Name",
     "preview": "Key",
     "state": "State",
     "created_at": "Created",
@@ -73,6 +74,14 @@ def create(
             help="Address or network from which alone it is accepted (live keys only); repeatable.",
         ),
     ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            parser=parser(key_name, f"A name has 1 to {MAX_KEY_NAME} characters and holds no address."),
+            metavar="NAME",
+            help="What will use it, for lists.",
+        ),
+    ] = None,
     by: OptionalBy = None,
     as_json: Json = False,
 ) -> None:
@@ -82,12 +91,13 @@ def create(
     access = KeyAccess(scope_bits(scopes) if scopes else FULL_ACCESS, stored_networks(address or []))
     created, key = run(
         lambda opened: key_management.create(
-            opened.ctx.db, opened.ctx.clock, merchant_id, env, expires_at, actor(by), access=access
+            opened.ctx.db, opened.ctx.clock, merchant_id, env, expires_at, actor(by), access=access, name=name
         )
     )
     if as_json:
         shown = {"id": created.id, "key": key, "env": created.env, "expires_at": iso_or_none(created.expires_at)}
-        print_json(shown if access == UNRESTRICTED else {**shown, **_access(created)})
+        named = {} if name is None else {"name": name}
+        print_json({**shown, **named, **({} if access == UNRESTRICTED else _access(created))})
         return
     until = f" until {iso(created.expires_at)}" if created.expires_at is not None else ""
     console.print(f"Key {created.id} is for the {created.env} environment{until}. It is shown only once:")
@@ -145,7 +155,7 @@ def revoke(
 
 
 def _show_change(key: ApiKey, change: str, *, as_json: bool) -> None:
-    sentence = f"Key {key.id} ({key.preview}) of merchant {key.merchant_id} {change}."
+    sentence = f"Key {key.id} ({key.label}) of merchant {key.merchant_id} {change}."
     value = {**_described(key, SystemClock().now()), "merchant_id": key.merchant_id}
     show_done(value, sentence, as_json=as_json)
 

@@ -16,13 +16,14 @@ from guichet.clock import Instant
 from guichet.console.page_request import MerchantRequest
 from guichet.console.sections import MerchantPage
 from guichet.domain.accounts import UserId
-from guichet.domain.merchants import ENVS, Environment
+from guichet.domain.merchants import ENVS, Environment, key_label
 from guichet.domain.roles import MERCHANT_ROLES, MerchantRight
 from guichet.merchants import key_acts
 from guichet.merchants.key_acts import KeyAct
 from guichet.pages.fields import Lenient, choice, row_id
 from guichet.pages.lists import ByTime, ListPage, Pager, Place
 from guichet.pages.views import View
+from guichet.printable import printable
 
 _PAGE: Final = 50
 #: The acts that a merchant sees, each with a text `activity.act.` and its name.
@@ -211,7 +212,7 @@ def _place(row: "_PersonsAct | KeyAct") -> tuple[int, int]:
 def _key_row(request: MerchantRequest, act: KeyAct) -> ActivityRow:
     return ActivityRow(
         at=act.at,
-        who=request.text("activity.key", preview=act.preview),
+        who=request.text("activity.key", key=printable(key_label(act.preview, act.name))),
         text=request.text(f"activity.act.{act.action}"),
         details=[act.url] if act.url is not None and request.may("webhooks.view") else [],
         env="live",
@@ -227,6 +228,8 @@ def _row(request: MerchantRequest, entry: Entry, name: str | None, names: dict[U
     role = choice(facts.get("role"), MERCHANT_ROLES)
     if role is not None:
         details.append(request.text(f"role.{role}"))
+    if entry.subject_type == "key" and (name := facts.get("name")):
+        details.append(printable(str(name)))
     may_see = [fact for fact, right in _FACTS.items() if right is None or request.may(right)]
     details += [str(facts[fact]) for fact in may_see if facts.get(fact) is not None]
     return ActivityRow(

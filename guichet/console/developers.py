@@ -25,7 +25,7 @@ from guichet.domain.key_access import (
     scopes_of,
     stored_networks,
 )
-from guichet.domain.merchants import ApiKey, KeyState
+from guichet.domain.merchants import ApiKey, KeyState, key_name
 from guichet.merchants import api_keys, request_log
 from guichet.merchants.request_log import LoggedRequest, RequestFilter
 from guichet.pages.days import end_of_day, read_day
@@ -47,6 +47,7 @@ class KeyForm(Fields):
     one form makes one key."""
 
     act: str = ""
+    name: str = ""
     key: RowId = 0
     expires: str = ""
     networks: str = ""
@@ -130,11 +131,14 @@ async def change_keys(request: MerchantRequest) -> Response:
 
 async def _create_key(request: MerchantRequest, form: KeyForm) -> str:
     expires_at = _required_end(request, form.expires) if form.expires.strip() else None
+    name = key_name(form.name)
+    if name is None and form.name.strip():
+        raise FormFault(request.name_fault(form.name, "developers.bad_name"))
     newest = -1 if form.after is None else form.after
     access = _chosen_access(request, form)
     try:
         _, key = await key_management.create(
-            request.db, request.ctx.clock, *request.scope, expires_at, request.actor, newest, access
+            request.db, request.ctx.clock, *request.scope, expires_at, request.actor, newest, access, name
         )
     except key_management.NewerKey:
         raise FormFault(request.text("developers.sent_twice"), 409) from None
@@ -197,12 +201,12 @@ class RequestsQuery(ById):
 
 
 class RequestsView(View, frozen=True):
-    """`previews`: of the keys, by their ids."""
+    """`labels`: of the keys, by their ids."""
 
     query: RequestsQuery
     classes: tuple[str, ...]
     rows: list[LoggedRequest]
-    previews: dict[ApiKeyId, str]
+    labels: dict[ApiKeyId, str]
     pager: Pager
 
 
@@ -220,7 +224,7 @@ async def show_requests(request: MerchantRequest) -> Response:
         query=query,
         classes=get_args(_StatusClass),
         rows=page.rows,
-        previews=await api_keys.previews(request.db, {row.key_id for row in page.rows}),
+        labels=await api_keys.labels(request.db, {row.key_id for row in page.rows}),
         pager=page.pager(lambda row: row.id, address),
     )
     return request.page("developers/requests.html", view)

@@ -119,7 +119,7 @@ async def take_new_telephone(request: ConsoleRequest) -> Response:
     except TooManyAttempts as refused:
         status, fault = 429, request.too_many(refused)
     else:
-        return request.redirect(request.at("/security"))
+        return request.done(request.at("/security"), "telephone_changed")
     return _setup_form(request, None, status, fault, replaces=True)
 
 

@@ -100,6 +100,8 @@ def _text(request: ConsoleRequest, subject: str, name: str, value: Any, currency
 def _words(request: ConsoleRequest, subject: str, name: str, value: str, *, in_team: bool) -> str:
     if name in _PHONES:
         return printable(full_phone(value))
+    if name == "operator":
+        return printable(request.operator_name(value))
     prefixes = WORDS.get(name, ())
     if name == "status":
         prefixes = (STATUSES[subject],) if subject in STATUSES else ()

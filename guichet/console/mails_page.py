@@ -28,7 +28,6 @@ class MailsView(View, frozen=True):
     offered: tuple[PaymentMails, ...]
     receipts: bool
     may_change: bool
-    changed: bool
 
 
 async def show(request: MerchantRequest, fault: FormFault | None = None) -> Response:
@@ -39,7 +38,6 @@ async def show(request: MerchantRequest, fault: FormFault | None = None) -> Resp
         offered=PAYMENT_MAILS,
         receipts=chosen.receipts,
         may_change=request.may("team.change"),
-        changed="changed" in request.query,
     )
     return request.page("mails.html", view, fault)
 
@@ -55,7 +53,7 @@ async def change(request: MerchantRequest) -> Response:
             await choose_receipts(tx, request.merchant.id, sent=sent, actor=request.actor, now=request.now())
         else:
             await choose_own(request.ctx, tx, request.merchant, request.person, form.own, request.now())
-    return request.redirect(request.here("/mails", changed="yes"))
+    return request.done(request.here("/mails"), "mails_changed")
 
 
 PAGES = (MerchantPage("/mails", "overview.view", show, change, menu="mails"),)

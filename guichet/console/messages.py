@@ -30,6 +30,7 @@ WORDS: Final = {
     "subjects": "operations.noun.",
     "told": "operations.told.",
 }
+_OPERATOR: Final = "operator"
 #: What somebody else said.
 _QUOTED: Final = "answer"
 #: Amounts as a provider writes them.
@@ -75,6 +76,8 @@ def _fact(request: PageRequest, name: str, fact: Fact) -> str:
 def _text(request: PageRequest, name: str, text: str) -> str:
     if name == _QUOTED:
         return said(request, text)
+    if name == _OPERATOR:
+        return printable(request.operator_name(text))
     if name in WORDS:
         return ", ".join(word(request, WORDS[name], each) for each in text.split(", "))
     return formatting.stated_amount(text, None, request.language) if name in _STATED else printable(text)

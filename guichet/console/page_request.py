@@ -41,6 +41,7 @@ from guichet.pages.render import Renderer
 from guichet.pages.uploads import Upload, read_upload
 from guichet.pages.views import View
 from guichet.printable import printable
+from guichet.server.doctor.service_checks import LastChecks
 from guichet.server.request_context import ClientAddresses
 
 ROOT: Final = "/console"
@@ -87,6 +88,7 @@ class Console(Record, frozen=True):
     #: Only in a demonstration.
     without_password: WithoutPassword | None = None
     renderer: Renderer = field(default_factory=console_renderer)
+    checks: LastChecks = field(default_factory=LastChecks)
 
     @property
     def ctx(self) -> AppContext:
@@ -233,6 +235,10 @@ class ConsoleRequest(PageRequest):
         """An amount as the reader of this page writes it."""
         return formatting.amount(hundredths, currency, self.language, coded=self.is_foreign(currency))
 
+    def operator_name(self, operator: str) -> str:
+        """`MTN MoMo · Bénin`, of the installation's catalogue."""
+        return self.ctx.catalogues.base.name_of(operator)
+
     def is_foreign(self, currency: str | None) -> bool:
         """Whether it is another one than that of the merchant whose page this is, so that its code is written."""
         return currency != self._own_currency
@@ -319,6 +325,7 @@ class ConsoleRequest(PageRequest):
             "amount": self.amount,
             "charged": self.charged,
             "said": self.said,
+            "operator_name": self.operator_name,
             "word": self.word,
             "stated": self.stated,
             "plain": plain,

@@ -117,7 +117,7 @@ async def change_own(request: ConsoleRequest) -> Response:
         return _own_form(request, 429, request.too_many(refused))
     except TooBusy:
         return _own_form(request, 503, request.text("sign_in.busy"))
-    response = request.redirect(request.at("/security"))
+    response = request.done(request.at("/security"), "password_changed")
     if device is not None:
         request.console.cookies.set_device(response, device)
     return response

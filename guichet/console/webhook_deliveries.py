@@ -3,7 +3,7 @@ failed since an hour, a day or a week, which the staff may do too."""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from msgspec import structs
 from pydantic import ValidationError
@@ -20,7 +20,7 @@ from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, MAX_ATTEMPTS, Delivery, DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
-from guichet.pages.fields import Fields, Lenient, RowId, choice
+from guichet.pages.fields import Lenient, choice
 from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
 from guichet.pages.views import View
 from guichet.payments import repository as payments
@@ -40,15 +40,7 @@ _LENGTHS: Final[dict[ResendPeriod, int]] = {"hour": HOUR, "day": DAY, "week": 7 
 _RESEND_TIME: Final = 5 * SECOND
 
 
-class ResentQuery(Fields):
-    """What the page says after sending again: how many deliveries were, and could not be; `more`: some are left."""
-
-    resent: Lenient[RowId] = None
-    skipped: Lenient[RowId] = None
-    more: Any = None
-
-
-class DeliveriesQuery(ByTime, ResentQuery):
+class DeliveriesQuery(ByTime):
     status: Lenient[DeliveryStatus] = None
     event: Lenient[EventName] = None
     payment_reference: str = ""
@@ -121,8 +113,7 @@ async def resend_from_list(request: MerchantRequest) -> Response:
     if form.get("act") == "chosen":
         return await _resend_chosen(request, form)
     resent, left = await resend_failed(request, request.merchant.id, (request.env,), form.get("since", ""))
-    more = "yes" if left else None
-    return request.redirect(request.here("/webhooks/deliveries", resent=str(resent), more=more))
+    return request.done(request.here("/webhooks/deliveries"), resent_act(left), count=str(resent))
 
 
 async def _resend_chosen(request: MerchantRequest, form: dict[str, str]) -> Response:
@@ -137,8 +128,13 @@ async def _resend_chosen(request: MerchantRequest, form: dict[str, str]) -> Resp
         except ActRefused:
             skipped += 1
     request.ctx.wakeups.deliveries.set()
-    left = str(skipped) if skipped else None
-    return request.redirect(request.here("/webhooks/deliveries", resent=str(len(chosen) - skipped), skipped=left))
+    counts = {"count": str(len(chosen) - skipped), "skipped": str(skipped)}
+    return request.done(request.here("/webhooks/deliveries"), "resent_some" if skipped else "resent_all", **counts)
+
+
+def resent_act(left: bool) -> str:
+    """What the next page says after sending again; `left`: some are."""
+    return "resent_more" if left else "resent_all"
 
 
 def offered_period(shown: Sequence[Delivery], now: Instant) -> ResendPeriod:

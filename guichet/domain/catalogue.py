@@ -114,11 +114,11 @@ class Catalogue:
         return self._by_operator.get(operator.casefold())
 
     def name_of(self, operator: str) -> str:
-        """`MTN MoMo · Bénin`; the code of an operator that is in the catalogue no more."""
+        """`MTN MoMo · Côte d’Ivoire`; the code of an operator that is in the catalogue no more."""
         mode = self.by_operator(operator)
         if mode is None:
             return operator
-        return f"{mode.name} · {mode.country}" if mode.country else mode.name
+        return f"{mode.name} · {mode.country}".replace("'", "’") if mode.country else mode.name
 
     def active(self) -> list[PaymentMode]:
         return [mode for mode in self.modes if mode.active]

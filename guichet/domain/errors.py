@@ -38,6 +38,8 @@ ConflictReason = Literal[
     "idempotency_key_reused",
     "delivery_pending",
     "endpoint_disabled",
+    "session_pending",
+    "session_completed",
 ]
 CONFLICT_REASONS: Final[tuple[ConflictReason, ...]] = get_args(ConflictReason)
 #: What a `reason` can be: of a 402 why the payment failed, of a 409 which rule forbids the operation.

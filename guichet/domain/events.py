@@ -17,6 +17,8 @@ EventName = Literal[
     "dispute.won",
     "dispute.lost",
     "webhook.test",
+    "checkout_session.completed",
+    "checkout_session.expired",
 ]
 EVENT_NAMES: Final[tuple[EventName, ...]] = get_args(EventName)
 PAYMENT_SUCCEEDED: Final = "payment.succeeded"
@@ -28,6 +30,8 @@ DISPUTE_OPENED: Final = "dispute.opened"
 DISPUTE_WON: Final = "dispute.won"
 DISPUTE_LOST: Final = "dispute.lost"
 WEBHOOK_TEST: Final = "webhook.test"
+SESSION_COMPLETED: Final = "checkout_session.completed"
+SESSION_EXPIRED: Final = "checkout_session.expired"
 
 #: The events that payments and refunds cause. `webhook.test` is sent only when a merchant asks for it.
 EVENTS: Final[tuple[EventName, ...]] = (
@@ -40,6 +44,7 @@ EVENTS: Final[tuple[EventName, ...]] = (
 
 #: Additions to the contract: they are sent like the others, and are not listed by `GET /webhooks/endpoint`.
 DISPUTE_EVENTS: Final[tuple[EventName, ...]] = (DISPUTE_OPENED, DISPUTE_WON, DISPUTE_LOST)
+SESSION_EVENTS: Final[tuple[EventName, ...]] = (SESSION_COMPLETED, SESSION_EXPIRED)
 
 #: Seconds to wait before attempt n+1, counted from the end of attempt n.
 RETRY_DELAYS: Final = (10, 60, 300, 1800)

@@ -19,6 +19,7 @@ MERCHANT_STATUSES: Final[tuple[MerchantStatus, ...]] = get_args(MerchantStatus)
 
 KeyState = Literal["active", "expired", "revoked"]
 _MAX_NAME: Final = 100
+MAX_KEY_NAME: Final = 60
 
 _ALPHABET: Final = string.ascii_letters + string.digits
 
@@ -75,6 +76,12 @@ class ApiKey(Record, frozen=True):
     #: about acts of the key, or will be.
     secret_read_at: Instant | None
     owners_mailed_at: Instant | None
+    #: What its merchant calls it, if it has a name.
+    name: str | None
+
+    @property
+    def label(self) -> str:
+        return key_label(self.preview, self.name)
 
     def state(self, now: Instant) -> KeyState:
         if self.revoked_at is not None:
@@ -102,6 +109,17 @@ def merchant_name(typed: str) -> str | None:
     name = typed.strip()
     fits = name and len(typed) <= _MAX_NAME and typed.isprintable()
     return name if fits and not holds_address(name) else None
+
+
+def key_name(typed: str) -> str | None:
+    """What a merchant calls an API key; None unless it is 1 to 60 printable characters, without an address."""
+    name = merchant_name(typed)
+    return name if name is not None and len(name) <= MAX_KEY_NAME else None
+
+
+def key_label(preview: str, name: str | None) -> str:
+    """`Caisse · sk_live_abcd…`: an API key as people recognise it."""
+    return f"{name} · {preview}" if name else preview
 
 
 def random_text(length: int) -> str:

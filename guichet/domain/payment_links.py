@@ -15,9 +15,14 @@ PERMANENT: Final = "permanent"
 LIMITED: Final = "limit\u00e9"
 LINK_TYPES: Final[tuple[LinkType, ...]] = get_args(LinkType)
 
+#: What becomes of a checkout session: it is paid, or can be paid no more.
+SessionStatus = Literal["open", "completed", "expired"]
+SESSION_STATUSES: Final[tuple[SessionStatus, ...]] = get_args(SessionStatus)
+
 
 class PaymentLink(Record, frozen=True):
-    """A link. Those of the test environment are made in the console only (D17).
+    """A link. Those of the test environment are made in the console only (D17). One with a `session_reference` is a
+    checkout session (`links/sessions.py`), which no list of links has.
 
     `reserved_uses` counts the payments that hold a use: those that succeeded in time, and pending ones until another
     payment takes their place. `completed_uses` counts only the former. `late_uses` counts the payments that succeeded
@@ -52,6 +57,17 @@ class PaymentLink(Record, frozen=True):
     cash_desk: bool = False
     #: Who took the money at the cash desk; None for any other link.
     cashier_id: UserId | None = None
+    #: Of a checkout session, the public id; `external_id` is unique among the sessions then.
+    session_reference: str | None = None
+    session_status: SessionStatus | None = None
+    #: The payment that completed the session.
+    payment_reference: str | None = None
+    #: The merchant's page for a customer who does not want to pay.
+    cancel_url: str | None = None
+    #: The only operators that can be chosen, separated by commas; None for all.
+    operators: str | None = None
+    #: JSON: what the merchant knows of its customer. Forgotten when the session ends.
+    customer: str | None = None
 
     @property
     def env(self) -> Environment:

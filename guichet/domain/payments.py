@@ -150,6 +150,8 @@ class Payment(Record, frozen=True):
     #: The first of the payments that one customer began in each other's place, each from the waiting page of one before
     #: (`payments/attempts.py`): the first names itself. None for a payment that stands alone.
     attempt_of: PaymentId | None = None
+    #: That of its checkout session, whose external_id is `link_external_id` then.
+    session_reference: str | None = None
 
 
 class PaymentSummary(Record, frozen=True):
@@ -184,6 +186,7 @@ class ApiPayment(PaymentSummary, frozen=True):
     redirect_url: str | None
     failure_reason: str | None
     link_external_id: str | None
+    session_reference: str | None
 
 
 def unstored_payment(**fields: Any) -> Payment:

@@ -9,6 +9,7 @@ from guichet.domain.records import Record
 
 WarningCode = Literal[
     "replay_differs",
+    "session_differs",
     "phone_country_mismatch",
     "currency_not_accepted_live",
     "external_id_spaces",
@@ -22,6 +23,8 @@ WarningCode = Literal[
 SENTENCES: Final[dict[WarningCode, str]] = {
     "replay_differs": "Un paiement porte déjà cet external_id : il est rendu tel quel, et rien n'a été créé. Il "
     "diffère de votre requête : {differences}.",
+    "session_differs": "Une session porte déjà cet external_id : elle est rendue telle quelle, et rien n'a été créé. "
+    "Elle diffère de votre requête : {differences}.",
     "phone_country_mismatch": "phone_number ({phone_number}) n'est pas un numéro de {country} écrit avec son indicatif "
     "({dial_code}), que demande {operator} : l'opérateur peut ne pas trouver le client.",
     "currency_not_accepted_live": "En production, ce paiement serait refusé : {operator} n'y encaisse pas en "

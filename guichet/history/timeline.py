@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from msgspec import field, structs
 
-from guichet.clock import Instant
+from guichet.clock import NEVER, Instant
 from guichet.domain import posting_rules
 from guichet.domain.disputes import Dispute
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
@@ -118,7 +118,7 @@ CONCERNS: Final[dict[str, str]] = {
 class TimelineEntry(Record, frozen=True):
     """`values` by kind (amounts in hundredths of the payment's currency, instants as Instant, None where unknown):
 
-    payment.created        source ("api" or "link"), link_id, link_external_id
+    payment.created        source ("api", "link" or "session"), link_id, link_external_id
     provider.asked         operator, redirects; staff: account, provider_reference
     provider.not_answered  (the connection was lost before the answer came)
     provider.told          count; staff: account, provider_reference
@@ -185,7 +185,7 @@ def _all(history: PaymentHistory) -> Iterator[TimelineEntry]:
 def _payment(history: PaymentHistory) -> Iterator[TimelineEntry]:
     payment = history.payment
     link: TimelineFacts = {"link_id": payment.link_id, "link_external_id": payment.link_external_id}
-    source = "api" if payment.link_id is None else "link"
+    source = "api" if payment.link_id is None else "link" if payment.session_reference is None else "session"
     yield TimelineEntry(payment.created_at, "payment.created", "payment", {"source": source, **link})
     if payment.provider_account is not None:
         asked: TimelineFacts = {"operator": payment.operator, "redirects": payment.redirect_url is not None}
@@ -241,8 +241,12 @@ def _heard(subject: Payment | Refund, told: SubjectHistory) -> Iterator[Timeline
     # The time of a refund's request is noted too; that was no question about its status.
     asked_since = (subject.sent_at or subject.asked_at or 0) if isinstance(subject, Refund) else 0
     if subject.asked_at is not None and subject.asked_at > asked_since:
-        asked: TimelineFacts = {"count": subject.poll_count, "next_poll_at": subject.next_poll_at}
+        asked: TimelineFacts = {"count": subject.poll_count, "next_poll_at": _unless_never(subject.next_poll_at)}
         yield TimelineEntry(subject.asked_at, "provider.polled", name, asked)
+
+
+def _unless_never(instant: Instant | None) -> Instant | None:
+    return None if instant == NEVER else instant
 
 
 def _failed(
@@ -261,7 +265,7 @@ def _aftermath(subject: Literal["payment", "refund"], told: SubjectHistory) -> I
     yield from _moved(subject, told.movements)
     if (late := told.late) is not None:
         if late.found_at is None:
-            asking: TimelineFacts = {"asked_count": late.asked_count, "next_poll_at": late.next_poll_at}
+            asking: TimelineFacts = {"asked_count": late.asked_count, "next_poll_at": _unless_never(late.next_poll_at)}
             yield TimelineEntry(late.told_at, "late.asking", subject, asking, {"account": late.provider_account})
         else:
             found: TimelineFacts = {"stage": late.stage, "amount": late.amount}

@@ -19,6 +19,7 @@ from guichet.domain.money import plain
 from guichet.domain.payment_links import LIMITED, PaymentLink
 from guichet.domain.records import Record
 from guichet.links import repository as link_repository
+from guichet.links import session_repository
 from guichet.merchants import idempotency
 from guichet.merchants import limits as merchant_limits
 from guichet.merchants.idempotency import IdempotencyKey
@@ -101,8 +102,7 @@ async def _check_limits(db: Database, caller: Caller, new_link: PaymentLink) -> 
     sentence = merchant_limits.never_taken(caller.merchant, new_link.amount) if caller.livemode else None
     if sentence is None:
         return
-    named = new_link.external_id
-    if named is None or await link_repository.by_external_id(db, new_link.merchant_id, new_link.env, named) is None:
+    if await _of_external_id(db, new_link) is None:
         raise merchant_limits.OverMerchantLimit(sentence)
 
 
@@ -124,11 +124,18 @@ async def create_link(
 
 
 async def _created_before(db: Reader, new_link: PaymentLink, key: IdempotencyKey | None) -> PaymentLink | None:
-    whose, external_id = (new_link.merchant_id, new_link.env), new_link.external_id
-    if external_id is not None and (link := await link_repository.by_external_id(db, *whose, external_id)):
+    if link := await _of_external_id(db, new_link):
         return link
-    link_id = await idempotency.find(db, key)
-    return None if link_id is None else await link_repository.by_id(db, *whose, LinkId(int(link_id)))
+    whose, link_id = (new_link.merchant_id, new_link.env), await idempotency.find(db, key)
+    return None if link_id is None else await link_repository.any_by_id(db, *whose, LinkId(int(link_id)))
+
+
+async def _of_external_id(db: Reader, new_link: PaymentLink) -> PaymentLink | None:
+    """The link, or the checkout session, that has the external_id of a new one."""
+    if new_link.external_id is None:
+        return None
+    find = link_repository.by_external_id if new_link.session_reference is None else session_repository.by_external_id
+    return await find(db, new_link.merchant_id, new_link.env, new_link.external_id)
 
 
 async def _insert(db: Database, new_link: PaymentLink, key: IdempotencyKey | None) -> PaymentLink | None:

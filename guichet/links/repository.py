@@ -17,17 +17,19 @@ from sqlalchemy import BigInteger, Executable, Integer, bindparam, case, func, o
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
 from guichet.db.tables import payment_links, payments
-from guichet.db.tables.payment_tables import LIVE_EXTERNAL_ID, TEST_EXTERNAL_ID
+from guichet.db.tables.payment_tables import LIVE_EXTERNAL_ID, PLAIN_LINKS, TEST_EXTERNAL_ID
 from guichet.db.upsert import upsert
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.records import Record
 
-_MINE: Final = (
+_OF_MERCHANT: Final = (
     payment_links.c.merchant_id == bindparam("merchant_id"),
     payment_links.c.test == bindparam("test"),
 )
+#: Checkout sessions are no links to whoever lists, reads or closes links (`links/session_repository.py`).
+_MINE: Final = (*_OF_MERCHANT, text(PLAIN_LINKS))
 #: Inserts nothing and returns no row if the merchant has a link with this external_id in this environment.
 _INSERT: Final = (
     upsert(payment_links)
@@ -36,6 +38,7 @@ _INSERT: Final = (
     .returning(*payment_links.c)
 )
 _BY_ID: Final = select(payment_links).where(*_MINE, payment_links.c.id == bindparam("id"))
+_ANY_BY_ID: Final = select(payment_links).where(*_OF_MERCHANT, payment_links.c.id == bindparam("id"))
 #: By environment: the conditions are those of the indexes.
 _EXTERNAL_ID: Final = (
     payment_links.c.merchant_id == bindparam("merchant_id"),
@@ -135,6 +138,16 @@ async def insert_new(writer: Writer, link: PaymentLink) -> PaymentLink | None:
 
 async def by_id(db: Reader, merchant_id: MerchantId, env: Environment, link_id: LinkId) -> PaymentLink | None:
     return _link(await db.one(_BY_ID, merchant_id=merchant_id, test=env == "test", id=link_id))
+
+
+async def any_by_id(db: Reader, merchant_id: MerchantId, env: Environment, link_id: LinkId) -> PaymentLink | None:
+    """As `by_id`, a checkout session too."""
+    return _link(await db.one(_ANY_BY_ID, merchant_id=merchant_id, test=env == "test", id=link_id))
+
+
+async def lock(tx: Transaction, link_id: LinkId) -> PaymentLink:
+    """The link as it is until the transaction ends."""
+    return PaymentLink(*require(await tx.one(_LOCK, link_id=link_id)))
 
 
 async def by_external_id(db: Reader, merchant_id: MerchantId, env: Environment, external_id: str) -> PaymentLink | None:
@@ -245,7 +258,7 @@ async def reserve_use(tx: Transaction, link_id: LinkId, now: Instant) -> bool:
     if await tx.write(_RESERVE, link_id=link_id):
         return True
     # The row stays locked until the end, so that two payments do not look for the same place.
-    needed = PaymentLink(*require(await tx.one(_LOCK, link_id=link_id))).uses_to_free
+    needed = (await lock(tx, link_id)).uses_to_free
     if needed:
         ended = await tx.execute_returning(_END_RESERVATIONS, link_id=link_id, now=now, most=needed)
         await release_uses(tx, link_id, len(ended))

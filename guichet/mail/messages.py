@@ -1,11 +1,11 @@
 """What mails say: one text file for each kind and language, whose first line is the subject.
 
-Of the values, `date` is an Instant (in the time zone `zone`, if there is one), `day` an ISO date, `role` a role of
-`domain/roles.py`, `act` one of `domain/approvals.py`, and `amount`, `fee` and `total` are hundredths of `currency`; the
-others are shown as they are.
+Of the values, `date` is an Instant (in the time zone `zone`, else that of the installation, as on its pages), `day` an
+ISO date, `role` a role of `domain/roles.py`, `act` one of `domain/approvals.py`, and `amount`, `fee` and `total` are
+hundredths of `currency`; the others are shown as they are.
 """
 
-from datetime import date, timedelta
+from datetime import UTC, date, timedelta, tzinfo
 from email.message import EmailMessage
 from email.utils import format_datetime as mail_date
 from functools import cache
@@ -41,14 +41,14 @@ _ACTS: Final[dict[Language, dict[str, str]]] = {
         "payment.settle": "terminer un paiement à la main",
         "refund.settle": "terminer un remboursement à la main",
         "refund.confirm_payee": "confirmer le numéro à rembourser",
-        "late_money.resolve": "décider d'un argent arrivé en retard",
+        "late_money.resolve": "décider d’un argent arrivé en retard",
         "dispute.resolve": "dire qui supporte un litige perdu",
         "wallet.reopen": "rouvrir un portefeuille",
         "account.confirm": "confirmer un compte dont la clé a changé",
         "treasury.record": "enregistrer un mouvement de notre argent",
-        "staff.add": "donner le droit d'approuver",
-        "staff.restore": "rendre le droit d'approuver",
-        "team.give_role": "donner une place dans l'équipe d'un marchand",
+        "staff.add": "donner le droit d’approuver",
+        "staff.restore": "rendre le droit d’approuver",
+        "team.give_role": "donner une place dans l’équipe d’un marchand",
     },
     "en": {
         "payment.settle": "settle a payment by hand",
@@ -61,7 +61,7 @@ _ACTS: Final[dict[Language, dict[str, str]]] = {
         "treasury.record": "record a movement of our own money",
         "staff.add": "give somebody the right to approve",
         "staff.restore": "give the right to approve back",
-        "team.give_role": "give a place in a merchant's team",
+        "team.give_role": "give a place in a merchant’s team",
     },
 }
 
@@ -80,11 +80,13 @@ def _environment() -> Environment:
     return Environment(loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True)  # noqa: S701
 
 
-def text_of(kind: str, message: Message) -> Text:
-    """Subject and body in the message's language. Values are put on one line each, so that none can add a paragraph."""
+def text_of(kind: str, message: Message, zone: tzinfo = UTC) -> Text:
+    """Subject and body in the message's language. `zone`: of a date that has none of its own. Values are put on one
+    line each, so that none can add a paragraph."""
     values = {name: " ".join(value.split()) for name, value in message.values.items()}
     if "date" in values:
-        moment = to_datetime(Instant(int(values["date"]))).astimezone(ZoneInfo(values.get("zone", "UTC")))
+        own = ZoneInfo(values["zone"]) if "zone" in values else zone
+        moment = to_datetime(Instant(int(values["date"]))).astimezone(own)
         minutes = round((moment.utcoffset() or timedelta()) / timedelta(minutes=1))
         gmt = f"GMT{minutes // 60:+d}" if minutes else "GMT"
         pattern = _DATES[message.language].replace("GMT", gmt)
@@ -103,10 +105,10 @@ def text_of(kind: str, message: Message) -> Text:
     return Text(subject.strip(), body.lstrip("\n"))
 
 
-def email(mail: Mail, message: Message, sender: str, now: Instant) -> EmailMessage:
+def email(mail: Mail, message: Message, sender: str, now: Instant, zone: tzinfo) -> EmailMessage:
     """The mail as it is sent. Its `Message-ID` is made of the row's number, and so is that of each further attempt: a
     mail that is sent again because its sender died before it could say so is shown once."""
-    text = text_of(mail.kind, message)
+    text = text_of(mail.kind, message, zone)
     written = EmailMessage()
     written["From"] = sender
     written["To"] = mail.recipient

@@ -66,7 +66,7 @@ class MailJobs:
 
     async def _send(self, mail: Mail) -> str | None:
         """Why the server did not take the mail; None if it did, or if there is none to take it."""
-        server, message = self._server, mail.message
+        server, message, settings = self._server, mail.message, self._ctx.settings
         if server is None or message is None:
             return None
         import aiosmtplib  # noqa: PLC0415 - few processes ever send a mail
@@ -75,7 +75,7 @@ class MailJobs:
 
         try:
             await aiosmtplib.send(
-                email(mail, message, self._ctx.settings.mail_from, self._ctx.clock.now()),
+                email(mail, message, settings.mail_from, self._ctx.clock.now(), settings.time_zone),
                 hostname=server.host,
                 port=server.port,
                 username=server.username,

@@ -17,7 +17,7 @@ from guichet.db.tables import api_keys, merchants
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
 from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.key_access import UNRESTRICTED, KeyAccess, networks_of
-from guichet.domain.merchants import ApiKey, Caller, Environment, Merchant, random_text
+from guichet.domain.merchants import ApiKey, Caller, Environment, Merchant, key_label, random_text
 
 _KEY: Final = re.compile(r"sk_(test|live)_[A-Za-z0-9]{32}")
 
@@ -32,13 +32,14 @@ _INSERT_KEY: Final = (
         expires_at=bindparam("expires_at"),
         scopes=bindparam("scopes"),
         networks=bindparam("networks"),
+        name=bindparam("name"),
     )
     .returning(*api_keys.c)
 )
 _KEYS_OF: Final = select(api_keys).where(api_keys.c.merchant_id == bindparam("merchant_id")).order_by(api_keys.c.id)
 _OF_ENV: Final = (api_keys.c.merchant_id == bindparam("merchant_id"), api_keys.c.env == bindparam("environment"))
 _EXPIRING: Final = (
-    select(api_keys.c.preview, api_keys.c.expires_at)
+    select(api_keys.c.preview, api_keys.c.name, api_keys.c.expires_at)
     .where(
         *_OF_ENV,
         api_keys.c.revoked_at.is_(None),
@@ -60,7 +61,7 @@ _REVOKED: Final = (
 )
 _FIND: Final = select(api_keys).where(*_OF_ENV, api_keys.c.id == bindparam("key_id"))
 _BY_ID: Final = select(api_keys).where(api_keys.c.id == bindparam("key_id"))
-_PREVIEWS: Final = select(api_keys.c.id, api_keys.c.preview).where(
+_LABELS: Final = select(api_keys.c.id, api_keys.c.preview, api_keys.c.name).where(
     api_keys.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
 )
 _EXPIRE: Final = (
@@ -114,6 +115,7 @@ async def add(
     expires_at: Instant | None,
     now: Instant,
     access: KeyAccess = UNRESTRICTED,
+    name: str | None = None,
 ) -> ApiKey:
     row = await tx.write(
         _INSERT_KEY,
@@ -124,6 +126,7 @@ async def add(
         expires_at=expires_at,
         scopes=access.scopes,
         networks=access.networks,
+        name=name,
         now=now,
     )
     return ApiKey(*require(row))
@@ -136,9 +139,10 @@ async def list_of(db: Database, merchant_id: MerchantId) -> list[ApiKey]:
 async def expiring(
     db: Reader, merchant_id: MerchantId, env: Environment, since: Instant, until: Instant
 ) -> list[tuple[str, Instant]]:
-    """The previews and the ends of the keys that expire between two instants, both included, and are not revoked.
+    """The labels and the ends of the keys that expire between two instants, both included, and are not revoked.
     Cost: all keys that the merchant ever had."""
-    return await db.all(_EXPIRING, merchant_id=merchant_id, environment=env, since=since, until=until)
+    found = await db.all(_EXPIRING, merchant_id=merchant_id, environment=env, since=since, until=until)
+    return [(key_label(preview, name), expires_at) for preview, name, expires_at in found]
 
 
 async def not_revoked(db: Reader, merchant_id: MerchantId, env: Environment, most: int) -> list[ApiKey]:
@@ -164,9 +168,10 @@ async def by_id(db: Reader, key_id: ApiKeyId) -> ApiKey | None:
     return ApiKey(*row) if row else None
 
 
-async def previews(db: Reader, key_ids: Collection[ApiKeyId]) -> dict[ApiKeyId, str]:
-    """The first characters of these keys. Cost: those rows."""
-    return dict(await db.all(_PREVIEWS, ids=json.dumps(sorted(key_ids)))) if key_ids else {}
+async def labels(db: Reader, key_ids: Collection[ApiKeyId]) -> dict[ApiKeyId, str]:
+    """How people recognise these keys. Cost: those rows."""
+    rows = await db.all(_LABELS, ids=json.dumps(sorted(key_ids))) if key_ids else []
+    return {key_id: key_label(preview, name) for key_id, preview, name in rows}
 
 
 async def expire(db: Writer, key_id: ApiKeyId, end: Instant, now: Instant) -> ApiKey | None:

@@ -41,7 +41,7 @@ _NOTE: Final = (
 _PLACE: Final = tuple_(key_acts.c.after_number, key_acts.c.id)
 _CURSOR: Final = tuple_(bindparam("number"), bindparam("act"))
 _OF_MERCHANT: Final = (
-    select(*key_acts.c, api_keys.c.preview)
+    select(*key_acts.c, api_keys.c.preview, api_keys.c.name)
     .join(api_keys, api_keys.c.id == key_acts.c.key_id)
     .where(
         key_acts.c.merchant_id == bindparam("merchant"),
@@ -55,7 +55,7 @@ _NEWER: Final = _OF_MERCHANT.where(_PLACE > _CURSOR).order_by(key_acts.c.after_n
 
 class KeyAct(Record, frozen=True):
     """`after_number`: of the entry of the audit log that it comes after. `url`: the new address of the webhooks, if it
-    was changed; `preview`: the key's first characters."""
+    was changed; `preview` and `name`: of the key."""
 
     id: int
     merchant_id: MerchantId
@@ -65,6 +65,7 @@ class KeyAct(Record, frozen=True):
     action: KeyAction
     url: str | None
     preview: str
+    name: str | None
 
 
 async def lock_key(tx: Transaction, key_id: ApiKeyId) -> ApiKey:

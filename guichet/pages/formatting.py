@@ -120,18 +120,40 @@ def month(year: int, number: int, language: str) -> str:
 def country_name(french: str, code: str | None, language: str) -> str:
     """A country's name; the catalogue gives it in French."""
     if language != ENGLISH or code is None:
-        return french
+        return french.replace("'", "’")
     return str(Locale(language).territories.get(code, french))
 
 
+def stated_country(stated: str, language: str) -> str:
+    """A country that a merchant's program named by its code, or in English or French, as the reader names it; any other
+    text as it is."""
+    code = _country_codes().get(stated.strip().replace("'", "’").casefold())
+    return str(Locale(language).territories[code]) if code else printable(stated)
+
+
+@cache
+def _country_codes() -> Mapping[str, str]:
+    known = [Locale(language).territories for language in (FRENCH, ENGLISH)]
+    codes = [str(code) for code in known[0] if len(str(code)) == 2 and str(code).isalpha()]
+    names = {str(names[code]).replace("'", "’").casefold(): code for names in known for code in codes}
+    return names | {code.casefold(): code for code in codes}
+
+
 def masked_phone(phone_number: str, dial_code: str | None) -> str:
-    """`+229 01•• ••67`: enough for its owner to recognise it, too little for anybody else."""
+    """`+229 01 •• •• •• 67`, `+221 77 ••• •• 67`: enough for its owner to recognise it, too little for anybody else."""
     prefix = dial_code if dial_code and phone_number.startswith(dial_code) else ""
     national = phone_number[len(prefix) :]
     hidden = "•" * max(0, len(national) - 2 * _SHOWN)
     shown = national[:_SHOWN] + hidden + national[-_SHOWN:] if hidden else national
-    grouped = "\u00a0".join(shown[i : i + 2] for i in range(0, len(shown), 2))
+    grouped = "\u00a0".join(_groups(shown))
     return f"+{prefix}\u00a0{grouped}" if prefix else grouped
+
+
+def _groups(digits: str) -> list[str]:
+    """By two, as people say a number; of an odd count, such as Senegal's nine, the second group has three."""
+    head, rest = (digits[:5], digits[5:]) if len(digits) % 2 and len(digits) > 5 else ("", digits)
+    pairs = [rest[i : i + 2] for i in range(0, len(rest), 2)]
+    return [head[:2], head[2:], *pairs] if head else pairs
 
 
 def full_phone(phone_number: str) -> str:

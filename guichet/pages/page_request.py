@@ -74,6 +74,10 @@ class PageRequest:
         if merchant.time_zone is not None:
             self.time_zone = ZoneInfo(merchant.time_zone)
 
+    def operator_name(self, operator: str) -> str:
+        """As the reader knows it; its code where the catalogue is not known."""
+        return operator
+
     def date_time(self, instant: Instant) -> str:
         """A date in the customer's language and in the time zone of the merchant."""
         return formatting.date_time(instant, self.language, self.time_zone)

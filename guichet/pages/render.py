@@ -34,6 +34,8 @@ _COLOURS: Final = {
 _MEDIA_TYPES: Final = {".js": "text/javascript; charset=utf-8", ".png": "image/png"}
 #: Where a template has the style sheet, if it is part of the page.
 _STYLE: Final = Markup("<style></style>")
+#: Counts of one thing: in French none is one too.
+_SINGULAR: Final = {"fr": ("0", "1"), "en": ("1",)}
 
 
 class Asset(Record, frozen=True):
@@ -59,6 +61,11 @@ def _minified(css: str) -> str:
 def _printable(value: Any) -> Any:
     """A text from outside without what turns or hides the text beside it; our own markup, and no text, as it is."""
     return printable(value) if type(value) is str else value
+
+
+def _sentence(text: str) -> str:
+    """With a capital letter, where a message stands alone; in a list or after a colon it has none."""
+    return type(text)(text[:1].upper()) + text[1:]
 
 
 class LanguageSwitch(Record, frozen=True):
@@ -127,8 +134,11 @@ class Renderer:
         return PageFrame(language, switch, base_path, self.addresses, style)
 
     def text(self, language: str, key: str, /, **values: Any) -> Markup:
-        """One text, with `values` escaped into it. Raises KeyError for an unknown key, which is a bug."""
+        """One text, with `values` escaped into it: of a `count` of one the text `key.one`, if there is one. Raises
+        KeyError for an unknown key, which is a bug."""
         if values:
+            if str(values.get("count")) in _SINGULAR[language] and f"{key}.one" in self._texts[language]:
+                key = f"{key}.one"
             return Markup(self._texts[language][key]) % values  # noqa: S704 - Markup escapes what is put into it
         text = self._plain.get((language, key))
         if text is None:
@@ -157,6 +167,7 @@ class Renderer:
         )
         environment.globals["_"] = partial(self.text, language)
         environment.filters["printable"] = _printable
+        environment.filters["sentence"] = _sentence
         environment.filters["tag"] = cache(partial(self._tag, language))
         return environment
 

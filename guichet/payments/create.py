@@ -33,7 +33,7 @@ from guichet.links import repository as links
 from guichet.merchants import idempotency
 from guichet.merchants import limits as merchant_limits
 from guichet.merchants.idempotency import IdempotencyKey
-from guichet.payments import attempts, pending, repository
+from guichet.payments import attempts, checkout_sessions, pending, repository
 from guichet.payments.initiation import initiate_within_request, initiation_lease, refusal_of
 from guichet.providers.registry import charge_for, encode_provider_data
 from guichet.schemas.payment import Customer, PaymentBody
@@ -167,6 +167,7 @@ def _new_payment(
         if caller.merchant.daily_limit is None or caller.env == "test"
         else merchant_limits.day_of(caller.merchant, now, ctx.settings.time_zone),
         attempt_of=None if before is None else attempts.first_of(before),
+        session_reference=None if link is None else link.session_reference,
     )
 
 
@@ -200,6 +201,8 @@ async def _store(
                 raise Conflict(
                     "Ce lien de paiement a atteint son nombre maximal d'utilisations.", reason="link_used_up"
                 )
+            if payment.session_reference is not None:
+                await checkout_sessions.check_open(ctx, tx, stored)
             await prompt_limits.check(tx, ctx.settings, stored)
     return stored
 

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from msgspec import structs
 
-from guichet.clock import SECOND, Instant, later
+from guichet.clock import NEVER, SECOND, Instant, later
 from guichet.context import AppContext, NotFoundAnswer
 from guichet.db.engine import require
 from guichet.domain.failures import OUR_FAULTS
@@ -45,7 +45,6 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.registry import call_provider, charge_for, decode_provider_data, notify_url, requested_amount
-from guichet.providers.sandbox.provider import NEVER
 from guichet.providers.shared.answers import ProviderAnswer
 
 #: Pages and callbacks have a provider asked about one payment or refund at most this often, in microseconds.

@@ -11,6 +11,7 @@ before it sends the refund, and where it cannot yet, the refund waits, with its 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from guichet.clock import SECOND, Instant, later
@@ -26,7 +27,7 @@ from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
 from guichet.logs import log
-from guichet.payments import attempts
+from guichet.payments import attempts, checkout_sessions
 from guichet.payments.settlement import settle_batch, settle_together
 from guichet.refunds import pending
 from guichet.refunds import repository as refund_repository
@@ -55,33 +56,39 @@ _OBSTACLES: Final[Mapping[str, IncidentDetail]] = {
 }
 
 
-async def settle_payments(db: Database, batch: Sequence[Settlement]) -> Sequence[Result[Payment]]:
-    """As `settle_batch`, with the refunds that follow."""
-    return await settle_batch(db, batch, _settle_together)
+async def settle_payments(db: Database, pages_url: str, batch: Sequence[Settlement]) -> Sequence[Result[Payment]]:
+    """As `settle_batch`, with the refunds that follow, and the checkout sessions that are paid by it. `pages_url`: the
+    public address of the link pages."""
+    return await settle_batch(db, batch, partial(_settle_together, pages_url))
 
 
-async def _settle_together(tx: Transaction, batch: Sequence[Settlement]) -> list[Payment]:
+async def _settle_together(pages_url: str, tx: Transaction, batch: Sequence[Settlement]) -> list[Payment]:
     stored, changes, links = await settle_together(tx, batch)
     confirmed = [change for change in changes if change.transition is CONFIRMED and change.payment.link_id is not None]
     for change in confirmed:
         together = [each.payment for each in confirmed if each.payment.link_id == change.payment.link_id]
-        await refund_if_unneeded(tx, change.payment, together, links, change.settlement.now)
+        now = change.settlement.now
+        unneeded = await refund_if_unneeded(tx, change.payment, together, links, now)
+        if change.payment.session_reference is not None and not unneeded:
+            await checkout_sessions.complete(tx, change.payment, now, pages_url)
     return stored
 
 
 async def refund_if_unneeded(
     tx: Transaction, payment: Payment, together: Sequence[Payment], links: Mapping[LinkId, PaymentLink], now: Instant
-) -> None:
-    """Records the refund of a payment that succeeded in this transaction if its link has no use for it. `together`: all
-    that succeeded in it through this link, which this transaction has locked; `links`: as they are now."""
+) -> bool:
+    """Records the refund of a payment that succeeded in this transaction if its link has no use for it, and whether
+    that is so. `together`: all that succeeded in it through this link, which this transaction has locked; `links`: as
+    they are now."""
     reason = await _reason(tx, payment, links[require(payment.link_id)], together)
     if reason is None:
-        return
+        return False
     sentence, detail = _REASONS[reason]
     refund = refund_repository.new_refund(payment, sentence, now, reason)
     if await refund_repository.insert_new(tx, refund) is not None:
         log.warning("refund.automatic", reference=refund.reference, payment=payment.reference, reason=reason)
         await _report(tx, payment, detail, now)
+    return True
 
 
 async def _reason(

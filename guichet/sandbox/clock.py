@@ -18,7 +18,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Executable, bindparam, literal_column, or_, select, update
 
 from guichet.audit_log import entries as audit_log
-from guichet.clock import DAY, HOUR, MINUTE, SECOND, Clock, Instant, earlier
+from guichet.clock import DAY, HOUR, MINUTE, NEVER, SECOND, Clock, Instant, earlier
 from guichet.context import AppContext
 from guichet.db.engine import Database, Reader, Row, Transaction
 from guichet.db.queues.work_queue import PENDING
@@ -31,7 +31,6 @@ from guichet.domain.records import Record
 from guichet.domain.refusals import Refusal
 from guichet.domain.sandbox_scenarios import CLOCK_ADVANCED
 from guichet.providers.registry import SANDBOX, decode_provider_data, encode_provider_data
-from guichet.providers.sandbox.provider import NEVER
 
 ADVANCED: Final = "test_clock.advanced"
 RESET: Final = "test_clock.reset"

@@ -16,9 +16,13 @@ from guichet.domain.events import (
     PAYMENT_SUCCEEDED,
     REFUND_FAILED,
     REFUND_SUCCEEDED,
+    SESSION_COMPLETED,
+    SESSION_EVENTS,
+    SESSION_EXPIRED,
     WEBHOOK_TEST,
     EventName,
 )
+from guichet.schemas.checkout_session import CheckoutSessionObject
 from guichet.schemas.dispute import DisputeObject
 from guichet.schemas.object_fields import DELIVERY_ID, SETTLED_AT, Timestamp, Uuid, example, open_enum, text_schema
 from guichet.schemas.payment import PaymentObject
@@ -72,6 +76,15 @@ class DisputeNotification(_Notification):
     """La contestation."""
 
 
+class CheckoutSessionNotification(_Notification):
+    """Le corps d'un événement `checkout_session.*`."""
+
+    event: Annotated[EventName, text_schema(enum=list(SESSION_EVENTS)), example(SESSION_COMPLETED)]
+    """Nom de l'événement."""
+    data: CheckoutSessionObject
+    """La session de paiement."""
+
+
 class WebhookTestNotification(_Notification):
     """Le corps de l'événement `webhook.test`."""
 
@@ -87,10 +100,17 @@ class EventObject(_Notification):
     event: Annotated[EventName, open_enum(*EVENT_NAMES), example(PAYMENT_SUCCEEDED)]
     """Nom de l'événement. Acceptez sans erreur un nom inconnu."""
     data: Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": True})]
-    """Le paiement (`payment.*`), le remboursement (`refund.*`) ou la contestation (`dispute.*`)."""
+    """Le paiement (`payment.*`), le remboursement (`refund.*`), la contestation (`dispute.*`) ou la session de paiement
+    (`checkout_session.*`)."""
 
 
-Notification = PaymentNotification | RefundNotification | DisputeNotification | WebhookTestNotification
+Notification = (
+    PaymentNotification
+    | RefundNotification
+    | DisputeNotification
+    | CheckoutSessionNotification
+    | WebhookTestNotification
+)
 
 #: What each event carries, and when it happens.
 NOTIFICATIONS: Final[dict[EventName, tuple[type[Notification], str]]] = {
@@ -103,4 +123,6 @@ NOTIFICATIONS: Final[dict[EventName, tuple[type[Notification], str]]] = {
     DISPUTE_OPENED: (DisputeNotification, "Le porteur de la carte conteste le paiement auprès de sa banque."),
     DISPUTE_WON: (DisputeNotification, "La banque a décidé pour vous : le montant est rendu."),
     DISPUTE_LOST: (DisputeNotification, "La banque a décidé pour le porteur de la carte."),
+    SESSION_COMPLETED: (CheckoutSessionNotification, "Un paiement de la session a abouti."),
+    SESSION_EXPIRED: (CheckoutSessionNotification, "La session est fermée, et aucun paiement n'a abouti."),
 }

@@ -28,6 +28,7 @@ from guichet.schemas.json_codec import number
 from guichet.schemas.object_fields import (
     CREATED_AT,
     PAYMENT_REFERENCE,
+    SESSION_ID,
     CurrencyCode,
     ModeType,
     Number,
@@ -202,6 +203,15 @@ class PaymentSourceLinkObject(TypedDict):
     """Votre identifiant du lien ; `null` s'il n'en a pas."""
 
 
+class PaymentSessionObject(TypedDict):
+    """La session de paiement dont il vient."""
+
+    id: Annotated[Uuid, example(SESSION_ID)]
+    """Identifiant de la session, pour `GET /checkout-sessions/{id}`."""
+    external_id: Annotated[str | None, example("commande-1042")]
+    """Votre identifiant de la session ; `null` si elle n'en a pas."""
+
+
 class PaymentObject(TypedDict):
     """Un paiement."""
 
@@ -242,7 +252,9 @@ class PaymentObject(TypedDict):
     failure: Annotated[PaymentFailureObject | None, example(None)]
     """Pourquoi le paiement a échoué ; `null` s'il n'est pas `failed`."""
     payment_link: Annotated[PaymentSourceLinkObject | None, example(None)]
-    """Le lien de paiement dont il vient ; `null` pour un paiement créé par l'API."""
+    """Le lien de paiement dont il vient ; `null` pour un paiement créé par l'API ou venu d'une session de paiement."""
+    checkout_session: NotRequired[PaymentSessionObject]
+    """La session de paiement dont il vient. Présent seulement pour un tel paiement."""
     redirect_url: NotRequired[Annotated[Url, example("https://operateur.example/confirmer/3f2a")]]
     """Présent seulement tant que le paiement est `pending` et que l'opérateur confirme sur sa propre page ou
     application (Wave, Orange selon le pays) : envoyez-y votre client. Une carte a `payment_url` à la place."""
@@ -279,6 +291,8 @@ def payment_object(
         "failure": _failure(payment) if payment.status == "failed" else None,
         "payment_link": _payment_link(payment),
     }
+    if payment.session_reference is not None:
+        shown["checkout_session"] = {"id": payment.session_reference, "external_id": payment.link_external_id}
     if payment.redirect_url is not None and payment.status == "pending" and not (mode and mode.is_card):
         shown["redirect_url"] = payment.redirect_url
     return shown
@@ -290,6 +304,8 @@ def _failure(payment: Payment | ApiPayment) -> PaymentFailureObject:
 
 
 def _payment_link(payment: Payment | ApiPayment) -> PaymentSourceLinkObject | None:
+    if payment.session_reference is not None:
+        return None
     if payment.link_id is not None:
         return {"id": payment.link_id, "external_id": payment.link_external_id}
     if payment.env == "test" and payment.provider_data is not None and (sample := sample_link(payment)):

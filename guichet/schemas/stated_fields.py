@@ -39,6 +39,7 @@ LINK: Final = {
     ),
     "total_amount": Misread("Le total dépend du moyen de paiement que choisira le client : envoyez amount.", (None,)),
 }
+SESSION: Final = LINK | {"livemode": _ENVIRONMENT, "test": _ENVIRONMENT}
 REFUND: Final = {
     "amount_minor": _REFUND_IS_TOTAL._replace(harmless=(None,)),
     "partial": _REFUND_IS_TOTAL,

@@ -73,6 +73,7 @@ _FRENCH: Final = {
     "model_type": "Un objet est attendu.",
     "model_attributes_type": "Un objet est attendu.",
     "dict_type": "Un objet est attendu.",
+    "list_type": "Une liste est attendue.",
     "string_unicode": "Ce texte contient un caractère interdit.",
     "string_too_long": "{max_length} caractères au maximum.",
     "string_too_short": "Ce champ ne peut pas être vide.",

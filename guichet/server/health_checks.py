@@ -71,9 +71,11 @@ class LateQueue(Record, frozen=True):
 
 
 class FailingEndpoint(Record, frozen=True):
-    """A destination of webhooks, and its deliveries of the last day: abandoned, being retried, delivered."""
+    """A destination of webhooks, and its deliveries of the last day: abandoned, being retried, delivered. `merchant` is
+    the merchant's name."""
 
     merchant_id: MerchantId
+    merchant: str
     env: Environment
     destination: str
     abandoned: int
@@ -152,12 +154,27 @@ _RECENT: Final = (
 _ABANDONED: Final = _count_if(_RECENT.c.status == "failed")
 _RETRYING: Final = _count_if((_RECENT.c.status == "pending") & _RECENT.c.last_attempt_at.is_not(None))
 _TARGET: Final = (_RECENT.c.merchant_id, _RECENT.c.env, _RECENT.c.destination)
-_FAILING: Final = (
-    select(*_TARGET, _ABANDONED, _RETRYING, _count_if(_RECENT.c.status == "success"))
+_WORST: Final = (
+    select(
+        *_TARGET,
+        _ABANDONED.label("abandoned"),
+        _RETRYING.label("retrying"),
+        _count_if(_RECENT.c.status == "success").label("delivered"),
+    )
     .group_by(*_TARGET)
     .having(_ABANDONED + _RETRYING > 0)
     .order_by(_ABANDONED.desc(), *_TARGET)
     .limit(_MOST)
+    .subquery()
+)
+_FAILING: Final = (
+    select(
+        _WORST.c.merchant_id,
+        merchants.c.name,
+        *(_WORST.c[name] for name in ("env", "destination", "abandoned", "retrying", "delivered")),
+    )
+    .join(merchants, merchants.c.id == _WORST.c.merchant_id)
+    .order_by(_WORST.c.abandoned.desc(), _WORST.c.merchant_id, _WORST.c.env, _WORST.c.destination)
 )
 _EXPIRING: Final = (
     select(api_keys.c.id, api_keys.c.merchant_id, merchants.c.name, api_keys.c.env, api_keys.c.expires_at)
@@ -227,7 +244,7 @@ async def failing_endpoints(db: Database, now: Instant) -> list[FailingEndpoint]
     """Destinations with failed deliveries in the last day, the worst first. Reads the deliveries of that day,
     at most _MOST_READ."""
     first = await _DELIVERIES.first_at(db, earlier(now, _FAILING_SINCE))
-    return [FailingEndpoint(*row[:3], *map(int, row[3:])) for row in await db.scan(_FAILING, first=first)]
+    return [FailingEndpoint(*row[:4], *map(int, row[4:])) for row in await db.scan(_FAILING, first=first)]
 
 
 async def failing_routes(db: Database, now: Instant, reasons: Iterable[str]) -> list[FailingRoute]:

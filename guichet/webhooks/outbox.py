@@ -24,6 +24,7 @@ from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import scenario_of
+from guichet.schemas.checkout_session import CheckoutSessionObject
 from guichet.schemas.dispute import DisputeObject, dispute_object
 from guichet.schemas.json_codec import encode
 from guichet.schemas.notification import WebhookMessageObject
@@ -95,6 +96,14 @@ def _data(event: Event) -> PaymentObject | RefundObject | DisputeObject:
     return payment_object(event.payment, event.catalogue.by_operator(event.payment.operator))
 
 
+async def emit_other(tx: Transaction, event: StoredEvent) -> None:
+    """Stores an event that is not of one payment, and queues its webhook; none for a merchant without an address."""
+    row = (await events.insert_new(tx, [event]))[event.reference]
+    delivery = delivery_of(event, row.id, row.url)
+    if delivery is not None:
+        await deliveries.insert_new(tx, [delivery])
+
+
 async def queue(tx: Transaction, new: Sequence[StoredEvent], url: str) -> list[Delivery]:
     """Stores events and queues them for the address `url` of their merchant's endpoint."""
     inserted = await events.insert_new(tx, new)
@@ -107,7 +116,7 @@ def new_event(
     merchant_id: MerchantId,
     env: Environment,
     name: EventName,
-    data: PaymentObject | RefundObject | DisputeObject | WebhookMessageObject,
+    data: PaymentObject | RefundObject | DisputeObject | CheckoutSessionObject | WebhookMessageObject,
     now: Instant,
     payment_id: PaymentId | None = None,
 ) -> StoredEvent:

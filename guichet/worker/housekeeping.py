@@ -10,6 +10,7 @@ from guichet.context import AppContext
 from guichet.db.lists.rollup import roll_up_list_counts
 from guichet.history import customer_names
 from guichet.ledger import hash_chain, suspense, wallets
+from guichet.payments.checkout_sessions import EXPIRED_AT_ONCE, expire_due
 from guichet.treasury import balances
 from guichet.webhooks import deliveries
 from guichet.worker.daily_totals_pruning import DailyTotalsPruning
@@ -29,7 +30,8 @@ APPROVALS_EVERY: Final = MINUTE
 class Housekeeping(Loop):
     """Rolls up wallet entries and list counts, adds customers' names to those that are searched, releases suspended
     credits, ends deliveries whose last attempt nobody recorded, extends the hash chain over the postings and adds up
-    what all accounts hold, queues mails about payments, ends requests that nobody decided, prunes old logs."""
+    what all accounts hold, queues mails about payments, ends checkout sessions, ends requests that nobody decided,
+    prunes old logs."""
 
     name = "housekeeping"
 
@@ -41,6 +43,7 @@ class Housekeeping(Loop):
         self._approvals_at = Instant(0)
         self._treasury_at = Instant(0)
         self._mails_at = Instant(0)
+        self._sessions_at = Instant(0)
         self._pruning = Pruning(ctx.db, ctx.settings)
         self._totals = DailyTotalsPruning(ctx.db)
 
@@ -54,6 +57,7 @@ class Housekeeping(Loop):
         chained = await self._extend_hash_chain(clock.now())
         behind = await self._roll_up_treasury(clock.now())
         mails_wait = await self._mail_payments(clock.now())
+        sessions_wait = await self._expire_sessions(clock.now())
         await self._expire_approvals(clock.now())
         await self._pruning.step(clock.now())  # What it leaves can wait for the next turn.
         await self._totals.step(clock.now())
@@ -64,6 +68,7 @@ class Housekeeping(Loop):
             or chained == hash_chain.POSTINGS_PER_LINK
             or behind
             or mails_wait
+            or sessions_wait
         )
         return Step(more, 0.0 if more else POLL_INTERVAL)
 
@@ -101,6 +106,15 @@ class Housekeeping(Loop):
         behind = await queue_payment_mails(self._ctx, now)
         if not behind:
             self._mails_at = later(now, CHAIN_EVERY)
+        return behind
+
+    async def _expire_sessions(self, now: Instant) -> bool:
+        """Whether sessions wait for the next turn."""
+        if now < self._sessions_at:
+            return False
+        behind = await expire_due(self._ctx) == EXPIRED_AT_ONCE
+        if not behind:
+            self._sessions_at = later(now, CHAIN_EVERY)
         return behind
 
     async def _expire_approvals(self, now: Instant) -> None:

@@ -120,7 +120,7 @@ class StaffMember:
         async with approver.lock:
             page = await approver.open("/admin/approvals")
             number = next(
-                (found[1] for row in page.text.split("<li>") if reason in row and (found := _REQUEST.search(row))), None
+                (found[1] for row in page.text.split("<tr>") if reason in row and (found := _REQUEST.search(row))), None
             )
             if number is None:
                 return False

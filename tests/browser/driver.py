@@ -15,6 +15,8 @@ from tests.browser.conftest import SHOTS
 PHONE: Final = {"width": 360, "height": 640}
 DESKTOP: Final = {"width": 1280, "height": 800}
 _UNFOLD: Final = "document.querySelectorAll('details').forEach(d => { d.removeAttribute('name'); d.open = true })"
+#: An open menu lies over the page.
+_FOLD_MENUS: Final = "document.querySelectorAll('.dock details, .drop').forEach(d => { d.open = false })"
 _TAB: Final = [
     {"type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9} for kind in ("rawKeyDown", "keyUp")
 ]
@@ -101,6 +103,7 @@ class Customer:
         if unfolded:
             await self.page.evaluate(_UNFOLD)
         await self.accessible()
+        await self.page.evaluate(_FOLD_MENUS)
         await self.fits()
         await self.page.emulate_media(color_scheme="dark")
         await self.accessible(*axe.OF_COLOURS)

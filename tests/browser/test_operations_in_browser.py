@@ -87,7 +87,7 @@ async def test_two_people_decide_on_a_large_screen(operations: Operations, brows
         await awa.page.get_by_role("radio", name="réussi").check()
         await awa.page.locator("#reason-settle").fill("relevé du 3 mai, ligne 12")
         await awa.page.get_by_role("button", name="Demander l’approbation").click()
-        await awa.page.get_by_text("une autre personne doit l’approuver").wait_for()
+        await awa.page.get_by_text("Vous l’avez demandé").wait_for()
         await zoe.open("/admin/approvals")
         await zoe.page.get_by_role("link", name="Terminer un paiement à la main").click()
         await zoe.page.get_by_role("heading", name="Décider").wait_for()

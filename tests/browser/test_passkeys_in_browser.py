@@ -67,7 +67,7 @@ async def test_a_passkey_signs_in_and_is_a_second_factor(sqlite_settings: Settin
             assert "/console/sign-in" in awa.page.url, "a key without its finger or PIN"
             await devices.send("WebAuthn.setUserVerified", {"authenticatorId": device, "isUserVerified": True})
             await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
-            await awa.page.get_by_role("link", name="Sécurité").wait_for()
+            await awa.page.locator(".top details.drop summary").wait_for()
 
             await awa.open("/console/security")
             await awa.page.get_by_role("link", name="Changer de téléphone").click()
@@ -87,7 +87,7 @@ async def test_a_passkey_signs_in_and_is_a_second_factor(sqlite_settings: Settin
             await awa.page.get_by_role("button", name="Se connecter").click()
             await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, service.clock.now()))
             await awa.page.get_by_role("button", name="Continuer").click()
-            await awa.page.get_by_role("link", name="Sécurité").wait_for()
+            await awa.page.locator(".top details.drop summary").wait_for()
 
 
 async def _join(console: ConsoleFixture, awa: Customer, link: str) -> None:

@@ -104,3 +104,21 @@ def test_countries_have_their_english_names() -> None:
     assert formatting.country_name("Bénin", "BJ", "fr") == "Bénin"
     assert formatting.country_name("Bénin", "BJ", "en") == "Benin"
     assert formatting.country_name("Atlantide", None, "en") == "Atlantide"
+
+
+def test_a_masked_number_is_grouped_as_its_country_says_it() -> None:
+    shown = [
+        formatting.masked_phone(number, code) for number, code in (("2290197001267", "229"), ("221771234567", "221"))
+    ]
+    assert [each.replace("\u00a0", " ") for each in shown] == ["+229 01 •• •• •• 67", "+221 77 ••• •• 67"]
+
+
+def test_a_country_is_named_in_the_readers_language() -> None:
+    stated = ("Benin", "bj", "Côte d'Ivoire", "CI", "Terre")
+    assert [formatting.stated_country(each, "fr") for each in stated] == [
+        "Bénin",
+        "Bénin",
+        *2 * ["Côte d’Ivoire"],
+        "Terre",
+    ]
+    assert formatting.stated_country("Bénin", "en") == "Benin"

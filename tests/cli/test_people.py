@@ -61,8 +61,9 @@ def test_keys_are_created_listed_and_revoked(cli: Cli) -> None:
     assert made.keys() == {"id", "key", "env", "expires_at"}
     assert made["key"].startswith("sk_live_")
     assert (made["env"], made["expires_at"]) == ("live", "2090-01-31T11:00:00.000000Z")
-    endless = cli("key", "create", merchant["id"], "--env", "test", "--json").json
-    assert endless["expires_at"] is None
+    endless = cli("key", "create", merchant["id"], "--env", "test", "--name", "Site", "--json").json
+    assert (endless["expires_at"], endless["name"]) == (None, "Site")
+    assert "60 characters" in cli("key", "create", merchant["id"], "--env", "test", "--name", "x" * 61).misuse
 
     first = cli("key", "revoke", made["id"], "--json").json
     assert (first["id"], first["merchant_id"], first["state"]) == (made["id"], merchant["id"], "revoked")
@@ -72,7 +73,13 @@ def test_keys_are_created_listed_and_revoked(cli: Cli) -> None:
     keys = {key["id"]: key for key in shown.json["keys"]}
     assert len(keys) == 4
     assert keys[made["id"]]["state"] == "revoked"
-    assert keys[endless["id"]] == {**keys[endless["id"]], "state": "active", "env": "test", "expires_at": None}
+    assert keys[endless["id"]] == {
+        **keys[endless["id"]],
+        "state": "active",
+        "env": "test",
+        "name": "Site",
+        "expires_at": None,
+    }
     for secret in (*merchant["keys"].values(), made["key"], endless["key"]):
         assert secret not in shown.out
         assert secret[12:] not in cli("key", "list", merchant["id"]).out

@@ -98,14 +98,15 @@ async def test_who_did_what_with_filters_and_pages(console: ConsoleFixture) -> N
     assert "Développement" in rows[5]
     for hidden in ("SECRET", "HIDDEN", "Paul", "Clé d’API créée</b>", "eve@"):
         assert hidden not in body
-    assert (await awa.get(here + "?by=staff")).text.count("<li>") == 5
-    assert (await awa.get(here + "?by=ada@example.com")).text.count("<li>") == 2
-    assert (await awa.get(here + "?by=eve@example.com&act=user.invited")).text.count("<li>") == 2
+    for query, acts in (("staff", 5), ("ada@example.com", 2), ("eve@example.com&act=user.invited", 2)):
+        listed = (await awa.get(f"{here}?by={query}")).text.partition('<ul class="rows">')[2]
+        assert listed.count("<li>") == acts, query
     assert (await ada.get(here)).status == 403
     assert (await awa.get(f"/console/{other.id}/live/activity")).status == 403
     finance = await console.joined("finance@example.com", merchant, "finance")
     page = await finance.get(here + "?act=webhook_endpoint.changed")
-    assert (page.text.count("<li>"), "localhost" in page.text) == (1, False), "addresses of webhooks need webhooks.view"
+    listed = page.text.partition('<ul class="rows">')[2]
+    assert (listed.count("<li>"), "localhost" in listed) == (1, False), "addresses of webhooks need webhooks.view"
     async with ctx.db.transaction() as tx:
         for number in range(60):
             facts: Facts = {"preview": f"n{number}-"}

@@ -54,7 +54,7 @@ async def test_the_figures_of_the_page_and_of_the_statement_are_those_of_the_boo
         )
         assert f"<b>{_francs(balance)}</b>" in page
         assert f"{_francs(held)} retenus" in page
-        assert "12,34 €" in page, "the other wallet"
+        assert "12,34 EUR" in page, "the other wallet"
         moved = await raw_sql.run(
             f"SELECT {_SIGNED} FROM postings WHERE {of_wallet} AND 'wallet' IN (source, destination)"
             " ORDER BY created_at DESC, id DESC"

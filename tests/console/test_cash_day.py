@@ -67,7 +67,7 @@ async def test_a_sale_that_was_given_back_is_not_kept(sqlite_console: ConsoleFix
     assert lines(await awa.get(f"{desk}/day")) == [
         ("MTN MoMo × 1", "1 000 F CFA"),
         ("MTN MoMo · Remboursé × 1", "250 F CFA"),
-        ("1 encaissements gardés", "1 000 F CFA"),
+        ("1 encaissement gardé", "1 000 F CFA"),
     ]
 
 

@@ -72,6 +72,30 @@ async def test_a_key_is_created_shown_once_used_given_an_end_and_revoked(console
 
 
 @pytest.mark.both_databases
+async def test_a_key_has_the_name_that_its_merchant_gave_it(console: ConsoleFixture) -> None:
+    client = await console.service.merchant("Boutique Kora")
+    merchant = await merchant_of(console, client)
+    ada = await console.joined("ada@example.com", merchant)
+    here = f"/console/{merchant.id}/live"
+    await ada.get(f"{here}/developers")
+    assert await press(ada, "create", name="x" * 61) == 422
+    assert await press(ada, "create", name="www.evil.example") == 422
+    assert 'value="www.evil.example"' in ada.page.text, "what was typed stays"
+    assert await press(ada, "create", name=" <b>Caisse") == 200
+    [key] = re.findall(r'id="key">(sk_live_\w{32})<', ada.page.text)
+    assert (
+        f'<b>&lt;b&gt;Caisse</b> <span class="mono-text">{key[:12]}…</span>'
+        in (await ada.get(f"{here}/developers")).text
+    )
+    assert "&lt;b&gt;Caisse" in (await ada.get(f"{here}/activity")).text
+    user = MerchantClient(console.service, client.id, {"live": key}, "live")
+    assert (await user.put("/webhooks/endpoint", {"url": "https://kora.example/h"})).status == 200
+    assert f"Clé &lt;b&gt;Caisse · {key[:12]}…" in (await ada.get(f"{here}/activity")).text
+    await console.service.ctx.request_log.flush(console.service.ctx.db)
+    assert f"&lt;b&gt;Caisse · {key[:12]}…" in (await ada.get(f"{here}/developers/requests")).text
+
+
+@pytest.mark.both_databases
 async def test_a_key_that_may_less_and_only_from_some_addresses(console: ConsoleFixture) -> None:
     service = console.service
     client = await service.merchant("Boutique Kora")

@@ -62,16 +62,16 @@ async def test_an_owner_invites_changes_and_removes(console: ConsoleFixture) -> 
     assert page.status == 200
     assert (await cashier.get("/console")).path == "/console/factor/setup", "the role counts at once"
     page = await owner.post(page.path, {**ada.fields, "act": "role", "role": "cashier"})
-    assert (await cashier.get(f"/console/{merchant.id}/live")).status == 200
+    assert (await cashier.get(f"/console/{merchant.id}/live/cash-desk")).status == 200
     page = await owner.post(page.path, {**ada.fields, "act": "remove"})
     assert ("Retirer Awa Kossou" in page.text, "ada@example.com" in page.text) == (True, True), (
         "it says what it is about"
     )
     assert ("C’est vous" in page.text, "pour cette personne" in page.text) == (False, True)
-    assert (await cashier.get(f"/console/{merchant.id}/live")).status == 200, "nothing has happened yet"
+    assert (await cashier.get(f"/console/{merchant.id}/live/cash-desk")).status == 200, "nothing has happened yet"
     page = await owner.submit("confirm", act="remove")
     assert "ada@example.com" not in page.text
-    assert (await cashier.get(f"/console/{merchant.id}/live")).status == 403
+    assert (await cashier.get(f"/console/{merchant.id}/live/cash-desk")).status == 403
     awa = next(form for form in page.forms() if form.fields.get("user") == "1")
     page = await owner.post(page.path, {**awa.fields, "act": "remove"})
     assert "C’est vous" in page.text

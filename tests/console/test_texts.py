@@ -35,7 +35,6 @@ COMPOSED = (
     "comparison.source.",
     "desk.state.",
     "desk.text.",
-    "developers.done.",
     "developers.scope.",
     "developers.state.",
     "developers.status.",
@@ -55,6 +54,7 @@ COMPOSED = (
     "links.poster.",
     "links.state.",
     "list.",
+    "mails.often.",
     "merchant_status.",
     "nav.",
     "nav_group.",
@@ -81,7 +81,6 @@ COMPOSED = (
     "operations.told.",
     "operations.unmatched.",
     "operations.weather.",
-    "mails.often.",
     "overview.days_",
     "overview.step.",
     "overview.step_do.",
@@ -94,6 +93,7 @@ COMPOSED = (
     "payments.period.",
     "payments.refusal.",
     "payments.status.",
+    "provider.",
     "role.",
     "role_text.",
     "staff.",
@@ -150,3 +150,13 @@ def test_why_something_is_done_has_one_word_in_french() -> None:
     """« Motif »; a bank may still « donner raison » to a customer."""
     said = [key for key, text in CATALOGUES.texts["fr"].items() if re.search(r"\braisons?\b", text, re.IGNORECASE)]
     assert said == ["payments.event.dispute_lost"]
+
+
+def test_a_text_that_is_not_in_one_line_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "locale" / "fr" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "a.po").write_text('msgid ""\nmsgstr ""\n"Language: fr\\n"\n\nmsgid "a.b"\nmsgstr "\\"c\\""\n')
+    assert i18n.catalogue("fr", tmp_path) == {"a.b": '"c"'}
+    (folder / "b.po").write_text('msgid "d.e"\nmsgstr ""\n"f"\nmsgid "g.h"\n"i"\nmsgstr "j"\n')
+    with pytest.raises(ValueError, match="not in one line"):
+        i18n.catalogue("fr", tmp_path)

@@ -23,7 +23,7 @@ UNTIL = later(NOW, 30 * SECOND)
 
 def payment(external_id: str | None = None, **values: Any) -> Payment:
     unset = dict.fromkeys(field.name for field in msgspec.structs.fields(Payment))
-    counts = {"not_found_count": 0, "not_found_duration": 0, "answered_pending": False}
+    counts = {"not_found_count": 0, "not_found_duration": 0, "answered_pending": False, "refused_at_initiation": False}
     own = {"id": 0, "reference": str(uuid4()), "external_id": external_id}
     return Payment(**{**unset, **PAYMENT, **counts, **own, **values})
 

@@ -117,7 +117,7 @@ async def test_a_new_schema_is_made_without_a_search_path(new: Settings) -> None
     bodies = await connection.fetch("SELECT prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace")
     await connection.close()
     counting = [body for (body,) in bodies if "list_count_changes" in body]
-    assert len(counting) == 14
+    assert len(counting) == 18
     assert all("INSERT INTO list_count_changes" not in body for body in counting)
 
 

@@ -47,8 +47,8 @@ _CITED_TEST: Final = re.compile(r"`(?P<file>tests/[\w/]+\.py)?::(?P<name>test_\w
 _TEST: Final = re.compile(r"^(?:async )?def (test_\w+)\(", re.MULTILINE)
 _DECISION: Final = re.compile(r"(?<![\w/.])D(\d{1,3})(?!\w)")
 _DECIDED: Final = re.compile(r"^- \*\*D(\d+)\*\* ", re.MULTILINE)
-#: Titles may be cited like headings; the number that a decision may have had before is for those who look for it.
-_DECISION_TITLE: Final = re.compile(r"^- \*\*(?!D\d+\*\*)([^*]+)\*\*(?:\.|\s+\(was\s)", re.MULTILINE)
+#: Titles may be cited like headings; the number that a decision had before is for those who look for it.
+_DECISION_TITLE: Final = re.compile(r"^- \*\*([^*]+)\*\*(?:\s+\(was\s|\. )", re.MULTILINE)
 #: The pages that may tell the numbers of before.
 _TELL_OLD_NUMBERS: Final = (DECISIONS, "CHANGELOG.md")
 _TITLE: Final = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from tests.frozen.curl import CurlCall, curl_calls
 from tests.frozen.lasting_values import PAGES, SECRET, LastingValues
@@ -16,6 +17,7 @@ from tests.frozen.service import (
     DELIVERY_ID,
     ENDPOINTS,
     REFUND_REFERENCE,
+    SESSION_ID,
     WEBHOOK_URL,
     MerchantKeys,
     RunningService,
@@ -119,6 +121,16 @@ class Shop:
         assert answer["success"] is False, answer
         self.recorder.errors[answer["error"]["code"]] = self.recorder.shown(answer)
 
+    async def pay_on_page(self, url: str) -> None:
+        """What a customer does whose number pays at once."""
+        path, service = url.removeprefix(self.recorder.service.url), self.recorder.service
+        page = (await service.call("GET", path)).body.decode()
+        token = page.partition('name="token" value="')[2].partition('"')[0]
+        form = {"token": token, "operator": "mtn", "phone_number": "0197000000"}
+        typed = {"Content-Type": "application/x-www-form-urlencoded"}
+        answer = await service.call("POST", path, urlencode(form).encode(), typed)
+        assert answer.status == 303, answer.body
+
     async def follow_payment(self) -> Any:
         """The first sample's payment, succeeded."""
         payment = await self.sample("create_payment", titles("create_payment")[0])
@@ -141,7 +153,7 @@ async def record(settings: Settings) -> str:
     async with running_service(settings) as service:
         recorder = Recorder(service)
         shop = Shop(recorder, await service.merchant())
-        for part in (_test_environment, _refunds, _refused_later, _live, _links, _errors):
+        for part in (_test_environment, _refunds, _refused_later, _live, _links, _sessions, _errors):
             await part(shop)
         await service.damage()
         shop.keep_error(await shop.call("GET", "/payments"))
@@ -220,6 +232,20 @@ async def _live(shop: Shop) -> None:
 
 async def _links(shop: Shop) -> None:
     await shop.record("create_link", "list_links", "read_link", "close_link", env="live")
+
+
+async def _sessions(shop: Shop) -> None:
+    recorder = shop.recorder
+    first = await shop.sample("create_session", titles("create_session")[0])
+    recorder.values.show(first["data"]["id"], SESSION_ID)
+    await shop.record("create_session", "read_session")
+    other = await shop.call("POST", "/checkout-sessions", {"amount": 5000, "description": "Commande 1044"})
+    await shop.pay_on_page(other["data"]["url"])
+    await recorder.later(_POLLED_AFTER)
+    recorder.webhook("checkout_session.completed")
+    await shop.record("expire_session")
+    await recorder.later(0)
+    recorder.webhook("checkout_session.expired")
 
 
 async def _errors(shop: Shop) -> None:

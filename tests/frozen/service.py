@@ -31,7 +31,14 @@ from guichet.domain.merchants import MerchantStatus
 from guichet.logs import configure_logs
 from guichet.merchants import api_keys
 from guichet.merchants.api_keys import new_key
-from guichet.schemas.object_fields import DELIVERY_ID, LINK_URL, PAYMENT_REFERENCE, REFUND_REFERENCE, WEBHOOK_URL
+from guichet.schemas.object_fields import (
+    DELIVERY_ID,
+    LINK_URL,
+    PAYMENT_REFERENCE,
+    REFUND_REFERENCE,
+    SESSION_ID,
+    WEBHOOK_URL,
+)
 from guichet.settings import Settings, load
 from guichet.webhooks.sender import sign, verify
 from guichet.worker.worker import Worker
@@ -55,6 +62,7 @@ __all__ = [
     "POLLING",
     "REFUNDING",
     "REFUND_REFERENCE",
+    "SESSION_ID",
     "SIMULATOR",
     "WEBHOOK_URL",
     "MerchantKeys",

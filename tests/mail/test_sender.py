@@ -7,6 +7,7 @@ from dataclasses import replace
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from aiosmtpd.controller import Controller
@@ -190,3 +191,14 @@ def test_every_kind_exists_in_both_languages(kind: str) -> None:
         assert "23 November 2026 at " in texts["en"].body
         assert re.search(r"[{}]", text.body) is None
         assert "Guichet" in text.subject
+
+
+def test_dates_are_in_the_time_zone_of_the_pages_and_the_staff_is_no_place_on_guichet() -> None:
+    values = {**VALUES, "date": "0"}
+    assert (
+        "1 janvier 1970 à 01:00 GMT+1"
+        in text_of("password_changed", Message("fr", values), ZoneInfo("Africa/Porto-Novo")).body
+    )
+    staff, shop = (text_of("invitation", Message("fr", {**VALUES, "place": place})).body for place in ("", "Kora"))
+    assert "rejoindre le personnel de Guichet." in staff
+    assert "rejoindre Kora sur Guichet." in shop

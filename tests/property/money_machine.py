@@ -84,7 +84,7 @@ class MoneyMachineSetup(RuleBasedStateMachine):
         self.ctx = replace(
             ctx,
             db=self.db,
-            settlements=settlement_batches(self.db),
+            settlements=settlement_batches(self.db, ctx.settings),
             clock=self.clock,
             registry=Registry(self.clock, self.providers, ROUTES),
             catalogues=Catalogues(self.db, self.clock, ctx.catalogues.base),

@@ -14,6 +14,8 @@ from guichet.console.page_request import StaffRequest
 from guichet.console.sections import StaffPage
 from guichet.domain.audit_log import CONSOLE
 from guichet.domain.chain_heads import ChainFault, KnownHead, KnownHeads
+from guichet.domain.ids import MerchantId
+from guichet.merchants import repository as merchants
 from guichet.pages.fields import text
 from guichet.pages.lists import ABOVE_ALL, ById, ListPage, Pager
 from guichet.pages.views import View
@@ -24,6 +26,26 @@ _MOST_VERIFIED: Final = 500_000
 _MAX_FIELD: Final = 254
 #: Every act of the code.
 ACTS: Final = frozenset({*SHOWN, *NOT_SHOWN})
+#: Somebody looked and changed nothing: of these there are many, so the list shows them to who asks for them.
+READS: Final = frozenset(
+    {
+        "approvals.listed",
+        "delivery.viewed",
+        "document.read",
+        "incidents.listed",
+        "merchant.documents_listed",
+        "merchant.notes_read",
+        "merchant.read",
+        "payment.searched",
+        "payment.viewed",
+        "staff.listed",
+        "user.read",
+        "user.searched",
+        "wallet.viewed",
+    }
+)
+#: The filter by acts that shows reads too. No act is called so.
+_EVERYTHING: Final = "all"
 
 
 class Query(ById):
@@ -44,6 +66,7 @@ class EntryRow(View, frozen=True):
     subject_type: str
     subject: str
     subject_text: str
+    merchant: str | None
     merchant_id: int | None
     reason: str | None
     facts: list[tuple[str, str]]
@@ -67,12 +90,15 @@ async def show(request: StaffRequest, verified: Verification | None = None) -> R
     """Reading the log is no entry of it: each page would make the next one longer."""
     query = Query.read(request.query)
     filters = query.model_dump(exclude={"before", "after"})
+    action = "" if query.action == _EVERYTHING else query.action
+    wanted = Filter(query.actor, action, query.subject, () if query.action else tuple(sorted(READS)))
     before = query.cursor.before or ABOVE_ALL
-    page = ListPage.cut(await audit_log.filtered(request.db, Filter(**filters), before, _PAGE + 1), _PAGE, query.cursor)
+    page = ListPage.cut(await audit_log.filtered(request.db, wanted, before, _PAGE + 1), _PAGE, query.cursor)
+    names = await merchants.names(request.db, {each.merchant_id for each in page.rows if each.merchant_id is not None})
     number, _ = await audit_log.head(request.db)
     view = AuditLogView(
         query=query,
-        entries=[_row(request, entry) for entry in page.rows],
+        entries=[_row(request, entry, names) for entry in page.rows],
         pager=page.pager(lambda entry: entry.number, partial(request.at_admin, "/audit-log", **filters)).older_only(),
         acts=_acts(request, query.action),
         number=number,
@@ -99,11 +125,12 @@ async def check(request: StaffRequest) -> Response:
 def _acts(request: StaffRequest, chosen: str) -> list[tuple[str, str]]:
     """All acts by their words, and one that only another version knows if it was asked for."""
     known = sorted(((act, str(request.text(f"activity.act.{act}"))) for act in ACTS), key=lambda pair: pair[1])
-    other = [(chosen, chosen)] if chosen and chosen not in ACTS else []
-    return [("", request.text("activity.every_act")), *known, *other]
+    other = [(chosen, chosen)] if chosen and chosen not in {*ACTS, _EVERYTHING} else []
+    all_of_them = [("", request.text("admin_log.no_reads")), (_EVERYTHING, request.text("admin_log.with_reads"))]
+    return [*all_of_them, *known, *other]
 
 
-def _row(request: StaffRequest, entry: Entry) -> EntryRow:
+def _row(request: StaffRequest, entry: Entry, names: dict[MerchantId, str]) -> EntryRow:
     who = entry.actor if entry.os_user in (entry.actor, CONSOLE) else f"{entry.actor} ({entry.os_user})"
     in_team = entry.merchant_id is not None
     return EntryRow(
@@ -116,6 +143,7 @@ def _row(request: StaffRequest, entry: Entry) -> EntryRow:
         subject_type=request.word("act_subject.", entry.subject_type),
         subject=entry.subject,
         subject_text=_subject(request, entry),
+        merchant=names.get(entry.merchant_id) if entry.merchant_id is not None else None,
         merchant_id=entry.merchant_id,
         reason=entry.reason,
         facts=changed_facts(request, entry.subject_type, entry.before, entry.after, in_team=in_team),
@@ -125,6 +153,8 @@ def _row(request: StaffRequest, entry: Entry) -> EntryRow:
 
 def _subject(request: StaffRequest, entry: Entry) -> str:
     """A reference or a number; reads of lists say which list, those of incidents by their kind."""
+    if entry.subject_type == "mode":
+        return request.operator_name(entry.subject)
     named = request.renderer.has(f"act_named.{entry.subject}")
     return request.word("act_named." if named else "operations.kind.", entry.subject)
 

@@ -130,7 +130,6 @@ class MerchantModesView(View, frozen=True):
     rows: list[tuple[PaymentMode, str, bool]]
     modes: list[PaymentMode]
     may_change: bool
-    done: bool
 
 
 async def show_of_merchant(request: StaffRequest, fault: FormFault | None = None) -> Response:
@@ -141,7 +140,6 @@ async def show_of_merchant(request: StaffRequest, fault: FormFault | None = None
         rows=[(mode, _fee_text(request, mode), mode != everybody.by_operator(mode.operator)) for mode in modes],
         modes=modes,
         may_change=request.may("merchants.change"),
-        done=request.query.get("done") == "saved",
     )
     return show_file(request, merchant, "modes", view, fault)
 
@@ -157,7 +155,7 @@ async def change_of_merchant(request: StaffRequest) -> Response:
         return await show_of_merchant(request, fault)
     except _ToConfirm as asked:
         return show_file(request, merchant, "modes_confirmation", asked.view, asked.fault)
-    return request.redirect(address(request, merchant, "/modes", done="saved"))
+    return request.done(address(request, merchant, "/modes"), "mode_changed")
 
 
 class ModeRow(View, frozen=True):
@@ -176,7 +174,6 @@ class ModesView(View, frozen=True):
     countries: dict[str, list[ModeRow]]
     modes: list[PaymentMode]
     may_change: bool
-    done: bool
     typed: dict[str, str]
 
 
@@ -191,7 +188,6 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         countries=countries,
         modes=[row.mode for row in rows],
         may_change=request.may("modes.change"),
-        done=request.query.get("done") == "saved",
         typed=request.typed if fault else {"operator": request.query.get("operator", "")},
     )
     return request.page("admin/operations/modes.html", view, fault)
@@ -207,7 +203,7 @@ async def change(request: StaffRequest) -> Response:
         return await show(request, fault)
     except _ToConfirm as asked:
         return request.page("admin/operations/modes_confirmation.html", asked.view, asked.fault)
-    return request.redirect(request.at_admin("/modes", done="saved"))
+    return request.done(request.at_admin("/modes"), "mode_changed")
 
 
 async def _rows(request: StaffRequest) -> list[ModeRow]:

@@ -41,6 +41,15 @@ from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields, Lenient, RowId, choice
 from guichet.pages.views import View
 
+#: What is said after an act.
+_DONE: Final = {
+    "disable": "user_disabled",
+    "enable": "user_enabled",
+    "reset_factor": "factor_reset",
+    "role": "role_set",
+    "team_role": "role_set",
+    "team_remove": "member_removed",
+}
 #: Acts by which somebody loses access need a tick.
 _TO_CONFIRM: Final = ("disable", "reset_factor", "remove", "team_remove")
 _LONGEST_EMAIL: Final = 254
@@ -84,7 +93,7 @@ async def invite_colleague(request: StaffRequest) -> Response:
             await invite(tx, outbox, invitation, request.actor, url, request.now())
     except (ActRefused, InvitationRefused, LastOwner) as refused:
         return await show_staff(request, _fault(request, refused))
-    return request.redirect(request.at_admin("/staff"))
+    return request.done(request.at_admin("/staff"), "invited")
 
 
 def _fault(request: StaffRequest, refused: ActRefused | InvitationRefused | LastOwner) -> FormFault:
@@ -204,8 +213,9 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
         last = request.text("admin_people.last_admin" if staff else "team.last_owner")
         return await show(request, FormFault(last, 409), staff=staff)
     if staff and form.act == "remove":
-        return request.redirect(request.at_admin("/staff"))
-    return request.redirect(request.at_admin(f"/{'staff' if user.staff_role else 'users'}/{user.id}"))
+        return request.done(request.at_admin("/staff"), "staff_removed")
+    page = request.at_admin(f"/{'staff' if user.staff_role else 'users'}/{user.id}")
+    return request.done(page, _DONE[form.act]) if form.act in _DONE else request.redirect(page)
 
 
 async def _to_approve(tx: Transaction, user: User, form: PersonForm, now: Instant, *, staff: bool) -> WantedAct | None:

@@ -178,7 +178,9 @@ async def ask(request: MerchantRequest) -> Response:
         export = await request_export(request.ctx, order, request.actor)
     except TooManyExports:
         return await show(request, form, FormFault(request.text("exports.too_many", most=MOST_PREPARED), 409))
-    return request.redirect(request.here("/exports") if export.status == "pending" else _file_href(request, export))
+    if export.status == "pending":
+        return request.done(request.here("/exports"), "export_asked")
+    return request.redirect(_file_href(request, export))
 
 
 def _filters(form: ExportForm) -> str | None:

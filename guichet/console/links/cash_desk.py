@@ -188,7 +188,11 @@ async def cancel(request: MerchantRequest) -> Response:
     link = await close_link(ctx.db, ctx.clock, await _sale(request), request.actor)
     tries = await payments.of_link(ctx.db, link.id, _TRIES)
     is_done = link.cancelled_at is not None and not any(each.status == "pending" for each in tries)
-    return request.redirect(request.here("/cash-desk" if is_done else f"/cash-desk/{link.id}"))
+    return (
+        request.done(request.here("/cash-desk"), "sale_cancelled")
+        if is_done
+        else request.redirect(request.here(f"/cash-desk/{link.id}"))
+    )
 
 
 async def _sale(request: MerchantRequest) -> PaymentLink:

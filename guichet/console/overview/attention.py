@@ -72,8 +72,8 @@ async def _of_webhooks(request: MerchantRequest, now: Instant) -> list[Concern]:
 async def _of_keys(request: MerchantRequest, now: Instant) -> list[Concern]:
     listed = []
     soon = earlier(now, _KEY_NOTICE), later(now, _KEY_NOTICE)
-    for preview, ends in await api_keys.expiring(request.db, *request.scope, *soon):
-        values = {"preview": preview, "date": request.date_time(ends)}
+    for label, ends in await api_keys.expiring(request.db, *request.scope, *soon):
+        values = {"key": label, "date": request.date_time(ends)}
         expired = ends <= now
         text = request.text("overview.key_expired" if expired else "overview.key_expires", **values)
         listed.append(Concern(text, _page(request, "/developers"), serious=expired))

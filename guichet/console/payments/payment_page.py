@@ -18,6 +18,7 @@ from guichet.domain.money import DEFAULT_CURRENCY, plain
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment, RefundStatus
 from guichet.history.payment_history import read_history
 from guichet.history.timeline import timeline
+from guichet.pages.formatting import stated_country
 from guichet.pages.views import View
 from guichet.payments.polling import poll_for_page
 from guichet.printable import printable, printable_json
@@ -82,12 +83,13 @@ def _answer_by(request: MerchantRequest, disputes: Sequence[Dispute]) -> str | N
 
 def _details(request: MerchantRequest, payment: Payment) -> list[tuple[str, str]]:
     """Names and values of what the customer and the merchant stated, without what is empty."""
-    link = payment.link_external_id or (None if payment.link_id is None else str(payment.link_id))
+    source = payment.link_external_id or payment.session_reference or (payment.link_id and str(payment.link_id))
+    country = stated_country(payment.country, request.language) if payment.country else None
     stated = {
         "payments.field.email": payment.email,
         "payments.field.address": payment.address,
-        "payments.field.country": payment.country if payment.address or payment.email else None,
-        "payments.field.link": link,
+        "payments.field.country": country if payment.address or payment.email else None,
+        f"payments.field.{'link' if payment.session_reference is None else 'session'}": source,
         "payments.field.return_url": payment.return_url,
         "payments.field.callback_url": payment.callback_url,
     }

@@ -106,7 +106,7 @@ async def _hosted_page(request: MerchantRequest, payment: Payment) -> str | None
     """The address of the customer's page, for a payment through a link."""
     if payment.link_id is None or payment.checkout_token is None:
         return None
-    link = await link_repository.by_id(request.db, *request.scope, payment.link_id)
+    link = await link_repository.any_by_id(request.db, *request.scope, payment.link_id)
     return None if link is None else f"{request.console.public_url}/pay/{link.path}/{payment.checkout_token}"
 
 

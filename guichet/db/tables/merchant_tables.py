@@ -54,6 +54,7 @@ api_keys: Final = table(
     Column("networks", Text),
     Column("secret_read_at", BigInteger),
     Column("owners_mailed_at", BigInteger),
+    Column("name", String(60)),
     CheckConstraint("scopes = -1 OR scopes > 0", name="ck_api_keys_scopes"),
     CheckConstraint("env = 'live' OR networks IS NULL", name="ck_api_keys_networks"),
     UniqueConstraint("hash", name="uq_api_keys_hash"),

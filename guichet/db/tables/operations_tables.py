@@ -118,7 +118,7 @@ list_counts: Final = table(
     "list_counts",
     merchant_column(),
     env_column(),
-    Column("list_name", String(32), nullable=False),
+    Column("list_name", String(48), nullable=False),
     Column("level", String(4), nullable=False),
     Column("bucket", Integer, nullable=False),
     Column("status", String(16), nullable=False),
@@ -134,7 +134,7 @@ list_count_changes: Final = table(
     id_column(),
     Column("merchant_id", BigInteger, nullable=False),
     env_column(),
-    Column("list_name", String(32), nullable=False),
+    Column("list_name", String(48), nullable=False),
     Column("hour", Integer, nullable=False),
     Column("status", String(16), nullable=False, server_default=""),
     # Of payments that have a result: what `payment_figures` adds up. Empty and 0 in other rows.

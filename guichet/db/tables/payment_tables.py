@@ -32,15 +32,19 @@ from guichet.db.tables.columns import (
     table,
 )
 from guichet.domain.merchants import ENVS
-from guichet.domain.payment_links import LINK_TYPES
+from guichet.domain.payment_links import LINK_TYPES, SESSION_STATUSES
 from guichet.domain.payments import AUTOMATIC_REASONS, PAYMENT_STATUSES, REFUND_STATUSES, SUBJECT_TYPES
 
 #: The payments through links that asked a telephone to confirm (`links/prompt_limits.py`).
 LINK_PROMPTS: Final = "link_id IS NOT NULL AND phone_number IS NOT NULL"
 #: The links of an environment that have an external_id. One index for each: one over both would be a rule that older
 #: code does not know. Their columns stand in another order, since SQLite names a violated index by its columns.
-LIVE_EXTERNAL_ID: Final = "external_id IS NOT NULL AND NOT test"
-TEST_EXTERNAL_ID: Final = "external_id IS NOT NULL AND test"
+LIVE_EXTERNAL_ID: Final = "external_id IS NOT NULL AND NOT test AND session_reference IS NULL"
+TEST_EXTERNAL_ID: Final = "external_id IS NOT NULL AND test AND session_reference IS NULL"
+#: The external_ids of checkout sessions, which are links of another kind (docs/decisions.md, "Checkout sessions").
+SESSION_EXTERNAL_ID: Final = "external_id IS NOT NULL AND session_reference IS NOT NULL"
+#: What a merchant and its staff know as links.
+PLAIN_LINKS: Final = "session_reference IS NULL"
 #: The sales of the cash desk whose cashier is known.
 CASHIER_KNOWN: Final = "cashier_id IS NOT NULL"
 
@@ -67,8 +71,20 @@ payment_links: Final = table(
     Column("test", Boolean, nullable=False, server_default=false()),
     Column("cash_desk", Boolean, nullable=False, server_default=false()),
     Column("cashier_id", BigInteger, ForeignKey("users.id")),
+    Column("session_reference", UUID),
+    Column("session_status", String(9)),
+    Column("payment_reference", UUID),
+    Column("cancel_url", Text),
+    Column("operators", Text),
+    Column("customer", Text),
     UniqueConstraint("token", name="uq_payment_links_token"),
     one_of("type", LINK_TYPES, "payment_links"),
+    one_of("session_status", SESSION_STATUSES, "payment_links"),
+    CheckConstraint("(session_reference IS NULL) = (session_status IS NULL)", name="ck_payment_links_session"),
+    CheckConstraint(
+        "(payment_reference IS NOT NULL) = (COALESCE(session_status, '') = 'completed')",
+        name="ck_payment_links_payment_reference",
+    ),
     CheckConstraint("amount > 0", name="ck_payment_links_amount"),
     CheckConstraint("max_uses >= 1", name="ck_payment_links_max_uses"),
     CheckConstraint(
@@ -76,13 +92,25 @@ payment_links: Final = table(
         "AND reserved_uses <= COALESCE(max_uses, reserved_uses)",
         name="ck_payment_links_uses",
     ),
-    Index("ix_payment_links_newest", "merchant_id", "test", "id"),
-    Index("ix_payment_links_kind", "merchant_id", "test", "cash_desk", "id"),
+    partial_index("ix_payment_links_newest", "merchant_id", "test", "id", where=PLAIN_LINKS),
+    partial_index("ix_payment_links_kind", "merchant_id", "test", "cash_desk", "id", where=PLAIN_LINKS),
     partial_index("ix_payment_links_sales", "merchant_id", "test", "created_at", where=CASHIER_KNOWN),
     partial_index("uq_payment_links_external_id", "merchant_id", "external_id", unique=True, where=LIVE_EXTERNAL_ID),
     partial_index(
         "uq_payment_links_test_external_id", "external_id", "merchant_id", unique=True, where=TEST_EXTERNAL_ID
     ),
+    partial_index(
+        "uq_payment_links_session_external_id",
+        "merchant_id",
+        "test",
+        "external_id",
+        unique=True,
+        where=SESSION_EXTERNAL_ID,
+    ),
+    partial_index(
+        "uq_payment_links_session_reference", "session_reference", unique=True, where="session_reference IS NOT NULL"
+    ),
+    partial_index("ix_payment_links_open_sessions", "expires_at", "id", where="session_status = 'open'"),
 )
 
 #: What a merchant with a daily limit has collected on one of its days, waiting payments included, in hundredths
@@ -143,6 +171,7 @@ payments: Final = table(
     Column("counted_day", Integer),
     Column("refused_at_initiation", Boolean, nullable=False, server_default=false()),
     Column("attempt_of", BigInteger, ForeignKey("payments.id")),
+    Column("session_reference", UUID),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
     UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
     one_of("env", ENVS, "payments"),

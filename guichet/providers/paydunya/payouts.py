@@ -121,7 +121,8 @@ class Payouts:
         if isinstance(result, ProviderResponse) and isinstance(common := classify_http_error(result), NotProcessed):
             return Unknown(common.raw)
         sent = Accepted(token, provider_data={_SUBMITTED: str(now)})
-        is_first = submitted_at is None
+        # A refusal counts unless an earlier submission is known: one that may have been sent had ten minutes to show.
+        is_first = _SUBMITTED not in reversal.provider_data
         if not is_first or isinstance(result, Unknown) or not result.ok or code_of(result.ok_object()) in ("", "00"):
             return sent
         return read_payout_refusal(result) or sent

@@ -6,10 +6,9 @@ the result on the hosted page, and that page settles the payment itself.
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Final
 
-from guichet.clock import MINUTE, SECOND, Clock, Instant, from_datetime, later
+from guichet.clock import MINUTE, NEVER, SECOND, Clock, Instant, later
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.sandbox_scenarios import CLOCK_ADVANCED, SCENARIO
@@ -68,8 +67,6 @@ def _states_another_amount(charge: Charge, now: Instant) -> StatusResult:
 
 REFUSED_AT_INITIATION: Final = "0001"
 NEVER_VALIDATED: Final = "0002"
-#: The end of the year 9999: a pending payment must have a next poll.
-NEVER: Final[Instant] = from_datetime(datetime(9999, 12, 31, tzinfo=UTC))
 #: What the last four digits of the number mean; every other number validates after ten seconds.
 SUFFIXES: Final[dict[str, Callable[[Charge, Instant], StatusResult]]] = {
     "0000": _validates_at_once,

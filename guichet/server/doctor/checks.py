@@ -99,6 +99,7 @@ async def _endpoints(db: Database, now: Instant) -> DoctorCheck:
             DoctorProblem.ENDPOINT_FAILS(
                 destination=each.destination,
                 merchant=each.merchant_id,
+                name=each.merchant,
                 env=each.env,
                 abandoned=each.abandoned,
                 retrying=each.retrying,

@@ -25,6 +25,7 @@ class DoctorProblem(Code):
         "doctor_problem.endpoint_fails",
         "destination",
         "merchant",
+        "name",
         "env",
         "abandoned",
         "retrying",

@@ -117,7 +117,11 @@ async def _payments(ctx: AppContext, caller: Caller, word: str, phone_number: st
         )
         for number, payment in enumerate(made[:-1] if caller.env == "live" else made)
     ]
-    settled = [each for each in await settle_payments(ctx.db, ended) if isinstance(each, Payment)]
+    settled = [
+        each
+        for each in await settle_payments(ctx.db, f"{ctx.settings.public_url}/pay", ended)
+        if isinstance(each, Payment)
+    ]
     await request_refund(ctx, require(await repository.by_id(ctx.db, settled[-1].id)), word, Actor(word, "console"))
     references = [each.reference for each in (*settled[:3], *settled[-1:], made[-1])]
     return {"payments/reference": references, "payments/payment": [str(made[1].id), str(made[-1].id)]}

@@ -90,7 +90,8 @@ async def test_the_staff_land_in_the_back_office_and_see_what_waits(sqlite_staff
     page = await support.get("/console")
     assert page.path == "/admin"
     assert "Balafon" in page.text
-    assert '<b>1</b> <a href="/admin/incidents">incidents ouverts</a>' in page.text
+    assert 'href="/admin/incidents">Incidents</a>' in page.text
+    assert "1 × " in page.text
     assert "/admin/approvals" not in page.text, "support approves nothing"
     assert "Dernier audit du grand livre" not in page.text, "support has no right ledger.audit"
     assert "Dernier audit du grand livre" in (await (await sqlite_staff.browser("auditor")).get("/admin")).text
@@ -148,7 +149,8 @@ async def test_an_admin_creates_and_changes_a_merchant(staff: Staff) -> None:
     made = await admin.post("/admin/merchants/new", form)
     assert "Chez &lt;b&gt;Awa" in made.text
     [merchant] = await merchants.waiting(service.ctx.db)
-    assert made.path == f"/admin/merchants/{merchant.id}?done=created"
+    assert made.path == f"/admin/merchants/{merchant.id}"
+    assert "Le marchand est créé, sans clé d’API" in made.text
     assert ("sk_" in made.text, await api_keys.list_of(service.ctx.db, merchant.id)) == (False, []), "the owner's"
     for after in (form["after"], "", "x"):
         again = await admin.post("/admin/merchants/new", {**form, "after": after})

@@ -147,7 +147,7 @@ async def test_a_margin_is_what_the_command_adds_up(operations: Operations) -> N
         formatting.amount(each, currency, "fr", coded=True) for each in (found.fees, found.provider_fees, found.margin)
     ]
     cells = re.findall(r'<td data-label="[^"]+">([^<]+)</td>', _whole(page))
-    assert cells == [operator, "1", *figures]
+    assert cells == [live.ctx.catalogues.base.name_of(operator), "1", *figures]
     ((_, actor, _, facts),) = await operations.acts("staff_job.requested")
     assert (actor, facts["kind"]) == ("awa@example.com", "ledger_margin")
 
@@ -205,15 +205,15 @@ async def test_accounts_with_providers_are_asked_by_the_worker(sqlite_settings: 
             return _whole(await finance.get(page.path))
 
         text = await asked("provider_check")
-        assert re.search(r"<b>mtn</b> mtn <span class=\"tag\">✓</span>", text)
-        assert re.search(r"<dt>coris</dt><dd>coris</dd>", text)
+        assert re.search(r"<b>mtn</b> MTN <span class=\"tag\">✓</span>", text)
+        assert re.search(r"<dt>Coris[^<]*</dt><dd>coris</dd>", text)
         assert "<b>mtn</b>" not in await asked("provider_check", "coris")
         text = await asked("provider_balances")
         [(read,)] = await db.scan(select(func.count()).select_from(staff_jobs).where(staff_jobs.c.status == "done"))
         assert read == 3
         found = require((await service.ctx.registry.with_balances()["mtn"].balances())[0])
         shown = formatting.stated_amount(plain(found.amount), found.currency, "fr")
-        assert f"<b>{shown}</b> mtn {found.wallet}" in text
+        assert f"<b>{shown}</b> mtn · {found.wallet}" in text
         assert "Ce prestataire ne donne pas de solde" in text
         text = await asked("provider_deep_check", "coris")
         assert "– notre adresse de notification\u00a0: ce prestataire n’envoie pas de notifications<" in text

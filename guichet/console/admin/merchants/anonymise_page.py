@@ -45,7 +45,7 @@ async def change(request: StaffRequest) -> Response:
         job_id = await ask_worker(request, _task(request, form), merchant.id)
     except FormFault as fault:
         return await _page(request, merchant, fault)
-    return request.redirect(request.at_admin(_path(merchant), job=str(job_id)))
+    return request.done(request.at_admin(_path(merchant), job=str(job_id)), "job_asked")
 
 
 def _task(request: StaffRequest, form: CustomerForm) -> AnonymiseCustomer:

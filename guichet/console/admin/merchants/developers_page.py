@@ -1,7 +1,7 @@
 """A merchant's API keys, of which the staff end or revoke one with a reason, and its test clock. Keys are made by the
 merchant's team, or by `guichet key create`: no page of ours shows the staff a key."""
 
-from typing import Final, Literal
+from typing import Final
 
 from starlette.responses import Response
 
@@ -17,15 +17,11 @@ from guichet.domain.errors import NotFound
 from guichet.domain.ids import ApiKeyId
 from guichet.domain.merchants import ENVS, Merchant
 from guichet.merchants import api_keys
-from guichet.pages.fields import Fields, Lenient, RowId
+from guichet.pages.fields import RowId
 from guichet.pages.views import View
 
 #: Revoked keys of one environment that the page shows.
 _REVOKED: Final = 20
-
-
-class DevelopersQuery(Fields):
-    done: Lenient[Literal["clock", "expiry_set", "revoked"]] = None
 
 
 class DevelopersForm(ClockForm):
@@ -40,7 +36,6 @@ class DevelopersView(View, frozen=True):
     api_keys: list[KeyRow]
     clock: ClockView
     may_change: bool
-    done: str | None
 
 
 async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
@@ -58,7 +53,6 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         api_keys=[KeyRow.of(key, now) for key in keys],
         clock=await clock_view(request, merchant.id),
         may_change=request.may("merchants.change"),
-        done=DevelopersQuery.read(request.query).done,
     )
     return show_file(request, merchant, "developers", view, fault)
 
@@ -78,7 +72,7 @@ async def change(request: StaffRequest) -> Response:
                 return await show(request, FormFault(request.text("admin_merchants.incomplete")))
     except FormFault as fault:
         return await show(request, fault)
-    return request.redirect(address(request, merchant, "/developers", done=done))
+    return request.done(address(request, merchant, "/developers"), done)
 
 
 async def _change_key(request: StaffRequest, merchant: Merchant, form: DevelopersForm) -> str:

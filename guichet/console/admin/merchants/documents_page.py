@@ -67,7 +67,7 @@ async def upload(request: StaffRequest) -> Response:
     except DocumentRefused as refused:
         text, status = request.text(f"admin_documents.fault.{refused.fault}"), _STATUS.get(refused.fault, 422)
         return await _page(request, merchant, FormFault(text, status))
-    return request.redirect(address(request, merchant, "/documents"))
+    return request.done(address(request, merchant, "/documents"), "document_added")
 
 
 async def download(request: StaffRequest) -> Response:
@@ -106,7 +106,7 @@ async def remove(request: StaffRequest) -> Response:
         if form.reason is None:
             return await show_removal(request, FormFault(request.text("admin_documents.reason_missing")))
         await remove_document(request.db, request.ctx.clock, merchant.id, document.id, form.reason, request.actor)
-    return request.redirect(address(request, merchant, "/documents"))
+    return request.done(address(request, merchant, "/documents"), "document_removed")
 
 
 def _document_id(request: StaffRequest) -> DocumentId:

@@ -6,7 +6,7 @@ is disabled, or of one who has not accepted yet.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final, Literal
+from typing import Final
 
 from starlette.responses import Response
 
@@ -48,10 +48,6 @@ from guichet.settings import parsers
 Team = list[tuple[MerchantRole, User]]
 
 
-class FileQuery(Fields):
-    done: Lenient[Literal["saved", "created"]] = None
-
-
 class FileForm(Fields):
     """One act each: the status, the name, the time zone, the limits (an empty field is the common limit), the first
     owner (`person` and `email`), or an invitation that is taken back."""
@@ -88,7 +84,6 @@ class FileView(View, frozen=True):
     zone: str
     statuses: tuple[MerchantStatus, ...]
     may_change: bool
-    done: str | None
     typed: dict[str, str]
 
 
@@ -114,7 +109,6 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         zone=merchant.time_zone or str(ctx.settings.time_zone),
         statuses=MERCHANT_STATUSES,
         may_change=request.may("merchants.change"),
-        done=FileQuery.read(request.query).done,
         typed=request.typed if fault else _present(merchant),
     )
     return show_file(request, merchant, "file", view, fault)
@@ -143,7 +137,7 @@ async def change(request: StaffRequest) -> Response:
         elsewhere = await act(request, merchant, form)
     except FormFault as fault:
         return await show(request, fault)
-    return elsewhere or request.redirect(address(request, merchant, done="saved"))
+    return elsewhere or request.done(address(request, merchant), _DONE.get(form.act, "saved"))
 
 
 async def _set_status(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
@@ -231,5 +225,7 @@ _ACTS: Final[dict[str, Callable[[StaffRequest, Merchant, FileForm], Awaitable[Re
     "withdraw": _withdraw,
     "time_zone": _set_time_zone,
 }
+#: What the page says then; of the others that it is saved.
+_DONE: Final = {"invite": "invited", "withdraw": "withdrawn"}
 
 PAGES: Final = (StaffPage("/merchants/{merchant:row}", "merchants.view", show, change),)

@@ -11,6 +11,7 @@ from guichet.back_office.errors import NewerMerchant
 from guichet.back_office.merchants import create_merchant, newest
 from guichet.chain_heads import last_published
 from guichet.clock import Instant
+from guichet.console.admin.check_pages import page_of
 from guichet.console.admin.reads import record_read
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
@@ -18,12 +19,12 @@ from guichet.domain.accounts import normal_email
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import MERCHANT_STATUSES, Merchant, MerchantStatus, merchant_name
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY, Currency
-from guichet.incidents import repository as incidents
 from guichet.ledger.audit import LastAudit, last_audit
 from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields, Lenient, RowId, row_id
 from guichet.pages.lists import ABOVE_ALL, ById, ListPage, Pager
 from guichet.pages.views import View
+from guichet.server.doctor.check import DoctorCheck
 
 _MAX_SEARCH: Final = 100
 #: Until its file is complete, a new merchant only has the test environment.
@@ -31,9 +32,12 @@ _FIRST_STATUS: Final[MerchantStatus] = "pending"
 
 
 class OverviewView(View, frozen=True):
-    """Counts; None for who may not see them."""
+    """`marks`: what the checks found, each with the page that it leads to; `complete`: whether all have ended.
+    `approvals`: how many wait; None for who may not see them."""
 
-    incidents: int | None
+    marks: list[tuple[DoctorCheck, str | None]]
+    checked_at: Instant
+    complete: bool
     approvals: int | None
     waiting: list[Merchant]
     more_wait: bool
@@ -43,11 +47,14 @@ class OverviewView(View, frozen=True):
 
 
 async def show_overview(request: StaffRequest) -> Response:
-    """Reads what waits (500 incidents, 200 requests and a page of merchants at most), and two rows."""
+    """The last checks, and what waits: 200 requests and a page of merchants at most."""
     db, may = request.db, request.may
+    checked_at, checks, complete = await request.console.checks.get(request.ctx)
     waiting = await merchants.waiting(db)
     view = OverviewView(
-        incidents=len(await incidents.still_open(db)) if may("incidents.view") else None,
+        marks=[(check, page_of(request, check)) for check in checks if check.problems],
+        checked_at=checked_at,
+        complete=complete,
         approvals=len(await approval_requests.waiting(db, request.now())) if may("incidents.decide") else None,
         waiting=waiting[: merchants.PAGE],
         more_wait=len(waiting) > merchants.PAGE,
@@ -149,7 +156,7 @@ async def create(request: StaffRequest) -> Response:
         merchant, _ = await create_merchant(request.ctx, name, status, currency, {}, request.actor, form.after or 0)
     except NewerMerchant:
         return await show_new(request, FormFault(request.text("admin_merchants.sent_twice"), 409))
-    return request.redirect(request.at_admin(f"/merchants/{merchant.id}", done="created"))
+    return request.done(request.at_admin(f"/merchants/{merchant.id}"), "merchant_created")
 
 
 PAGES: Final = (

@@ -192,7 +192,9 @@ async def decide(request: StaffRequest) -> Response:
         await decision(request.ctx, approval.id, request.member, form.reason)
     except ActRefused as refusal:
         return await show(request, request.refused(refusal))
-    return request.redirect(request.at_admin(f"/approvals/{approval.id}"))
+    return request.done(
+        request.at_admin(f"/approvals/{approval.id}"), "approved" if form.act == "approve" else "refused"
+    )
 
 
 async def _approval(request: StaffRequest) -> ApprovalRequest:

@@ -18,16 +18,18 @@ from guichet.incidents import repository as incidents
 from guichet.incidents.repository import Incident
 from guichet.late_money import decisions as late_decisions
 from guichet.late_money.decisions import Decision
+from guichet.merchants import repository as merchants
 from guichet.payments import repository
 from guichet.refunds import repository as refund_repository
 
 
 class Case(Record, frozen=True):
-    """`refund`: the one that is decided about, or None when it is the payment. `decisions`: what may be decided about
-    the late money. `waiting`: the request about the subject, or about one of its disputes, that a second person has to
-    decide first."""
+    """`merchant`: the name. `refund`: the one that is decided about, or None when it is the payment. `decisions`: what
+    may be decided about the late money. `waiting`: the request about the subject, or about one of its disputes, that a
+    second person has to decide first."""
 
     payment: Payment
+    merchant: str
     refund: Refund | None
     incidents: list[Incident]
     late: LateResult | None
@@ -78,6 +80,7 @@ async def _case(ctx: AppContext, payment: Payment, refund: Refund | None, disput
     ]
     return Case(
         payment=payment,
+        merchant=require(await merchants.get(ctx.db, payment.merchant_id)).name,
         refund=refund,
         incidents=[each for each in await incidents.still_open(ctx.db) if each.reference == subject.reference],
         late=late,

@@ -9,7 +9,7 @@ from guichet.clock import Instant
 from guichet.console.admin.reads import MOST_TYPED, record_read
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.console.webhook_deliveries import RESEND_PERIODS, ResendPeriod, ResentQuery, offered_period, resend_failed
+from guichet.console.webhook_deliveries import RESEND_PERIODS, ResendPeriod, offered_period, resend_failed, resent_act
 from guichet.db.references import parse_reference
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import NotFound
@@ -26,7 +26,7 @@ from guichet.webhooks.resend import find, listed, resend
 _SHOWN: Final = 100
 
 
-class DeliveriesQuery(ResentQuery):
+class DeliveriesQuery(Fields):
     """`merchant`: the id of one, as it was typed; empty for all."""
 
     status: Lenient[DeliveryStatus] = None
@@ -88,12 +88,13 @@ async def resend_list(request: StaffRequest) -> Response:
     if merchant is None:
         return await show_list(request, FormFault(request.text("operations.merchant_wrong")))
     resent, left = await resend_failed(request, merchant.id, ENVS, form.since)
-    query = {"merchant": str(merchant.id), "resent": str(resent), "more": "yes" if left else None}
-    return request.redirect(request.at_admin("/deliveries", **query))
+    address = request.at_admin("/deliveries", merchant=str(merchant.id))
+    return request.done(address, resent_act(left), count=str(resent))
 
 
 class DeliveryView(View, frozen=True):
     delivery: Delivery
+    merchant: str
     may_resend: bool
 
 
@@ -101,7 +102,10 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
     """The read is in the audit log: an address of one payment's webhook may name its customer."""
     delivery = await _delivery(request)
     await record_read(request, "delivery.viewed", "delivery", delivery.reference, delivery.merchant_id)
-    view = DeliveryView(delivery, request.may("deliveries.resend") and delivery.status != "pending")
+    names = await merchants.names(request.db, {delivery.merchant_id})
+    view = DeliveryView(
+        delivery, names[delivery.merchant_id], request.may("deliveries.resend") and delivery.status != "pending"
+    )
     return request.page("admin/operations/delivery.html", view, fault)
 
 

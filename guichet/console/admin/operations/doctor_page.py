@@ -1,7 +1,6 @@
-"""The checks of `guichet doctor` as far as they end within a few seconds (the embedded database's file is not read),
-and our accounts with providers: whether they answer, what is in them, what is set up wrong; the worker asks them."""
+"""The checks of `guichet doctor`, and our accounts with providers: whether they answer, what is in them, what is set up
+wrong; the worker asks them."""
 
-import asyncio
 from typing import Final, Literal
 
 from starlette.responses import Response
@@ -9,19 +8,16 @@ from starlette.responses import Response
 from guichet.back_office.aggregated_merchants import KEPT, NameWaveMerchants, aggregating
 from guichet.back_office.jobs import repository
 from guichet.back_office.jobs.tasks import AboutAccounts, ProviderBalances, ProviderCheck, ProviderDeepCheck
+from guichet.console.admin.check_pages import page_of
 from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, jobs_view
 from guichet.console.forms import Confirmed
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
-from guichet.context import AppContext
-from guichet.db.errors import StorageError
 from guichet.domain.staff_jobs import RIGHT_OF, StaffJob, StaffJobKind
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.views import View
 from guichet.server.doctor.check import DoctorCheck
-from guichet.server.doctor.checks import of_the_service
-from guichet.server.doctor.replication import standbys_and_archive
-from guichet.server.doctor.storage import file_modes
+from guichet.server.doctor.service_checks import service_checks
 
 #: Seconds after which the page shows what it has.
 _WITHIN: Final = 6.0
@@ -36,28 +32,16 @@ _TASKS: Final[dict[_AccountKind, type[AboutAccounts]]] = {
 
 
 class DoctorView(View, frozen=True):
-    checks: list[DoctorCheck]
+    """`checks`: each with the page that it leads to."""
+
+    checks: list[tuple[DoctorCheck, str | None]]
     complete: bool
 
 
 async def show(request: StaffRequest) -> Response:
-    checks: list[DoctorCheck] = []
-    complete = True
-    try:
-        async with asyncio.timeout(_WITHIN):
-            await _look(request.ctx, checks)
-    except (TimeoutError, StorageError):
-        complete = False
-    return request.page("admin/operations/doctor.html", DoctorView(checks, complete))
-
-
-async def _look(ctx: AppContext, checks: list[DoctorCheck]) -> None:
-    now = ctx.clock.now()
-    checks.append(file_modes(ctx.settings))
-    if ctx.monitoring_db is not None:
-        checks.append((await standbys_and_archive(ctx.monitoring_db, now))[0])
-    async for check in of_the_service(ctx.monitoring_db or ctx.db, now):
-        checks.append(check)
+    checks, complete = await service_checks(request.ctx, _WITHIN)
+    view = DoctorView([(check, page_of(request, check)) for check in checks], complete)
+    return request.page("admin/operations/doctor.html", view)
 
 
 class AccountsForm(Fields):
@@ -91,7 +75,7 @@ async def ask_accounts(request: StaffRequest) -> Response:
         job_id = await ask_worker(request, _TASKS[kind](form.account or None))
     except FormFault as fault:
         return await _accounts_page(request, fault)
-    return request.redirect(request.at_admin(_PROVIDERS, job=str(job_id)))
+    return request.done(request.at_admin(_PROVIDERS, job=str(job_id)), "job_asked")
 
 
 def _allowed(request: StaffRequest) -> list[StaffJobKind]:
@@ -144,7 +128,7 @@ async def ask_wave(request: StaffRequest) -> Response:
         job_id = await ask_worker(request, NameWaveMerchants(form.account or None))
     except FormFault as fault:
         return await _wave_page(request, fault)
-    return request.redirect(request.at_admin(_WAVE, job=str(job_id)))
+    return request.done(request.at_admin(_WAVE, job=str(job_id)), "job_asked")
 
 
 async def _wave_page(request: StaffRequest, fault: FormFault | None = None, shown: StaffJob | None = None) -> Response:

@@ -18,6 +18,7 @@ from guichet.console.admin.reads import record_read
 from guichet.console.forms import Confirmed, Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.sections import StaffPage
+from guichet.db.engine import require
 from guichet.db.references import parse_reference
 from guichet.disputes import repository as dispute_repository
 from guichet.domain.approvals import ApprovalRequest, Arguments, WantedAct
@@ -111,6 +112,7 @@ class NoCaseView(View, frozen=True):
     """Incidents about no payment or refund. `dispute`: the one that they are about, which matches no payment."""
 
     reference: str
+    merchant: str
     incidents: list[Incident]
     dispute: Dispute | None
     waiting: list[ApprovalRequest]
@@ -144,7 +146,9 @@ async def _without_case(request: StaffRequest) -> NoCaseView:
         raise NotFound
     request_about = await approval_requests.about(db, reference, request.ctx.clock.now())
     waiting = [] if request_about is None else [request_about]
-    return NoCaseView(reference, opened, dispute, waiting, request.may("incidents.decide"))
+    about = dispute or opened[0]
+    merchant = require(await merchants.get(db, about.merchant_id)).name
+    return NoCaseView(reference, merchant, opened, dispute, waiting, request.may("incidents.decide"))
 
 
 async def change(request: StaffRequest) -> Response:
@@ -158,9 +162,8 @@ async def change(request: StaffRequest) -> Response:
         return await show(request, FormFault(request.text("operations.reason_missing")))
     if form.act == "close":
         await _close(request, opened, form.incident, form.reason)
-        return request.redirect(
-            request.at_admin("/incidents" if case is None else f"/incidents/{case.subject.reference}")
-        )
+        about = "/incidents" if case is None else f"/incidents/{case.subject.reference}"
+        return request.done(request.at_admin(about), "incident_closed")
     act = _act(case, form, form.reason)
     if act is None:
         return await show(request, FormFault(request.text("operations.incomplete")))

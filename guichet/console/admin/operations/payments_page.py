@@ -6,6 +6,7 @@ from typing import Any, Final
 from markupsafe import Markup
 from starlette.responses import Response
 
+from guichet.clock import NEVER, Instant
 from guichet.console.admin.operations.case import Case, case_of
 from guichet.console.admin.reads import record_read
 from guichet.console.facts import changed_facts, fact_text, label
@@ -88,6 +89,8 @@ class TimelineLine(View, frozen=True):
 class PaymentView(View, frozen=True):
     payment: Payment
     refund: Refund | None
+    #: None also where nobody will ask.
+    next_poll_at: Instant | None
     case: Case
     story: list[TimelineLine]
 
@@ -104,6 +107,7 @@ async def show(request: StaffRequest) -> Response:
     view = PaymentView(
         payment=payment,
         refund=history.refund,
+        next_poll_at=None if payment.next_poll_at == NEVER else payment.next_poll_at,
         case=require(await case_of(request.ctx, payment.reference)),
         story=[_line(request, payment.currency, entry) for entry in entries],
     )

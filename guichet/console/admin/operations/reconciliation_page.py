@@ -95,7 +95,7 @@ async def ask_margin(request: StaffRequest) -> Response:
         job_id = await ask_worker(request, LedgerMargin(period.since, period.until))
     except FormFault as fault:
         return await _margin_page(request, form, fault)
-    return request.redirect(request.at_admin(_MARGIN, job=str(job_id)))
+    return request.done(request.at_admin(_MARGIN, job=str(job_id)), "job_asked")
 
 
 async def _margin_page(
@@ -112,23 +112,22 @@ def _month_so_far(request: StaffRequest, form: PeriodFields) -> Period:
 
 
 class LedgerQuery(Fields):
-    started: Lenient[Literal["yes", "no"]] = None
+    started: Lenient[Literal["yes"]] = None
 
 
 class LedgerView(View, frozen=True):
-    """`started`: whether an audit was, `no` if one was already; None when nobody asked, or its result is there."""
+    """`working`: whether an audit was started whose result is not there yet."""
 
     last: LastAudit | None
     published: Published
-    started: str | None
+    working: bool
 
 
 async def show_ledger(request: StaffRequest) -> Response:
     last, started = await last_audit(request.db), LedgerQuery.read(request.query).started
     # The address still says that an audit was started when its result is there.
-    if started == "yes" and last is not None and last.finished_at >= earlier(request.now(), _AUDIT_EVERY):
-        started = None
-    view = LedgerView(last, await last_published(request.db), started)
+    has_result = last is not None and last.finished_at >= earlier(request.now(), _AUDIT_EVERY)
+    view = LedgerView(last, await last_published(request.db), started is not None and not has_result)
     return request.page("admin/operations/ledger.html", view)
 
 
@@ -138,13 +137,13 @@ async def start_audit(request: StaffRequest) -> Response:
     ctx, now = request.ctx, request.now()
     request.require("ledger.audit")
     if not await claim_turn(ctx.db, _TURN, now, _AUDIT_EVERY):
-        return request.redirect(request.at_admin("/ledger", started="no"))
+        return request.done(request.at_admin("/ledger"), "audit_running")
     async with ctx.db.transaction() as tx:
         await audit_log.record(tx, Act(request.actor, "ledger.audit_started", "ledger", "all"), now)
     task = asyncio.create_task(_audit(ctx))
     ctx.ledger_audits.add(task)
     task.add_done_callback(ctx.ledger_audits.discard)
-    return request.redirect(request.at_admin("/ledger", started="yes"))
+    return request.done(request.at_admin("/ledger", started="yes"), "audit_started")
 
 
 async def _audit(ctx: AppContext) -> None:

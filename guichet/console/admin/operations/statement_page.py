@@ -104,7 +104,7 @@ async def upload(request: StaffRequest) -> Response:
         return await _page(request, FormFault(_sentence(request, error)))
     except FormFault as fault:
         return await _page(request, fault)
-    return request.redirect(request.at_admin(_PATH, job=str(job_id)))
+    return request.done(request.at_admin(_PATH, job=str(job_id)), "job_asked")
 
 
 async def download(request: StaffRequest) -> Response:

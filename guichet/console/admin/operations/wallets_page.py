@@ -1,14 +1,17 @@
 """Wallets of merchants, their movements and monthly statements as the merchant's own console shows them, and our
 balances with the providers. Reopening a wallet moves money: another person approves."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from starlette.responses import Response
 
 from guichet.accounts import approvals
 from guichet.back_office import merchants, provider_balances
 from guichet.back_office.money_acts import wallet_subject
+from guichet.back_office.provider_balances import BalanceRead, StoredBalance
 from guichet.console.admin.merchants.of_merchant import merchant_of
 from guichet.console.admin.reads import MOST_TYPED, record_read
 from guichet.console.balance.balance_page import MovementsView, WalletQuery, movements_view
@@ -30,12 +33,20 @@ from guichet.pages.fields import Fields, Lenient, row_id
 from guichet.pages.views import View
 
 
+class FloatRow(View, frozen=True):
+    """Our balance in one wallet of an account; None of an account that was never read. `read`: how the last reading of
+    the account ended, in its first row alone."""
+
+    account: str
+    balance: StoredBalance | None
+    read: BalanceRead | None
+
+
 class WalletsView(View, frozen=True):
-    """`balances` and `reads`: ours with the providers, and when each was asked for; `names`: of merchants."""
+    """`floats`: our balances, by provider; `names`: of merchants."""
 
     frozen: list[tuple[MerchantId, Environment, Currency, WalletStatus]]
-    balances: Any
-    reads: dict[str, Any]
+    floats: dict[str, list[FloatRow]]
     merchant: str
     names: dict[MerchantId, str]
 
@@ -48,13 +59,28 @@ async def show_list(request: StaffRequest) -> Response:
     frozen = await wallets.not_active(request.db)
     view = WalletsView(
         frozen=frozen,
-        balances=await provider_balances.stored(request.db),
-        reads={read.provider_account: read for read in await provider_balances.reads(request.db)},
+        floats=await _floats(request),
         merchant=typed[:MOST_TYPED],
         names=await merchant_repository.names(request.db, {merchant_id for merchant_id, *_ in frozen}),
     )
     fault = FormFault(request.text("operations.merchant_wrong")) if typed else None
     return request.page("admin/operations/wallets.html", view, fault)
+
+
+async def _floats(request: StaffRequest) -> dict[str, list[FloatRow]]:
+    """An account that is in the file no more stands by itself."""
+    balances: dict[str, list[StoredBalance]] = defaultdict(list)
+    for each in await provider_balances.stored(request.db):
+        balances[each.provider_account].append(each)
+    reads = {read.provider_account: read for read in await provider_balances.reads(request.db)}
+    known, floats = request.ctx.providers.accounts, defaultdict[str, list[FloatRow]](list)
+    for account in sorted({*balances, *reads}):
+        of_account: Sequence[StoredBalance | None] = balances.get(account) or [None]
+        floats[known[account].provider if account in known else account] += [
+            FloatRow(account, balance, None if number else reads.get(account))
+            for number, balance in enumerate(of_account)
+        ]
+    return dict(sorted(floats.items()))
 
 
 class WalletForm(Fields):
@@ -136,7 +162,7 @@ async def close(request: StaffRequest) -> Response:
     if form.reason is None:
         return await show_close(request, FormFault(request.text("operations.reason_missing")))
     await merchants.change_status(ctx.db, ctx.clock, merchant.id, currency, CLOSED, request.actor, form.reason)
-    return request.redirect(request.at_admin(f"/wallets/{merchant.id}"))
+    return request.done(request.at_admin(f"/wallets/{merchant.id}"), "acted")
 
 
 class StatementQuery(WalletQuery):

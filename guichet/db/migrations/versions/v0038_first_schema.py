@@ -10,7 +10,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 from alembic import op
 
-revision = "v0036"
+revision = "v0038"
 down_revision = None
 
 _UUID: Final = sa.Uuid(as_uuid=False).with_variant(sa.String(36), "sqlite")
@@ -68,6 +68,7 @@ def _merchants() -> None:
         sa.Column("networks", sa.Text()),
         sa.Column("secret_read_at", sa.BigInteger()),
         sa.Column("owners_mailed_at", sa.BigInteger()),
+        sa.Column("name", sa.String(60)),
         sa.PrimaryKeyConstraint("id", name="pk_api_keys"),
         sa.CheckConstraint("scopes = -1 OR scopes > 0", name="ck_api_keys_scopes"),
         sa.CheckConstraint("env = 'live' OR networks IS NULL", name="ck_api_keys_networks"),
@@ -370,9 +371,21 @@ def _payments() -> None:
         sa.Column("test", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.Column("cash_desk", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.Column("cashier_id", sa.BigInteger(), sa.ForeignKey("users.id", name="fk_payment_links_cashier_id")),
+        sa.Column("session_reference", _UUID),
+        sa.Column("session_status", sa.String(9)),
+        sa.Column("payment_reference", _UUID),
+        sa.Column("cancel_url", sa.Text()),
+        sa.Column("operators", sa.Text()),
+        sa.Column("customer", sa.Text()),
         sa.PrimaryKeyConstraint("id", name="pk_payment_links"),
         sa.UniqueConstraint("token", name="uq_payment_links_token"),
         _one_of("payment_links", "type", "permanent", "limité"),
+        _one_of("payment_links", "session_status", "open", "completed", "expired"),
+        sa.CheckConstraint("(session_reference IS NULL) = (session_status IS NULL)", name="ck_payment_links_session"),
+        sa.CheckConstraint(
+            "(payment_reference IS NOT NULL) = (COALESCE(session_status, '') = 'completed')",
+            name="ck_payment_links_payment_reference",
+        ),
         sa.CheckConstraint("amount > 0", name="ck_payment_links_amount"),
         sa.CheckConstraint("max_uses >= 1", name="ck_payment_links_max_uses"),
         sa.CheckConstraint(
@@ -386,7 +399,7 @@ def _payments() -> None:
         "payment_links",
         "merchant_id",
         "external_id",
-        where="external_id IS NOT NULL AND NOT test",
+        where="external_id IS NOT NULL AND NOT test AND session_reference IS NULL",
         unique=True,
     )
     _index(
@@ -394,11 +407,29 @@ def _payments() -> None:
         "payment_links",
         "external_id",
         "merchant_id",
-        where="external_id IS NOT NULL AND test",
+        where="external_id IS NOT NULL AND test AND session_reference IS NULL",
         unique=True,
     )
-    _index("ix_payment_links_newest", "payment_links", "merchant_id", "test", "id")
-    _index("ix_payment_links_kind", "payment_links", "merchant_id", "test", "cash_desk", "id")
+    _index(
+        "uq_payment_links_session_external_id",
+        "payment_links",
+        "merchant_id",
+        "test",
+        "external_id",
+        where="external_id IS NOT NULL AND session_reference IS NOT NULL",
+        unique=True,
+    )
+    _index(
+        "uq_payment_links_session_reference",
+        "payment_links",
+        "session_reference",
+        where="session_reference IS NOT NULL",
+        unique=True,
+    )
+    _index("ix_payment_links_open_sessions", "payment_links", "expires_at", "id", where="session_status = 'open'")
+    plain = "session_reference IS NULL"
+    _index("ix_payment_links_newest", "payment_links", "merchant_id", "test", "id", where=plain)
+    _index("ix_payment_links_kind", "payment_links", "merchant_id", "test", "cash_desk", "id", where=plain)
     _index(
         "ix_payment_links_sales", "payment_links", "merchant_id", "test", "created_at", where="cashier_id IS NOT NULL"
     )
@@ -457,6 +488,7 @@ def _payments() -> None:
         sa.Column("counted_day", sa.Integer()),
         sa.Column("refused_at_initiation", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.Column("attempt_of", sa.BigInteger(), sa.ForeignKey("payments.id", name="fk_payments_attempt_of")),
+        sa.Column("session_reference", _UUID),
         sa.PrimaryKeyConstraint("id", name="pk_payments"),
         sa.UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
         sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
@@ -1067,7 +1099,7 @@ def _lists() -> None:
         "list_counts",
         _merchant("list_counts"),
         _env(),
-        sa.Column("list_name", sa.String(32), nullable=False),
+        sa.Column("list_name", sa.String(48), nullable=False),
         sa.Column("level", sa.String(4), nullable=False),
         sa.Column("bucket", sa.Integer(), nullable=False),
         sa.Column("status", sa.String(16), nullable=False),
@@ -1080,7 +1112,7 @@ def _lists() -> None:
         _id(),
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
         _env(),
-        sa.Column("list_name", sa.String(32), nullable=False),
+        sa.Column("list_name", sa.String(48), nullable=False),
         sa.Column("hour", sa.Integer(), nullable=False),
         sa.Column("status", sa.String(16), nullable=False, server_default=""),
         sa.Column("operator", sa.String(32), nullable=False, server_default=""),

@@ -1,0 +1,65 @@
+"""POST /checkout-sessions, GET /checkout-sessions/{id}, POST /checkout-sessions/{id}/expire (docs/contract.md,
+"Checkout sessions")."""
+
+from starlette.responses import Response
+
+from guichet.api.http import Call, success_response
+from guichet.api.idempotency import requested_key
+from guichet.db.references import parse_reference
+from guichet.domain.errors import NotFound
+from guichet.domain.money import plain
+from guichet.domain.payment_links import PaymentLink
+from guichet.domain.warnings import RequestWarning, warning
+from guichet.links import session_repository as sessions
+from guichet.links.links import create_link
+from guichet.payments import checkout_sessions
+from guichet.payments.polling import poll_payment
+from guichet.schemas.checkout_session import CheckoutSessionObject, checkout_session_object
+
+
+async def create_session(call: Call) -> Response:
+    """The new session, or the one that has the body's external_id already."""
+    raw = await call.body()
+    wanted = await checkout_sessions.requested_session(call.ctx, call.caller, raw)
+    result = await create_link(call.ctx.db, call.caller, wanted, requested_key(call, raw))
+    warnings = [] if result.created else _differences(result.link, wanted)
+    return success_response(_object(call, result.link), 201, warnings=warnings)
+
+
+def _differences(stored: PaymentLink, wanted: PaymentLink) -> list[RequestWarning]:
+    compared = {
+        "amount": (plain(stored.amount), plain(wanted.amount)),
+        "currency": (stored.currency, wanted.currency),
+    }
+    named = [f"{name} ({is_so} au lieu de {sent})" for name, (is_so, sent) in compared.items() if is_so != sent]
+    return [warning("session_differs", differences=" ; ".join(named))] if named else []
+
+
+async def read_session(call: Call) -> Response:
+    """Polls the providers of its pending payments first."""
+    session = await _find_session(call)
+    waiting = [each for each in await checkout_sessions.payments_of(call.ctx, session) if each.status == "pending"]
+    for payment in waiting:
+        await poll_payment(call.ctx, payment)
+    return success_response(_object(call, await _find_session(call) if waiting else session))
+
+
+async def expire_session(call: Call) -> Response:
+    """Closed from now on; one that has expired stays as it is."""
+    session = await _find_session(call)
+    return success_response(_object(call, await checkout_sessions.expire(call.ctx, session.id)))
+
+
+async def _find_session(call: Call) -> PaymentLink:
+    """The merchant's session with this id or, if there is none, with this external_id. Raises NotFound."""
+    text, whose = call.path_text("id"), (call.ctx.db, call.merchant_id, call.env)
+    reference = parse_reference(text)
+    session = None if reference is None else await sessions.by_reference(*whose, reference)
+    session = session or await sessions.by_external_id(*whose, text)
+    if session is None:
+        raise NotFound("Aucune session de paiement de votre compte ne porte cet identifiant.")
+    return session
+
+
+def _object(call: Call, session: PaymentLink) -> CheckoutSessionObject:
+    return checkout_session_object(session, f"{call.ctx.settings.public_url}/pay")

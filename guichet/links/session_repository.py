@@ -1,0 +1,84 @@
+"""Checkout sessions: SQL. Their rows are those of links of one use (docs/decisions.md, "Checkout sessions")."""
+
+from typing import Final
+
+from sqlalchemy import BigInteger, Executable, bindparam, case, select, text, update
+
+from guichet.clock import Instant
+from guichet.db.engine import Reader, Row, Transaction
+from guichet.db.tables import payment_links, payments
+from guichet.db.tables.payment_tables import SESSION_EXTERNAL_ID
+from guichet.domain.ids import LinkId, MerchantId
+from guichet.domain.merchants import Environment
+from guichet.domain.payment_links import PaymentLink
+
+_rows: Final = payment_links.c
+_MINE: Final = (_rows.merchant_id == bindparam("merchant_id"), _rows.test == bindparam("test"))
+_BY_REFERENCE: Final = select(payment_links).where(*_MINE, _rows.session_reference == bindparam("name"))
+_BY_EXTERNAL_ID: Final = select(payment_links).where(
+    *_MINE, _rows.external_id == bindparam("name"), text(SESSION_EXTERNAL_ID)
+)
+_COMPLETE: Final = (
+    update(payment_links)
+    .where(_rows.id == bindparam("link_id"), _rows.session_status != "completed")
+    .values(session_status="completed", payment_reference=bindparam("paid_by"), customer=None)
+    .returning(*_rows)
+)
+_EXPIRE: Final = (
+    update(payment_links)
+    .where(_rows.id == bindparam("link_id"), _rows.session_status == "open")
+    .values(
+        session_status="expired",
+        expires_at=case(
+            (_rows.expires_at <= bindparam("now"), _rows.expires_at), else_=bindparam("now", type_=BigInteger)
+        ),
+        customer=None,
+    )
+    .returning(*_rows)
+)
+_PENDING: Final = (
+    select(payments.c.id)
+    .where(payments.c.link_id.is_not(None), payments.c.link_id == _rows.id, payments.c.status == "pending")
+    .exists()
+)
+_DUE: Final = (
+    select(_rows.id)
+    .where(text("session_status = 'open'"), _rows.expires_at <= bindparam("now"), ~_PENDING)
+    .order_by(_rows.expires_at, _rows.id)
+    .limit(bindparam("most"))
+)
+
+
+async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> PaymentLink | None:
+    """`reference` must be a UUID."""
+    return await _find(db, _BY_REFERENCE, merchant_id, env, reference)
+
+
+async def by_external_id(db: Reader, merchant_id: MerchantId, env: Environment, external_id: str) -> PaymentLink | None:
+    return await _find(db, _BY_EXTERNAL_ID, merchant_id, env, external_id)
+
+
+async def complete(tx: Transaction, link_id: LinkId, payment_reference: str) -> PaymentLink | None:
+    """The session as it is, paid by this payment; None if another one had completed it."""
+    return _session(await tx.write(_COMPLETE, link_id=link_id, paid_by=payment_reference))
+
+
+async def expire(tx: Transaction, link_id: LinkId, now: Instant) -> PaymentLink | None:
+    """The session as it is, closed; None if it was not open."""
+    return _session(await tx.write(_EXPIRE, link_id=link_id, now=now))
+
+
+async def due(db: Reader, now: Instant, most: int) -> list[LinkId]:
+    """Open sessions whose time has passed and that no pending payment can complete, the oldest end first. Cost: an
+    entry of an index for each whose time has passed."""
+    return [row[0] for row in await db.all(_DUE, now=now, most=most)]
+
+
+async def _find(
+    db: Reader, statement: Executable, merchant_id: MerchantId, env: Environment, name: str
+) -> PaymentLink | None:
+    return _session(await db.one(statement, merchant_id=merchant_id, test=env == "test", name=name))
+
+
+def _session(row: Row | None) -> PaymentLink | None:
+    return None if row is None else PaymentLink(*row)

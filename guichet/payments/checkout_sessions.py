@@ -1,0 +1,171 @@
+"""Checkout sessions: a hosted page for one order, on which the customer chooses the operator (docs/decisions.md,
+"Checkout sessions").
+
+A session is a link of one use, in either environment. It is `completed` in the transaction that settles its payment,
+and `expired` only while no payment of it is pending, under the lock of its link: then none will succeed any more,
+because a payment looks at the session under the same lock (`check_open`).
+"""
+
+from typing import Any, Final
+
+from msgspec import json
+
+from guichet.clock import DAY, HOUR, Instant, later
+from guichet.context import AppContext
+from guichet.db.engine import Transaction, require
+from guichet.db.references import new_reference
+from guichet.domain.catalogue import Catalogue
+from guichet.domain.errors import Conflict
+from guichet.domain.events import SESSION_COMPLETED, SESSION_EXPIRED, EventName
+from guichet.domain.ids import LinkId, PaymentId
+from guichet.domain.merchants import Caller, random_text
+from guichet.domain.payment_links import LIMITED, PaymentLink
+from guichet.domain.payments import Payment
+from guichet.links import repository as link_repository
+from guichet.links import session_repository
+from guichet.links.links import TOKEN_LENGTH
+from guichet.payments import attempts, repository
+from guichet.schemas.checkout_session import (
+    LASTS_AT_MOST_DAYS,
+    LASTS_HOURS,
+    CheckoutSessionBody,
+    checkout_session_object,
+)
+from guichet.schemas.json_codec import has_suspect_escape, parse_object
+from guichet.schemas.payment import Customer
+from guichet.schemas.validation import invalid_request, validate
+from guichet.webhooks import outbox
+
+#: Sessions that one turn of the worker ends.
+EXPIRED_AT_ONCE: Final = 64
+#: The newest payments of a session that are looked at: more than the limits of prompts let anybody begin.
+_ATTEMPTS: Final = 200
+
+
+async def requested_session(ctx: AppContext, caller: Caller, raw: bytes) -> PaymentLink:
+    """The body of a `POST /checkout-sessions` as a session that is not stored yet. Raises InvalidRequest with every
+    fault."""
+    values, suspect, now = parse_object(raw), has_suspect_escape(raw), ctx.clock.now()
+    context = {"development": ctx.settings.development, "suspect": suspect, "raw": raw}
+    body = validate(CheckoutSessionBody, values, context)
+    expires_at = later(now, LASTS_HOURS * HOUR) if body.expires_at is None else body.expires_at
+    catalogue = await ctx.catalogues.of(caller.merchant.id)
+    faults: dict[str, list[str]] = {}
+    if not now < expires_at <= later(now, LASTS_AT_MOST_DAYS * DAY):
+        faults["expires_at"] = [f"Une date à venir, dans les {LASTS_AT_MOST_DAYS} jours, est attendue."]
+    operators = None if body.operators is None else _operators(catalogue, body.operators, faults)
+    if faults:
+        raise invalid_request(faults)
+    return PaymentLink(
+        id=LinkId(0),
+        merchant_id=caller.merchant.id,
+        token=random_text(TOKEN_LENGTH),
+        type=LIMITED,
+        amount=body.amount,
+        currency=body.currency,
+        description=body.description,
+        max_uses=1,
+        reserved_uses=0,
+        completed_uses=0,
+        starts_at=None,
+        expires_at=expires_at,
+        created_at=now,
+        external_id=body.external_id,
+        metadata=body.metadata,
+        return_url=body.return_url,
+        test=not caller.livemode,
+        session_reference=new_reference(now),
+        session_status="open",
+        cancel_url=body.cancel_url,
+        operators=operators,
+        customer=None if body.customer is None else _customer_text(body.customer),
+    )
+
+
+def _operators(catalogue: Catalogue, codes: list[str], faults: dict[str, list[str]]) -> str:
+    """The codes as the catalogue writes them, each once; a fault is added for one that cannot be chosen."""
+    found = []
+    for code in codes:
+        mode = catalogue.by_operator(code)
+        if mode is None or not mode.active:
+            faults["operators"] = [f"Aucun moyen de paiement ouvert à votre compte n'a le code « {code} »."]
+        else:
+            found.append(mode.operator)
+    return ",".join(dict.fromkeys(found))
+
+
+def _customer_text(customer: Customer) -> str:
+    return json.encode(customer.model_dump(exclude_none=True)).decode()
+
+
+def known_customer(session: PaymentLink) -> dict[str, Any]:
+    """What the merchant stated of its customer."""
+    return {} if session.customer is None else json.decode(session.customer, type=dict[str, Any])
+
+
+async def payments_of(ctx: AppContext, session: PaymentLink) -> list[Payment]:
+    """Newest first."""
+    return await repository.of_link(ctx.db, session.id, _ATTEMPTS)
+
+
+async def check_open(ctx: AppContext, tx: Transaction, payment: Payment) -> None:
+    """For a payment that was inserted in this transaction, which has locked its link. Raises Conflict if its session
+    is open no more, AttemptOpen if the customer can still confirm another payment of it; then roll it back."""
+    session_id = require(payment.link_id)
+    session = await link_repository.lock(tx, session_id)
+    if session.session_status != "open":
+        raise Conflict
+    others = [each for each in await repository.of_link(tx, session_id, _ATTEMPTS) if each.id != payment.id]
+    if attempts.current(ctx, others) is not None:
+        raise attempts.AttemptOpen
+
+
+async def complete(tx: Transaction, payment: Payment, now: Instant, pages_url: str) -> None:
+    """The session is paid by this payment, which succeeded in this transaction and is kept."""
+    session = await session_repository.complete(tx, require(payment.link_id), payment.reference)
+    if session is not None:
+        await _emit(tx, SESSION_COMPLETED, session, payment.id, now, pages_url)
+
+
+async def expire(ctx: AppContext, session_id: LinkId) -> PaymentLink:
+    """The session, closed; one that has expired stays as it is. Raises Conflict if a payment completed it, or still
+    can."""
+    now = ctx.clock.now()
+    async with ctx.db.transaction() as tx:
+        session = await link_repository.lock(tx, session_id)
+        begun = await repository.of_link(tx, session_id, _ATTEMPTS)
+        for payment in begun:
+            if payment.status == "pending":
+                raise Conflict(
+                    "Un paiement de cette session est encore en attente : attendez-en la fin.",
+                    reason="session_pending",
+                    reference=payment.reference,
+                )
+        if session.session_status == "completed":
+            raise Conflict("Cette session est payée.", reason="session_completed", reference=session.payment_reference)
+        expired = await session_repository.expire(tx, session_id, now)
+        if expired is None:
+            return session
+        newest = begun[0].id if begun else None
+        await _emit(tx, SESSION_EXPIRED, expired, newest, now, f"{ctx.settings.public_url}/pay")
+    ctx.wakeups.deliveries.set()
+    return expired
+
+
+async def expire_due(ctx: AppContext) -> int:
+    """Ends sessions whose time has passed; how many were looked at."""
+    due = await session_repository.due(ctx.db, ctx.clock.now(), EXPIRED_AT_ONCE)
+    for session_id in due:
+        try:
+            await expire(ctx, session_id)
+        except Conflict:  # A payment was begun in time, or has completed it.
+            continue
+    return len(due)
+
+
+async def _emit(
+    tx: Transaction, name: EventName, session: PaymentLink, payment_id: PaymentId | None, now: Instant, pages_url: str
+) -> None:
+    """`payment_id`: the payment whose events this one follows."""
+    told = checkout_session_object(session, pages_url)
+    await outbox.emit_other(tx, outbox.new_event(session.merchant_id, session.env, name, told, now, payment_id))

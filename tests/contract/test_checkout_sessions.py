@@ -1,0 +1,109 @@
+"""Checkout sessions in the API: created once, repeated, read, ended, and each environment's own."""
+
+import asyncio
+from typing import Any, Final
+
+import pytest
+
+from guichet.clock import iso, later
+from guichet.domain.events import EVENTS
+from tests.service_fixture import MerchantClient, ServiceFixture
+
+pytestmark = pytest.mark.both_databases
+
+ORDER: Final[dict[str, Any]] = {"amount": 5000, "description": "Commande 42", "external_id": "commande/42"}
+DAYS: Final = 24 * 3600 * 1_000_000
+
+
+async def test_a_repeated_order_answers_the_same_session(merchant: MerchantClient) -> None:
+    """Whatever its body says, at the same time too, and a warning says what differs."""
+    answers = await asyncio.gather(*(merchant.post("/checkout-sessions", ORDER) for _ in range(5)))
+    assert {answer.status for answer in answers} == {201}
+    created = answers[0].data
+    assert [answer.data for answer in answers] == [created] * 5
+    other = await merchant.post("/checkout-sessions", ORDER | {"amount": 7000.0, "metadata": {"a": 1}})
+    assert (other.status, other.data) == (201, created)
+    [warned] = other.body["warnings"]
+    assert warned["code"] == "session_differs"
+    assert "5000 au lieu de 7000" in warned["message"]
+    for name in (created["id"], "commande%2F42"):
+        assert (await merchant.get(f"/checkout-sessions/{name}")).data == created
+    await merchant.post(f"/checkout-sessions/{created['id']}/expire")
+    assert (await merchant.post("/checkout-sessions", ORDER)).data["status"] == "expired"
+
+
+async def test_a_key_names_one_session(merchant: MerchantClient) -> None:
+    body = {"amount": 5000, "description": "Commande 43"}
+    first, again, other = [
+        await merchant.post("/checkout-sessions", sent, headers={"Idempotency-Key": "k-1"})
+        for sent in (body, body, body | {"amount": 6000})
+    ]
+    assert (first.status, again.status, again.data) == (201, 201, first.data)
+    assert (other.status, other.body["error"]["reason"]) == (409, "idempotency_key_reused")
+    link = {"amount": 5000, "description": "x"}
+    made = await merchant.live.post("/payment-links", link, headers={"Idempotency-Key": "k-1"})
+    assert made.status == 201, "another route has keys of its own"
+
+
+async def test_what_a_session_cannot_be(service: ServiceFixture, merchant: MerchantClient) -> None:
+    now = service.clock.now()
+    wrong: tuple[tuple[str, Any], ...] = (
+        ("amount", 10.5),
+        ("description", None),
+        ("external_id", ""),
+        ("return_url", "javascript:alert(1)"),
+        ("cancel_url", "ftp://shop.example"),
+        ("operators", []),
+        ("operators", "mtn"),
+        ("operators", ["mtn", "nobody"]),
+        ("expires_at", iso(now)),
+        ("expires_at", iso(later(now, 31 * DAYS))),
+        ("customer", "Awa"),
+        ("fee_amount", 5),
+        ("livemode", True),
+    )
+    for name, value in wrong:
+        answer = await merchant.post("/checkout-sessions", ORDER | {name: value})
+        assert answer.status == 422, name
+        assert name in answer.body["error"]["details"], (name, answer.body)
+    for name in (ORDER["external_id"].replace("/", "%2F"), "0b7d1a0e-3f5b-4f0e-9a4e-6d1c2b3a4f55", "%00"):
+        assert (await merchant.get(f"/checkout-sessions/{name}")).status == 404
+    ends = iso(later(now, 30 * DAYS))
+    made = await merchant.post("/checkout-sessions", ORDER | {"expires_at": ends, "operators": ["MTN"]})
+    assert (made.data["expires_at"], made.data["operators"]) == (ends, ["mtn"])
+
+
+async def test_environments_and_merchants_do_not_see_each_other(
+    service: ServiceFixture, merchant: MerchantClient
+) -> None:
+    test, live = [(await each.post("/checkout-sessions", ORDER)).data for each in (merchant, merchant.live)]
+    assert test["id"] != live["id"]
+    other = await service.merchant()
+    for name in (test["id"], "commande%2F42"):
+        assert (await other.get(f"/checkout-sessions/{name}")).status == 404
+        assert (await other.post(f"/checkout-sessions/{name}/expire")).status == 404
+    assert (await merchant.live.get(f"/checkout-sessions/{test['id']}")).status == 404
+    assert (await merchant.live.get("/payment-links")).data == []
+    link = await merchant.live.post("/payment-links", ORDER)
+    assert (link.status, link.data["external_id"]) == (201, "commande/42"), "links have external_ids of their own"
+    before = link.data["id"] - 1
+    for path in (f"/payment-links/{before}", f"/payment-links/{before - 1}"):
+        assert (await merchant.live.get(path)).status == 404
+        assert (await merchant.live.post(f"{path}/close")).status == 404
+    listed = (await merchant.live.get("/payment-links")).body
+    assert ([each["id"] for each in listed["data"]], listed["meta"]["total"]) == ([link.data["id"]], 1)
+
+
+async def test_the_worker_ends_what_nobody_pays(service: ServiceFixture, merchant: MerchantClient) -> None:
+    await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
+    created = (await merchant.post("/checkout-sessions", ORDER)).data
+    await service.run_worker(24 * 3600 - 60)
+    assert (await merchant.get(f"/checkout-sessions/{created['id']}")).data == created
+    await service.run_worker(120)
+    expired = (await merchant.get(f"/checkout-sessions/{created['id']}")).data
+    assert expired == created | {"status": "expired"}
+    [event] = (await merchant.get("/events")).data
+    assert (event["event"], event["livemode"], event["data"]) == ("checkout_session.expired", False, expired)
+    [delivery] = (await merchant.get("/webhooks/deliveries?event=checkout_session.expired")).data
+    assert delivery["id"] == event["id"]
+    assert (await merchant.get("/webhooks/endpoint")).data["events"] == list(EVENTS)
