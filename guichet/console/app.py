@@ -63,6 +63,7 @@ from guichet.console.page_request import (
     MerchantRequest,
     StaffRequest,
 )
+from guichet.console.payments import refund_page
 from guichet.console.sections import (
     MerchantPage,
     StaffPage,
@@ -117,6 +118,7 @@ def console_application(
         page("/password/{secret}", password_pages.show_new, password_pages.choose_new, _ANY),
         page("/invitation/{secret}", password_pages.show_invitation, password_pages.accept_invitation, _ANY),
         page("/objection/{secret}", objection_page.show, objection_page.object_to, _ANY),
+        page("/refund/{reference}", refund_page.find, None, _OPEN),
         page("/", home_page.show, None, _OPEN),
         page("", home_page.show, None, _OPEN),
         page("/security/password", password_pages.show_own, password_pages.change_own, _OPEN),

@@ -80,7 +80,7 @@ def check_documents(language: str, project: Installed, server: DemoServer) -> No
         first = first.replace(sample, real)
     *shop, fake = blocks(PAGE, language)
     last_event = server.call("GET", "/events", source="127.0.2.1")["data"][-1]["id"]
-    names = {"GUICHET_KEY": server.keys["test"], "GUICHET_URL": server.url, "GUICHET_WEBHOOK_SECRET": server.secret}
+    names = {"API_KEY": server.keys["test"], "API_URL": server.url, "WEBHOOK_SECRET": server.secret}
     names |= {"ORDER": f"order-{language}", "LAST_EVENT": last_event}
     programs = {"first": first, "shop": "".join(shop) + ENDING[language] + fake}
     paid, sold = run(language, project, programs, **names)
