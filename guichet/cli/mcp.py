@@ -11,7 +11,7 @@ from guichet.cli.errors import fail
 
 
 def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `MERCHANT_API_KEY=sk_test_… guichet mcp --url http://127.0.0.1:8000/v1`")(mcp)
+    app.command(epilog="Example: `guichet mcp --url http://127.0.0.1:8000/v1`")(mcp)
 
 
 def mcp(
