@@ -167,15 +167,8 @@ async def _pay_once(
     """A redirect to the payment, or what prevented it. `given` and `form_token` are kept if the form is shown again."""
     try:
         await _start(request, mode, clean, token)
-    except attempts.AttemptOpen:
-        if request.is_session:  # Perhaps another browser's.
-            request = await find_link(request.pages, request.page)
-        decisive = request.open_attempt or require(request.instead_of)
-        return request.redirect_to_payment(require(decisive.checkout_token))
-    except Conflict:
-        request = await find_link(request.pages, request.page)
-        state = await request.closed_state() or "busy"
-        return request.state_page(_MEANWHILE.get(state, state))
+    except Conflict as conflict:
+        return await _show_conflict(request, conflict)
     except TooManyPrompts as refused:
         metrics.RATE_LIMITED.labels(refused.limit).inc()
         wait = -(-(refused.retry_at - request.pages.clock.now()) // SECOND)
@@ -187,6 +180,18 @@ async def _pay_once(
     except (PaymentFailed, ServerError):
         pass  # The payment is stored as failed, and its page says why.
     return request.redirect_to_payment(token.nonce)
+
+
+async def _show_conflict(request: LinkRequest, conflict: Conflict) -> Response:
+    """A redirect to the payment that can still be confirmed, or the page that says why none may begin."""
+    decisive = request.instead_of if isinstance(conflict, attempts.AttemptOpen) else None
+    request = await find_link(request.pages, request.page)
+    if request.is_session:  # Perhaps another browser's.
+        decisive = request.open_attempt
+    if decisive is not None:
+        return request.redirect_to_payment(require(decisive.checkout_token))
+    state = await request.closed_state() or "busy"
+    return request.state_page(_MEANWHILE.get(state, state))
 
 
 async def _send_code(request: LinkRequest, mode: PaymentMode, checked: fields.Checked, token: str | None) -> Response:

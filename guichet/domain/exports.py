@@ -26,9 +26,11 @@ MOST_DIRECT_ROWS: Final = 10_000
 MOST_PREPARED: Final = 5
 #: How long a file can be downloaded.
 KEPT: Final = DAY
-#: A worker that wrote nothing for so long has died, and another one begins again; so often at most.
+#: A worker that wrote nothing for so long has died, and another one begins again.
 EXPORT_LEASE: Final = 5 * MINUTE
-MOST_ATTEMPTS: Final = 3
+#: An export is given up after so many attempts that an error or the end of their process cut short: restarts that
+#: follow one another must not use them up.
+MOST_ATTEMPTS: Final = 10
 
 
 class ListFilter(Record, frozen=True, omit_defaults=True):

@@ -22,7 +22,7 @@ SESSION_STATUSES: Final[tuple[SessionStatus, ...]] = get_args(SessionStatus)
 
 class PaymentLink(Record, frozen=True):
     """A link. Those of the test environment are made in the console only (D17). One with a `session_reference` is a
-    checkout session (`links/sessions.py`), which no list of links has.
+    checkout session (`payments/checkout_sessions.py`), which no list of links has.
 
     `reserved_uses` counts the payments that hold a use: those that succeeded in time, and pending ones until another
     payment takes their place. `completed_uses` counts only the former. `late_uses` counts the payments that succeeded

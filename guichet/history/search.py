@@ -24,6 +24,7 @@ from guichet.domain.money import MAX_AMOUNT, parse_typed
 from guichet.domain.payments import Payment
 from guichet.domain.records import Record
 from guichet.history.customer_names import LAST_CHARACTER, payments_named
+from guichet.links import session_repository as sessions
 from guichet.payments import repository
 from guichet.refunds import repository as refund_repository
 
@@ -171,7 +172,8 @@ def _recent_ones(wanted: str, now: Instant) -> tuple[Executable, dict[str, Any]]
 
 
 async def _exact(db: Database, merchant_id: MerchantId, env: Environment, wanted: str) -> list[Payment]:
-    """The payment with this reference, refund's reference, readable number or external_id, or none."""
+    """The payment with this reference, refund's reference, readable number or external_id, and those of the checkout
+    session with this external_id or id."""
     if (reference := parse_reference(wanted)) is not None:
         payment = await repository.by_reference(db, merchant_id, env, reference)
         if payment is None:
@@ -181,7 +183,17 @@ async def _exact(db: Database, merchant_id: MerchantId, env: Environment, wanted
             return [payment]
     found = await repository.by_external_id(db, merchant_id, env, wanted)
     numbered = await _by_number(db, merchant_id, env, wanted)
-    return [each for each in (found, None if numbered == found else numbered) if each is not None]
+    ones = [each for each in (found, None if numbered == found else numbered) if each is not None]
+    return [*ones, *await _of_session(db, merchant_id, env, wanted, reference)]
+
+
+async def _of_session(
+    db: Database, merchant_id: MerchantId, env: Environment, wanted: str, reference: str | None
+) -> list[Payment]:
+    """The payments of the checkout session with this id or external_id, newest first."""
+    session = None if reference is None else await sessions.by_reference(db, merchant_id, env, reference)
+    session = session or await sessions.by_external_id(db, merchant_id, env, wanted)
+    return [] if session is None else await repository.of_link(db, session.id, MOST_FOUND)
 
 
 async def _by_number(db: Database, merchant_id: MerchantId, env: Environment, wanted: str) -> Payment | None:

@@ -62,7 +62,7 @@ class CheckoutSessionObject(TypedDict):
     """Exactement ce que vous avez envoyé, octet pour octet, comme dans chacun de ses paiements ; `null` sinon."""
     operators: Annotated[list[str] | None, example(None)]
     """Les seuls opérateurs proposés ; `null` : tous ceux qui sont ouverts à votre compte."""
-    expires_at: Annotated[Timestamp, example("2026-11-21T10:15:30.123456Z")]
+    expires_at: Annotated[Timestamp, example("2026-11-21T11:16:42.456789Z")]
     """Fin : personne ne peut plus commencer à payer."""
     created_at: Annotated[Timestamp, example(CREATED_AT)]
     """Date de création."""

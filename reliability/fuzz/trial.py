@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -82,7 +82,7 @@ async def run(settings: Settings, plan: Plan, progress: Callable[[Found, Hostile
     await migrate.upgrade(settings)
     await create_merchants(settings, plan.seed)
     try:
-        async with _serving(settings, plan.seed) as (served, server):
+        async with _serving(settings, plan.seed, trial.found) as (served, server):
             trial.server = server
             await _attack(trial, served, server)
         await _look_into_books(trial, server)
@@ -101,7 +101,7 @@ async def replay(settings: Settings, plan: Plan, file: Path) -> Found:
     found = Found("SQLite" if settings.embedded else "PostgreSQL")
     await migrate.upgrade(settings)
     await create_merchants(settings, plan.seed)
-    async with _serving(settings, plan.seed) as (served, server):
+    async with _serving(settings, plan.seed, found) as (served, server):
         server.hostile = False
         found.known = await prepare(served.port, plan.seed, server.url)
         again = saved_probe(file, found.known)
@@ -113,12 +113,11 @@ async def replay(settings: Settings, plan: Plan, file: Path) -> Found:
         except (Violation, BrokenAnswer) as error:
             found.faults.append(f"{type(error).__name__}: {error}")
         await connection.close()
-    found.faults += served.unexpected()[:5]
     return found
 
 
 @asynccontextmanager
-async def _serving(settings: Settings, seed: int) -> AsyncIterator[tuple[Process, HostileServer]]:
+async def _serving(settings: Settings, seed: int, found: Found) -> AsyncIterator[tuple[Process, HostileServer]]:
     """The service, the simulated providers, and the hostile server between them."""
     port, simulator_port, hostile_port = free_port(), free_port(), free_port()
     environ = process.environment(settings, port, process.write_providers_file(settings.home, hostile_port))
@@ -127,7 +126,17 @@ async def _serving(settings: Settings, seed: int) -> AsyncIterator[tuple[Process
     async with hostile as server, AsyncExitStack() as stack:
         service = process.guichet("serve", port, environ, settings.home)
         _, served = await asyncio.gather(*map(stack.enter_async_context, (simulator, service)))
-        yield served, server
+        with _log_read(served, found):
+            yield served, server
+
+
+@contextmanager
+def _log_read(served: Process, found: Found) -> Iterator[None]:
+    """Adds the errors of the service's log, also where a wrong answer ends the trial: they say why it was wrong."""
+    try:
+        yield
+    finally:
+        found.faults += served.unexpected()[:5]
 
 
 async def _attack_with_limits(trial: _Trial) -> None:
@@ -138,8 +147,8 @@ async def _attack_with_limits(trial: _Trial) -> None:
     async with process.guichet("serve", port, environ, settings.home) as served:
         count = max(_MIN_LIMITED, int(plan.requests * _LIMITED))
         probes = _probes(plan.seed, plan.requests, plan.requests + count, found.known)
-        await send(served.port, probes, found.sent, trial.tell)
-        found.faults += served.unexpected()[:5]
+        with _log_read(served, found):
+            await send(served.port, probes, found.sent, trial.tell)
 
 
 async def _attack(trial: _Trial, served: Process, server: HostileServer) -> None:
@@ -158,7 +167,6 @@ async def _attack(trial: _Trial, served: Process, server: HostileServer) -> None
     server.hostile = False
     found.after = await served.held_at_rest(plan.rest)
     found.answered, found.last_calls = dict(server.answered), server.last
-    found.faults += served.unexpected()[:5]
     _judge_growth(found)
 
 

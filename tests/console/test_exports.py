@@ -16,7 +16,7 @@ from guichet.clock import SECOND, Instant
 from guichet.db.engine import require
 from guichet.db.tables import export_chunks, exports
 from guichet.domain.accounts import UserId
-from guichet.domain.exports import KEPT, Export
+from guichet.domain.exports import KEPT, MOST_ATTEMPTS, Export
 from guichet.domain.ids import MerchantId
 from guichet.exports import cells, files, repository, rows
 from guichet.exports.file_writers import XlsxWriter
@@ -305,6 +305,24 @@ async def test_an_attempt_that_lost_its_claim_writes_nothing_more(
         await files.prepare(ctx, first)
     found = require(await repository.find(ctx.db, client.id, "test", first.id))
     assert (found.status, found.row_count) == ("ready", 1)
+
+
+@pytest.mark.parametrize(("dead", "status"), [(MOST_ATTEMPTS - 1, "ready"), (MOST_ATTEMPTS, "failed")])
+async def test_processes_that_end_in_the_middle_delay_an_export_until_it_is_given_up(
+    sqlite_console: ConsoleFixture, monkeypatch: pytest.MonkeyPatch, dead: int, status: str
+) -> None:
+    console = sqlite_console
+    monkeypatch.setattr(rows, "MOST_DIRECT_ROWS", -1)
+    client = await console.service.merchant("Kora")
+    await _ask(await _member(console, client.id), client.id)
+    ctx, clock = console.service.ctx, console.service.clock
+    jobs = files.ExportJobs(ctx)
+    for _ in range(dead):
+        assert (await jobs.claim(clock.now(), clock.now(), 1, [])).jobs
+        clock.advance(301)
+    [export] = (await jobs.claim(clock.now(), clock.now(), 1, [])).jobs
+    await jobs.work(export)
+    assert require(await repository.find(ctx.db, client.id, "test", export.id)).status == status
 
 
 def test_a_sheet_that_is_full_is_followed_by_another() -> None:

@@ -3,7 +3,7 @@
 import html
 import re
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 from msgspec import structs
@@ -22,6 +22,7 @@ from guichet.history.search import MOST_FOUND
 from guichet.merchants import repository as merchants
 from guichet.payments import repository
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
+from tests.console.links_payer import pay
 from tests.service_fixture import MerchantClient
 
 ROW = re.compile(r'<a class="go" href="[^"]*/payments/([0-9a-f-]{36})[^"]*">')
@@ -334,3 +335,17 @@ async def test_the_page_of_a_payment_bears_any_number_that_the_api_keeps(sqlite_
     assert page.status == 200
     assert f"&#34;a&#34;: {number}" in page.text
     assert f"&#34;b&#34;: {fraction}" in page.text
+
+
+async def test_a_payment_of_a_checkout_session_is_found_by_its_order(console: ConsoleFixture) -> None:
+    client, browser, path = await opened(console)
+    order = {"amount": 5000, "description": "Robe", "external_id": "commande/42"}
+    session = (await client.post("/checkout-sessions", order)).data
+    await pay(console.browser(), urlsplit(session["url"]).path, "0197000000")
+    [payment] = (await client.get("/payments")).data
+    for typed in ("commande/42", session["id"]):
+        assert shown((await browser.get(f"{path}?q={quote(typed, safe='')}")).text) == [payment["reference"]], typed
+    page = (await browser.get(f"{path}/{payment['reference']}")).text
+    assert "<dt>Session de paiement</dt><dd><bdi>commande/42</bdi></dd>" in page
+    assert "Paiement créé sur la page d’une session de paiement" in page
+    assert "Lien de paiement" not in page

@@ -15,6 +15,11 @@ ORDER: Final[dict[str, Any]] = {"amount": 5000, "description": "Commande 42", "e
 DAYS: Final = 24 * 3600 * 1_000_000
 
 
+@pytest.fixture
+async def merchant(service: ServiceFixture) -> MerchantClient:
+    return await service.merchant()
+
+
 async def test_a_repeated_order_answers_the_same_session(merchant: MerchantClient) -> None:
     """Whatever its body says, at the same time too, and a warning says what differs."""
     answers = await asyncio.gather(*(merchant.post("/checkout-sessions", ORDER) for _ in range(5)))

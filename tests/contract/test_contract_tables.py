@@ -71,6 +71,7 @@ def test_listed_events_are_those_of_an_endpoint_in_order() -> None:
     assert [row["Event"] for row in table("events") if not _yes(row["Listed"])] == [
         events.WEBHOOK_TEST,
         *events.DISPUTE_EVENTS,
+        *events.SESSION_EVENTS,
     ]
 
 
@@ -95,6 +96,13 @@ def test_delivery_statuses_and_transitions() -> None:
 def test_wallet_statuses() -> None:
     assert tuple(column("wallet-statuses", "Status")) == ledger.WALLET_STATUSES
     assert [row["Status"] for row in table("wallet-statuses") if row["Movements"] == "accepted"] == [ledger.ACTIVE]
+
+
+def test_session_statuses() -> None:
+    rows = table("session-transitions")
+
+    assert {rows[0]["From"], *column("session-transitions", "To")} == set(links.SESSION_STATUSES)
+    assert tuple(row["Event"] for row in rows) == events.SESSION_EVENTS
 
 
 def test_link_types() -> None:
@@ -143,6 +151,7 @@ def test_stated_figures() -> None:
         "POST /payments": {*stated_fields.PAYMENT, *stated_fields.PAYMENT_FIGURES},
         "POST /payments/{reference}/refund": {*stated_fields.REFUND, *stated_fields.REFUND_FIGURES, "currency"},
         "POST /payment-links": {*stated_fields.LINK, "currency"},
+        "POST /checkout-sessions": {*stated_fields.SESSION},
     }
 
 
@@ -257,12 +266,14 @@ def test_every_endpoint_that_takes_fields_has_its_request_table() -> None:
         "GET /refunds/{reference}",
         "GET /payment-links/{id}",
         "POST /payment-links/{id}/close",
+        "GET /checkout-sessions/{id}",
+        "POST /checkout-sessions/{id}/expire",
         "GET /webhooks/endpoint",
         "POST /webhooks/test",
         "POST /webhooks/deliveries/{id}/resend",
     }
 
-    assert len(known) == 20
+    assert len(known) == 23
     assert set(tables("request")) == set(known) - without_fields
     paginated = {name for name, row in known.items() if row["Paginated"] != "no"}
     assert paginated == {name for name, rows in tables("request").items() if "per_page" in {r["Field"] for r in rows}}

@@ -1,5 +1,6 @@
 """Every endpoint of the contract, with either key: its status, its envelope, its resource; who may not call it."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ ROWS = table("endpoints")
 IDS = [f"{row['Method']} {row['Path']}" for row in ROWS]
 VERBS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD")
 LINK = {"amount": 2500, "description": "Cotisation"}
+SESSION = LINK | {"external_id": "b"}
 #: An address that there is nothing to warn of; nothing is sent to it here.
 HOOK = "http://127.0.0.1:9/h"
 
@@ -72,8 +74,16 @@ async def test_every_endpoint_with_a_test_key(service: ServiceFixture) -> None:
     told = [event["event"] for event in await call("GET", "/events", "/events")]
     assert told == ["payment.succeeded", "refund.succeeded", "payment.refunded", "webhook.test"]
     assert await call("GET", "/disputes", "/disputes") == []
+    await _session(call)
     links = {"POST /payment-links", "GET /payment-links/{id}", "POST /payment-links/{id}/close"}
     assert set(answered) == set(IDS) - links
+
+
+async def _session(call: Callable[..., Awaitable[Any]]) -> None:
+    session = await call("POST", "/checkout-sessions", "/checkout-sessions", SESSION)
+    assert await call("GET", "/checkout-sessions/{id}", "/checkout-sessions/b") == session
+    ended = await call("POST", "/checkout-sessions/{id}/expire", f"/checkout-sessions/{session['id']}/expire")
+    assert ended == session | {"status": "expired", "expires_at": ended["expires_at"]}
 
 
 async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: ServiceFixture) -> None:
@@ -96,6 +106,7 @@ async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: Se
     link = await call("POST", "/payment-links", "/payment-links", LINK)
     assert await call("GET", "/payment-links", "/payment-links") == [link]
     assert await call("GET", "/payment-links/{id}", f"/payment-links/{link['id']}") == link
+    await _session(call)
     closed = await call("POST", "/payment-links/{id}/close", f"/payment-links/{link['id']}/close")
     assert closed == link | {"expires_at": closed["expires_at"]}
     assert [m["operator"] for m in await call("GET", "/payment-modes", "/payment-modes")] == column("operators", "Code")
@@ -106,7 +117,8 @@ async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: Se
     written = await call("PUT", "/webhooks/endpoint", "/webhooks/endpoint", {"url": HOOK})
     assert written["livemode"] is True
     assert await call("GET", "/webhooks/deliveries", "/webhooks/deliveries") == []
-    assert await call("GET", "/events", "/events") == await call("GET", "/disputes", "/disputes") == []
+    told = [event["event"] for event in await call("GET", "/events", "/events")]
+    assert (told, await call("GET", "/disputes", "/disputes")) == (["checkout_session.expired"], [])
     unreachable = {"POST /payments", "POST /payments/{reference}/refund", "GET /refunds/{reference}"}
     assert answered == set(IDS) - unreachable - {"POST /webhooks/deliveries/{id}/resend"}
 

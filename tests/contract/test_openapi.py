@@ -10,7 +10,7 @@ from guichet.api import guide
 from guichet.api.endpoints import ENDPOINTS, TAGS
 from guichet.api.endpoints.endpoint import Endpoint
 from guichet.domain.errors import BY_CODE, MethodNotAllowed
-from guichet.domain.events import DISPUTE_EVENTS, EVENTS, WEBHOOK_TEST
+from guichet.domain.events import DISPUTE_EVENTS, EVENTS, SESSION_EVENTS, WEBHOOK_TEST
 from guichet.schemas.notification import NOTIFICATIONS
 from tests.contract.openapi_document import nodes_of, operation_of, resolved, schemas_of, success_of, validator
 from tests.contract.tables import Row, column, table, tables
@@ -27,6 +27,7 @@ NAMES: Final = {
     "refund.failure": "RefundFailure",
     "dispute": "Dispute",
     "webhook-envelope": "Event",
+    "checkout-session": "CheckoutSession",
     "payment-link": "PaymentLink",
     "payment-mode": "PaymentMode",
     "fee-quote": "FeeQuote",
@@ -156,6 +157,7 @@ async def test_fields_that_are_not_always_there(document: dict[str, Any]) -> Non
     }
 
     assert sometimes == {
+        "Payment.checkout_session",
         "Payment.redirect_url",
         "WebhookTest.message",
         "Failure.details",
@@ -231,7 +233,7 @@ async def test_every_code_and_event_is_explained(document: dict[str, Any]) -> No
     assert all(f"| `{code}` | {error.status} |" in document["info"]["description"] for code, error in BY_CODE.items())
     assert (
         list(document["webhooks"])
-        == [*EVENTS, WEBHOOK_TEST, *DISPUTE_EVENTS]
+        == [*EVENTS, WEBHOOK_TEST, *DISPUTE_EVENTS, *SESSION_EVENTS]
         == [row["Event"] for row in table("events")]
     )
 

@@ -12,7 +12,7 @@ import pytest
 from guichet.api.endpoints import ENDPOINTS
 from guichet.api.endpoints.endpoint import Endpoint
 from guichet.clock import DAY, Instant, later
-from guichet.domain.events import DISPUTE_EVENTS, EVENTS, WEBHOOK_TEST
+from guichet.domain.events import DISPUTE_EVENTS, EVENTS, SESSION_EVENTS, WEBHOOK_TEST
 from guichet.providers.base import Accepted, Refused
 from guichet.providers.capabilities import DisputedStatus, DisputeFacts
 from guichet.settings import Settings
@@ -84,7 +84,7 @@ class Seen:
                 reference = schema.get("$ref") or schema["anyOf"][0]["$ref"]
                 self._walk(resolved(self.document, schema), value, reference.rpartition("/")[2])
         elif "items" in schema:
-            for item in value:
+            for item in value or ():
                 self._walk(schema["items"], item)
         elif "properties" in schema:
             assert set(value) <= set(schema["properties"]), f"{name} answers what is not documented"
@@ -217,6 +217,15 @@ async def _a_day(
     limited = await do(merchant.live, "create_link", "/payment-links", {**link, **limits, **ours})
     for made in (permanent, limited):
         await _pay_link(service, made["url"])
+    ours |= {"cancel_url": "https://shop.example/panier", "operators": ["mtn"]}
+    for given in (ours, {}):
+        session = await do(merchant, "create_session", "/checkout-sessions", {**link, **given})
+        await _pay_link(service, session["url"])
+        await service.run_worker(11)
+        await do(merchant, "read_session", f"/checkout-sessions/{session['id']}")
+    session = await do(merchant.live, "create_session", "/checkout-sessions", link)
+    await do(merchant.live, "expire_session", f"/checkout-sessions/{session['id']}/expire")
+    await look(merchant)
     await do(merchant, "create_payment", "/payments", {**another, "external_id": "unheard"})
     await service.run_worker(1)
     await do(merchant, "list_deliveries", "/webhooks/deliveries?statut=failed")
@@ -227,6 +236,7 @@ async def _a_day(
         *EVENTS,
         WEBHOOK_TEST,
         *DISPUTE_EVENTS,
+        *SESSION_EVENTS,
     }
     for request in receiver.received:
         seen.notification(json.loads(request.body))

@@ -179,6 +179,17 @@ async def _links(session: Session) -> None:
     await session.call("payment link closed", "POST", f"/v1/payment-links/{made['data']['id']}/close")
     session.env = "test"
     await session.call("payment link with a test key", "POST", "/v1/payment-links", link)
+    order = {"amount": 5000, "description": "Commande 1042", "external_id": "commande/1042"}
+    named: dict[str, object] = {
+        "external_id": "commande/1043",
+        "cancel_url": "https://boutique.example/",
+        "operators": ["MTN", "VISA"],
+    }
+    made = await session.call("checkout session", "POST", "/v1/checkout-sessions", order)
+    await session.call("checkout session with every field", "POST", "/v1/checkout-sessions", order | ours | named)
+    await session.call("checkout session created again", "POST", "/v1/checkout-sessions", order | {"amount": 6000})
+    await session.call("checkout session by external_id", "GET", "/v1/checkout-sessions/commande%2F1042")
+    await session.call("checkout session ended", "POST", f"/v1/checkout-sessions/{made['data']['id']}/expire")
 
 
 async def _faults(session: Session) -> None:

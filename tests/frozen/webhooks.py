@@ -153,15 +153,29 @@ async def _live_link(merchant: Merchant) -> None:
         "metadata": "{metadata}",
     }
     created = await merchant.call("POST", "/payment-links", link)
-    page = created["url"].removeprefix(merchant.service.url)
+    await merchant.service.provider_will(_SUCCEEDS, "debit", "mtn")
+    await _pay_on_page(merchant, created["url"])
+
+
+async def _pay_on_page(merchant: Merchant, url: str) -> None:
+    page = url.removeprefix(merchant.service.url)
     shown = await merchant.service.call("GET", page)
     token = re.search(rb'name="token" value="([^"]+)"', shown.body)
     assert token is not None
-    await merchant.service.provider_will(_SUCCEEDS, "debit", "mtn")
     form = b"operator=mtn&phone_number=0197000000&token=" + token[1]
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = await merchant.service.call("POST", page, form, headers)
     assert answer.status == 303, answer.body
+    await merchant.pass_time()
+
+
+async def _checkout_sessions(merchant: Merchant) -> None:
+    for name in ("commande/1042", "commande/1043"):
+        order = {"amount": 5000, "description": "Commande", "external_id": name, "metadata": "{metadata}"}
+        created = await merchant.call("POST", "/checkout-sessions", order)
+        if name == "commande/1042":
+            await _pay_on_page(merchant, created["url"])
+    await merchant.call("POST", f"/checkout-sessions/{created['id']}/expire")
     await merchant.pass_time()
 
 
@@ -194,6 +208,7 @@ CASES: Final[dict[str, tuple[str, Callable[[Merchant], Awaitable[None]]]]] = {
     "live card, refunded": ("live", _live_card),
     "live card, contested with the bank, won and lost": ("live", _live_card_disputed),
     "live test event": ("live", _test_event),
+    "checkout sessions, one paid and one ended": ("test", _checkout_sessions),
 }
 
 
