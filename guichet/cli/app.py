@@ -21,6 +21,7 @@ _MODULES: Final = {
     "trigger": "trigger",
     "replay": "replay",
     "clock": "clock",
+    "mcp": "mcp",
     "simulator": "simulator",
     "merchant": "merchants",
     "key": "keys",

@@ -55,6 +55,7 @@ from guichet.console.error_pages import ConsoleLimitMiddleware, error_page
 from guichet.console.installation import installation_routes
 from guichet.console.merchant_pages import MERCHANT_PAGES
 from guichet.console.page_request import ConsoleRequest, FormRefused, MerchantRequest, StaffRequest
+from guichet.console.payments import refund_page
 from guichet.console.sections import (
     MerchantPage,
     StaffPage,
@@ -108,6 +109,7 @@ def console_application(
         page("/password/{secret}", password_pages.show_new, password_pages.choose_new, _ANY),
         page("/invitation/{secret}", password_pages.show_invitation, password_pages.accept_invitation, _ANY),
         page("/objection/{secret}", objection_page.show, objection_page.object_to, _ANY),
+        page("/refund/{reference}", refund_page.find, None, _OPEN),
         page("/", home_page.show, None, _OPEN),
         page("", home_page.show, None, _OPEN),
         page("/security/password", password_pages.show_own, password_pages.change_own, _OPEN),

@@ -10,7 +10,7 @@ from tests.cli.tree import leaves, parses
 
 LEAVES = dict(leaves())
 #: These run until they are stopped: they print as they go.
-SERVING = {"serve", "worker", "demo", "listen", "simulator"}
+SERVING = {"serve", "worker", "demo", "mcp", "listen", "simulator"}
 
 
 @pytest.mark.parametrize("path", LEAVES)

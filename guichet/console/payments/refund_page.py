@@ -4,14 +4,16 @@ from typing import Final
 
 from starlette.responses import Response
 
-from guichet.console.page_request import FormFault, MerchantRequest
+from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequest
 from guichet.console.payments.payment_view import PaymentView, find_payment, payment_view
 from guichet.console.sections import MerchantPage
-from guichet.domain.errors import Conflict
+from guichet.db.references import parse_reference
+from guichet.domain.errors import Conflict, NotFound
 from guichet.domain.payments import Payment
 from guichet.ledger import wallets
 from guichet.pages.fields import Fields
 from guichet.pages.views import View
+from guichet.payments import repository
 from guichet.refunds.request import refund_obstacle, request_refund
 
 #: As `schemas.refund.RefundBody`.
@@ -34,12 +36,25 @@ class RefundView(View, frozen=True):
     longest_reason: int
 
 
+async def find(request: ConsoleRequest) -> Response:
+    """To the refund of a payment of one of the merchants that the person works for. A program that may not refund knows
+    the reference only, and gives this address to somebody who may (docs/mcp.md)."""
+    reference = parse_reference(request.path["reference"])
+    payment = await repository.find(request.db, reference) if reference else None
+    if payment is None or payment.merchant_id not in {merchant.id for _, merchant in request.places}:
+        raise NotFound
+    path = f"/{payment.merchant_id}/{payment.env}/payments/{payment.reference}/refund"
+    return request.redirect(request.at(path, reason=request.query.get("reason")))
+
+
 async def show(request: MerchantRequest) -> Response:
-    """Asks for the second factor before the question, so that nobody must answer it twice."""
+    """Asks for the second factor before the question, so that nobody must answer it twice. The address may propose a
+    reason."""
     request.require("payments.refund")
     payment = await find_payment(request)
     obstacle = await refund_obstacle(request.db, payment)
-    return await _page(request, payment, obstacle, _refusal(request, obstacle, 200) if obstacle else None)
+    fault = _refusal(request, obstacle, 200) if obstacle else None
+    return await _page(request, payment, obstacle, fault, request.query.get("reason", "")[:_LONGEST_REASON])
 
 
 async def refund(request: MerchantRequest) -> Response:
