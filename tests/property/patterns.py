@@ -121,6 +121,7 @@ OURS: Final[dict[str, str]] = {
     "domain/messages.py _ENTRY": "our own texts",
     "merchants/catalogue_file.py _FEE": "the catalogue",
     "merchants/catalogue_file.py _SHAPES": "the catalogue",
+    "pages/i18n.py _ENTRY": "our own texts",
     "pages/render.py _minified": "our own style sheets",
     "payments/create.py _numbers_of": "a list of lengths, matched with at most 15 digits",
     "providers/provider_types.py _words": "the providers' file",
