@@ -20,6 +20,8 @@ _FOLD_MENUS: Final = "document.querySelectorAll('.dock details, .drop').forEach(
 _TAB: Final = [
     {"type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9} for kind in ("rawKeyDown", "keyUp")
 ]
+_TOO_WIDE: Final = """[...document.querySelectorAll("section.card")]
+  .filter(card => card.scrollWidth > card.clientWidth + 1).map(card => card.innerText.slice(0, 80))"""
 #: `wanted`: what has not had the focus yet; of a group of radio buttons it is enough that one has.
 _WATCH_FOCUS: Final = """() => {
   const controls = "a[href], button, input, select, textarea, summary";
@@ -86,10 +88,12 @@ class Customer:
         return await self.page.locator("h1").inner_text()
 
     async def fits(self) -> None:
-        """Nothing sticks out to the right."""
+        """Nothing sticks out to the right, of the page or of a card."""
         width = await self.page.evaluate("document.documentElement.scrollWidth")
         assert self.page.viewport_size is not None
         assert width <= self.page.viewport_size["width"]
+        too_wide = await self.page.evaluate(_TOO_WIDE)
+        assert not too_wide, (self.page.url, too_wide)
 
     async def seen(self, step: str, path: str | None = None, *, unfolded: bool = True) -> None:
         """The page is accessible and whole: in light by every rule, in dark by those of the colours, and as wide as a

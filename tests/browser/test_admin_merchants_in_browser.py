@@ -34,7 +34,7 @@ async def _join(console: ConsoleFixture, admin: Customer, email: str) -> None:
     await admin.page.get_by_role("button", name="Continuer").click()
     await _set_up(console, admin)
     await admin.page.get_by_role("link", name="Je les ai notés").click()
-    await admin.page.get_by_role("heading", name="Guichet, côté service").wait_for()
+    await admin.page.get_by_role("heading", name="Accueil du back-office").wait_for()
 
 
 @pytest.mark.parametrize("scripts", [True, False])

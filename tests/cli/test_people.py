@@ -95,7 +95,7 @@ def test_a_key_that_may_less_and_only_from_some_addresses(cli: Cli) -> None:
     assert {(key["scopes"], key["addresses"]) for key in keys.values()} == {(None, None)}, "full, from everywhere"
     assert "payments:read, refunds" in cli("key", "list", merchant).out
     refusal = cli("key", "create", merchant, "--env", "test", "--address", "10.0.0.7").refusal
-    assert refusal == "Only a live key is limited to addresses."
+    assert refusal == "Only a live key can be limited to addresses."
     many = [part for number in range(21) for part in ("--address", f"10.0.0.{number}")]
     assert "20 addresses" in cli("key", "create", merchant, "--env", "live", *many).refusal
 

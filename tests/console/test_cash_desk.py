@@ -98,8 +98,8 @@ async def test_a_sale_ends_and_a_mistake_is_cancelled(sqlite_console: ConsoleFix
     page = await cashier.post(cancelled, form.fields)
     assert page.path == path
     states = re.findall(r'<span class="tag bad">(.*?)</span>', page.text)
-    assert [html.unescape(state) for state in states] == ["Annulée", "Expiré"]
-    assert says(await cashier.get(cancelled)) == "Annulée"
+    assert [html.unescape(state) for state in states] == ["Annulé", "Expiré"]
+    assert says(await cashier.get(cancelled)) == "Annulé"
     assert (await cashier.get(hosted)).status == 410
     acts = [each.action for each in await audit_log.latest(console.service.ctx.db)]
     assert [each for each in acts if each.startswith("link.")] == ["link.closed", "link.created", "link.created"]
@@ -215,21 +215,21 @@ async def test_a_sale_is_cancelled_while_the_customer_confirms(console: ConsoleF
     assert says(page) == "Le client valide"
     assert "peut encore l’accepter" in html.unescape(page.text)
     page = await cancel(cashier, sale)
-    assert (page.path, says(page)) == (sale, "Annulée")
+    assert (page.path, says(page)) == (sale, "Annulé")
     assert 'data-refresh="20"' in page.text, "it is followed on"
     assert "rendu automatiquement" in html.unescape(page.text)
     ctx = console.service.ctx
     payment = (await payments.of_link(ctx.db, LinkId(int(sale.rpartition("/")[2])), 1))[0]
     await settle_payment(ctx, payment, Succeeded(round_to_currency(payment.total_amount, "XOF"), "XOF"))
     page = await cashier.get(sale)
-    assert says(page) == "Annulée, l’argent est rendu"
+    assert says(page) == "Annulé, l’argent est rendu"
     assert "Ne donnez pas la marchandise" in html.unescape(page.text)
     assert "Paiement en trop" in (await customer.get(waiting)).text
     await console.service.run_worker()
     page = await cashier.get(sale)
     assert says(page) == "Remboursé"
     assert "data-refresh" not in page.text
-    assert "Annulée" in html.unescape((await cashier.get(path)).text)
+    assert "Annulé" in html.unescape((await cashier.get(path)).text)
     kinds = [each.kind for each in await incidents.about(ctx.db, payment.merchant_id, payment.reference)]
     assert kinds == ["automatic_refund"]
     await check_books(ctx.db)
@@ -293,5 +293,5 @@ async def test_a_new_amount_asks_about_the_sale_that_waits(console: ConsoleFixtu
     assert page.status == 409
     made = await cashier.submit("amount", waiting="cancel")
     assert "700" in made.text
-    assert says(await cashier.get(kept.path)) == "Annulée", "the newest of them"
+    assert says(await cashier.get(kept.path)) == "Annulé", "the newest of them"
     assert says(await cashier.get(first)) == "En attente du client"

@@ -69,7 +69,7 @@ async def test_one_payment_shows_its_providers_side_and_is_logged(sqlite_operati
     assert len(await operations.acts("payment.viewed")) == 2
     page = await auditor.get(f"/admin/payments/{payment.id}")
     story = re.sub(r"<[^>]+>|\s+", " ", page.text.partition("Ce qui s’est passé")[2])
-    for told in ("Paiement réussi", "float:first::XOF → wallet", "Acte : Paiement consulté", "Qui : awa@example.com"):
+    for told in ("Paiement réussi", "float:first::XOF → wallet", "Action : Paiement consulté", "Qui : awa@example.com"):
         assert told in re.sub(" +", " ", story), told
     support = await operations.staff("ada@example.com", "support")
     page = await support.get(f"/admin/payments/{payment.id}")

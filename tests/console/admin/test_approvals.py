@@ -263,7 +263,7 @@ async def test_who_bears_a_lost_dispute_is_decided_by_two(operations: Operations
     awa, zoe = await operations.staff(), await operations.staff(ZOE)
     page = await awa.get("/admin/incidents")
     assert "paiement frauduleux selon le client" in page.text
-    lost = "le litige sur 5\u202f088\u00a0XOF est perdu\u00a0: dites qui le supporte"
+    lost = "Le litige sur 5\u202f088\u00a0XOF est perdu\u00a0: dites qui le supporte"
     assert lost in page.text
     case = {"act": "dispute", "dispute": dispute.reference, "from": "merchant", "reason": "contrat signé"}
     assert (await act(awa, f"/admin/incidents/{payment.reference}", **case)).path == "/admin/approvals/1"

@@ -123,8 +123,8 @@ async def test_an_entry_says_in_french_what_was_done_and_what_changed(sqlite_sta
     page = await auditor.get("/admin/audit-log?actor=Ada&action=all")
     shown = re.sub(r"<[^>]+>", "", page.text)
     for told in (
-        "Limites du compte changées",
-        "Plafond d’un jour\u00a0: – → 200\u202f000",
+        "Limites du compte modifiées",
+        "Plafond par jour\u00a0: – → 200\u202f000",
         "Rôle\u00a0: Finances → Titulaire",
         "État\u00a0: en attente",
         "Le prestataire dit\u00a0: jamais envoyé",

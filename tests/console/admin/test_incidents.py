@@ -20,7 +20,7 @@ async def test_incidents_are_listed_by_kind_and_closed_with_a_reason(operations:
     page = await awa.get(case)
     assert payment.phone_number is not None
     assert f"<dd>+{payment.phone_number}</dd>" in page.text
-    assert "en attente depuis plus de 72 heures" in page.text
+    assert "En attente depuis plus de 72 heures" in page.text
     incident = next(form.fields["incident"] for form in page.forms() if "incident" in form.fields)
     page = await act(awa, case, act="close", incident=incident, reason="")
     assert (page.status, "Dites pourquoi" in page.text) == (422, True)

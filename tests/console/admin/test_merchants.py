@@ -111,7 +111,7 @@ async def test_merchants_are_found_by_number_name_and_address(staff: Staff) -> N
         page = await support.post("/admin/merchants", {"csrf": csrf, **typed})
         assert page.status == 200
         assert all(value not in page.path for value in typed.values()), "nothing that was typed is in the address"
-        return re.findall(r'<td data-label="Nom"><a href="/admin/merchants/\d+">([^<]+)<', page.text)
+        return re.findall(r'<td data-label="Nom"><a class="go" href="/admin/merchants/\d+">([^<]+)<', page.text)
 
     assert await found() == [f"Étal {number}" for number in range(25, 0, -1)]
     older = re.search(r'href="/admin/merchants\?before=(\d+)" rel="next"', support.page.text)

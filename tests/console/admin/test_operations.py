@@ -182,7 +182,7 @@ async def test_another_currency_is_said_in_words_and_codes(sqlite_operations: Op
     await live.merchant.pay()
     await live.service.run_worker(60)
     page = await (await sqlite_operations.staff()).get("/admin/incidents")
-    said = "devise différente\u00a0: 5\u202f088\u00a0XOF demandés, le prestataire indique 5\u202f088\u00a0XAF"
+    said = "Devise différente\u00a0: 5\u202f088\u00a0XOF demandés, le prestataire indique 5\u202f088\u00a0XAF"
     assert said in page.text
 
 
@@ -299,12 +299,13 @@ async def test_a_comparison_says_its_day_its_state_and_what_differs(sqlite_conso
     page = await finance.get("/admin/reconciliation")
     assert page.text.count("lignes conformes") == 1, "of the one that was compared"
     ended_page = await finance.get(re.findall(r'href="([^"]+/mtn_benin)"', page.text)[0])
-    assert "Nous avons de l’argent que le prestataire n’a pas déplacé" in ended_page.text
+    assert "Mouvement chez nous, absent chez le prestataire" in ended_page.text
     assert "écarts\u00a0: 1" in ended_page.text
     assert [text for _, text in noted if text not in ended_page.text] == []
     assert '<span lang="en">odd &lt;there&gt;</span>' in ended_page.text, "what no version of ours wrote"
-    assert "remboursé · 200\u202f000\u00a0XOF ↔ t · échoué · 12,5\u00a0GHS<" in ended_page.text
-    assert "t · échoué<" in ended_page.text, "a statement without amounts"
+    assert "<br>remboursé · 200\u202f000\u00a0XOF</span>" in ended_page.text
+    assert '<span class="mono-text">t</span><br>échoué · 12,5\u00a0GHS<' in ended_page.text
+    assert '<span class="mono-text">t</span><br>échoué<' in ended_page.text, "a statement without amounts"
     waiting = await finance.get(re.findall(r'href="([^"]+/wave_senegal)"', page.text)[0])
     assert re.search(r"<h1>wave_senegal · \d+ \w+ 20\d\d</h1>", waiting.text)
     assert ">en attente<" in waiting.text

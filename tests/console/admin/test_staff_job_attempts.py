@@ -55,7 +55,7 @@ async def test_an_attempt_that_ends_with_an_error_is_followed_by_another_one_soo
     assert (await _job(ctx)).attempts == 1, "the next attempt comes later"
     await service.run_worker(1)
     page = await finance.get(asked)
-    assert ("en cours" in _text(page), "2e essai sur 3." in page.text) == (True, True)
+    assert ("en cours" in _text(page), "Essai 2 sur 3." in page.text) == (True, True)
     assert "Attempt 2 of 3." in _text(await finance.get(f"{asked}&lang=en"))
     await _ask(ctx, right)
     await service.run_worker(RETRY_AFTER[1] / SECOND)
