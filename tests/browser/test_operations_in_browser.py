@@ -96,7 +96,7 @@ async def test_two_people_decide_on_a_large_screen(operations: Operations, brows
             await zoe.seen("request")
         await zoe.page.get_by_label("Pourquoi").fill("vérifié avec MTN")
         await zoe.page.get_by_role("button", name="Approuver et exécuter").click()
-        await zoe.page.get_by_text("approuvée").wait_for()
+        await zoe.page.get_by_text("approuvée", exact=True).wait_for()
         assert await live.state(payment.reference) == "succeeded"
         awa.nothing_strange()
         zoe.nothing_strange()

@@ -26,7 +26,7 @@ async def test_each_mark_leads_to_its_page_and_is_asked_for_once_a_minute(sqlite
     assert "/admin/incidents" not in _marks(await finance.get("/admin")), "a minute is not over"
     console.service.clock.advance(MINUTE / SECOND)
     assert "/admin/incidents" in _marks(await finance.get("/admin"))
-    assert '<b><a class="go" href="/admin/incidents">' in (await finance.get("/admin/doctor")).text
+    assert '<td><a class="go" href="/admin/incidents">' in (await finance.get("/admin/doctor")).text
     assert "/admin/ledger" in _marks(finance.page if finance.page.path == "/admin" else await finance.get("/admin"))
     support = await sqlite_staff.browser("support")
     assert "/admin/ledger" not in _marks(await support.get("/admin")), "support may not open it"

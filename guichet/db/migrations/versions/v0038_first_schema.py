@@ -22,6 +22,7 @@ _HOUR: Final = 3_600_000_000
 def upgrade() -> None:
     _merchants()
     _people()
+    _payment_links()
     _payments()
     _ledger()
     _treasury()
@@ -347,7 +348,7 @@ def _people() -> None:
     _index("ix_mails_partition_key", "mails", "kind", "next_attempt_at", "id", where="status = 'pending'")
 
 
-def _payments() -> None:
+def _payment_links() -> None:
     _table(
         "payment_links",
         _id(),
@@ -442,6 +443,9 @@ def _payments() -> None:
         "id",
         where="cashier_id IS NOT NULL AND cash_desk",
     )
+
+
+def _payments() -> None:
     _table(
         "daily_totals",
         _merchant("daily_totals"),
