@@ -92,12 +92,8 @@ class Customer:
         width = await self.page.evaluate("document.documentElement.scrollWidth")
         assert self.page.viewport_size is not None
         assert width <= self.page.viewport_size["width"]
-<<<<<<< HEAD
-        assert await self.page.evaluate(_TOO_WIDE) == []
-=======
         too_wide = await self.page.evaluate(_TOO_WIDE)
         assert not too_wide, (self.page.url, too_wide)
->>>>>>> O-finish
 
     async def seen(self, step: str, path: str | None = None, *, unfolded: bool = True) -> None:
         """The page is accessible and whole: in light by every rule, in dark by those of the colours, and as wide as a
