@@ -39,7 +39,7 @@ async def test_a_movement_is_asked_for_approved_shown_and_ended(operations: Oper
     [movement] = await repository.latest(operations.live.ctx.db)
     assert (movement.kind, movement.amount, movement.status) == ("transfer", 1000_00, "announced")
     page = await awa.get(PAGE)
-    assert "float:first::XOF → bank:eco:XOF" in page.text
+    assert '<td data-label="De">float:first::XOF</td><td data-label="Vers">bank:eco:XOF</td>' in page.text
     await act(awa, PAGE, reference=movement.reference, end="posted", reason="relevé")
     [movement] = await repository.latest(operations.live.ctx.db)
     assert movement.status == "posted"
