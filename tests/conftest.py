@@ -34,7 +34,7 @@ _OFF = ("fsync", "full_page_writes", "jit", "autovacuum")
 _MEMORY = Path("/dev/shm")
 _ENOUGH_MEMORY = 4 * 1024**3
 #: Folders whose tests mostly wait for other processes.
-_WAITING: Final = frozenset({"processes", "ops", "webhooks", "http_client", "chaos"})
+_WAITING: Final = frozenset({"processes", "ops", "webhooks", "http_client", "chaos", "sdks"})
 SECRET_KEY = Fernet.generate_key().decode()
 #: What passwords are hashed with in production: 40 ms of processor each. Tests that are not about it use a cheap one.
 REAL_HASHER = passwords._HASHER
