@@ -9,6 +9,7 @@ and, outside of this folder, the examples of the documentation:
 
     guichet/data/examples.json    the examples of the OpenAPI document and of /docs
     docs/guide-*.md               the blocks of JSON of both guides, and their copies in the package
+    sdks/                         the libraries' types, recorded answers and the synchronous Python client
 
 They exist so that the code can be restructured: only a change that is meant may change them. Refresh them with
 

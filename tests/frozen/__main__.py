@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.frozen import answers, commands, examples, guide, openapi, webhooks
+from tests.frozen import answers, commands, examples, guide, libraries, openapi, webhooks
 from tests.frozen.recording import FOLDER
 from tests.frozen.service import EXAMPLES_FILE, Settings, quiet, sqlite_settings
 
@@ -26,6 +26,8 @@ async def _write() -> None:
     # The OpenAPI document shows the examples, so it is recorded after them.
     for module, name in ((openapi, "openapi.json"), (webhooks, "webhooks.json"), (answers, "answers.json")):
         (FOLDER / name).write_text(await _on_a_new_database(module.record), encoding="utf-8")
+    for file, text in libraries.files().items():
+        file.write_text(text, encoding="utf-8")
     (FOLDER / "help.txt").write_text(commands.record(), encoding="utf-8")
 
 

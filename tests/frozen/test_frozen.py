@@ -1,9 +1,11 @@
 """What the service does now is what the frozen files say; `python -m tests.frozen` writes them anew."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.contract.tables import column, table
-from tests.frozen import answers, commands, openapi, webhooks
+from tests.frozen import answers, commands, libraries, openapi, webhooks
 from tests.frozen.recording import frozen
 from tests.frozen.service import Settings
 
@@ -23,6 +25,11 @@ async def test_every_webhook(settings: Settings) -> None:
 
 async def test_every_answer(settings: Settings) -> None:
     _compare(await answers.record(settings), "answers.json")
+
+
+@pytest.mark.parametrize("file", libraries.files(), ids=lambda file: str(file.relative_to(libraries.SDKS)))
+def test_what_the_libraries_take_from_here(file: Path) -> None:
+    assert file.read_text(encoding="utf-8").splitlines() == libraries.files()[file].splitlines()
 
 
 def test_the_help_of_every_command() -> None:
