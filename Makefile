@@ -16,7 +16,7 @@ endif
 # $(call pip_install,requirements/x.txt)
 pip_install = @touch $(UNFINISHED) && $(BIN)/pip install $(PIP_FLAGS) -r $(1) && rm $(UNFINISHED)
 
-.PHONY: run test lint install dist pictures bench bench-quick budget clients chaos fuzz ha machines tracing requirements clean
+.PHONY: run test lint install dist pictures bench bench-quick budget clients chaos fuzz ha machines tracing mcp requirements clean
 
 run: .venv/runtime  ## two demo merchants, keys, links into the console, and the whole service at http://127.0.0.1:8000 (PORT=8400)
 	@$(BIN)/guichet demo --port $(PORT)
@@ -66,11 +66,15 @@ machines: .venv/dev  ## failover, rejoin and switchover on three machines, by th
 
 tracing: .venv/tracing  ## what GUICHET_OTLP_ENDPOINT needs
 
+mcp: .venv/mcp  ## what `guichet mcp` needs
+
 requirements:  ## pin again (needs uv): newest versions, with hashes, naming no index
 	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links requirements/runtime.in -o requirements/runtime.txt
 	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links requirements/tracing.in -c requirements/runtime.txt -o requirements/tracing.txt
+	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links requirements/mcp.in -c requirements/runtime.txt -o requirements/mcp.txt
 	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links requirements/dev.in -c requirements/runtime.txt -o requirements/dev.txt
 	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
@@ -100,6 +104,11 @@ clean:
 .venv/tracing: .venv/runtime requirements/tracing.txt
 	@echo "Installing OpenTelemetry into .venv (once)…"
 	$(call pip_install,requirements/tracing.txt)
+	@touch $@
+
+.venv/mcp: .venv/runtime requirements/mcp.txt
+	@echo "Installing the Model Context Protocol into .venv (once)…"
+	$(call pip_install,requirements/mcp.txt)
 	@touch $@
 
 .venv/dev: .venv/runtime requirements/dev.txt

@@ -12,6 +12,7 @@ final class Guichet
     public bool $livemode;
     public Payments $payments;
     public Refunds $refunds;
+    public CheckoutSessions $checkoutSessions;
     public PaymentLinks $paymentLinks;
     public PaymentModes $paymentModes;
     public Balance $balance;
@@ -46,6 +47,7 @@ final class Guichet
         $this->transport = $options['transport'] ?? new CurlTransport();
         $this->payments = new Payments($this);
         $this->refunds = new Refunds($this);
+        $this->checkoutSessions = new CheckoutSessions($this);
         $this->paymentLinks = new PaymentLinks($this);
         $this->paymentModes = new PaymentModes($this);
         $this->balance = new Balance($this);

@@ -101,6 +101,44 @@ final class Refunds extends ApiResource
 }
 
 /**
+ * A hosted page for one order, where the customer chooses the operator: send them to `url`.
+ *
+ * @phpstan-import-type CheckoutSession from Types
+ * @phpstan-import-type CheckoutSessionBody from Types
+ */
+final class CheckoutSessions extends ApiResource
+{
+    /**
+     * @param CheckoutSessionBody $body
+     * @return CheckoutSession
+     */
+    public function create(array $body, ?string $idempotencyKey = null): array
+    {
+        return $this->client->create('/checkout-sessions', $body, $idempotencyKey);
+    }
+
+    /**
+     * `$id`: the session's, or your `external_id`. A pending payment is asked about first.
+     *
+     * @return CheckoutSession
+     */
+    public function retrieve(string $id): array
+    {
+        return $this->client->get('/checkout-sessions/' . rawurlencode($id));
+    }
+
+    /**
+     * Nothing will be paid any more. Throws Conflict while a payment of it is pending.
+     *
+     * @return CheckoutSession
+     */
+    public function expire(string $id): array
+    {
+        return $this->client->request('POST', '/checkout-sessions/' . rawurlencode($id) . '/expire')['data'];
+    }
+}
+
+/**
  * With a live key only.
  *
  * @phpstan-import-type PaymentLink from Types

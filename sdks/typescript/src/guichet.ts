@@ -33,6 +33,7 @@ export class Guichet {
   readonly livemode: boolean;
   readonly payments = new Payments(this);
   readonly refunds = new Refunds(this);
+  readonly checkoutSessions = new CheckoutSessions(this);
   readonly paymentLinks = new PaymentLinks(this);
   readonly paymentModes = new PaymentModes(this);
   readonly balance = new Balance(this);
@@ -145,6 +146,23 @@ class Refunds extends Resource {
 
   list(query: types.ListRefundsQuery = {}): AsyncGenerator<types.Refund, void, undefined> {
     return this.client.walk("/refunds", query);
+  }
+}
+
+/** A hosted page for one order, where the customer chooses the operator: send them to `url`. */
+class CheckoutSessions extends Resource {
+  create(body: types.CheckoutSessionBody, creation: Creation = {}): Promise<types.CheckoutSession> {
+    return this.client.create("/checkout-sessions", body, creation);
+  }
+
+  /** `id`: the session's, or your `external_id`. A pending payment is asked about first. */
+  retrieve(id: string): Promise<types.CheckoutSession> {
+    return this.client.get(`/checkout-sessions/${encodeURIComponent(id)}`);
+  }
+
+  /** Nothing will be paid any more. Throws Conflict while a payment of it is pending. */
+  async expire(id: string): Promise<types.CheckoutSession> {
+    return (await this.client.request("POST", `/checkout-sessions/${encodeURIComponent(id)}/expire`)).data;
   }
 }
 

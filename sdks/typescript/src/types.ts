@@ -14,6 +14,75 @@ export interface Balance {
   updated_at: string;
 }
 
+/** Une page de paiement hébergée pour une seule commande : le client y choisit son pays et son moyen de paiement. */
+export interface CheckoutSession {
+  /** Ce que vous encaissez. */
+  amount: number;
+  /** Page où mène le renoncement */
+  cancel_url: string | null;
+  /** Date de création. */
+  created_at: string;
+  /** Devise. */
+  currency: "XOF" | "XAF" | "EUR" | "USD";
+  /** Libellé montré au client. */
+  description: string;
+  /** Fin : personne ne peut plus commencer à payer. */
+  expires_at: string;
+  /** Votre identifiant de la session */
+  external_id: string | null;
+  /** Identifiant de la session. */
+  id: string;
+  /** Exactement ce que vous avez envoyé, octet pour octet, comme dans chacun de ses paiements */
+  metadata: Record<string, unknown> | null;
+  /** Les seuls opérateurs proposés */
+  operators: Array<string> | null;
+  /** Référence du paiement qui l'a payée */
+  payment_reference: string | null;
+  /** Page où le client revient après le paiement */
+  return_url: string | null;
+  /** `open` → `completed` (un paiement a abouti) ou `expired` (plus aucun n'aboutira). */
+  status: "open" | "completed" | "expired";
+  /** Page à ouvrir par le client. */
+  url: string;
+}
+
+export interface CheckoutSessionBody {
+  /** Ce que vous encaissez, dans l'unité principale. */
+  amount: number;
+  /** Page où mène le lien par lequel le client renonce (http ou https). */
+  cancel_url?: string | null;
+  /** Devise du paiement. */
+  currency?: "XOF" | "XAF" | "EUR" | "USD";
+  /** Ce que vous savez du client : le formulaire en est prérempli, et ses paiements le portent. */
+  customer?: Customer | null;
+  /** Libellé montré au client. */
+  description: string;
+  /** Fin de la session, dans les 30 jours. */
+  expires_at?: string | null;
+  /** Votre identifiant de la session, unique parmi vos sessions de l'environnement. */
+  external_id?: string | null;
+  /** Données libres, rendues telles quelles dans la session, dans ses paiements et dans leurs webhooks. */
+  metadata?: Record<string, unknown> | null;
+  /** Les seuls opérateurs que le client peut choisir. */
+  operators?: Array<string> | null;
+  /** Page où le client revient après le paiement (http ou https) */
+  return_url?: string | null;
+}
+
+/** Le corps d'un événement `checkout_session.*`. */
+export interface CheckoutSessionNotification {
+  /** Date de mise en file. */
+  created_at: string;
+  /** La session de paiement. */
+  data: CheckoutSession;
+  /** Nom de l'événement. */
+  event: "checkout_session.completed" | "checkout_session.expired";
+  /** Identifiant de l'envoi, le même à chaque tentative : votre clé d'idempotence. */
+  id: string;
+  /** `false` pour tout ce qui vient de l'environnement de test. */
+  livemode: boolean;
+}
+
 export interface Customer {
   /** Adresse postale. */
   address?: string | null;
@@ -124,6 +193,8 @@ export interface LinkBody {
 export interface Payment {
   /** Ce que vous encaissez. */
   amount: number;
+  /** La session de paiement dont il vient. */
+  checkout_session?: PaymentSession;
   /** Date de création (UTC). */
   created_at: string;
   /** Devise du paiement. */
@@ -299,6 +370,14 @@ export interface PaymentNotification {
   livemode: boolean;
 }
 
+/** La session de paiement dont il vient. */
+export interface PaymentSession {
+  /** Votre identifiant de la session */
+  external_id: string | null;
+  /** Identifiant de la session, pour `GET /checkout-sessions/{id}`. */
+  id: string;
+}
+
 /** Le lien de paiement par lequel le client a payé. */
 export interface PaymentSourceLink {
   /** Votre identifiant du lien */
@@ -461,7 +540,7 @@ export interface ListDisputesQuery {
 /** Lister les événements. */
 export interface ListEventsQuery {
   /** Nom de l'événement. */
-  type?: "payment.succeeded" | "payment.failed" | "payment.refunded" | "refund.succeeded" | "refund.failed" | "dispute.opened" | "dispute.won" | "dispute.lost" | "webhook.test";
+  type?: "payment.succeeded" | "payment.failed" | "payment.refunded" | "refund.succeeded" | "refund.failed" | "dispute.opened" | "dispute.won" | "dispute.lost" | "webhook.test" | "checkout_session.completed" | "checkout_session.expired";
   /** Début : `AAAA-MM-JJ` ou ISO-8601, UTC sans autre indication, comparée à `created_at` et incluse. */
   from?: string;
   /** Fin : `AAAA-MM-JJ` ou ISO-8601, UTC sans autre indication, comparée à `created_at` et incluse. */
@@ -537,7 +616,7 @@ export interface ListDeliveriesQuery {
   /** État de l'envoi. */
   status?: "pending" | "success" | "failed";
   /** Nom de l'événement. */
-  event?: "payment.succeeded" | "payment.failed" | "payment.refunded" | "refund.succeeded" | "refund.failed" | "dispute.opened" | "dispute.won" | "dispute.lost" | "webhook.test";
+  event?: "payment.succeeded" | "payment.failed" | "payment.refunded" | "refund.succeeded" | "refund.failed" | "dispute.opened" | "dispute.won" | "dispute.lost" | "webhook.test" | "checkout_session.completed" | "checkout_session.expired";
   /** La référence du paiement : ses événements et ceux de son remboursement. */
   payment_reference?: string;
   /** Début : `AAAA-MM-JJ` ou ISO-8601, UTC sans autre indication, comparée à `created_at` et incluse. */
@@ -552,4 +631,4 @@ export interface ListDeliveriesQuery {
   after?: string;
 }
 
-export type Event = DisputeNotification | PaymentNotification | RefundNotification | WebhookTestNotification;
+export type Event = CheckoutSessionNotification | DisputeNotification | PaymentNotification | RefundNotification | WebhookTestNotification;

@@ -48,6 +48,7 @@ class AsyncGuichet:
         self._http = http_client or httpx.AsyncClient()
         self.payments = AsyncPayments(self)
         self.refunds = AsyncRefunds(self)
+        self.checkout_sessions = AsyncCheckoutSessions(self)
         self.payment_links = AsyncPaymentLinks(self)
         self.payment_modes = AsyncPaymentModes(self)
         self.balance = AsyncBalance(self)
@@ -163,6 +164,25 @@ class AsyncRefunds(AsyncResource):
 
     def list(self, **query: Unpack[types.ListRefundsQuery]) -> AsyncIterator[types.Refund]:
         return self._client.walk("/refunds", query)
+
+
+class AsyncCheckoutSessions(AsyncResource):
+    """A hosted page for one order, where the customer chooses the operator: send them to `url`."""
+
+    async def create(
+        self, *, idempotency_key: str | None = None, **body: Unpack[types.CheckoutSessionBody]
+    ) -> types.CheckoutSession:
+        path = "/checkout-sessions"
+        return cast("types.CheckoutSession", await self._client.create(path, body, idempotency_key))
+
+    async def retrieve(self, session_id: str) -> types.CheckoutSession:
+        """`session_id`: the session's, or your `external_id`. A pending payment is asked about first."""
+        return cast("types.CheckoutSession", await self._client.get(f"/checkout-sessions/{_quoted(session_id)}"))
+
+    async def expire(self, session_id: str) -> types.CheckoutSession:
+        """Nothing will be paid any more. Raises Conflict while a payment of it is pending."""
+        answer = await self._client.request("POST", f"/checkout-sessions/{_quoted(session_id)}/expire")
+        return cast("types.CheckoutSession", answer["data"])
 
 
 class AsyncPaymentLinks(AsyncResource):

@@ -48,6 +48,7 @@ class Guichet:
         self._http = http_client or httpx.Client()
         self.payments = Payments(self)
         self.refunds = Refunds(self)
+        self.checkout_sessions = CheckoutSessions(self)
         self.payment_links = PaymentLinks(self)
         self.payment_modes = PaymentModes(self)
         self.balance = Balance(self)
@@ -163,6 +164,25 @@ class Refunds(Resource):
 
     def list(self, **query: Unpack[types.ListRefundsQuery]) -> Iterator[types.Refund]:
         return self._client.walk("/refunds", query)
+
+
+class CheckoutSessions(Resource):
+    """A hosted page for one order, where the customer chooses the operator: send them to `url`."""
+
+    def create(
+        self, *, idempotency_key: str | None = None, **body: Unpack[types.CheckoutSessionBody]
+    ) -> types.CheckoutSession:
+        path = "/checkout-sessions"
+        return cast("types.CheckoutSession", self._client.create(path, body, idempotency_key))
+
+    def retrieve(self, session_id: str) -> types.CheckoutSession:
+        """`session_id`: the session's, or your `external_id`. A pending payment is asked about first."""
+        return cast("types.CheckoutSession", self._client.get(f"/checkout-sessions/{_quoted(session_id)}"))
+
+    def expire(self, session_id: str) -> types.CheckoutSession:
+        """Nothing will be paid any more. Raises Conflict while a payment of it is pending."""
+        answer = self._client.request("POST", f"/checkout-sessions/{_quoted(session_id)}/expire")
+        return cast("types.CheckoutSession", answer["data"])
 
 
 class PaymentLinks(Resource):

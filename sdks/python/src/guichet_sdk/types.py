@@ -18,6 +18,39 @@ class Balance(TypedDict):
     """Date du dernier mouvement."""
 
 
+class CheckoutSession(TypedDict):
+    """Une page de paiement hébergée pour une seule commande : le client y choisit son pays et son moyen de paiement."""
+
+    amount: float
+    """Ce que vous encaissez."""
+    cancel_url: str | None
+    """Page où mène le renoncement"""
+    created_at: str
+    """Date de création."""
+    currency: Literal["XOF", "XAF", "EUR", "USD"]
+    """Devise."""
+    description: str
+    """Libellé montré au client."""
+    expires_at: str
+    """Fin : personne ne peut plus commencer à payer."""
+    external_id: str | None
+    """Votre identifiant de la session"""
+    id: str
+    """Identifiant de la session."""
+    metadata: dict[str, Any] | None
+    """Exactement ce que vous avez envoyé, octet pour octet, comme dans chacun de ses paiements"""
+    operators: list[str] | None
+    """Les seuls opérateurs proposés"""
+    payment_reference: str | None
+    """Référence du paiement qui l'a payée"""
+    return_url: str | None
+    """Page où le client revient après le paiement"""
+    status: Literal["open", "completed", "expired"]
+    """`open` → `completed` (un paiement a abouti) ou `expired` (plus aucun n'aboutira)."""
+    url: str
+    """Page à ouvrir par le client."""
+
+
 class Customer(TypedDict):
     """Customer"""
 
@@ -219,6 +252,15 @@ class PaymentModeSummary(TypedDict):
     """Famille du moyen de paiement."""
 
 
+class PaymentSession(TypedDict):
+    """La session de paiement dont il vient."""
+
+    external_id: str | None
+    """Votre identifiant de la session"""
+    id: str
+    """Identifiant de la session, pour `GET /checkout-sessions/{id}`."""
+
+
 class PaymentSourceLink(TypedDict):
     """Le lien de paiement par lequel le client a payé."""
 
@@ -340,7 +382,7 @@ class ListDisputesQuery(TypedDict):
 class ListEventsQuery(TypedDict):
     """Lister les événements."""
 
-    type: NotRequired[Literal["payment.succeeded", "payment.failed", "payment.refunded", "refund.succeeded", "refund.failed", "dispute.opened", "dispute.won", "dispute.lost", "webhook.test"]]
+    type: NotRequired[Literal["payment.succeeded", "payment.failed", "payment.refunded", "refund.succeeded", "refund.failed", "dispute.opened", "dispute.won", "dispute.lost", "webhook.test", "checkout_session.completed", "checkout_session.expired"]]
     """Nom de l'événement."""
     from_: NotRequired[str]
     """Début : `AAAA-MM-JJ` ou ISO-8601, UTC sans autre indication, comparée à `created_at` et incluse."""
@@ -421,7 +463,7 @@ class ListDeliveriesQuery(TypedDict):
 
     status: NotRequired[Literal["pending", "success", "failed"]]
     """État de l'envoi."""
-    event: NotRequired[Literal["payment.succeeded", "payment.failed", "payment.refunded", "refund.succeeded", "refund.failed", "dispute.opened", "dispute.won", "dispute.lost", "webhook.test"]]
+    event: NotRequired[Literal["payment.succeeded", "payment.failed", "payment.refunded", "refund.succeeded", "refund.failed", "dispute.opened", "dispute.won", "dispute.lost", "webhook.test", "checkout_session.completed", "checkout_session.expired"]]
     """Nom de l'événement."""
     payment_reference: NotRequired[str]
     """La référence du paiement : ses événements et ceux de son remboursement."""
@@ -435,6 +477,46 @@ class ListDeliveriesQuery(TypedDict):
     """`desc` : les plus récents d'abord"""
     after: NotRequired[str]
     """Commence juste après cet élément : l'`id` du dernier envoi reçu."""
+
+
+class CheckoutSessionBody(TypedDict):
+    """CheckoutSessionBody"""
+
+    amount: float
+    """Ce que vous encaissez, dans l'unité principale."""
+    cancel_url: NotRequired[str | None]
+    """Page où mène le lien par lequel le client renonce (http ou https)."""
+    currency: NotRequired[Literal["XOF", "XAF", "EUR", "USD"]]
+    """Devise du paiement."""
+    customer: NotRequired[Customer | None]
+    """Ce que vous savez du client : le formulaire en est prérempli, et ses paiements le portent."""
+    description: str
+    """Libellé montré au client."""
+    expires_at: NotRequired[str | None]
+    """Fin de la session, dans les 30 jours."""
+    external_id: NotRequired[str | None]
+    """Votre identifiant de la session, unique parmi vos sessions de l'environnement."""
+    metadata: NotRequired[dict[str, Any] | None]
+    """Données libres, rendues telles quelles dans la session, dans ses paiements et dans leurs webhooks."""
+    operators: NotRequired[list[str] | None]
+    """Les seuls opérateurs que le client peut choisir."""
+    return_url: NotRequired[str | None]
+    """Page où le client revient après le paiement (http ou https)"""
+
+
+class CheckoutSessionNotification(TypedDict):
+    """Le corps d'un événement `checkout_session.*`."""
+
+    created_at: str
+    """Date de mise en file."""
+    data: CheckoutSession
+    """La session de paiement."""
+    event: Literal["checkout_session.completed", "checkout_session.expired"]
+    """Nom de l'événement."""
+    id: str
+    """Identifiant de l'envoi, le même à chaque tentative : votre clé d'idempotence."""
+    livemode: bool
+    """`false` pour tout ce qui vient de l'environnement de test."""
 
 
 class DisputeNotification(TypedDict):
@@ -457,6 +539,8 @@ class Payment(TypedDict):
 
     amount: float
     """Ce que vous encaissez."""
+    checkout_session: NotRequired[PaymentSession]
+    """La session de paiement dont il vient."""
     created_at: str
     """Date de création (UTC)."""
     currency: Literal["XOF", "XAF", "EUR", "USD"]
@@ -596,4 +680,4 @@ class RefundNotification(TypedDict):
     """`false` pour tout ce qui vient de l'environnement de test."""
 
 
-Event = DisputeNotification | PaymentNotification | RefundNotification | WebhookTestNotification
+Event = CheckoutSessionNotification | DisputeNotification | PaymentNotification | RefundNotification | WebhookTestNotification
