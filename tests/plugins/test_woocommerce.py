@@ -82,7 +82,8 @@ def _post(port: int, secret: str) -> tuple[int, object]:
     now = str(int(time.time()))
     digest = hmac.digest(base64.b64decode(secret.removeprefix("whsec_")), f"evt.{now}.".encode() + body, hashlib.sha256)
     signature = "v1," + base64.b64encode(digest).decode()
-    headers = {"webhook-id": "evt", "webhook-timestamp": now, "webhook-signature": signature}
+    headers = {"Content-Type": "application/json", "webhook-id": "evt", "webhook-timestamp": now}
+    headers["webhook-signature"] = signature
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request(
         "POST", "/?rest_route=/guichet/v1/webhook", body, {**headers, "Content-Type": "application/json"}

@@ -6,6 +6,7 @@ namespace Guichet\WooCommerce;
 
 use Guichet\Conflict;
 use Guichet\Guichet;
+use Guichet\InvalidRequest;
 
 /**
  * The checkout session of an order. Its `external_id` (shop, order, attempt) is kept with the order before Guichet hears
@@ -29,7 +30,7 @@ final class Sessions
         }
         $client = Settings::client($live, 15, 2);
         for ($tries = 0; $tries < 10; $tries++) {
-            $session = $client->checkoutSessions->create(self::body($order));
+            $session = self::create($client, self::body($order));
             if (!self::isOf($session, $order)) {
                 throw new \RuntimeException("Guichet has a session $session[external_id] of another order.");
             }
@@ -46,6 +47,24 @@ final class Sessions
             self::begin($order, $live);
         }
         throw new \RuntimeException('No session of this order is open.');
+    }
+
+    /**
+     * What is said of the customer only fills in a form, so an address that Guichet refuses must not cost the sale.
+     *
+     * @param array<string, mixed> $body
+     * @return array<string, mixed>
+     */
+    private static function create(Guichet $client, array $body): array
+    {
+        try {
+            return $client->checkoutSessions->create($body);
+        } catch (InvalidRequest $error) {
+            if ($body['customer'] === null || preg_grep('/^customer/', array_keys($error->details), PREG_GREP_INVERT)) {
+                throw $error;
+            }
+            return $client->checkoutSessions->create(['customer' => null] + $body);
+        }
     }
 
     /**

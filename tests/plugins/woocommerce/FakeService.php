@@ -18,6 +18,8 @@ final class FakeService
     public bool $down = false;
     /** The answer of the next POST is lost after it was carried out. */
     public bool $cut = false;
+    /** The field that a session with a customer is refused for. */
+    public string $refused = '';
     public string $refundStatus = 'succeeded';
 
     public function __invoke(string $method, string $url, array $headers, ?string $body): array
@@ -53,6 +55,9 @@ final class FakeService
     {
         switch ("$method $path[0]" . (isset($path[2]) ? " $path[2]" : '')) {
             case 'POST checkout-sessions':
+                if ($this->refused !== '' && $body['customer'] !== null) {
+                    return [422, ['code' => 'invalid_request', 'message' => 'Non.', 'details' => [$this->refused => ['Non.']]]];
+                }
                 $external = $body['external_id'];
                 $this->sessions[$external] ??= ['id' => wp_generate_uuid4(), 'url' => "https://pay.test/$external", 'status' => 'open',
                     'payment_reference' => null] + $body;

@@ -123,6 +123,15 @@ final class GatewayTest extends TestCase
         self::assertSame('pending', $this->status($order));
     }
 
+    public function testACustomerWhomGuichetRefusesCostsNoSale(): void
+    {
+        $this->service->refused = 'customer.email';
+        [, $session] = $this->begun();
+        self::assertNull($this->service->sessions[$session]['customer']);
+        $this->service->refused = 'amount';
+        self::assertSame('failure', (new Gateway())->process_payment(WC_Order::make('5000')->get_id())['result']);
+    }
+
     public function testAnOutageDebitsNothingAndIsSaid(): void
     {
         $this->service->down = true;
