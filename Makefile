@@ -84,8 +84,25 @@ requirements:  ## pin again (needs uv): newest versions, with hashes, naming no 
 	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links requirements/patroni.in -o requirements/patroni.txt
 
+# Of the npm package that carries WordPress, only what the tests of the WooCommerce plugin unpack.
+WORDPRESS := @wp-playground/wordpress-builds@0.9.19
+WORDPRESS_SHA512 := 765aaf87f3090e91395baf2f80f3ca523a62a7acccb81879f4bdc3d7c657fa9770bab0b8ab8c9dad3c30ff7b13315ebd0417281fa905f7762d02dba3342e4ca7
+plugins/wordpress: Makefile
+	@echo "Fetching WordPress for the tests of the WooCommerce plugin (once)…"
+	@rm -rf $@ $@.part && mkdir $@.part
+	@npm pack --silent --pack-destination $@.part $(WORDPRESS) >/dev/null
+	@mv $@.part/*.tgz $@.part/package.tgz
+	@echo "$(WORDPRESS_SHA512)  $@.part/package.tgz" | sha512sum --check --quiet
+	@tar -xzf $@.part/package.tgz -C $@.part package/src/wordpress/wp-6.5.zip package/public/wp-6.5 \
+	  package/src/sqlite-database-integration/sqlite-database-integration.zip
+	@mv $@.part/package/src/wordpress/wp-6.5.zip $@.part/wordpress.zip
+	@mv $@.part/package/src/sqlite-database-integration/sqlite-database-integration.zip $@.part/sqlite.zip
+	@mv $@.part/package/public/wp-6.5 $@.part/public
+	@rm -r $@.part/package.tgz $@.part/package
+	@mv $@.part $@
+
 clean:
-	rm -rf .venv build dist clients/build clients/node_modules *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv build dist clients/build clients/node_modules plugins/wordpress *.egg-info .mypy_cache .ruff_cache .pytest_cache
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Guichet needs Python 3.11 or later (make PYTHON=python3.12 …)")'
