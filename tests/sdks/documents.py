@@ -83,6 +83,9 @@ def check_documents(language: str, project: Installed, server: DemoServer) -> No
     names = {"API_KEY": server.keys["test"], "API_URL": server.url, "WEBHOOK_SECRET": server.secret}
     names |= {"ORDER": f"order-{language}", "LAST_EVENT": last_event}
     programs = {"first": first, "shop": "".join(shop) + ENDING[language] + fake}
+    if language == "typescript":
+        required = "console.log(require('guichet-sdk').Guichet.name)"
+        assert _finished(["node", "--eval", required], project, dict(os.environ)) == "Guichet\n"
     paid, sold = run(language, project, programs, **names)
     assert paid == "succeeded 5088\n"
     assert sold.splitlines() == [

@@ -53,7 +53,10 @@ class Run:
         proxy = self.library.proxy
         proxy.faults.extend(step.get("through", ()))
         proxy.seen.clear()
-        own, proxy.source = proxy.source, EXHAUSTED if step.get("from") == "exhausted" else proxy.source
+        own = proxy.source
+        if step.get("from") == "exhausted":
+            _exhaust(self.server)
+            proxy.source = EXHAUSTED
         said = self.library.call(self.request(step))
         proxy.source = own
         shown = f"{step} → {said}"
@@ -174,14 +177,18 @@ def test_libraries(
 
 
 def _prepare(server: DemoServer) -> None:
-    """A webhook that was received, and an address that has no requests left."""
-    while server.call("GET", "/balance", source=EXHAUSTED)["success"]:
-        pass
+    """Two webhooks that were received, and whose answers are recorded."""
     for _ in range(2):
         server.call("POST", "/webhooks/test")
     deadline = time.monotonic() + 20
-    while len(server.received) < 2 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    path = "/webhooks/deliveries?status=success"
+    while server.call("GET", path)["meta"]["total"] < 2 and time.monotonic() < deadline:
+        time.sleep(0.5)
+
+
+def _exhaust(server: DemoServer) -> None:
+    while server.call("GET", "/balance", source=EXHAUSTED)["success"]:
+        pass
 
 
 def _run_all(library: Library, server: DemoServer) -> dict[str, BaseException | None]:
