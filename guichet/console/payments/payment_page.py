@@ -83,13 +83,15 @@ def _answer_by(request: MerchantRequest, disputes: Sequence[Dispute]) -> str | N
 
 def _details(request: MerchantRequest, payment: Payment) -> list[tuple[str, str]]:
     """Names and values of what the customer and the merchant stated, without what is empty."""
+    of_session = payment.session_reference is not None
     source = payment.link_external_id or payment.session_reference or (payment.link_id and str(payment.link_id))
     country = stated_country(payment.country, request.language) if payment.country else None
     stated = {
         "payments.field.email": payment.email,
         "payments.field.address": payment.address,
         "payments.field.country": country if payment.address or payment.email else None,
-        f"payments.field.{'link' if payment.session_reference is None else 'session'}": source,
+        "payments.field.link": None if of_session else source,
+        "payments.field.session": source if of_session else None,
         "payments.field.return_url": payment.return_url,
         "payments.field.callback_url": payment.callback_url,
     }
