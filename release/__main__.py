@@ -16,6 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from release import woocommerce
+
 ROOT: Final = Path(__file__).parents[1]
 _BUILD: Final = "import sys; from setuptools import build_meta; print(build_meta.{hook}(sys.argv[1]))"
 
@@ -37,7 +39,7 @@ def main() -> None:
 
 
 def _build(folder: Path) -> list[Path]:
-    """The source archive and the wheel, in `folder`."""
+    """The source archive, the wheel and the WooCommerce plugin, in `folder`."""
     source, unpacked, out = (folder / name for name in ("source", "unpacked", "out"))
     for each in (source, unpacked, out):
         each.mkdir()
@@ -47,7 +49,7 @@ def _build(folder: Path) -> list[Path]:
     _normalise(sdist, epoch)
     _unpack(sdist.read_bytes(), unpacked, "-z")
     wheel = out / _run_hook("build_wheel", unpacked / sdist.name.removesuffix(".tar.gz"), out, epoch)
-    return [sdist, wheel]
+    return [sdist, wheel, woocommerce.pack(source, out)]
 
 
 def _export(folder: Path) -> None:
