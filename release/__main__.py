@@ -1,4 +1,4 @@
-"""`make dist`: the source archive and the wheel of the last commit, in `dist/`.
+"""`make dist`: the source archive, the wheel and the WooCommerce plugin of the last commit, in `dist/`.
 
 The same commit gives the same bytes: what is built is what `git archive` gives, and every time in it is the commit's
 (SOURCE_DATE_EPOCH). To be sure of that, everything is built twice and compared. The wheel is built from the source
@@ -15,6 +15,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 from typing import Final
+
+from release import woocommerce
 
 ROOT: Final = Path(__file__).parents[1]
 _BUILD: Final = "import sys; from setuptools import build_meta; print(build_meta.{hook}(sys.argv[1]))"
@@ -36,7 +38,7 @@ def main() -> None:
 
 
 def build(folder: Path) -> list[Path]:
-    """The source archive and the wheel, in `folder`."""
+    """The source archive, the wheel and the WooCommerce plugin, in `folder`."""
     os.umask(0o022)
     source, unpacked, out = (folder / name for name in ("source", "unpacked", "out"))
     for each in (source, unpacked, out):
@@ -47,7 +49,7 @@ def build(folder: Path) -> list[Path]:
     _normalise(sdist, epoch)
     _unpack(sdist.read_bytes(), unpacked, "-z")
     wheel = out / _run_hook("build_wheel", unpacked / sdist.name.removesuffix(".tar.gz"), out, epoch)
-    return [sdist, wheel]
+    return [sdist, wheel, woocommerce.pack(source, out)]
 
 
 def _export(folder: Path) -> None:
