@@ -23,7 +23,7 @@ run: .venv/runtime  ## two demo merchants, keys, links into the console, and the
 
 install: .venv/runtime  ## .venv with the guichet command
 
-dist: .venv/runtime  ## wheel and source archive of the last commit, in dist/, byte for byte reproducible
+dist: .venv/runtime  ## wheel, source archive and WooCommerce plugin of the last commit, in dist/, byte for byte reproducible
 	@$(BIN)/python -m release
 
 pictures: .venv/dev  ## pictures of the console in docs/images/, of a new demonstration; needs Chromium
