@@ -1,5 +1,6 @@
 """The WooCommerce plugin as it would be uploaded: `plugins/woocommerce`, the PHP library that is its only way to the
-API, and the compiled translations. The same files give the same bytes: names are sorted, the time is fixed."""
+API, and the compiled translations. The same files give the same bytes: names are sorted, and times are always the same.
+"""
 
 import io
 import json
