@@ -71,7 +71,6 @@ async def test_a_key_is_created_shown_once_used_given_an_end_and_revoked(console
     assert await press(ada, "expire", key=number, expires="2099-12-31") == 422
 
 
-@pytest.mark.both_databases
 async def test_a_key_has_the_name_that_its_merchant_gave_it(console: ConsoleFixture) -> None:
     client = await console.service.merchant("Boutique Kora")
     merchant = await merchant_of(console, client)
