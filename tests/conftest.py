@@ -141,7 +141,7 @@ def postgres_databases(postgres_server: str, postgres_template: str) -> Iterator
 
 #: Folders of tests about pages and rules, which run on SQLite. Those marked `both_databases` run on both: what many do
 #: at once, and as many others as it takes for every statement to run on PostgreSQL. Storage and processes run on both.
-ONE_DATABASE: Final = ("accounts", "checkout", "cli", "console", "contract", "mail", "payments")
+ONE_DATABASE: Final = ("accounts", "checkout", "cli", "console", "contract", "mail", "payments", "providers")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

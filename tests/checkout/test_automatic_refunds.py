@@ -22,8 +22,6 @@ from guichet.refunds import automatic, pending
 from tests.checkout.checkout_fixture import CheckoutFixture
 from tests.invariants import check_books
 
-pytestmark = pytest.mark.both_databases
-
 RESERVED = 15 * 60
 PAGES: Final = "https://pay.example/pay"
 ONE_USE: Final[dict[str, Any]] = {"type": "limité", "max_uses": 1}
@@ -120,6 +118,7 @@ async def settlements(checkout: CheckoutFixture, references: list[str]) -> list[
     return found
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("together", [True, False], ids=["one transaction", "two workers"])
 async def test_of_two_successes_in_the_same_moment_one_comes_second(
     any_checkout: CheckoutFixture, together: bool
@@ -138,6 +137,7 @@ async def test_of_two_successes_in_the_same_moment_one_comes_second(
     await check_books(db)
 
 
+@pytest.mark.both_databases
 async def test_two_workers_send_one_refund(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     first, second = await settlements(checkout, await two_attempts(checkout))
@@ -150,6 +150,7 @@ async def test_two_workers_send_one_refund(any_checkout: CheckoutFixture) -> Non
     await check_books(checkout.ctx.db)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("step", ["settled", "claimed", "held"])
 async def test_a_process_that_dies_leaves_the_refund_to_the_next(any_checkout: CheckoutFixture, step: str) -> None:
     checkout, ctx = any_checkout, any_checkout.ctx
@@ -170,6 +171,7 @@ async def test_a_process_that_dies_leaves_the_refund_to_the_next(any_checkout: C
     await check_books(ctx.db)
 
 
+@pytest.mark.both_databases
 async def test_it_waits_for_a_frozen_wallet(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     first, second = await two_attempts(checkout)
@@ -204,6 +206,7 @@ async def test_it_waits_where_no_account_refunds(any_checkout: CheckoutFixture) 
     await check_books(checkout.ctx.db)
 
 
+@pytest.mark.both_databases
 async def test_it_waits_where_nobody_knows_who_paid(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     checkout.operator.own_refunds = False

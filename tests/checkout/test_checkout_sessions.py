@@ -19,8 +19,6 @@ from tests.checkout.test_automatic_refunds import open_incidents, refunds, statu
 from tests.checkout.test_other_attempts import PROMPT
 from tests.invariants import check_books
 
-pytestmark = pytest.mark.both_databases
-
 ORDER: Final[dict[str, Any]] = {"amount": 5000, "description": "Commande 42", "external_id": "commande/42"}
 DAY: Final = 24 * HOUR // SECOND
 #: What the fake provider's customer types.
@@ -52,6 +50,7 @@ async def told(checkout: CheckoutFixture) -> list[tuple[str, dict[str, Any]]]:
     return [(name, json.loads(body)["data"]) for name, body in rows]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("env", ["live", "test"])
 async def test_an_order_is_paid_on_its_page(any_checkout: CheckoutFixture, env: str) -> None:
     checkout = any_checkout
@@ -127,6 +126,7 @@ async def test_only_the_operators_of_the_session_are_offered(any_checkout: Check
     ]
 
 
+@pytest.mark.both_databases
 async def test_two_browsers_at_once_begin_one_payment(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     _, path = await session(checkout)
@@ -193,6 +193,7 @@ async def test_it_expires_only_without_a_pending_payment(any_checkout: CheckoutF
     assert (await checkout.get(path)).status == 410
 
 
+@pytest.mark.both_databases
 async def test_an_end_by_request_is_final(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     created, path = await session(checkout, customer={"firstname": "Awa"})
@@ -207,6 +208,7 @@ async def test_an_end_by_request_is_final(any_checkout: CheckoutFixture) -> None
     assert row[0] is None
 
 
+@pytest.mark.both_databases
 async def test_a_payment_and_the_end_of_its_session_do_not_cross(any_checkout: CheckoutFixture) -> None:
     """Whichever holds the link first: never an expired session with a payment that may succeed."""
     checkout = any_checkout
@@ -238,6 +240,7 @@ async def test_a_payment_sees_an_end_that_its_page_did_not(checkout: CheckoutFix
     assert await statuses(checkout) == []
 
 
+@pytest.mark.both_databases
 async def test_what_a_crash_leaves_is_completed_by_the_worker(any_checkout: CheckoutFixture) -> None:
     """The process died after the row was stored and the provider asked: nobody opens the page again."""
     checkout = any_checkout
@@ -251,6 +254,7 @@ async def test_what_a_crash_leaves_is_completed_by_the_worker(any_checkout: Chec
     assert [name for name, _ in await told(checkout)] == ["payment.succeeded", "checkout_session.completed"]
 
 
+@pytest.mark.both_databases
 async def test_a_forgotten_customer_is_in_no_session(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     known = {"firstname": "Awa", "email": "awa@example.com"}

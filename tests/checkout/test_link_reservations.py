@@ -14,8 +14,6 @@ from guichet.settings import Settings
 from tests.checkout.checkout_fixture import Answer, CheckoutFixture, open_checkout
 from tests.invariants import check_books
 
-pytestmark = pytest.mark.both_databases
-
 #: Seconds that a reservation lasts unless the setting says otherwise.
 RESERVED = 15 * 60
 
@@ -122,6 +120,7 @@ async def test_a_failure_after_the_place_was_taken_gives_nothing_back(any_checko
     await check_uses(checkout)
 
 
+@pytest.mark.both_databases
 async def test_sixty_four_customers_share_the_uses_that_lapsed(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     path = await checkout.link(type="limité", max_uses=3)
@@ -135,6 +134,7 @@ async def test_sixty_four_customers_share_the_uses_that_lapsed(any_checkout: Che
     await check_uses(checkout)
 
 
+@pytest.mark.both_databases
 async def test_a_place_is_taken_from_a_payment_that_is_settled_at_that_moment(any_checkout: CheckoutFixture) -> None:
     """Whichever comes first, each use is given back or counted once."""
     checkout = any_checkout

@@ -19,8 +19,6 @@ from tests.checkout.test_automatic_refunds import ONE_USE, open_incidents, refun
 from tests.checkout.test_link_reservations import check_uses
 from tests.invariants import check_books
 
-pytestmark = pytest.mark.both_databases
-
 #: Seconds for which a prompt of the fake provider can be confirmed.
 PROMPT = 5 * 60
 
@@ -200,6 +198,7 @@ async def test_after_a_success_there_is_no_other_attempt(any_checkout: CheckoutF
     assert await statuses(checkout) == ["succeeded"]
 
 
+@pytest.mark.both_databases
 async def test_the_retry_of_a_failed_attempt_is_one_more_attempt(any_checkout: CheckoutFixture) -> None:
     """The first may still succeed."""
     checkout = any_checkout
@@ -218,6 +217,7 @@ async def test_the_retry_of_a_failed_attempt_is_one_more_attempt(any_checkout: C
     assert await statuses(checkout) == ["refunded", "failed", "succeeded"]
 
 
+@pytest.mark.both_databases
 async def test_of_many_that_begin_at_once_one_does(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     path = await checkout.link(**ONE_USE)

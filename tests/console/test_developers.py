@@ -71,7 +71,6 @@ async def test_a_key_is_created_shown_once_used_given_an_end_and_revoked(console
     assert await press(ada, "expire", key=number, expires="2099-12-31") == 422
 
 
-@pytest.mark.both_databases
 async def test_a_key_has_the_name_that_its_merchant_gave_it(console: ConsoleFixture) -> None:
     client = await console.service.merchant("Boutique Kora")
     merchant = await merchant_of(console, client)
@@ -118,7 +117,8 @@ async def test_a_key_that_may_less_and_only_from_some_addresses(console: Console
     assert await press(awa, "create", expires="", networks="127.0.0.0/8, ::ffff:203.0.113.7 127.0.0.0/8", **some) == 200
     [key] = re.findall(r'id="key">(sk_live_\w{32})<', awa.page.text)
     shown = html.unescape(re.sub(r"<[^>]+>", "", awa.page.text))
-    assert "peut seulement\u00a0: payments:read, links · seulement depuis\u00a0: 127.0.0.0/8, 203.0.113.7" in shown
+    assert "Peut seulement\u00a0: payments:read, links" in shown
+    assert "Seulement depuis\u00a0: 127.0.0.0/8, 203.0.113.7" in shown
     made = MerchantClient(service, client.id, {"live": key}, "live")
     assert [(await made.get(path)).status for path in ("/payments", "/payment-links", "/refunds")] == [200, 200, 200]
     assert (await made.get("/webhooks/endpoint")).error["code"] == "insufficient_scope"

@@ -158,7 +158,6 @@ async def test_what_the_search_finds(console: ConsoleFixture) -> None:
         await console.service.run_worker(60)
 
 
-@pytest.mark.both_databases
 async def test_four_digits_and_an_amount_find_what_is_recent(console: ConsoleFixture) -> None:
     client, browser, path = await opened(console, "reader")
     [old] = await copies(console, client, phone_number="22997123456", external_id="old")

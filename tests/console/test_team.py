@@ -125,7 +125,6 @@ async def test_an_owner_learns_nothing_about_an_address_but_that_it_was_invited(
     assert "Awa Kossou" in next(each for each in page.text.split("<li>") if "stranger@example.com" in each)
 
 
-@pytest.mark.both_databases
 async def test_an_invitation_is_taken_back_by_the_team_that_sent_it(console: ConsoleFixture) -> None:
     kora, balafon = await console.merchant("Kora"), await console.merchant("Balafon")
     owner, other = await console.joined("awa@example.com", kora), await console.joined("ada@example.com", balafon)

@@ -82,7 +82,6 @@ async def test_a_wrong_code_of_a_new_telephone_shows_no_seed(sqlite_console: Con
     assert seed_on(browser) == seed
 
 
-@pytest.mark.both_databases
 async def test_a_first_telephone_and_new_recovery_codes_are_told_by_mail(console: ConsoleFixture) -> None:
     browser = await invited_owner(console)
     before = len(await console.mails())

@@ -9,8 +9,6 @@ from guichet.clock import iso, later
 from guichet.domain.events import EVENTS
 from tests.service_fixture import MerchantClient, ServiceFixture
 
-pytestmark = pytest.mark.both_databases
-
 ORDER: Final[dict[str, Any]] = {"amount": 5000, "description": "Commande 42", "external_id": "commande/42"}
 DAYS: Final = 24 * 3600 * 1_000_000
 
@@ -20,6 +18,7 @@ async def merchant(service: ServiceFixture) -> MerchantClient:
     return await service.merchant()
 
 
+@pytest.mark.both_databases
 async def test_a_repeated_order_answers_the_same_session(merchant: MerchantClient) -> None:
     """Whatever its body says, at the same time too, and a warning says what differs."""
     answers = await asyncio.gather(*(merchant.post("/checkout-sessions", ORDER) for _ in range(5)))
@@ -50,6 +49,7 @@ async def test_a_key_names_one_session(merchant: MerchantClient) -> None:
     assert made.status == 201, "another route has keys of its own"
 
 
+@pytest.mark.both_databases
 async def test_what_a_session_cannot_be(service: ServiceFixture, merchant: MerchantClient) -> None:
     now = service.clock.now()
     wrong: tuple[tuple[str, Any], ...] = (
@@ -78,6 +78,7 @@ async def test_what_a_session_cannot_be(service: ServiceFixture, merchant: Merch
     assert (made.data["expires_at"], made.data["operators"]) == (ends, ["mtn"])
 
 
+@pytest.mark.both_databases
 async def test_environments_and_merchants_do_not_see_each_other(
     service: ServiceFixture, merchant: MerchantClient
 ) -> None:

@@ -19,8 +19,6 @@ from tests.contract.webhooks import listen
 from tests.fakes.http_server import ScriptedServer, answers
 from tests.service_fixture import MerchantClient, ServiceFixture
 
-pytestmark = pytest.mark.both_databases
-
 ROW = endpoint("GET", "/events")
 REFUSED = b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
 
@@ -100,6 +98,7 @@ async def test_events_of_thirty_days_by_their_dates(service: ServiceFixture) -> 
     assert await kept(service) == 0
 
 
+@pytest.mark.both_databases
 async def test_many_settlements_at_once_and_a_walk_among_them(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     seen: list[Any] = []
@@ -123,6 +122,7 @@ async def test_many_settlements_at_once_and_a_walk_among_them(service: ServiceFi
     assert len(ids) == len(set(ids)) == 40
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 async def test_what_commits_late_is_not_skipped(service: ServiceFixture, settings: Settings) -> None:
     """A transaction that began before another and commits after a reader has seen that one."""
@@ -147,6 +147,7 @@ async def test_what_commits_late_is_not_skipped(service: ServiceFixture, setting
     assert [each["id"] == "late" for each in shown] == [True, False]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 async def test_a_restored_dump_is_listed_after_migrate(service: ServiceFixture, settings: Settings) -> None:
     merchant = await service.merchant()
@@ -221,6 +222,7 @@ async def test_a_delivery_is_sent_again_to_the_present_address(
         check_error(missing, "not_found")
 
 
+@pytest.mark.both_databases
 async def test_filters_by_status_and_date(service: ServiceFixture, receiver: ScriptedServer) -> None:
     merchant = await service.merchant()
     await listen(merchant, receiver)
@@ -245,6 +247,7 @@ async def test_filters_by_status_and_date(service: ServiceFixture, receiver: Scr
     assert (await merchant.get(f"/refunds?payment_reference={payment}&status=failed")).data == []
 
 
+@pytest.mark.both_databases
 async def test_events_stay_when_their_deliveries_do(service: ServiceFixture, receiver: ScriptedServer) -> None:
     merchant = await service.merchant()
     await listen(merchant, receiver)

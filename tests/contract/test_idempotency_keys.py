@@ -16,8 +16,6 @@ from tests.contract.test_key_scopes import key_with
 from tests.fakes.scripted_provider import ScriptedProvider, done
 from tests.service_fixture import Answer, MerchantClient, ServiceFixture
 
-pytestmark = pytest.mark.both_databases
-
 LINK = {"amount": 2500, "description": "Cotisation"}
 
 
@@ -46,12 +44,14 @@ async def test_a_repeated_payment_is_answered_as_it_is_now(service: ServiceFixtu
     assert (again.data["status"], await total(merchant)) == ("succeeded", 1)
 
 
+@pytest.mark.both_databases
 async def test_without_either_a_warning_says_that_a_repetition_would_debit_twice(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     assert [each["code"] for each in (await merchant.post("/payments", order())).body["warnings"]] == ["no_external_id"]
     assert "warnings" not in (await merchant.post("/payments", order(external_id="a"))).body
 
 
+@pytest.mark.both_databases
 async def test_the_same_request_many_times_at_once(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     requests = [post(merchant, "/payments", order(), f"k{n % 4}") for n in range(32)]
@@ -61,6 +61,7 @@ async def test_the_same_request_many_times_at_once(service: ServiceFixture) -> N
     assert await total(merchant) == 4
 
 
+@pytest.mark.both_databases
 async def test_a_live_provider_gets_one_request(live_service: ServiceFixture, operator: ScriptedProvider) -> None:
     merchant = (await live_service.merchant()).live
     answers = await asyncio.gather(*(post(merchant, "/payments", order()) for _ in range(16)))
@@ -68,6 +69,7 @@ async def test_a_live_provider_gets_one_request(live_service: ServiceFixture, op
     assert (len({answer.data["reference"] for answer in answers}), len(operator.charges)) == (1, 1)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("again", "is_same"),
     [
@@ -123,6 +125,7 @@ async def test_what_created_nothing_uses_no_key(service: ServiceFixture) -> None
     assert (await post(merchant, "/payments", order(external_id="b"), "k2")).data["amount"] == 5000
 
 
+@pytest.mark.both_databases
 async def test_a_frozen_wallet_uses_no_key(live_service: ServiceFixture) -> None:
     merchant = (await live_service.merchant()).live
     async with live_service.ctx.db.transaction() as tx:
@@ -147,6 +150,7 @@ async def test_keys_are_a_merchants_of_one_environment_and_route(
     assert (await post(rotated, "/payments", order())).data["reference"] == payments[1]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("external_id", [None, "cotisation"])
 async def test_a_repeated_link(service: ServiceFixture, external_id: str | None) -> None:
     merchant = (await service.merchant()).live
@@ -159,6 +163,7 @@ async def test_a_repeated_link(service: ServiceFixture, external_id: str | None)
     assert (other.error["reason"], await total(merchant, "/payment-links")) == ("idempotency_key_reused", 1)
 
 
+@pytest.mark.both_databases
 async def test_a_repeated_refund(live_service: ServiceFixture, operator: ScriptedProvider) -> None:
     merchant = (await live_service.merchant()).live
     operator.script("status", done)
@@ -186,6 +191,7 @@ async def test_a_malformed_key_is_refused(service: ServiceFixture, key: str) -> 
     assert list(answer.error["details"]) == ["Idempotency-Key"]
 
 
+@pytest.mark.both_databases
 async def test_keys_are_kept_for_a_day_at_least(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await post(merchant, "/payments", order())

@@ -11,7 +11,6 @@ LINK = {"amount": 2500, "description": "Cotisation"}
 MANY = 48
 
 
-@pytest.mark.both_databases
 async def test_a_repeated_external_id_answers_the_link_that_exists(service: ServiceFixture) -> None:
     merchant, other = (await service.merchant()).live, (await service.merchant()).live
     first = await merchant.post("/payment-links", LINK | {"external_id": "a"})

@@ -13,8 +13,6 @@ from tests.contract.webhooks import listen, notifications
 from tests.fakes.http_server import ScriptedServer, answers
 from tests.service_fixture import ServiceFixture
 
-pytestmark = pytest.mark.both_databases
-
 DELAYS = [int(row["Delay (seconds)"]) for row in table("retry-schedule")]
 REFUSES = answers(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
 REDIRECTS = answers(b"HTTP/1.1 307 Elsewhere\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n")
@@ -122,6 +120,7 @@ async def test_d34_a_redirect_is_a_failure_and_a_later_success_counts(
     assert len(notifications(receiver, secret, _now(service))) == 2
 
 
+@pytest.mark.both_databases
 async def test_d35_events_of_one_payment_leave_in_the_order_of_the_facts(
     service: ServiceFixture, receiver: ScriptedServer
 ) -> None:

@@ -173,7 +173,6 @@ async def test_the_provider_is_asked_at_the_first_use_and_daily(restarted: Resta
         assert restarted.first.reads == 3
 
 
-@pytest.mark.both_databases
 async def test_another_identity_of_the_same_key_is_decided_by_two_people(restarted: Restarted) -> None:
     async with restarted.running() as live:
         payment = await live.merchant.pay()

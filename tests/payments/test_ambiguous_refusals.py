@@ -78,7 +78,6 @@ async def test_with_a_balance_that_is_too_low_or_unknown_the_refund_waits(
     assert len(set(live.first.references_of("refund"))) == 3, "a provider remembers a refused reference"
 
 
-@pytest.mark.both_databases
 async def test_with_enough_of_ours_it_is_tried_once_more_after_ten_minutes(live: LivePayments) -> None:
     refund = await refund_refused(live, LOW, done)
     await live.service.run_worker(TEN_MINUTES - 1)

@@ -15,9 +15,8 @@ from guichet.providers.base import Accepted, Charge, NotProcessed, Refused, Succ
 from tests.fakes.scripted_provider import done, taken
 from tests.payments.conftest import LivePayments, stored
 
-pytestmark = pytest.mark.both_databases
 
-
+@pytest.mark.both_databases
 async def test_a_payment_is_stored_before_its_request_is_sent(live: LivePayments) -> None:
     seen = []
 
@@ -57,6 +56,7 @@ async def test_only_an_unprocessed_request_goes_to_the_next_route(live: LivePaym
     assert [verb for verb, _ in live.second.calls] == ["initiate", "status"]
 
 
+@pytest.mark.both_databases
 async def test_an_unknown_result_stays_with_its_route(live: LivePayments) -> None:
     live.first.script("initiate", Unknown("socket closed"))
     live.first.script("status", Unknown(), done)
@@ -78,6 +78,7 @@ async def test_a_payment_that_no_route_accepts_fails(live: LivePayments) -> None
     assert [each["status"] for each in (await live.merchant.get("/payments")).data] == ["failed"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("others_say", [Refused("payer_not_found"), Unknown(), Accepted()])
 async def test_a_payment_that_is_still_being_initiated_is_not_polled(live: LivePayments, others_say: Any) -> None:
     """The first provider would not know the payment, while the second is about to take the money."""
@@ -116,6 +117,7 @@ async def test_a_final_payment_goes_to_no_other_route(live: LivePayments) -> Non
     assert live.second.calls == []
 
 
+@pytest.mark.both_databases
 async def test_a_payment_of_a_killed_process_is_polled(live: LivePayments) -> None:
     """The payment was inserted, then the process was killed before the provider's response."""
     payment = await live.merchant.pay()

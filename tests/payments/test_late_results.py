@@ -136,7 +136,6 @@ async def test_another_amount_is_an_incident_and_moves_nothing(live: LivePayment
     assert await accounts(live) == {}
 
 
-@pytest.mark.both_databases
 async def test_a_person_credits_the_merchant(live: LivePayments) -> None:
     payment, found = await found_late(live)
     await resolve(live, found, "wallet")
@@ -220,7 +219,6 @@ async def test_a_person_ends_a_return_that_the_provider_does_not_end(live: LiveP
     assert payment.reference != other.reference
 
 
-@pytest.mark.both_databases
 async def test_a_frozen_wallet_is_not_credited(live: LivePayments) -> None:
     _, found = await found_late(live)
     await live.set_wallet("Gelé")

@@ -103,7 +103,6 @@ async def test_an_old_return_that_goes_through_ends_the_matter(live: LivePayment
     assert len(live.first.references_of("refund")) == 1
 
 
-@pytest.mark.both_databases
 async def test_the_final_answer_of_the_old_return_allows_another_at_once(live: LivePayments) -> None:
     payment, returning = await lost_return(live)
     given_up = await resolve(live, returning, "not-returned")
@@ -155,7 +154,6 @@ async def test_an_old_return_that_goes_through_while_the_second_is_on_its_way(li
     ]
 
 
-@pytest.mark.both_databases
 async def test_the_payer_gets_it_after_the_merchant_was_credited(live: LivePayments) -> None:
     _, returning = await lost_return(live)
     given_up = await resolve(live, returning, "not-returned")
@@ -223,7 +221,6 @@ async def test_a_late_payment_that_was_credited_is_returned(live: LivePayments) 
     assert (await live.merchant.post(f"/payments/{payment.reference}/refund")).status == 409
 
 
-@pytest.mark.both_databases
 async def test_a_wallet_that_does_not_cover_the_credit_gives_nothing(live: LivePayments) -> None:
     _, row = await credited(live)
     await live.set_wallet("Gelé")

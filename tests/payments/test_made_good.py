@@ -69,7 +69,6 @@ async def test_the_payer_is_paid_after_all_and_nothing_that_was_told_changes(liv
         await resolve(live, await decisions.find(live.ctx.db, refund["reference"]), "payer")
 
 
-@pytest.mark.both_databases
 async def test_a_frozen_wallet_pays_nothing(live: LivePayments) -> None:
     refund = await failed_refund(live)
     await live.set_wallet("Gelé")

@@ -29,8 +29,6 @@ from tests.payments.test_empty_float import open_kinds
 from tests.payments.test_late_results import accounts
 from tests.payments.test_refunds import paid, refund_of
 
-pytestmark = pytest.mark.both_databases
-
 AWA, ZOE = Actor("Awa", "awa"), Actor("Zoé", "zoe")
 FAILED = Decision(succeeded=False, evidence="MTN ticket 4711", actor=AWA)
 SUCCEEDED = structs.replace(FAILED, succeeded=True)
@@ -121,6 +119,7 @@ async def override(live: LivePayments, subject: Payment | Refund) -> None:
     await ask_and_approve(live.ctx, WantedAct(act, subject.reference, arguments, "MTN ticket 4711"))
 
 
+@pytest.mark.both_databases
 async def test_two_people_override_the_provider_and_the_float_is_not_touched(live: LivePayments) -> None:
     payment = await stuck(live, Refused("expired"))
     await override(live, payment)
@@ -142,6 +141,7 @@ async def test_two_people_override_the_provider_and_the_float_is_not_touched(liv
     assert await accounts(live) == {"manual_settlement": -5088_00, "float:first::XOF": 5088_00}
 
 
+@pytest.mark.both_databases
 async def test_an_approval_that_was_used_refuses_its_own_settlement_and_no_other(live: LivePayments) -> None:
     """Settlements that arrive together share a transaction."""
     live.first.script("status", Accepted())
@@ -170,6 +170,7 @@ async def test_only_pending_live_subjects_are_settled(live: LivePayments) -> Non
         await settle(live, require(await repository.find(live.ctx.db, in_test["reference"])), FAILED)
 
 
+@pytest.mark.both_databases
 async def test_a_payment_that_is_being_polled_is_left_alone(live: LivePayments) -> None:
     payment = await stuck(live)
     now = live.ctx.clock.now()
@@ -187,6 +188,7 @@ async def stuck_refund(live: LivePayments, answer: Any) -> Refund:
     return require(await refund_repository.find(live.ctx.db, refund["reference"]))
 
 
+@pytest.mark.both_databases
 async def test_a_refund_is_settled_by_hand(live: LivePayments) -> None:
     succeeded = await settle(live, await stuck_refund(live, UNKNOWN), SUCCEEDED)
     assert (succeeded.subject.status, await live.balance()) == ("succeeded", 0)

@@ -49,7 +49,6 @@ async def test_three_answers_that_cover_fifteen_minutes_end_a_payment(live: Live
     assert await live.queued_events() == ["payment.failed"]
 
 
-@pytest.mark.both_databases
 async def test_two_answers_prove_nothing_however_far_apart_they_are(live: LivePayments) -> None:
     payment = await lost(live)
     assert await read(live, payment) == "pending"
@@ -59,7 +58,6 @@ async def test_two_answers_prove_nothing_however_far_apart_they_are(live: LivePa
     assert await read(live, payment) == "failed"
 
 
-@pytest.mark.both_databases
 async def test_a_jump_of_the_clock_adds_nothing(live: LivePayments) -> None:
     payment = await lost(live)
     for _ in range(5):

@@ -122,7 +122,6 @@ async def test_a_refund_without_a_known_payee_waits_for_a_person(live: LivePayme
     assert await live.queued_events() == ["payment.succeeded", "refund.succeeded", "payment.refunded"]
 
 
-@pytest.mark.both_databases
 async def test_a_waiting_refund_is_looked_at_once_an_hour(live: LivePayments) -> None:
     refund = await waiting_refund(live)
     before = await row(live, refund)

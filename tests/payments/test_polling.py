@@ -18,8 +18,6 @@ from guichet.providers.base import Accepted, Charge, Succeeded, Unknown
 from tests.fakes.scripted_provider import done, slow, taken
 from tests.payments.conftest import LivePayments, stored
 
-pytestmark = pytest.mark.both_databases
-
 
 async def test_an_unknown_payment_stays_pending_and_is_polled_at_growing_intervals(sqlite_live: LivePayments) -> None:
     """Then daily after 72 hours, without end, with an incident for the staff."""
@@ -66,6 +64,7 @@ async def test_frequent_reads_do_not_postpone_the_next_poll(sqlite_live: LivePay
     assert await live.state(payment["reference"]) == "succeeded"
 
 
+@pytest.mark.both_databases
 @pytest.mark.timeout(30, method="thread")  # The event loop itself would be blocked.
 async def test_reads_go_on_while_another_process_asks(live: LivePayments) -> None:
     """Its lease stays when it is killed. A read that came between the end of a question and its removal used to wait
@@ -137,6 +136,7 @@ async def test_a_read_waits_for_a_slow_provider_for_a_short_time_only(sqlite_liv
     assert len(live.first.references_of("status")) == 1
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 async def test_a_read_answers_while_its_poll_cannot_write(live: LivePayments) -> None:
     live.first.script("status", done)

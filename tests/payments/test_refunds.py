@@ -165,7 +165,6 @@ async def test_an_unprocessed_disbursement_is_sent_again(live: LivePayments) -> 
     assert live.first.references_of("refund_status") == []
 
 
-@pytest.mark.both_databases
 async def test_a_refund_with_another_amount_is_not_booked(live: LivePayments) -> None:
     live.first.script("refund", lambda reversal: Succeeded(reversal.amount - 100, reversal.currency))
     live.first.script("refund_status", done)
@@ -222,7 +221,6 @@ async def test_several_workers_send_a_refund_once(live: LivePayments) -> None:
     assert len(live.first.references_of("refund")) == 3
 
 
-@pytest.mark.both_databases
 async def test_a_test_refund_succeeds_at_once_with_events_in_order(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})

@@ -16,8 +16,6 @@ from tests.fakes.scripted_provider import ScriptedProvider
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 from tests.webhooks.receivers import delivery_log, merchant_with_endpoint, receiver, status
 
-pytestmark = pytest.mark.both_databases
-
 AWA = Actor("Awa", "awa")
 
 
@@ -57,6 +55,7 @@ async def test_who_reads_it_sees_the_result_without_a_worker(service: ServiceFix
     assert (await merchant.get("/payments/b")).data["status"] == "pending", "what is new is not older"
 
 
+@pytest.mark.both_databases
 async def test_expiries_and_refunds_follow(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await merchant.pay("0000", external_id="a", test_scenario="refund_failed")
@@ -93,6 +92,7 @@ async def test_retries_of_webhooks_follow(service: ServiceFixture, authority: Ce
     assert [each["status"] for each in await delivery_log(merchant)] == ["failed"]
 
 
+@pytest.mark.both_databases
 async def test_live_and_other_merchants_are_not_touched(settings: Settings, authority: CertificateAuthority) -> None:
     silent = ScriptedProvider()
     silent.script("status", Accepted())
@@ -128,6 +128,7 @@ async def _rows_of_others(service: ServiceFixture, merchant: MerchantClient) -> 
     return found
 
 
+@pytest.mark.both_databases
 async def test_an_advance_is_recorded_and_added_up(service: ServiceFixture) -> None:
     merchant, other = await service.merchant(), await service.merchant()
     await merchant.pay()

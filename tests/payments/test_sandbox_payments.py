@@ -4,8 +4,6 @@ import pytest
 
 from tests.service_fixture import ServiceFixture
 
-pytestmark = pytest.mark.both_databases
-
 
 async def test_a_payment_succeeds_is_credited_and_refunded(service: ServiceFixture) -> None:
     merchant = await service.merchant()

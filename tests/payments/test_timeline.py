@@ -23,8 +23,6 @@ from tests.payments.conftest import LivePayments, stored
 from tests.payments.test_late_results import found_late
 from tests.payments.test_refunds import paid, refund_of
 
-pytestmark = pytest.mark.both_databases
-
 
 async def told(live: LivePayments, payment: Payment, *, for_staff: bool = False) -> list[TimelineEntry]:
     return timeline(await read_history(live.ctx.db, payment), for_staff=for_staff)
@@ -112,6 +110,7 @@ async def test_accounts_postings_and_acts_are_for_the_staff(live: LivePayments) 
     assert "suspense:late" in str([each.staff for each in for_staff if each.kind == "money.moved"])
 
 
+@pytest.mark.both_databases
 async def test_a_failed_refund_a_dispute_and_an_incident(live: LivePayments) -> None:
     live.first.script("refund", Refused("limit_reached"))
     payment = await paid(live)

@@ -55,7 +55,6 @@ async def test_an_announced_settlement_has_left_the_wallet(live: LivePayments) -
     assert await stated(live, 3088) == 0
 
 
-@pytest.mark.both_databases
 async def test_two_readings_a_day_apart_that_differ_are_an_incident_until_one_agrees(live: LivePayments) -> None:
     await paid(live)
     assert await stated(live, 5000) == -88_00

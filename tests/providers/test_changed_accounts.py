@@ -44,11 +44,6 @@ def setup_of(case: ProviderCase, **settings: str) -> Setup:
     return Setup({name: replace(account, settings={**account.settings, **via, **settings})}, case.setup.routes)
 
 
-def on_databases(*providers: str) -> pytest.MarkDecorator:
-    cases = [*(("sqlite", name) for name in providers), ("postgresql", "pawapay")]
-    return pytest.mark.parametrize(("settings", "name"), cases, indirect=["settings"])
-
-
 async def company(simulated: SimulatedProviders, provider: str, name: str) -> None:
     """The account that the key leads to."""
     await simulated.control("POST", "/dashboard", json={"family": provider, "company": name})
@@ -89,7 +84,9 @@ async def moved(simulated: SimulatedProviders, kind: str) -> list[Any]:
     return [each["state"] for each in await simulated.held(kind=kind)]
 
 
-@on_databases(*CHANGES)
+@pytest.mark.parametrize(
+    ("settings", "name"), [*(("sqlite", name) for name in CHANGES), ("postgresql", "pawapay")], indirect=["settings"]
+)
 async def test_a_refund_is_not_paid_again_through_another_account(settings: Settings, name: str) -> None:
     case = PROVIDER_CASES[name]
     async with open_simulation(settings, setup_of(case)) as simulation:
@@ -110,7 +107,7 @@ async def test_a_refund_is_not_paid_again_through_another_account(settings: Sett
             await check_books(simulated.service.ctx.db)
 
 
-@on_databases(*CHANGES)
+@pytest.mark.parametrize("name", CHANGES)
 async def test_a_debited_payment_does_not_fail_because_another_account_does_not_know_it(
     settings: Settings, name: str
 ) -> None:
@@ -132,7 +129,7 @@ async def test_a_debited_payment_does_not_fail_because_another_account_does_not_
             assert await moved(simulated, "debit") == ["succeeded"]
 
 
-@on_databases("pawapay", "stripe", "fedapay")
+@pytest.mark.parametrize("name", ["pawapay", "stripe", "fedapay"])
 async def test_a_refund_goes_on_under_a_renewed_key_of_the_same_account(settings: Settings, name: str) -> None:
     """The provider says that it is the same account: a refund that was lost on its way is sent again."""
     case = PROVIDER_CASES[name]
@@ -146,6 +143,7 @@ async def test_a_refund_goes_on_under_a_renewed_key_of_the_same_account(settings
             assert await moved(simulated, "credit") == ["succeeded"]
 
 
+@pytest.mark.both_databases
 async def test_another_key_of_wave_waits_until_two_people_confirm_the_account(settings: Settings) -> None:
     case = PROVIDER_CASES["wave"]
     async with open_simulation(settings, setup_of(case)) as simulation:

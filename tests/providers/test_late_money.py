@@ -24,6 +24,7 @@ AWA = Actor("Awa", "awa")
 HOUR, DAY = 3600, 86_400
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(("provider", "settings_of_account"), [("mtn", MTN), ("pawapay", PAWAPAY)])
 async def test_money_that_comes_late_goes_back_to_the_payer(
     settings: Settings, provider: str, settings_of_account: dict[str, str]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from msgspec import structs
 from sqlalchemy import update
 
@@ -17,6 +18,8 @@ from tests.invariants import check_books
 from tests.providers.conformance import no_fees
 from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
+
+pytestmark = pytest.mark.both_databases
 
 CASE = PROVIDER_CASES["paydunya"]
 

@@ -55,6 +55,7 @@ async def test_the_session_names_the_merchant(settings: Settings, setup: Setup) 
         assert await incidents.still_open(simulated.service.ctx.db) == []
 
 
+@pytest.mark.both_databases
 async def test_a_merchant_without_an_id_goes_the_next_way_and_is_reported_once(
     settings: Settings, setup: Setup
 ) -> None:

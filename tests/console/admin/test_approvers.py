@@ -76,7 +76,6 @@ async def wait(operations: Operations, hours: float) -> None:
     await housekeeping(operations)
 
 
-@pytest.mark.both_databases
 async def test_an_admin_who_removed_the_other_is_mailed_about_and_objected_to(operations: Operations) -> None:
     ada = await admin(operations, ADA)
     bio = await admin(operations, BIO)
@@ -152,7 +151,6 @@ async def test_one_objection_is_enough_however_many_accounts_somebody_asks_for(o
     assert [await role_of(operations, f"eve{number}@example.com") for number in range(3)] == [None] * 3
 
 
-@pytest.mark.both_databases
 async def test_who_nobody_can_approve_begins_after_72_hours_without_an_objection(operations: Operations) -> None:
     await admin(operations, "first@example.com", "support")
     ada = await admin(operations, ADA)
@@ -214,7 +212,6 @@ async def test_in_the_first_week_a_day_is_enough(sqlite_operations: Operations) 
     assert await role_of(operations, EVE) == "admin"
 
 
-@pytest.mark.both_databases
 async def test_roles_and_accounts_that_approve_come_back_by_two(operations: Operations) -> None:
     ada, bio = await admin(operations, ADA), await admin(operations, BIO)
     await admin(operations, EVE, "support")
@@ -271,7 +268,6 @@ async def test_who_was_removed_eight_days_ago_is_still_asked(sqlite_operations: 
     assert await mailed(operations, "approval_objectable") == [ADA, BIO]
 
 
-@pytest.mark.both_databases
 async def test_money_that_somebody_asks_for_who_removed_an_approver_waits_for_a_week(operations: Operations) -> None:
     payment = await stuck(operations.live)
     ada, bio = await admin(operations, ADA), await admin(operations, BIO)

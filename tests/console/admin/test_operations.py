@@ -155,7 +155,6 @@ async def test_a_wallet_is_frozen_at_once_and_reopened_by_two(operations: Operat
     assert (await act(awa, path, currency="XOF", status="Gelé", reason="")).status == 422
 
 
-@pytest.mark.both_databases
 async def test_closing_a_wallet_is_a_step_of_its_own(operations: Operations) -> None:
     live, merchant = operations.live, operations.live.merchant.id
     live.first.script("initiate", done)

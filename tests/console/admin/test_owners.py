@@ -21,7 +21,6 @@ async def _id(operations: Operations, email: str) -> UserId:
     return require(await users.by_email(operations.live.ctx.db, email)).id
 
 
-@pytest.mark.both_databases
 async def test_an_owner_in_place_of_a_disabled_one_is_made_by_two(operations: Operations) -> None:
     console = operations.console
     merchant = await console.merchant("Balafon")
@@ -86,7 +85,6 @@ async def test_taking_a_colleagues_invitation_back_makes_no_room_for_an_owner_of
     assert await said_to(operations.console, OWN) == []
 
 
-@pytest.mark.both_databases
 async def test_the_staff_raise_somebody_of_a_team_to_those_who_refund_by_two(operations: Operations) -> None:
     console = operations.console
     merchant = await console.merchant("Balafon")

@@ -131,7 +131,6 @@ async def test_a_merchants_user_is_found_helped_and_locked_out(staff: Staff) -> 
     assert (await _user(staff, "awa@example.com")).staff_role is None
 
 
-@pytest.mark.both_databases
 async def test_the_role_of_a_merchants_user_is_changed_but_never_that_of_the_last_owner(staff: Staff) -> None:
     merchant, foreign = await staff.console.merchant(), await staff.console.merchant("Balafon")
     await staff.console.joined("awa@example.com", merchant)
