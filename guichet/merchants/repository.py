@@ -52,7 +52,9 @@ _HOUSE: Final = select(merchants.c.id).where(text("is_house"))
 _MAKE_HOUSE: Final = (
     update(merchants).where(merchants.c.id == bindparam("merchant")).values(is_house=True).returning(merchants.c.id)
 )
-_LOCK: Final = _BY_ID.with_for_update()
+#: Rows that refer to the merchant can be inserted meanwhile. An act that has the head of the audit log does that, and
+#: whoever locked the merchant waits for that head.
+_LOCK: Final = _BY_ID.with_for_update(key_share=True)
 _PAGE: Final = (
     select(merchants).where(merchants.c.id < bindparam("before")).order_by(merchants.c.id.desc()).limit(PAGE + 1)
 )

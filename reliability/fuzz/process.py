@@ -3,8 +3,8 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -69,6 +69,14 @@ class Process:
                 shown = at + _SHOWN_LINES
                 found.append("\n".join(lines[at:shown]))
         return found
+
+    @contextmanager
+    def errors_told(self, faults: list[str]) -> Iterator[None]:
+        """Adds the errors of the log to `faults`, also where a wrong answer ends the block: they say why."""
+        try:
+            yield
+        finally:
+            faults += self.unexpected()[:5]
 
 
 def environment(settings: Settings, port: int, providers_file: Path) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -126,17 +126,8 @@ async def _serving(settings: Settings, seed: int, found: Found) -> AsyncIterator
     async with hostile as server, AsyncExitStack() as stack:
         service = process.guichet("serve", port, environ, settings.home)
         _, served = await asyncio.gather(*map(stack.enter_async_context, (simulator, service)))
-        with _log_read(served, found):
+        with served.errors_told(found.faults):
             yield served, server
-
-
-@contextmanager
-def _log_read(served: Process, found: Found) -> Iterator[None]:
-    """Adds the errors of the service's log, also where a wrong answer ends the trial: they say why it was wrong."""
-    try:
-        yield
-    finally:
-        found.faults += served.unexpected()[:5]
 
 
 async def _attack_with_limits(trial: _Trial) -> None:
@@ -147,7 +138,7 @@ async def _attack_with_limits(trial: _Trial) -> None:
     async with process.guichet("serve", port, environ, settings.home) as served:
         count = max(_MIN_LIMITED, int(plan.requests * _LIMITED))
         probes = _probes(plan.seed, plan.requests, plan.requests + count, found.known)
-        with _log_read(served, found):
+        with served.errors_told(found.faults):
             await send(served.port, probes, found.sent, trial.tell)
 
 

@@ -55,7 +55,7 @@ async def test_a_statement_is_corrected_and_compared(
             await page.reload()
         await page.get_by_role("heading", name="Écarts").wait_for()
         assert await page.get_by_text("=inconnu").count() == 1
-        assert await page.get_by_text(paid["reference"]).count() == 1
+        assert await page.get_by_text(paid["reference"]).count() == 2, "ours and the provider's"
         await awa.seen("result")
         async with page.expect_download() as downloading:
             await page.get_by_role("link", name="Télécharger les écarts").click()

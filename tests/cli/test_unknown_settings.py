@@ -41,8 +41,8 @@ def test_a_mistyped_name_comes_before_what_is_missing_without_it(fresh: Cli, nam
 
 
 def test_a_name_that_resembles_none_is_refused_too(fresh: Cli) -> None:
-    refusal = fresh.having(MERCHANT_API_KEY="sk_live_1")("merchant", "list").refusal
-    assert refusal == "MERCHANT_API_KEY is unknown; every setting is in docs/admin-guide.md."
+    refusal = fresh.having(GUICHET_API_KEY="sk_live_1")("merchant", "list").refusal
+    assert refusal == "GUICHET_API_KEY is unknown; every setting is in docs/admin-guide.md."
 
 
 def test_secrets_of_the_providers_file_and_names_of_kubernetes_are_let_through(fresh: Cli) -> None:

@@ -175,7 +175,7 @@ async def test_documents_of_others_do_not_exist(sqlite_console: ConsoleFixture) 
         page = await browser.get(f"/console/{own.id}/live/balance/statement.pdf?month={month}")
         assert page.status == 404
     kora = require(await merchants.get(console.service.ctx.db, client.id))
-    member = await console.joined("ada@example.com", kora, "cashier")
+    member = await console.joined("ada@example.com", kora, "reader")
     assert (await member.get(f"/console/{client.id}/test{receipt}")).content.startswith(b"%PDF-")
     assert (await member.get(f"/console/{client.id}/live{receipt}")).status == 404, "of the other environment"
     page = await member.get(f"/console/{client.id}/test/payments/{pending['reference']}/receipt.pdf")

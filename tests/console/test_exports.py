@@ -307,6 +307,16 @@ async def test_an_attempt_that_lost_its_claim_writes_nothing_more(
     assert (found.status, found.row_count) == ("ready", 1)
 
 
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+async def test_an_export_does_not_wait_for_an_act_about_the_merchant(console: ConsoleFixture) -> None:
+    """The export has the head of the audit log, for which the other act waits: both would wait for ever."""
+    client = await console.service.merchant("Kora")
+    member = await _member(console, client.id)
+    async with console.service.ctx.db.transaction() as tx:
+        await merchants.lock(tx, client.id)
+        assert (await _ask(member, client.id)).status == 200
+
+
 @pytest.mark.parametrize(("dead", "status"), [(MOST_ATTEMPTS - 1, "ready"), (MOST_ATTEMPTS, "failed")])
 async def test_processes_that_end_in_the_middle_delay_an_export_until_it_is_given_up(
     sqlite_console: ConsoleFixture, monkeypatch: pytest.MonkeyPatch, dead: int, status: str

@@ -105,7 +105,7 @@ async def test_strangers_have_twenty_passwords_a_day_and_the_person_is_told(sqli
             service.clock.advance(16 * 60)
         assert pages[AWA] == pages["nobody@example.com"]
         told = await mailed(console, "attempts_used_up")
-        assert "Personne n'est entré" in told
+        assert "Personne n’est entré" in told
         assert (await owner.sign_in(AWA)).path == HOME
         service.clock.advance(12 * HOUR)
         assert (await console.browser().sign_in(AWA, "wrong")).status == 429

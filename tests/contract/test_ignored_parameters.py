@@ -15,6 +15,7 @@ LISTS = [row["Path"] for row in ROWS if row["Paginated"] == "yes"]
 BODIES: dict[str, Any] = {
     "POST /payments": order(),
     "POST /payments/{reference}/refund": {},
+    "POST /checkout-sessions": {"amount": 100, "description": "x"},
     "POST /payment-links": {"amount": 100, "description": "x"},
     "POST /payment-modes/fees": {"amount": 100, "operator": "mtn"},
     "PUT /webhooks/endpoint": {"url": None},
@@ -36,6 +37,9 @@ async def test_unknown_parameters_are_named_on_every_endpoint(sqlite_service: Se
         sent = (await live.post("/webhooks/test")).data["delivery_id"]
         await sqlite_service.ctx.db.write(update(webhook_deliveries).values(status="failed", next_attempt_at=None))
         path = path.replace("{id}", sent)
+    elif path.startswith("/checkout-sessions/{id}"):
+        session = (await live.post("/checkout-sessions", BODIES["POST /checkout-sessions"])).data
+        path = path.replace("{id}", session["id"])
     elif name in ("GET /payment-links/{id}", "POST /payment-links/{id}/close"):
         link = (await live.post("/payment-links", BODIES["POST /payment-links"])).data
         path = path.replace("{id}", str(link["id"]))

@@ -22,8 +22,10 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from sqlalchemy import update
 
 from guichet.api.endpoints import ENDPOINTS
+from guichet.db.tables import webhook_deliveries
 from guichet.domain.errors import BY_CODE, ERROR_REASONS, MethodNotAllowed, Unauthorized
 from guichet.settings import Settings
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service
@@ -78,8 +80,11 @@ async def _lived_in(service: ServiceFixture) -> tuple[MerchantClient, dict[str, 
     refund = await merchant.post(f"/payments/{refunded['reference']}/refund", {})
     await merchant.post("/webhooks/test")
     link = await merchant.live.post("/payment-links", {"amount": 2000, "description": "Don"})
+    session = await merchant.post("/checkout-sessions", {"amount": 2000, "description": "Commande"})
     known = {"/payments": refunded["reference"], "/refunds": refund.data["reference"]}
+    known["/checkout-sessions"] = session.data["id"]
     delivery = (await merchant.get("/webhooks/deliveries")).data[0]["id"]
+    await service.ctx.db.write(update(webhook_deliveries).values(status="failed", next_attempt_at=None))
     return merchant, {**known, "/payment-links": str(link.data["id"]), "/webhooks": delivery}
 
 
@@ -152,7 +157,10 @@ async def test_no_answer_is_undocumented(limited_service: ServiceFixture, label:
 
 
 async def test_nothing_is_answered_without_a_key(sqlite_service: ServiceFixture) -> None:
-    schema = await _schema(sqlite_service, {"/payments": "a", "/refunds": "b", "/payment-links": "1", "/webhooks": "1"})
+    schema = await _schema(
+        sqlite_service,
+        {"/payments": "a", "/refunds": "b", "/checkout-sessions": "c", "/payment-links": "1", "/webhooks": "1"},
+    )
     for label in LABELS:
         statuses = await asyncio.to_thread(_drive, schema, label, None)
 

@@ -21,10 +21,14 @@ THOROUGH: Final = settings(
 WRITES: Final = [
     ("POST", "/payments"),
     ("POST", "/payments/{reference}/refund"),
+    ("POST", "/checkout-sessions"),
+    ("POST", "/checkout-sessions/{id}/expire"),
     ("POST", "/payment-links"),
+    ("POST", "/payment-links/{id}/close"),
     ("POST", "/payment-modes/fees"),
     ("PUT", "/webhooks/endpoint"),
     ("POST", "/webhooks/test"),
+    ("POST", "/webhooks/deliveries/{id}/resend"),
 ]
 READS: Final = [row["Path"] for row in table("endpoints") if row["Method"] == "GET"]
 CODES: Final = {int(row["HTTP"]): row["Code"] for row in table("errors") if row["Code"] != "key_expired"}
@@ -68,6 +72,12 @@ async def test_any_body(
         paid = await account.pay("0000")
         path = path.format(reference=paid["reference"])
         await account.get(f"/payments/{paid['reference']}")
+    elif path.startswith("/webhooks/deliveries"):
+        await account.put("/webhooks/endpoint", {"url": "http://127.0.0.1:9/hook"})
+        path = path.format(id=(await account.post("/webhooks/test")).data["delivery_id"])
+    if "{id}" in path:
+        made = await account.post(path.partition("/{id}")[0], {"amount": 100, "description": "x"})
+        path = path.format(id=made.data["id"])
     answer = await account.call(method, path, body)
     _check(answer)
     if answer.status == 201 and path in ("/payments", "/payment-links"):

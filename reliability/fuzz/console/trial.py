@@ -106,7 +106,8 @@ async def run(settings: Settings, plan: ConsolePlan, progress: Callable[[Sent], 
     found = ConsoleFound("SQLite" if settings.embedded else "PostgreSQL")
     try:
         async with _prepared(settings, plan, found, progress) as trial:
-            await _send_all(trial)
+            with trial.served.errors_told(found.faults):
+                await _send_all(trial)
     except* Violated as group:
         violated = next(error for error in _leaves(group) if isinstance(error, Violated))
         found.violated = violated
@@ -230,7 +231,6 @@ async def _send_all(trial: _Trial) -> None:
     await check_books(trial.ctx.db)
     found.after = await trial.served.held_at_rest(plan.rest)
     _judge_growth(found)
-    found.faults += trial.served.unexpected()[:5]
     end = await rows_of(trial.ctx)
     found.rows = sum(each.total() for each in everything.values())
     found.foreign_rows = sum(each.total() for each in theirs.values())
