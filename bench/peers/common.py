@@ -137,6 +137,8 @@ def row_of(body: Body) -> tuple[dict[str, Any], PaymentMode]:
         "link_external_id": None,
         "counted_day": None,
         "attempt_of": None,
+        "refused_at_initiation": False,
+        "session_reference": None,
     }, mode
 
 
