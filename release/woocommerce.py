@@ -6,6 +6,7 @@ import io
 import json
 import re
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,9 @@ def pack(root: Path, target: Path) -> Path:
         files[f"guichet/{path.relative_to(library).as_posix()}"] = path.read_bytes()
     for name in [name for name in files if name.endswith(".po")]:
         catalog = read_po(io.BytesIO(files[name]))
+        # Otherwise the time of the build would stand in the head, and two builds differ.
+        catalog.creation_date = catalog.revision_date = datetime(*_TIME, tzinfo=UTC)
+        catalog.last_translator = catalog.language_team = catalog.msgid_bugs_address = "Guichet"
         files |= _compiled(catalog, name.removesuffix(".po"), files)
     version = re.search(r"^ \* Version: (\S+)$", files[f"{SLUG}.php"].decode(), re.MULTILINE)
     assert version is not None

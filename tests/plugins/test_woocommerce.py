@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import time
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -114,4 +115,7 @@ def test_the_package_is_the_same_twice(tmp_path: Path) -> None:
     first, second = (pack(wordpress.ROOT, tmp_path / folder) for folder in ("one", "two"))
     assert first.name == second.name
     assert first.read_bytes() == second.read_bytes()
+    with zipfile.ZipFile(first) as packed:
+        texts = packed.read(f"{SLUG}/languages/{SLUG}-fr_FR.mo")
+    assert re.findall(rb"-Date: (\S+)", texts) == [b"2026-01-01"] * 2, "not those of the build"
     assert f"Stable tag: {first.stem.removeprefix(f'{SLUG}-')}\n" in (PLUGIN / "readme.txt").read_text(encoding="utf-8")
