@@ -34,7 +34,8 @@ pictures: .venv/dev  ## pictures of the console in docs/images/, of a new demons
 test: .venv/dev  ## every test, on SQLite and on PostgreSQL
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist worksteal
 
-lint: .venv/dev  ## ruff, mypy --strict, import-linter
+lint: .venv/dev  ## ruff, mypy --strict, import-linter, no marker of a conflict left in any file
+	@! git grep -nE '^(<<<<<<<|>>>>>>>) '
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
