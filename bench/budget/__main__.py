@@ -2,58 +2,41 @@
 
 import argparse
 import asyncio
+import multiprocessing
 import sys
 import time
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+from concurrent.futures import ProcessPoolExecutor
 from typing import Final
 
-from bench import servers
-from bench.budget import instructions, postgres, statements, table, weight
+from bench.budget import table
+from bench.budget.measures import measure_alone, measures
 from tests.frozen.service import quiet
 
-Measure = Callable[[Path], Awaitable[dict[str, float]]]
 #: What is measured at once: as many as the machine has cores.
 AT_ONCE: Final = 2
 
 
-def measures(requests: int) -> dict[str, Measure]:
-    """The longest first."""
-    return {
-        "requests": lambda home: instructions.requests(home, requests),
-        "start": instructions.start,
-        "life": lambda home: instructions.life(home, requests // 4),
-        "postgres": lambda home: postgres.measure(home, requests // 2),
-        "pages": weight.pages,
-        "statements": statements.measure,
-        "memory": instructions.memory,
-        "ways": weight.ways,
-        "lines": weight.lines,
-    }
-
-
 async def main(arguments: argparse.Namespace) -> bool:
-    chosen = {name: it for name, it in measures(arguments.requests).items() if name in (arguments.only or [name])}
+    chosen = [name for name in measures(arguments.requests) if name in (arguments.only or [name])]
     lines = table.lines()
     measured: dict[str, float] = {}
-    at_once = asyncio.Semaphore(AT_ONCE)
 
-    async def run(name: str, measure: Measure) -> None:
+    async def run(name: str) -> None:
         """A measure that is over its line is made twice more: the least counts."""
-        async with at_once:
-            for _ in range(3):
-                started = time.monotonic()
-                with servers.folder() as home:
-                    found = await measure(home)
-                for each, value in found.items():
-                    measured[each] = min(value, measured.get(each, value))
-                print(f"  {name}: {time.monotonic() - started:.0f} s", flush=True)
-                if arguments.write or not any(e in lines and table.over(e, measured[e], lines[e]) for e in found):
-                    return
+        for _ in range(3):
+            started = time.monotonic()
+            found = await asyncio.get_running_loop().run_in_executor(processes, measure_alone, name, arguments.requests)
+            for each, value in found.items():
+                measured[each] = min(value, measured.get(each, value))
+            print(f"  {name}: {time.monotonic() - started:.0f} s", flush=True)
+            if arguments.write or not any(e in lines and table.over(e, measured[e], lines[e]) for e in found):
+                return
 
-    async with asyncio.TaskGroup() as group:
-        for name, measure in chosen.items():
-            group.create_task(run(name, measure))
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(AT_ONCE, fresh, quiet, max_tasks_per_child=1) as processes:
+        async with asyncio.TaskGroup() as group:
+            for name in chosen:
+                group.create_task(run(name))
     if arguments.write:
         table.write(measured, everything=not arguments.only)
         lines = table.lines()
