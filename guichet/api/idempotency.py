@@ -1,7 +1,7 @@
 """The `Idempotency-Key` header (docs/contract.md, "Repeated requests")."""
 
 import json
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from hashlib import sha256
 from typing import Final
 
@@ -11,6 +11,8 @@ from guichet.merchants.idempotency import IdempotencyKey
 from guichet.server.request_context import header
 
 MAX_KEY: Final = 255
+#: `metadata` may hold numbers of more digits than the usual context keeps.
+_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _MALFORMED: Final = f"De 1 à {MAX_KEY} caractères ASCII imprimables sont attendus."
 
 
@@ -35,9 +37,9 @@ def _canonical(body: bytes) -> str:
     return json.dumps(value or {}, sort_keys=True, separators=(",", ":"))
 
 
-def _number(text: str) -> list[str]:
-    """Not to be taken for a text."""
+def _number(text: str) -> str:
+    """With a NUL, which no text of a request has (D7): it is not to be taken for one."""
     try:
-        return [str(Decimal(text).normalize())]
+        return f"\0{_EXACT.normalize(Decimal(text))}"
     except ArithmeticError:  # Its exponent is beyond every Decimal.
-        return [text]
+        return f"\0{text}"

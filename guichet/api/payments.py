@@ -68,8 +68,8 @@ async def list_payments(call: Call) -> Response:
 
 
 def _digits(phone_number: str | None) -> tuple[str, ...]:
-    """Both forms of a number; a leading + may have been decoded to a space."""
-    return () if phone_number is None else tuple({*written_forms(phone_number.lstrip("+ "))})
+    """Both forms of a number; a leading + may have been decoded to a space. What holds a NUL is nobody's."""
+    return () if phone_number is None else tuple({*written_forms(phone_number.lstrip("+ ").replace("\0", "?"))})
 
 
 def _listed(call: Call, page: Page, shown: list[PaymentObject], total: int) -> Response:

@@ -121,11 +121,17 @@ class Database(Reader, Writer):
         """The rows that the statement returns for those of these that its `claim` lets go on, in one transaction."""
         assert group.claim is not None
         assert group.release is not None
+        rows: list[Row] = []
         async with self.transaction() as tx:
-            claimed = [row[0] for row in await tx.execute_many(group.claim, list(by_key.values()))]
-            rows = await tx.execute_many(group.statement, [by_key[key] for key in sorted(claimed)])
-            in_vain = set(claimed) - {row[group.column] for row in rows}
-            await tx.execute_many(group.release, [by_key[key] for key in in_vain])
+            left = by_key
+            while left:
+                claimed = {row[0] for row in await tx.execute_many(group.claim, list(left.values()))}
+                new = await tx.execute_many(group.statement, [left[key] for key in sorted(claimed)])
+                in_vain = claimed - {row[group.column] for row in new}
+                await tx.execute_many(group.release, [left[key] for key in in_vain])
+                rows += new
+                # What they claimed is free again, perhaps for others of these.
+                left = {key: params for key, params in left.items() if in_vain and key not in claimed}
         return rows
 
     # The rest concerns standbys and other processes. An embedded database has neither, so nothing happens.

@@ -91,6 +91,35 @@ async def test_bodies_are_compared_by_what_they_say(service: ServiceFixture, aga
     assert await total(merchant) == 1
 
 
+@pytest.mark.parametrize(
+    ("first", "again", "is_same"),
+    [
+        (b"1234567890123456789012345678901", b"1234567890123456789012345678902", False),
+        (b"1", b'["1"]', False),
+        (b"1", b'"1"', False),
+        (b"1.50", b"15e-1", True),
+        (b"1e9999999", b"1e9999998", False),
+        (b'{"b": 1, "a": 2}', b'{"a": 2.0, "\\u0062": 1}', True),
+    ],
+)
+async def test_numbers_are_compared_exactly(service: ServiceFixture, first: bytes, again: bytes, is_same: bool) -> None:
+    merchant = await service.merchant()
+    body = b'{"amount": 5000, "operator": "mtn", "phone_number": "2290197001234", "metadata": {"x": %b}}'
+    answers = [await post(merchant, "/payments", body % value) for value in (first, again)]
+    assert [answer.status for answer in answers] == [201, 201 if is_same else 409]
+
+
+@pytest.mark.both_databases
+async def test_a_key_that_came_at_once_with_an_old_order_and_with_new_ones(service: ServiceFixture) -> None:
+    """What the first claims, the others may use, because it creates nothing: one of them gets it."""
+    merchant = await service.merchant()
+    await merchant.post("/payments", order(external_id="old"))
+    bodies = [order(external_id="old"), order(amount=700), order(amount=800), order(external_id="new")]
+    answers = await asyncio.gather(*(post(merchant, "/payments", bodies[n % 4]) for n in range(24)))
+    refused = {answer.error["reason"] for answer in answers if answer.status != 201}
+    assert (refused, await total(merchant)) == ({"idempotency_key_reused"}, 2)
+
+
 async def test_a_refused_initiation_is_refused_again(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     refused = order(phone_number="2290197000001")
