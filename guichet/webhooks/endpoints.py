@@ -89,7 +89,7 @@ async def rotate_secret(
     """A new secret for the same address. It signs from the next attempt on (D34)."""
     encrypted = vault.encrypt(new_webhook_secret())
     async with db.transaction() as tx:
-        endpoint = await merchants.endpoint(tx, merchant_id, env)
+        endpoint = await merchants.lock_endpoint(tx, merchant_id, env)
         await merchants.configure_endpoint(tx, merchant_id, env, endpoint.url, encrypted, now)
         await _record(tx, actor, "webhook_secret.rotated", merchant_id, env, now)
 

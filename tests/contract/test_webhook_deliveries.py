@@ -1,11 +1,16 @@
 """Decisions D32 to D38 of docs/decisions.md, as a merchant's server sees them: a test is named after each."""
 
+import asyncio
 import re
 import time
 
 import pytest
 
 from guichet.clock import SECOND
+from guichet.domain.audit_log import Actor
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Environment
+from guichet.webhooks import endpoints
 from guichet.webhooks.sender import verify
 from tests.contract.shapes import check_resource, check_success, endpoint
 from tests.contract.tables import table
@@ -195,3 +200,20 @@ async def test_d38_no_webhook_goes_to_a_private_address(sqlite_service: ServiceF
     assert time.monotonic() - started < 5
     [entry] = (await merchant.get("/webhooks/deliveries")).data
     assert (entry["status"], entry["attempts"], entry["response_code"]) == ("pending", 1, None)
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+async def test_d34_a_rotation_keeps_the_address_that_is_being_written(service: ServiceFixture) -> None:
+    """Rotated by a person while a program disables the endpoint: it stays disabled."""
+    merchant, ctx = await service.merchant(), service.ctx
+    whose: tuple[MerchantId, Environment] = (merchant.id, "test")
+    await endpoints.configure(ctx.db, ctx.vault, *whose, "https://a.test/", ctx.clock.now(), rotate=False)
+    async with ctx.db.transaction() as tx:
+        await endpoints.change(tx, ctx.vault, *whose, None, ctx.clock.now(), rotate=False)
+        rotation = asyncio.create_task(
+            endpoints.rotate_secret(ctx.db, ctx.vault, *whose, Actor("Awa", "owner"), ctx.clock.now())
+        )
+        await asyncio.wait([rotation], timeout=1)
+    await rotation
+    assert (await endpoints.read(ctx.db, ctx.vault, *whose)).url is None
