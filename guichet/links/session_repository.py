@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Executable, bindparam, case, select, text, update
+from sqlalchemy import BigInteger, Executable, bindparam, case, select, text, tuple_, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Row, Transaction
@@ -11,6 +11,7 @@ from guichet.db.tables.payment_tables import SESSION_EXTERNAL_ID
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payment_links import PaymentLink
+from guichet.domain.records import Record
 
 _rows: Final = payment_links.c
 _MINE: Final = (_rows.merchant_id == bindparam("merchant_id"), _rows.test == bindparam("test"))
@@ -42,11 +43,24 @@ _PENDING: Final = (
     .exists()
 )
 _DUE: Final = (
-    select(_rows.id)
-    .where(text("session_status = 'open'"), _rows.expires_at <= bindparam("now"), ~_PENDING)
+    select(_rows.expires_at, _rows.id, _PENDING)
+    .where(
+        text("session_status = 'open'"),
+        _rows.expires_at <= bindparam("now"),
+        tuple_(_rows.expires_at, _rows.id)
+        > tuple_(bindparam("after_end", type_=BigInteger), bindparam("after_id", type_=BigInteger)),
+    )
     .order_by(_rows.expires_at, _rows.id)
     .limit(bindparam("most"))
 )
+
+
+class DueSession(Record, frozen=True):
+    """An open session whose time has passed. `is_pending`: a payment may still complete it."""
+
+    expires_at: Instant
+    id: LinkId
+    is_pending: bool
 
 
 async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> PaymentLink | None:
@@ -68,10 +82,11 @@ async def expire(tx: Transaction, link_id: LinkId, now: Instant) -> PaymentLink 
     return _session(await tx.write(_EXPIRE, link_id=link_id, now=now))
 
 
-async def due(db: Reader, now: Instant, most: int) -> list[LinkId]:
-    """Open sessions whose time has passed and that no pending payment can complete, the oldest end first. Cost: an
-    entry of an index for each whose time has passed."""
-    return [row[0] for row in await db.all(_DUE, now=now, most=most)]
+async def due(db: Reader, now: Instant, most: int, after: DueSession | None) -> list[DueSession]:
+    """Up to `most` open sessions whose time has passed, the oldest end first, of those that follow `after`. Cost: two
+    index probes for each."""
+    end, number = (Instant(0), LinkId(0)) if after is None else (after.expires_at, after.id)
+    return [DueSession(*row) for row in await db.all(_DUE, now=now, most=most, after_end=end, after_id=number)]
 
 
 async def _find(

@@ -6,6 +6,7 @@ and `expired` only while no payment of it is pending, under the lock of its link
 because a payment looks at the session under the same lock (`check_open`).
 """
 
+from contextlib import suppress
 from typing import Any, Final
 
 from msgspec import json
@@ -24,6 +25,7 @@ from guichet.domain.payments import Payment
 from guichet.links import repository as link_repository
 from guichet.links import session_repository
 from guichet.links.links import TOKEN_LENGTH
+from guichet.links.session_repository import DueSession
 from guichet.payments import attempts, repository
 from guichet.schemas.checkout_session import (
     LASTS_AT_MOST_DAYS,
@@ -36,8 +38,8 @@ from guichet.schemas.payment import Customer
 from guichet.schemas.validation import invalid_request, validate
 from guichet.webhooks import outbox
 
-#: Sessions that one turn of the worker ends.
-EXPIRED_AT_ONCE: Final = 64
+#: Sessions that one look of the worker reads, and ends at most.
+LOOKED_AT: Final = 256
 #: The newest payments of a session that are looked at: more than the limits of prompts let anybody begin.
 _ATTEMPTS: Final = 200
 
@@ -152,15 +154,35 @@ async def expire(ctx: AppContext, session_id: LinkId) -> PaymentLink:
     return expired
 
 
-async def expire_due(ctx: AppContext) -> int:
-    """Ends sessions whose time has passed; how many were looked at."""
-    due = await session_repository.due(ctx.db, ctx.clock.now(), EXPIRED_AT_ONCE)
-    for session_id in due:
-        try:
-            await expire(ctx, session_id)
-        except Conflict:  # A payment was begun in time, or has completed it.
-            continue
-    return len(due)
+class DueSessions:
+    """Ends sessions whose time has passed, by two walks along their ends: one comes to each once, soon after its end;
+    the other comes again and again to those that had a pending payment then. However many of these there are, a turn
+    has a fixed cost, and the sessions that end meanwhile do not wait for them."""
+
+    def __init__(self, ctx: AppContext) -> None:
+        self._ctx = ctx
+        self._newest: DueSession | None = None
+        self._again: DueSession | None = None
+
+    async def step(self) -> bool:
+        """Whether the next turn should come at once."""
+        looked_at = await self._end_after(self._newest)
+        if looked_at:
+            self._newest = looked_at[-1]
+        if len(looked_at) == LOOKED_AT:
+            return True
+        looked_at = await self._end_after(self._again)
+        is_full = len(looked_at) == LOOKED_AT
+        self._again = looked_at[-1] if is_full else None
+        return is_full and not all(each.is_pending for each in looked_at)
+
+    async def _end_after(self, place: DueSession | None) -> list[DueSession]:
+        found = await session_repository.due(self._ctx.db, self._ctx.clock.now(), LOOKED_AT, place)
+        for session in found:
+            if not session.is_pending:
+                with suppress(Conflict):  # A payment was begun in time, or has completed it.
+                    await expire(self._ctx, session.id)
+        return found
 
 
 async def _emit(

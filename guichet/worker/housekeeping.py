@@ -10,7 +10,7 @@ from guichet.context import AppContext
 from guichet.db.lists.rollup import roll_up_list_counts
 from guichet.history import customer_names
 from guichet.ledger import hash_chain, suspense, wallets
-from guichet.payments.checkout_sessions import EXPIRED_AT_ONCE, expire_due
+from guichet.payments.checkout_sessions import DueSessions
 from guichet.treasury import balances
 from guichet.webhooks import deliveries
 from guichet.worker.daily_totals_pruning import DailyTotalsPruning
@@ -44,6 +44,7 @@ class Housekeeping(Loop):
         self._treasury_at = Instant(0)
         self._mails_at = Instant(0)
         self._sessions_at = Instant(0)
+        self._sessions = DueSessions(ctx)
         self._pruning = Pruning(ctx.db, ctx.settings)
         self._totals = DailyTotalsPruning(ctx.db)
 
@@ -112,7 +113,7 @@ class Housekeeping(Loop):
         """Whether sessions wait for the next turn."""
         if now < self._sessions_at:
             return False
-        behind = await expire_due(self._ctx) == EXPIRED_AT_ONCE
+        behind = await self._sessions.step()
         if not behind:
             self._sessions_at = later(now, CHAIN_EVERY)
         return behind

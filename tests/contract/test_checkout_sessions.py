@@ -1,16 +1,38 @@
 """Checkout sessions in the API: created once, repeated, read, ended, and each environment's own."""
 
 import asyncio
-from typing import Any, Final
+from typing import Any, Final, cast
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import bindparam, func, insert, select, update
 
 from guichet.clock import iso, later
+from guichet.db import tables
+from guichet.db.engine import require
+from guichet.db.sqlite.database import SqliteDatabase
 from guichet.domain.events import EVENTS
+from guichet.domain.ids import PaymentId
+from guichet.domain.payment_links import LIMITED
+from guichet.payments import checkout_sessions
+from guichet.payments.checkout_sessions import DueSessions
+from guichet.worker.housekeeping import Housekeeping
+from tests.db.rows import LINK, PAYMENT
 from tests.service_fixture import MerchantClient, ServiceFixture
 
 ORDER: Final[dict[str, Any]] = {"amount": 5000, "description": "Commande 42", "external_id": "commande/42"}
 DAYS: Final = 24 * 3600 * 1_000_000
+_SESSION_NAMES: Final = {*LINK, "max_uses", "test", "expires_at", "session_status", "session_reference"}
+INSERT_SESSION: Final = (
+    insert(tables.payment_links)
+    .values({name: bindparam(name) for name in _SESSION_NAMES})
+    .returning(tables.payment_links.c.id)
+)
+INSERT_PAYMENT: Final = (
+    insert(tables.payments)
+    .values({name: bindparam(name) for name in (*PAYMENT, "link_id")})
+    .returning(tables.payments.c.id)
+)
 
 
 @pytest.fixture
@@ -113,3 +135,68 @@ async def test_the_worker_ends_what_nobody_pays(service: ServiceFixture, merchan
     [delivery] = (await merchant.get("/webhooks/deliveries?event=checkout_session.expired")).data
     assert delivery["id"] == event["id"]
     assert (await merchant.get("/webhooks/endpoint")).data["events"] == list(EVENTS)
+
+
+async def waiting_sessions(service: ServiceFixture, merchant: MerchantClient, count: int) -> list[PaymentId]:
+    """The payments of new sessions that have ended, each with one that nobody ends."""
+    ended = service.clock.now() - 1
+    session = LINK | {"type": LIMITED, "max_uses": 1, "test": True, "expires_at": ended, "session_status": "open"}
+    made = []
+    async with service.ctx.db.transaction() as tx:
+        for number in range(count):
+            own = {"token": f"{count} {number}", "session_reference": str(uuid4()), "merchant_id": merchant.id}
+            row = await tx.write(INSERT_SESSION, **session | own)
+            pending = PAYMENT | {"reference": str(uuid4()), "merchant_id": merchant.id, "next_poll_at": 2**62}
+            made += [await tx.write(INSERT_PAYMENT, **pending, link_id=require(row)[0])]
+    return [PaymentId(require(row)[0]) for row in made]
+
+
+@pytest.mark.both_databases
+async def test_sessions_that_wait_for_a_payment_keep_no_other_waiting(
+    service: ServiceFixture, merchant: MerchantClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkout_sessions, "LOOKED_AT", 2)
+    payments = await waiting_sessions(service, merchant, 9)
+    due = DueSessions(service.ctx)
+    while await due.step():
+        pass
+    created = [(await merchant.post("/checkout-sessions", ORDER | {"external_id": name})).data for name in "abcde"]
+    service.clock.advance(25 * 3600)
+    while await due.step():
+        pass
+    names = [f"/checkout-sessions/{session['id']}" for session in created]
+    assert {(await merchant.get(name)).data["status"] for name in names} == {"expired"}
+    number, status = tables.payments.c.id, tables.payments.c.status
+    for payment_id in payments[3:5]:
+        await service.ctx.db.write(
+            update(tables.payments)
+            .where(number == payment_id)
+            .values({status: "failed", "next_poll_at": None})
+            .returning(number)
+        )
+    for _ in range(6):
+        await due.step()
+    [row] = await service.ctx.db.all(select(func.count()).where(tables.payment_links.c.session_status == "open"))
+    assert row[0] == 7
+
+
+async def test_a_turn_has_a_fixed_cost(service: ServiceFixture, merchant: MerchantClient) -> None:
+    """However many sessions have a payment that nobody ends."""
+    taken, steps = 0, []
+
+    def count() -> int:
+        nonlocal taken
+        taken += 1
+        return 0
+
+    worker = Housekeeping(service.ctx)
+    for many in (600, 2400):
+        await waiting_sessions(service, merchant, many)
+        for _ in range(15):  # One walk comes to all of them.
+            await worker.step()
+        service.clock.advance(11)
+        taken = 0
+        cast("SqliteDatabase", service.ctx.db)._reader.set_progress_handler(count, 100)
+        await worker.step()
+        steps.append(taken)
+    assert steps[1] < 1.5 * steps[0], steps
