@@ -22,7 +22,8 @@ ENDPOINTS: Final = (
         "mêmes "
         "corps que les webhooks, aussi pour un compte sans point de terminaison. Après une panne, reprenez avec "
         "`after` : "
-        "l'`id` du dernier événement traité. Un événement apparaît quelques instants après le changement d'état, et "
+        "l'`id` du dernier événement que cette liste vous a donné, et non celui d'un webhook, qui a pu en dépasser "
+        "d'autres. Un événement apparaît quelques instants après le changement d'état, et "
         "jamais "
         "avant un autre qui a déjà été montré : un parcours n'en saute aucun.",
         EventObject,
