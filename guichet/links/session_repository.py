@@ -37,10 +37,10 @@ _EXPIRE: Final = (
     )
     .returning(*_rows)
 )
-_PENDING: Final = (
-    select(payments.c.id)
-    .where(payments.c.link_id.is_not(None), payments.c.link_id == _rows.id, payments.c.status == "pending")
-    .exists()
+_IS_PENDING: Final = (payments.c.link_id.is_not(None), payments.c.status == "pending")
+_PENDING: Final = select(payments.c.id).where(payments.c.link_id == _rows.id, *_IS_PENDING).exists()
+_A_PENDING_ONE: Final = (
+    select(payments.c.reference).where(payments.c.link_id == bindparam("link_id"), *_IS_PENDING).limit(1)
 )
 _DUE: Final = (
     select(_rows.expires_at, _rows.id, _PENDING)
@@ -75,6 +75,12 @@ async def by_external_id(db: Reader, merchant_id: MerchantId, env: Environment, 
 async def complete(tx: Transaction, link_id: LinkId, payment_reference: str) -> PaymentLink | None:
     """The session as it is, paid by this payment; None if another one had completed it."""
     return _session(await tx.write(_COMPLETE, link_id=link_id, paid_by=payment_reference))
+
+
+async def pending_payment(db: Reader, link_id: LinkId) -> str | None:
+    """The reference of a payment that can still complete the session. Cost: its payments."""
+    row = await db.one(_A_PENDING_ONE, link_id=link_id)
+    return None if row is None else str(row[0])
 
 
 async def expire(tx: Transaction, link_id: LinkId, now: Instant) -> PaymentLink | None:

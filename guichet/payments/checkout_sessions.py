@@ -40,7 +40,7 @@ from guichet.webhooks import outbox
 
 #: Sessions that one look of the worker reads, and ends at most.
 LOOKED_AT: Final = 256
-#: The newest payments of a session that are looked at: more than the limits of prompts let anybody begin.
+#: The newest payments of a session that are looked at for one that the customer can still confirm.
 _ATTEMPTS: Final = 200
 
 
@@ -135,19 +135,19 @@ async def expire(ctx: AppContext, session_id: LinkId) -> PaymentLink:
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
         session = await link_repository.lock(tx, session_id)
-        begun = await repository.of_link(tx, session_id, _ATTEMPTS)
-        for payment in begun:
-            if payment.status == "pending":
-                raise Conflict(
-                    "Un paiement de cette session est encore en attente : attendez-en la fin.",
-                    reason="session_pending",
-                    reference=payment.reference,
-                )
+        pending = await session_repository.pending_payment(tx, session_id)
+        if pending is not None:
+            raise Conflict(
+                "Un paiement de cette session est encore en attente : attendez-en la fin.",
+                reason="session_pending",
+                reference=pending,
+            )
         if session.session_status == "completed":
             raise Conflict("Cette session est payée.", reason="session_completed", reference=session.payment_reference)
         expired = await session_repository.expire(tx, session_id, now)
         if expired is None:
             return session
+        begun = await repository.of_link(tx, session_id, 1)
         newest = begun[0].id if begun else None
         await _emit(tx, SESSION_EXPIRED, expired, newest, now, f"{ctx.settings.public_url}/pay")
     ctx.wakeups.deliveries.set()

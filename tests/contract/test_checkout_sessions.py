@@ -180,6 +180,21 @@ async def test_sessions_that_wait_for_a_payment_keep_no_other_waiting(
     assert row[0] == 7
 
 
+@pytest.mark.both_databases
+async def test_an_old_payment_that_is_pending_keeps_a_session_open(
+    service: ServiceFixture, merchant: MerchantClient
+) -> None:
+    """However many were begun after it."""
+    await waiting_sessions(service, merchant, 1)
+    [session] = await service.ctx.db.all(select(tables.payment_links.c.id, tables.payment_links.c.session_reference))
+    failed = PAYMENT | {"merchant_id": merchant.id, "status": "failed", "next_poll_at": None, "link_id": session[0]}
+    async with service.ctx.db.transaction() as tx:
+        for _ in range(201):
+            await tx.write(INSERT_PAYMENT, **failed | {"reference": str(uuid4())})
+    answer = await merchant.post(f"/checkout-sessions/{session[1]}/expire")
+    assert (answer.status, answer.error["reason"]) == (409, "session_pending")
+
+
 async def test_a_turn_has_a_fixed_cost(service: ServiceFixture, merchant: MerchantClient) -> None:
     """However many sessions have a payment that nobody ends."""
     taken, steps = 0, []

@@ -43,7 +43,7 @@ from guichet.ledger import postings, suspense, wallets
 from guichet.ledger import reconciliation_runs as runs
 from guichet.ledger.reconciliation import _given_back, _named
 from guichet.ledger.wallets import held
-from guichet.links import prompt_limits
+from guichet.links import prompt_limits, session_repository
 from guichet.links import repository as links
 from guichet.links.repository import LinkList
 from guichet.merchants import api_keys
@@ -178,6 +178,8 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "walk payments": lambda db: payments.page(db, *MINE, ApiPayment, PaymentFilter(), 25, 0, after=KEY),
     "list refunds": lambda db: refunds.page(db, *MINE, RefundFilter(), 25, 0),
     "list refunds of a status": lambda db: refunds.page(db, *MINE, RefundFilter("failed"), 25, 0),
+    "sessions whose time has passed": lambda db: session_repository.due(db, NOW, 25, None),
+    "a pending payment of a session": lambda db: session_repository.pending_payment(db, LinkId(1)),
     "list events": lambda db: events.page(db, *MINE, EventFilter(), 25, NOW),
     "list payments of a link": _listed(link_id=LinkId(1)),
     "list payments of a number": _listed(phone_numbers=("1", "2")),
