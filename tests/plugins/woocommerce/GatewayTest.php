@@ -534,6 +534,7 @@ final class GatewayTest extends TestCase
         self::assertSame(200, $this->post('payment.refunded', $payment));
         self::assertSame(200, $this->post('payment.refunded', $payment));
         self::assertSame(5000.0, $order->refunded);
+        self::assertCount(1, preg_grep('/ is done/', $order->notes));
         self::assertSame('', wc_get_order($order->get_id())->get_meta(Refunds::ASKED));
     }
 
