@@ -1,4 +1,4 @@
-// Créer un paiement, le lire, le rembourser. Types : npx openapi-typescript document.json -o generated/schema.ts
+// Créer un paiement, le lire, le rembourser, ouvrir une page de paiement. Types : npx openapi-typescript document.json -o generated/schema.ts
 // En ligne de commande : GUICHET=http://127.0.0.1:8000/v1 CLE=sk_test_… node js/sample.js commande-1042
 
 import createClient from "openapi-fetch";
@@ -36,6 +36,13 @@ async function main(externalId: string): Promise<void> {
     after = page.data.data.at(-1)?.reference;
     full = page.data.data.length === 2;
   }
+
+  // La page où le client choisit son opérateur : envoyez-le à cette adresse.
+  const session = await guichet.POST("/checkout-sessions", {
+    body: { amount: 5000, description: "Commande 1042", external_id: `page-${externalId}` },
+  });
+  if (session.error) throw new Error(session.error.error.message);
+  console.log(session.data.data.status, session.data.data.url);
   console.log(payment.status, payment.total_amount, refunded.data.data.status);
 }
 

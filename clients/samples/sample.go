@@ -1,4 +1,4 @@
-// Créer un paiement, le lire, le rembourser, avec le client Go d'openapi-generator.
+// Créer un paiement, le lire, le rembourser, ouvrir une page de paiement, avec le client Go d'openapi-generator.
 // En ligne de commande : GUICHET=http://127.0.0.1:8000/v1 CLE=sk_test_… ./sample commande-1042
 package main
 
@@ -55,5 +55,14 @@ func main() {
 		}
 		listing = listing.After(page.Data[1].Reference)
 	}
+
+	// La page où le client choisit son opérateur : envoyez-le à cette adresse.
+	order := guichet.NewCheckoutSessionBody(5000, "Commande 1042")
+	order.SetExternalId("page-" + os.Args[1])
+	session, _, err := client.SessionsDePaiementAPI.CreateSession(ctx).CheckoutSessionBody(*order).Execute()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(session.Data.Status, session.Data.Url)
 	fmt.Println(payment.Status, payment.TotalAmount, refunded.Data.Status)
 }

@@ -1,4 +1,4 @@
-"""Créer un paiement, le lire, le rembourser, avec le client Python d'openapi-generator.
+"""Créer un paiement, le lire, le rembourser, ouvrir une page de paiement, avec le client Python d'openapi-generator.
 
 En ligne de commande : GUICHET=http://127.0.0.1:8000/v1 CLE=sk_test_… python sample.py commande-1042
 """
@@ -6,7 +6,16 @@ En ligne de commande : GUICHET=http://127.0.0.1:8000/v1 CLE=sk_test_… python s
 import os
 import sys
 
-from guichet_client import ApiClient, Configuration, PaiementsApi, PaymentBody, RefundBody, RemboursementsApi
+from guichet_client import (
+    ApiClient,
+    CheckoutSessionBody,
+    Configuration,
+    PaiementsApi,
+    PaymentBody,
+    RefundBody,
+    RemboursementsApi,
+    SessionsDePaiementApi,
+)
 
 configuration = Configuration(host=os.environ["GUICHET"], access_token=os.environ["CLE"])
 with ApiClient(configuration) as client:
@@ -30,4 +39,8 @@ with ApiClient(configuration) as client:
     page = payments.list_payments(per_page=2, order="asc").data
     while len(page) == 2:
         page = payments.list_payments(per_page=2, order="asc", after=str(page[-1].reference)).data
+    # La page où le client choisit son opérateur : envoyez-le à cette adresse.
+    order = CheckoutSessionBody(amount=5000, description="Commande 1042", external_id=f"page-{sys.argv[1]}")
+    session = SessionsDePaiementApi(client).create_session(order).data
+    print(session.status, session.url)
     print(payment.status, payment.total_amount, refund.status)

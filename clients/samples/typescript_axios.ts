@@ -1,12 +1,13 @@
-// Créer un paiement, le lire, le rembourser, avec le client typescript-axios d'openapi-generator.
+// Créer un paiement, le lire, le rembourser, ouvrir une page de paiement, avec le client typescript-axios d'openapi-generator.
 // En ligne de commande : GUICHET=http://127.0.0.1:8000/v1 CLE=sk_test_… node js/sample.js commande-1042
 
 import { isAxiosError } from "axios";
-import { Configuration, PaiementsApi, RemboursementsApi, type Payment } from "./generated";
+import { Configuration, PaiementsApi, RemboursementsApi, SessionsDePaiementApi, type Payment } from "./generated";
 
 const configuration = new Configuration({ basePath: process.env.GUICHET, accessToken: process.env.CLE });
 const payments = new PaiementsApi(configuration);
 const refunds = new RemboursementsApi(configuration);
+const sessions = new SessionsDePaiementApi(configuration);
 
 async function main(externalId: string): Promise<void> {
   const created = await payments.createPayment({
@@ -32,6 +33,11 @@ async function main(externalId: string): Promise<void> {
     after = page.at(-1)?.reference;
     full = page.length === 2;
   }
+
+  // La page où le client choisit son opérateur : envoyez-le à cette adresse.
+  const order = { amount: 5000, description: "Commande 1042", external_id: `page-${externalId}` };
+  const session = (await sessions.createSession(order)).data.data;
+  console.log(session.status, session.url);
   console.log(payment.status, payment.total_amount, refund.data.data.status);
 }
 

@@ -1,11 +1,12 @@
-// Créer un paiement, le lire, le rembourser, avec le client typescript-fetch d'openapi-generator.
+// Créer un paiement, le lire, le rembourser, ouvrir une page de paiement, avec le client typescript-fetch d'openapi-generator.
 // En ligne de commande : GUICHET=http://127.0.0.1:8000/v1 CLE=sk_test_… node js/sample.js commande-1042
 
-import { Configuration, PaiementsApi, RemboursementsApi, ResponseError, type Payment } from "./generated";
+import { Configuration, PaiementsApi, RemboursementsApi, ResponseError, SessionsDePaiementApi, type Payment } from "./generated";
 
 const configuration = new Configuration({ basePath: process.env.GUICHET, accessToken: process.env.CLE });
 const payments = new PaiementsApi(configuration);
 const refunds = new RemboursementsApi(configuration);
+const sessions = new SessionsDePaiementApi(configuration);
 
 async function main(externalId: string): Promise<void> {
   const created = await payments.createPayment({
@@ -27,6 +28,12 @@ async function main(externalId: string): Promise<void> {
     after = page.at(-1)?.reference;
     full = page.length === 2;
   }
+
+  // La page où le client choisit son opérateur : envoyez-le à cette adresse.
+  const session = await sessions.createSession({
+    checkoutSessionBody: { amount: 5000, description: "Commande 1042", externalId: `page-${externalId}` },
+  });
+  console.log(session.data.status, session.data.url);
   console.log(payment.status, payment.totalAmount, refund.data.status);
 }
 

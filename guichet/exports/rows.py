@@ -8,6 +8,7 @@ from sqlalchemy import BigInteger, FromClause, Select, Table, bindparam, select,
 from guichet.clock import Instant
 from guichet.db.engine import Database, Row
 from guichet.db.tables import payments, postings, refunds
+from guichet.db.tables.payment_tables import ORDER_NUMBER
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.exports import MOST_DIRECT_ROWS, Export, ExportKind
 from guichet.domain.money import round_to_currency
@@ -52,7 +53,7 @@ def _rows_of(table: Table, *columns: Any, joined: FromClause | None = None) -> S
 _PAYMENTS: Final = _rows_of(
     payments,
     payments.c.reference,
-    payments.c.external_id,
+    ORDER_NUMBER,
     payments.c.status,
     payments.c.currency,
     payments.c.amount,
@@ -71,7 +72,7 @@ _REFUNDS: Final = _rows_of(
     refunds,
     refunds.c.reference,
     refunds.c.payment_reference,
-    payments.c.external_id,
+    ORDER_NUMBER,
     refunds.c.status,
     refunds.c.currency,
     refunds.c.amount,

@@ -10,14 +10,15 @@ from collections.abc import Collection, Iterable
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Executable, bindparam, or_, select, union_all
+from sqlalchemy import BigInteger, ColumnElement, Executable, Select, bindparam, or_, select, text, union_all
 
 from guichet.clock import DAY, Instant, earlier
 from guichet.db.engine import Database
 from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
 from guichet.db.sql_functions import in_materialized
-from guichet.db.tables import payments
+from guichet.db.tables import payment_links, payments
+from guichet.db.tables.payment_tables import SESSION_EXTERNAL_ID
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import MAX_AMOUNT, parse_typed
@@ -91,7 +92,7 @@ async def search(
     found: dict[PaymentId, Payment] = {}
     more = False
     mine = {"merchant_id": merchant_id, "env": env}
-    statements = [_numbered(phone_numbers), _ordered(wanted), _recent_ones(wanted, now)]
+    statements = [_numbered(phone_numbers), _ordered(wanted, env), _recent_ones(wanted, now)]
     reads = [await db.scan(statement, **mine, **params) for statement, params in filter(None, statements)]
     lists = [[Payment(*row) for row in rows] for rows in reads]
     if len(wanted) >= SHORTEST and not wanted.isdigit():
@@ -125,27 +126,39 @@ def _of_numbers(count: int) -> Executable:
     return _all_of(select(one.c.id) for one in each)
 
 
-def _ordered(wanted: str) -> tuple[Executable, dict[str, Any]] | None:
-    """Payments whose order number begins like this, in small or in capital letters."""
+def _ordered(wanted: str, env: Environment) -> tuple[Executable, dict[str, Any]] | None:
+    """Payments whose order number, or their checkout session's, begins like this, in small or in capital letters."""
     if len(wanted) < SHORTEST:
         return None
     forms = sorted({wanted, wanted.lower(), wanted.upper()})
-    params = {f"first_{at}": form for at, form in enumerate(forms)}
+    params: dict[str, Any] = {f"first_{at}": form for at, form in enumerate(forms)} | {"test": env == "test"}
     return _of_orders(len(forms)), params | {f"last_{at}": form + LAST_CHARACTER for at, form in enumerate(forms)}
 
 
 @cache
 def _of_orders(count: int) -> Executable:
     """The payments of `count` ranges of order numbers."""
-    order = payments.c.external_id
     each = [
-        select(payments.c.id)
-        .where(*_MINE, order >= bindparam(f"first_{at}"), order < bindparam(f"last_{at}"))
-        .limit(MOST_FOUND + 1)
-        .subquery()
+        one.limit(MOST_FOUND + 1).subquery()
         for at in range(count)
+        for one in (
+            select(payments.c.id).where(*_MINE, *_begins(payments.c.external_id, at)),
+            select(payments.c.id).where(
+                payments.c.link_id.is_not(None), in_materialized(payments.c.link_id, _sessions(at))
+            ),
+        )
     ]
     return _all_of(select(one.c.id) for one in each)
+
+
+def _sessions(at: int) -> Select[Any]:
+    rows = payment_links.c
+    mine = (rows.merchant_id == bindparam("merchant_id"), rows.test == bindparam("test"), text(SESSION_EXTERNAL_ID))
+    return select(rows.id).where(*mine, *_begins(rows.external_id, at)).limit(MOST_FOUND + 1)
+
+
+def _begins(order: ColumnElement[Any], at: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return order >= bindparam(f"first_{at}"), order < bindparam(f"last_{at}")
 
 
 def _all_of(ids: Iterable[Any]) -> Executable:

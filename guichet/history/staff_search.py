@@ -5,12 +5,13 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy import Select, bindparam, or_, select, union_all
+from sqlalchemy import Select, bindparam, or_, select, text, union_all
 
 from guichet.db.engine import Database, require
 from guichet.db.references import parse_reference
 from guichet.db.sql_functions import in_materialized, json_texts
-from guichet.db.tables import merchants, payments
+from guichet.db.tables import merchants, payment_links, payments
+from guichet.db.tables.payment_tables import SESSION_EXTERNAL_ID
 from guichet.domain.merchants import ENVS
 from guichet.domain.payments import Payment
 from guichet.payments import repository
@@ -29,6 +30,32 @@ _BY_EXTERNAL_ID: Final = (
     select(payments)
     .select_from(merchants.join(payments, payments.c.merchant_id == merchants.c.id))
     .where(_ENV, payments.c.external_id == bindparam("wanted"))
+    .limit(MOST)
+)
+_of_session: Final = payment_links.alias("of_session")
+#: The sessions of this external_id, one environment at a time. Correlated, or SQLite would read all sessions.
+_SESSIONS: Final = [
+    select(_of_session.c.id).select_from(
+        merchants.join(
+            _of_session,
+            in_materialized(
+                _of_session.c.id,
+                select(payment_links.c.id)
+                .where(
+                    payment_links.c.merchant_id == merchants.c.id,
+                    payment_links.c.test == (env == "test"),
+                    payment_links.c.external_id == bindparam("wanted"),
+                    text(SESSION_EXTERNAL_ID),
+                )
+                .correlate(merchants),
+            ),
+        )
+    )
+    for env in ENVS
+]
+_BY_SESSION: Final = (
+    select(payments)
+    .where(payments.c.link_id.is_not(None), in_materialized(payments.c.link_id, union_all(*_SESSIONS)))
     .limit(MOST)
 )
 _of_merchant: Final = payments.alias("of_merchant")
@@ -74,8 +101,8 @@ _BY_PROVIDER_REFERENCE: Final = (
 
 async def search(db: Database, registry: Registry, typed: str) -> list[Payment]:
     """Payments whose reference, external_id, telephone number or provider's reference is exactly this, or whose refund
-    has this reference; the newest first. Cost: four index probes for each merchant, one for each provider account, and
-    the newest MOST payments of each merchant with the telephone number."""
+    has this reference, or checkout session this external_id; the newest first. Cost: six index probes for each
+    merchant, one for each provider account, and the newest MOST payments of each merchant with the telephone number."""
     wanted = typed.strip()[:LONGEST]
     if not wanted or "\0" in wanted:
         return []
@@ -83,7 +110,7 @@ async def search(db: Database, registry: Registry, typed: str) -> list[Payment]:
     if (reference := parse_reference(wanted)) is not None:
         for payment in await _by_reference(db, reference):
             found[payment.id] = payment
-    rows = [*await _rows(db, _BY_EXTERNAL_ID, wanted=wanted)]
+    rows = [*await _rows(db, _BY_EXTERNAL_ID, wanted=wanted), *await _rows(db, _BY_SESSION, wanted=wanted)]
     if _PHONE.fullmatch(wanted):
         rows += await _rows(db, _BY_PHONE, wanted=re.sub(r"\D", "", wanted)[:15])
     accounts = json.dumps(sorted(registry.names()))

@@ -13,6 +13,7 @@ from sqlalchemy import and_, bindparam, case, func, or_, select
 from guichet.clock import Instant
 from guichet.db.engine import Database, Row
 from guichet.db.tables import payments, postings, refunds
+from guichet.db.tables.payment_tables import ORDER_NUMBER
 from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import FEES, PAYMENT_CAUSES, REFUND_CAUSES, WALLET
 from guichet.ledger.balance_checkpoints import (
@@ -43,7 +44,7 @@ _OF_MOVEMENT: Final = select(
     FEE.label("fee"),
     payments.c.reference.label("payment_reference"),
     refunds.c.reference.label("refund_reference"),
-    payments.c.external_id,
+    ORDER_NUMBER.label("external_id"),
 ).select_from(WITH_SUBJECTS)
 _MOVEMENTS: Final = (
     _OF_MOVEMENT.where(

@@ -7,7 +7,7 @@
  * Requires at least: 6.5
  * Requires PHP: 7.4
  * Requires Plugins: woocommerce
- * WC requires at least: 8.2
+ * WC requires at least: 8.8
  * WC tested up to: 9.4
  * Author: Guichet
  * License: Proprietary

@@ -6,6 +6,7 @@ import re
 import zipfile
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlsplit
 
 import openpyxl
 import pytest
@@ -24,6 +25,7 @@ from guichet.exports.repository import ExportTakenOver
 from guichet.merchants import repository as merchants
 from guichet.settings import Settings
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
+from tests.console.links_payer import pay
 from tests.console.pages import Page
 from tests.ledger.ledger_history import RawSql, live, yesterday
 
@@ -152,6 +154,20 @@ async def test_no_formula_reaches_a_spreadsheet_and_numbers_stay_numbers(sqlite_
     }
     amounts = ("Montant", "Frais", "Total", "Arrondi", "Débité au client")
     assert {tuple(row[title] for title in amounts) for row in written} == {(5000, 87.5, 5087.5, 0.5, 5088)}
+
+
+async def test_a_payment_of_a_checkout_session_stands_under_its_order(sqlite_console: ConsoleFixture) -> None:
+    client = await sqlite_console.service.merchant("Kora")
+    order = {"amount": 5000, "description": "Robe", "external_id": "commande/42"}
+    session = (await client.post("/checkout-sessions", order)).data
+    await pay(sqlite_console.browser(), urlsplit(session["url"]).path, "0197000000")
+    [payment] = (await client.get("/payments")).data
+    await client.get(f"/payments/{payment['reference']}")
+    assert (await client.post(f"/payments/{payment['reference']}/refund")).status == 201
+    browser = await _member(sqlite_console, client.id)
+    for kind in ("payments", "refunds"):
+        [row] = _csv(await _ask(browser, client.id, kind=kind))
+        assert row["Référence marchand"] == "commande/42", kind
 
 
 async def test_a_workbook_has_filters_and_widths_and_runs_nothing(sqlite_console: ConsoleFixture) -> None:

@@ -341,7 +341,7 @@ async def test_a_payment_of_a_checkout_session_is_found_by_its_order(console: Co
     session = (await client.post("/checkout-sessions", order)).data
     await pay(console.browser(), urlsplit(session["url"]).path, "0197000000")
     [payment] = (await client.get("/payments")).data
-    for typed in ("commande/42", session["id"]):
+    for typed in ("commande/42", session["id"], "COMM", "commande/"):
         assert shown((await browser.get(f"{path}?q={quote(typed, safe='')}")).text) == [payment["reference"]], typed
     page = (await browser.get(f"{path}/{payment['reference']}")).text
     assert "<dt>Session de paiement</dt><dd><bdi>commande/42</bdi></dd>" in page

@@ -154,6 +154,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "payment by token": lambda db: payments.by_token(db, "c"),
     "payment by operator's reference": lambda db: payments.by_provider_reference(db, "c", "p1"),
     "external_id of any merchant": lambda db: db.scan(staff_search._BY_EXTERNAL_ID, wanted="e1"),
+    "session of any merchant": lambda db: db.scan(staff_search._BY_SESSION, wanted="e1"),
     "telephone number of any merchant": lambda db: db.scan(staff_search._BY_PHONE, wanted="2299000020"),
     "operator's reference of any account": lambda db: db.scan(
         staff_search._BY_PROVIDER_REFERENCE, accounts='["c"]', wanted="p1"
@@ -248,6 +249,7 @@ BY_INDEX = {
     "narrowed list": "ix_payments_newest",
     "narrowed list of a status": "ix_payments_status",
     "counts of a narrowed list": "ix_payments_newest",
+    "session of any merchant": "uq_payment_links_session_external_id",
     "telephone number of any merchant": "ix_payments_phone_number",
     "held": "ix_refunds_held",
     "figures of a month": "payment_figures",

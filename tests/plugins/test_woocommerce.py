@@ -104,6 +104,8 @@ def test_every_text_is_translated() -> None:
     [catalog] = (PLUGIN / "languages").glob("*.po")
     translated = {str(each.id): str(each.string) for each in read_po(io.BytesIO(catalog.read_bytes())) if each.id}
     assert set(translated) == used
+    [template] = (PLUGIN / "languages").glob("*.pot")
+    assert {str(each.id) for each in read_po(io.BytesIO(template.read_bytes())) if each.id} == used
     for text, french in translated.items():
         assert french
         assert sorted(re.findall(r"%(?:\d\$)?[sd]", text)) == sorted(re.findall(r"%(?:\d\$)?[sd]", french)), text

@@ -37,6 +37,23 @@ catchUp($guichet, $delivered, getenv('LAST_EVENT'));
 echo isset($delivered[$order]) ? 'True' : 'False', ' ', refund($guichet, $order), "\\n";
 """,
 }
+#: The package by `require` and by `import` are the same classes; both are typed.
+FORMATS: Final = """
+import sdk = require("guichet-sdk");
+import testing = require("guichet-sdk/testing");
+(async () => {
+  const imported: object = await import("guichet-sdk");
+  const fakes: object = await import("guichet-sdk/testing");
+  for (const [required, other] of [[sdk, imported], [testing, fakes]] as const) {
+    const lacking = Object.entries(required).filter(([name, value]) => Reflect.get(other, name) !== value);
+    console.log(Object.keys(required).length > 1, lacking);
+  }
+  const fake = new testing.FakeGuichet();
+  fake.failNext("payment_failed");
+  const body: sdk.PaymentBody = { amount: 5000, operator: "mtn", phone_number: "2290197000001" };
+  await fake.client().payments.create(body).catch((error) => console.log(error instanceof sdk.PaymentFailed));
+})();
+"""
 
 
 def blocks(file: Path, language: str) -> list[str]:
@@ -53,7 +70,13 @@ def run(language: str, project: Installed, sources: dict[str, str], **names: str
         (project.folder / "package.json").write_text(json.dumps({"type": "module", "private": True}))
         options = ["--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck", "--types", "node"]
         roots = ["--typeRoots", str(NODE_MODULES / "@types")]
-        _finished([str(NODE_MODULES / ".bin" / "tsc"), *options, *roots, *map(str, files)], project, environment)
+        required = project.folder / "formats.cts"
+        required.write_text(FORMATS, encoding="utf-8")
+        compiler = [str(NODE_MODULES / ".bin" / "tsc"), *options, *roots]
+        _finished([*compiler, *map(str, [*files, required])], project, environment)
+        # Without the way in which newer versions of Node load an ES module by `require`.
+        node = ["node", "--no-experimental-require-module", str(required.with_suffix(".cjs"))]
+        assert _finished(node, project, environment) == "true []\ntrue []\ntrue\n"
         files = [file.with_suffix(".js") for file in files]
     return [_finished([*project.run, str(file)], project, environment) for file in files]
 
@@ -83,9 +106,6 @@ def check_documents(language: str, project: Installed, server: DemoServer) -> No
     names = {"API_KEY": server.keys["test"], "API_URL": server.url, "WEBHOOK_SECRET": server.secret}
     names |= {"ORDER": f"order-{language}", "LAST_EVENT": last_event}
     programs = {"first": first, "shop": "".join(shop) + ENDING[language] + fake}
-    if language == "typescript":
-        required = "console.log(require('guichet-sdk').Guichet.name)"
-        assert _finished(["node", "--eval", required], project, dict(os.environ)) == "Guichet\n"
     paid, sold = run(language, project, programs, **names)
     assert paid == "succeeded 5088\n"
     assert sold.splitlines() == [

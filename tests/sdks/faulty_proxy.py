@@ -1,6 +1,7 @@
 """A proxy between a library and the service that breaks a connection where it is told to."""
 
 import http.client
+import json
 import socket
 import threading
 from collections import deque
@@ -33,7 +34,8 @@ class FaultyProxy:
     """`faults` are those of the next requests, in their order; afterwards requests pass.
 
     `cut`, `half` and `silence` send the request to the service, wait until it has answered, and give the library
-    nothing, half of it, or nothing for some seconds. The others answer here. `seen`: (method, path, Idempotency-Key).
+    nothing, half of it, or nothing for some seconds. The others answer here. `seen`: (method, path, Idempotency-Key);
+    `made`: what the service answered with a 201, also where the library heard nothing of it.
     """
 
     service_port: int
@@ -42,6 +44,7 @@ class FaultyProxy:
     before_passing: Callable[[], None] = lambda: None
     faults: deque[str] = field(default_factory=deque)
     seen: list[tuple[str, str, str | None]] = field(default_factory=list)
+    made: list[str] = field(default_factory=list)
     url: str = ""
 
     def pass_on(self, method: str, path: str, headers: Any, body: bytes) -> tuple[int, dict[str, str], bytes]:
@@ -55,7 +58,11 @@ class FaultyProxy:
             connection.request(method, path, body or None, kept)
             self.before_passing()
             response = connection.getresponse()
-            return response.status, dict(response.headers), response.read()
+            answer = response.status, dict(response.headers), response.read()
+            if response.status == http.client.CREATED:
+                data = json.loads(answer[2])["data"]
+                self.made.append(str(data.get("reference") or data["id"]))
+            return answer
         finally:
             connection.close()
 

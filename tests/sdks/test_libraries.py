@@ -53,6 +53,7 @@ class Run:
         proxy = self.library.proxy
         proxy.faults.extend(step.get("through", ()))
         proxy.seen.clear()
+        proxy.made.clear()
         own = proxy.source
         if step.get("from") == "exhausted":
             _exhaust(self.server)
@@ -73,6 +74,7 @@ class Run:
             [(key, *others)] = [list({key for _, _, key in proxy.seen})]
             assert key, shown
             assert not others, shown
+            assert len(set(proxy.made)) <= 1, f"made twice: {proxy.made}, {shown}"
         if "as" in step:
             self.names[step["as"]] = said.get("value") or said["error"]
 

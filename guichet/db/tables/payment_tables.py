@@ -17,6 +17,7 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    case,
     false,
 )
 
@@ -66,7 +67,7 @@ payment_links: Final = table(
     Column("expires_at", BigInteger),
     Column("created_at", BigInteger, nullable=False),
     Column("late_uses", BigInteger, nullable=False, server_default="0"),
-    Column("external_id", Text),
+    Column("external_id", BYTES),
     Column("metadata", Text),
     Column("return_url", Text),
     Column("cancelled_at", BigInteger),
@@ -212,6 +213,11 @@ payments: Final = table(
     partial_index(
         "ix_payments_phone_prompts", "phone_number", "created_at", "status", "failure_reason", where=LINK_PROMPTS
     ),
+)
+
+#: The merchant's name for what was sold: the payment's own, or that of its checkout session.
+ORDER_NUMBER: Final = case(
+    (payments.c.session_reference.is_not(None), payments.c.link_external_id), else_=payments.c.external_id
 )
 
 #: By what the console finds the payments of a customer's name (`history/customer_names.py`): the words of the name,

@@ -96,6 +96,8 @@ final class Gateway extends \WC_Payment_Gateway
     }
 
     /**
+     * What it throws is shown in both checkouts; the block checkout forgets notices.
+     *
      * @param int $order_id
      * @return array<string, string>
      */
@@ -106,8 +108,7 @@ final class Gateway extends \WC_Payment_Gateway
             $url = Sessions::url($order);
         } catch (\Throwable $error) {
             Log::warning("Order $order_id: {$error->getMessage()}");
-            wc_add_notice(__('The payment page cannot be opened at the moment. Nothing was debited; please try again.', 'guichet-woocommerce'), 'error');
-            return ['result' => 'failure', 'redirect' => ''];
+            throw new \Exception(__('The payment page cannot be opened at the moment. Nothing was debited; please try again.', 'guichet-woocommerce'));
         }
         return ['result' => 'success', 'redirect' => $url ?? Visits::settled($order, '')];
     }

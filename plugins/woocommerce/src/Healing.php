@@ -158,13 +158,22 @@ final class Healing
     {
         $order->update_meta_data(self::CHECKS, (string) $checks);
         $order->update_meta_data(self::CHECK_AT, (string) (time() + $seconds));
-        $order->save_meta_data();
+        self::save($order);
     }
 
     private static function forget(\WC_Order $order): void
     {
         $order->delete_meta_data(self::CHECKS);
         $order->delete_meta_data(self::CHECK_AT);
+        self::save($order);
+    }
+
+    /** Asking is no change of the order: "Hold stock" counts its minutes from the last one. */
+    private static function save(\WC_Order $order): void
+    {
+        $filter = 'woocommerce_orders_table_datastore_should_save_after_meta_change';
+        add_filter($filter, '__return_false');
         $order->save_meta_data();
+        remove_filter($filter, '__return_false');
     }
 }

@@ -106,10 +106,13 @@ final class Refunds
     {
         $sentence = self::sentence($refund);
         if ($refund['status'] === 'pending') {
-            $order->add_order_note($sentence);
-            return new \WP_Error('guichet_refund_pending', $sentence);
+            return self::later($order, 'guichet_refund_pending', $sentence);
         }
-        self::end($order, $sentence);
+        Lock::hold($order->get_id(), static function (\WC_Order $order) use ($sentence): void {
+            if ($order->get_meta(self::ASKED) !== '') { // No webhook was faster.
+                self::end($order, $sentence);
+            }
+        });
         return $refund['status'] === 'succeeded' ? true : new \WP_Error('guichet_refund_failed', $sentence);
     }
 
@@ -119,12 +122,23 @@ final class Refunds
         $unknown = $error instanceof ApiConnection || $error instanceof ServerError || $error instanceof RateLimited;
         if ($unknown || ($error instanceof Conflict && $error->reason === 'already_refunded')) {
             $sentence = __('Guichet: whether the refund was made is not known yet. This order will show it by itself; do not pay back by other means before.', 'guichet-woocommerce');
-            $order->add_order_note($sentence);
-            return new \WP_Error('guichet_refund_unknown', $sentence);
+            return self::later($order, 'guichet_refund_unknown', $sentence);
         }
         $order->delete_meta_data(self::ASKED);
         $order->save_meta_data();
         return new \WP_Error('guichet_refund_refused', Log::withoutSecrets($error->getMessage()));
+    }
+
+    /**
+     * WooCommerce takes back its record of the refund now. A webhook that came meanwhile saw that record and had nothing
+     * to do, so the order is asked about again.
+     */
+    private static function later(\WC_Order $order, string $code, string $sentence): \WP_Error
+    {
+        $order = Lock::fresh($order->get_id()) ?? $order;
+        $order->add_order_note($sentence);
+        self::told($order);
+        return new \WP_Error($code, $sentence);
     }
 
     private static function end(\WC_Order $order, string $note): void

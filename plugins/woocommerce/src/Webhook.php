@@ -60,7 +60,8 @@ final class Webhook
             return; // Another shop's, or of an attempt that has ended.
         }
         try {
-            if ($event['event'] === 'payment.refunded' && $order->get_transaction_id() === $data['reference']) {
+            $refunded = $event['event'] === 'payment.refunded' && $order->get_transaction_id() === $data['reference'];
+            if ($refunded && (float) $order->get_remaining_refund_amount() > 0) {
                 Refunds::told($order);
             }
             Healing::check($order, self::TIMEOUT, $ofPayment ? $data['reference'] : '');

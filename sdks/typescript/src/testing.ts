@@ -2,6 +2,7 @@
 
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Guichet, type Options } from "./guichet.js";
 
 interface Recorded {
@@ -13,7 +14,7 @@ const RECORDINGS: {
   answers: Record<string, Recorded>;
   errors: Record<string, Recorded>;
   events: Record<string, any>;
-} = JSON.parse(readFileSync(new URL("../recordings.json", import.meta.url), "utf8"));
+} = JSON.parse(readFileSync(join(__dirname, "../recordings.json"), "utf8"));
 
 export const SECRET = `whsec_${"A".repeat(40)}`;
 

@@ -1,15 +1,18 @@
 """The search of the staff across merchants, one payment with its provider's side, and that each read is logged."""
 
 import re
+from urllib.parse import urlsplit
 
 import pytest
 
 from guichet.domain.payments import Payment
 from guichet.providers.base import Refused
 from tests.console.admin.operations import Operations, act
+from tests.console.links_payer import pay
 from tests.fakes.scripted_provider import done
 from tests.payments.conftest import stored
 from tests.payments.test_refunds import refund_of
+from tests.service_fixture import MerchantClient
 
 
 async def _paid(operations: Operations) -> Payment:
@@ -43,6 +46,19 @@ async def test_a_payment_is_found_by_each_of_its_names(operations: Operations) -
     assert {each[1] for each in searched} == {"awa@example.com"}
     assert searched[0][2:] == (payment.reference, {"count": 1, "payments": [payment.reference]})
     assert not any("commande" in each[2] or "229" in each[2] for each in searched), "what was typed stays out"
+
+
+async def test_a_payment_is_found_by_the_order_of_its_checkout_session(operations: Operations) -> None:
+    other = await operations.live.service.merchant()
+    for merchant in (operations.live.merchant, other):
+        order = {"amount": 5000, "description": "Robe", "external_id": "commande/42"}
+        client = MerchantClient(merchant.service, merchant.id, merchant.keys)
+        session = (await client.post("/checkout-sessions", order)).data
+        await pay(operations.console.browser(), urlsplit(session["url"]).path, "0197000002")
+    support = await operations.staff(role="support")
+    page = await act(support, "/admin/payments", q="commande/42")
+    assert page.text.count('href="/admin/payments/') == 2
+    assert 'href="/admin/payments/' not in (await act(support, "/admin/payments", q="commande/4")).text
 
 
 async def test_a_search_that_shows_many_is_logged_with_all_of_them(sqlite_operations: Operations) -> None:

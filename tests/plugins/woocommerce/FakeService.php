@@ -21,6 +21,8 @@ final class FakeService
     /** The field that a session with a customer is refused for. */
     public string $refused = '';
     public string $refundStatus = 'succeeded';
+    /** Happens after the next POST was carried out, and before it is answered. */
+    public ?Closure $meanwhile = null;
 
     public function __invoke(string $method, string $url, array $headers, ?string $body): array
     {
@@ -30,6 +32,13 @@ final class FakeService
             throw new Guichet\ApiConnection('down, with sk_test_secret1 and whsec_secret2');
         }
         [$status, $answer] = $this->answer($method, explode('/', substr($path, 1)), json_decode((string) $body, true) ?? [], $url);
+        if ($this->meanwhile !== null && $method === 'POST') {
+            [$happens, $this->meanwhile] = [$this->meanwhile, null];
+            $happens();
+            if ($this->down) {
+                throw new Guichet\ApiConnection('down');
+            }
+        }
         if ($this->cut && $method === 'POST') {
             $this->cut = false;
             throw new Guichet\ApiConnection('cut');
@@ -75,7 +84,9 @@ final class FakeService
                 $this->refunds[$refund['reference']] = $refund;
                 return [201, $refund];
             case 'GET refunds':
-                return [200, isset($path[1]) ? $this->refunds[$path[1]] : array_values($this->refunds)];
+                parse_str((string) parse_url($url, PHP_URL_QUERY), $query);
+                $of = static fn (array $refund): bool => $refund['payment_reference'] === $query['payment_reference'];
+                return [200, isset($path[1]) ? $this->refunds[$path[1]] : array_values(array_filter($this->refunds, $of))];
             case 'GET webhooks':
                 return [200, ['url' => 'https://elsewhere.test/hook']];
         }

@@ -46,6 +46,18 @@ final class GatewayTest extends TestCase
         return [$order, $order->get_meta(Sessions::ID)];
     }
 
+    /** No page was opened, which the customer was told. */
+    private function refused(WC_Order $order): void
+    {
+        try {
+            (new Gateway())->process_payment($order->get_id());
+        } catch (Exception $error) {
+            self::assertStringContainsString('Nothing was debited', $error->getMessage());
+            return;
+        }
+        self::fail('a page was opened');
+    }
+
     private function status(WC_Order $order): string
     {
         return wc_get_order($order->get_id())->get_status();
@@ -129,21 +141,19 @@ final class GatewayTest extends TestCase
         [, $session] = $this->begun();
         self::assertNull($this->service->sessions[$session]['customer']);
         $this->service->refused = 'amount';
-        self::assertSame('failure', (new Gateway())->process_payment(WC_Order::make('5000')->get_id())['result']);
+        $this->refused(WC_Order::make('5000'));
     }
 
     public function testAnOutageDebitsNothingAndIsSaid(): void
     {
         $this->service->down = true;
-        $order = WC_Order::make('5000');
-        self::assertSame('failure', (new Gateway())->process_payment($order->get_id())['result']);
-        self::assertNotEmpty($GLOBALS['fake_notices']);
+        $this->refused(WC_Order::make('5000'));
         self::assertNotEmpty(get_option('fake_log'));
     }
 
     public function testAnAmountThatTheCurrencyDoesNotHaveIsNotRounded(): void
     {
-        self::assertSame('failure', (new Gateway())->process_payment(WC_Order::make('10.50')->get_id())['result']);
+        $this->refused(WC_Order::make('10.50'));
         self::assertSame([], $this->service->sessions);
         [, $session] = $this->begun('10.50', 'EUR');
         self::assertSame(10.5, $this->service->sessions[$session]['amount']);
@@ -298,7 +308,7 @@ final class GatewayTest extends TestCase
         $this->service->pay($session, 'succeeded');
         $this->heal();
         self::assertSame('pending', $this->status($order));
-        self::assertSame('failure', (new Gateway())->process_payment($order->get_id())['result']);
+        $this->refused($order);
     }
 
     public function testAChangedOrderGetsANewSessionWhenTheOldOneCanBePaidNoMore(): void
@@ -353,6 +363,15 @@ final class GatewayTest extends TestCase
         self::assertTrue($may());
         self::assertSame('expired', $this->service->sessions[$session]['status']);
         self::assertTrue(apply_filters('woocommerce_cancel_unpaid_order', true, WC_Order::make('1')));
+    }
+
+    public function testAskingAboutAnOrderDoesNotProlongItsHold(): void
+    {
+        [$order] = $this->begun();
+        $modified = $order->modified;
+        $this->heal();
+        $this->heal();
+        self::assertSame($modified, $order->modified);
     }
 
     public function testASuccessAfterACancellationIsKept(): void
@@ -478,6 +497,32 @@ final class GatewayTest extends TestCase
         self::assertSame(5000.0, $order->refunded);
     }
 
+    /** The record of the refund is there while the gateway is asked, and goes when it does not say yes. */
+    public function testAWebhookThatIsFasterThanTheAnswerLosesNoRefund(): void
+    {
+        foreach ([true, false] as $lost) {
+            $order = $this->paid();
+            $payment = $this->service->payments[$order->get_transaction_id()];
+            $order->put(['refunded' => 5000.0]);
+            $this->service->meanwhile = function () use ($payment, $lost): void {
+                $this->post('payment.refunded', ['status' => 'refunded'] + $payment);
+                $this->service->down = $lost;
+            };
+            $said = (new Gateway())->process_refund($order->get_id(), '5000');
+            $this->service->down = false;
+            if ($lost) {
+                self::assertSame('guichet_refund_unknown', $said->get_error_code());
+                $order->put(['refunded' => 0.0]);
+                $this->heal();
+                self::assertSame(5000.0, $order->refunded);
+            } else {
+                self::assertTrue($said);
+                self::assertSame('', wc_get_order($order->get_id())->get_meta(Refunds::ASKED));
+                self::assertCount(1, preg_grep('/ is done/', $order->notes));
+            }
+        }
+    }
+
     public function testARefundFromTheConsoleIsRecorded(): void
     {
         $order = $this->paid();
@@ -489,6 +534,7 @@ final class GatewayTest extends TestCase
         self::assertSame(200, $this->post('payment.refunded', $payment));
         self::assertSame(200, $this->post('payment.refunded', $payment));
         self::assertSame(5000.0, $order->refunded);
+        self::assertCount(1, preg_grep('/ is done/', $order->notes));
         self::assertSame('', wc_get_order($order->get_id())->get_meta(Refunds::ASKED));
     }
 

@@ -82,7 +82,7 @@ namespace {
             $orders = get_option('fake_orders', []);
             $id = count($orders) + 101;
             $orders[$id] = ['status' => 'pending', 'total' => $total, 'currency' => $currency, 'meta' => [], 'notes' => [],
-                'transaction' => '', 'paid_at' => null, 'completions' => 0, 'refunded' => 0.0, 'via' => 'checkout'];
+                'transaction' => '', 'paid_at' => null, 'completions' => 0, 'refunded' => 0.0, 'via' => 'checkout', 'modified' => 0];
             update_option('fake_orders', $orders);
             return new self($id);
         }
@@ -110,6 +110,9 @@ namespace {
         {
             $this->put(['meta' => array_filter(array_merge($this->meta, $this->changes), static fn ($value) => $value !== null)]);
             $this->changes = [];
+            if (apply_filters('woocommerce_orders_table_datastore_should_save_after_meta_change', true)) {
+                $this->put(['modified' => $this->modified + 1]);
+            }
         }
 
         public function get_meta(string $name): string

@@ -365,7 +365,7 @@ def _payment_links() -> None:
         sa.Column("expires_at", sa.BigInteger()),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("late_uses", sa.BigInteger(), nullable=False, server_default="0"),
-        sa.Column("external_id", sa.Text()),
+        sa.Column("external_id", _BYTES),
         sa.Column("metadata", sa.Text()),
         sa.Column("return_url", sa.Text()),
         sa.Column("cancelled_at", sa.BigInteger()),

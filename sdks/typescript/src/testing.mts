@@ -1,0 +1,3 @@
+// What tests need as an ES module: the same classes as by `require`, so `instanceof` holds where a program has both.
+
+export * from "./testing.js";
