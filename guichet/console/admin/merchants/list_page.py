@@ -14,7 +14,6 @@ from guichet.clock import Instant
 from guichet.console.admin.check_pages import page_of
 from guichet.console.admin.reads import record_read
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.domain.accounts import normal_email
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import MERCHANT_STATUSES, Merchant, MerchantStatus, merchant_name
@@ -157,10 +156,3 @@ async def create(request: StaffRequest) -> Response:
     except NewerMerchant:
         return await show_new(request, FormFault(request.text("admin_merchants.sent_twice"), 409))
     return request.done(request.at_admin(f"/merchants/{merchant.id}"), "merchant_created")
-
-
-PAGES: Final = (
-    StaffPage("", "doctor.view", show_overview, menu="overview"),
-    StaffPage("/merchants", "merchants.view", show, find, menu="merchants"),
-    StaffPage("/merchants/new", "merchants.change", show_new, create),
-)
