@@ -14,7 +14,7 @@ from msgspec import field
 
 from guichet.bootstrap import (
     SIMULATOR_STATE,
-    WORKER_MODULE,
+    WORKER_MODULES,
     Service,
     application,
     ensure_schema,
@@ -129,7 +129,7 @@ async def _serve_until_stopped(
     demo: "WithoutPassword | None",
 ) -> None:
     ctx = opened.ctx
-    worker = DeferredWorker(WORKER_MODULE, opened.worker) if with_worker else None
+    worker = DeferredWorker(WORKER_MODULES, opened.worker) if with_worker else None
     simulated = mounted_simulator(ctx.settings, ctx.clock, providers)
     stop_jobs = partial(_stop_jobs, ctx, worker, listen.options.grace)
     limits = ConnectionLimits.of(ctx.settings, tls=listen.options.tls is not None)
