@@ -21,7 +21,7 @@ ASSETS_PATH: Final = f"{ROOT}/assets"
 
 @cache
 def console_renderer() -> Renderer:
-    """For the whole process: reading the texts and compiling the templates takes 50 ms."""
+    """For the whole process: reading the texts takes a while."""
     return Renderer(Path(__file__).parent, ASSETS_PATH, *TEXTS, linked=True)
 
 
