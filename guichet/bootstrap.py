@@ -62,7 +62,11 @@ USER_AGENT: Final = f"Guichet/{__version__}"
 #: In the data folder: what the simulated providers know.
 SIMULATOR_STATE: Final = "simulator.db"
 #: What `Service.worker` imports.
-WORKER_MODULE: Final = "guichet.worker.worker"
+WORKER_MODULES: Final = (
+    "guichet.worker.worker",
+    "guichet.worker.service_checks_loop",
+    "guichet.server.doctor.service_checks",
+)
 #: Seconds for one statement of what watches the service.
 _MONITORING_TIMEOUT: Final = 8.0
 #: On SQLite each holds the event loop for about fifty microseconds.
@@ -76,9 +80,11 @@ class Service(Record, frozen=True):
     http_client: HttpClient
 
     def worker(self) -> Worker:
+        from guichet.server.doctor.service_checks import keep_checks
+        from guichet.worker.service_checks_loop import ServiceChecks
         from guichet.worker.worker import Worker
 
-        return Worker(self.ctx, self.http_client)
+        return Worker(self.ctx, self.http_client, ServiceChecks(self.ctx, keep_checks))
 
 
 def database(settings: Settings) -> Database:

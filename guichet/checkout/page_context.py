@@ -80,9 +80,9 @@ class PageLimits:
 ASSETS_PATH: Final = "/pay/assets"
 
 
-#: For the whole process: reading the texts and compiling the templates takes 50 ms.
 @cache
-def _renderer() -> Renderer:
+def checkout_renderer() -> Renderer:
+    """For the whole process: reading the texts takes a while."""
     return Renderer(Path(__file__).parent, ASSETS_PATH)
 
 
@@ -98,7 +98,7 @@ class PageContext(Record, frozen=True):
     cookie: PaymentCookie
     limits: PageLimits
     simulator_path: str | None = None
-    renderer: Renderer = field(default_factory=_renderer)
+    renderer: Renderer = field(default_factory=checkout_renderer)
 
     def request(self, request: Request) -> PageRequest:
         return PageRequest(request, self.renderer, self.base_path, self.ctx.settings.time_zone)

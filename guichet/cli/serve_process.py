@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from socket import socket
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +13,7 @@ from msgspec import field
 
 from guichet.bootstrap import (
     SIMULATOR_STATE,
-    WORKER_MODULE,
+    WORKER_MODULES,
     Service,
     application,
     ensure_schema,
@@ -50,14 +49,6 @@ if TYPE_CHECKING:
 #: Seconds that a server answers before it starts its worker, and that each step of the start waits for requests. A
 #: health check waits longer for the worker (`deferred_worker.py`).
 _FIRST_REQUESTS: Final = 0.2
-#: What the first page of the console would take most of a second to import, in parts that each delay a payment little.
-_PAGES: Final = (
-    "guichet.accounts.passwords",
-    "guichet.console.merchant_pages",
-    "guichet.console.staff_pages",
-    "guichet.console.app",
-    "guichet.console.console",
-)
 
 
 class Listen(Record, frozen=True):
@@ -129,7 +120,7 @@ async def _serve_until_stopped(
     demo: "WithoutPassword | None",
 ) -> None:
     ctx = opened.ctx
-    worker = DeferredWorker(WORKER_MODULE, opened.worker) if with_worker else None
+    worker = DeferredWorker(WORKER_MODULES, opened.worker) if with_worker else None
     simulated = mounted_simulator(ctx.settings, ctx.clock, providers)
     stop_jobs = partial(_stop_jobs, ctx, worker, listen.options.grace)
     limits = ConnectionLimits.of(ctx.settings, tls=listen.options.tls is not None)
@@ -186,10 +177,6 @@ async def _warm_up(
     await opened.http_client.open()
     if simulated and (ctx.settings.home / SIMULATOR_STATE).exists():  # Callbacks may be due.
         await simulated.start()
-    for part in _PAGES:
-        await server.idle(_FIRST_REQUESTS)
-        await asyncio.to_thread(import_module, part)
-    await asyncio.to_thread(import_module(_PAGES[-1]).console_renderer)
     tune_allocator()
     tune_garbage_collector()
 

@@ -14,7 +14,6 @@ from guichet.audit_log import entries as audit_log
 from guichet.audit_log.entries import STAFF, Entry
 from guichet.clock import Instant
 from guichet.console.page_request import MerchantRequest
-from guichet.console.sections import MerchantPage
 from guichet.domain.accounts import UserId
 from guichet.domain.merchants import ENVS, Environment, key_label
 from guichet.domain.roles import MERCHANT_ROLES, MerchantRight
@@ -245,6 +244,3 @@ def _user(entry: Entry) -> UserId | None:
     """The person whom the act is about."""
     number = row_id(entry.subject) if entry.subject_type == "user" else None
     return None if number is None else UserId(number)
-
-
-PAGES: Final = (MerchantPage("/activity", "activity.view", show, menu="activity"),)

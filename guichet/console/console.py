@@ -12,7 +12,6 @@ from guichet.context import AppContext
 from guichet.domain.messages import TEXTS
 from guichet.domain.records import Record
 from guichet.pages.render import Renderer
-from guichet.server.doctor.service_checks import LastChecks
 from guichet.server.request_context import ClientAddresses
 
 ROOT: Final = "/console"
@@ -22,7 +21,7 @@ ASSETS_PATH: Final = f"{ROOT}/assets"
 
 @cache
 def console_renderer() -> Renderer:
-    """For the whole process: reading the texts and compiling the templates takes 50 ms."""
+    """For the whole process: reading the texts takes a while."""
     return Renderer(Path(__file__).parent, ASSETS_PATH, *TEXTS, linked=True)
 
 
@@ -38,7 +37,6 @@ class Console(Record, frozen=True):
     #: Only in a demonstration.
     without_password: WithoutPassword | None = None
     renderer: Renderer = field(default_factory=console_renderer)
-    checks: LastChecks = field(default_factory=LastChecks)
 
     @property
     def ctx(self) -> AppContext:

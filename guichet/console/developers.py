@@ -10,7 +10,6 @@ from guichet.clock import Instant
 from guichet.console.clock_form import ClockForm, ClockView, change_clock, clock_view
 from guichet.console.forms import Confirmed
 from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequest
-from guichet.console.sections import MerchantPage
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.ids import ApiKeyId
@@ -259,10 +258,3 @@ async def move_clock(request: MerchantRequest) -> Response:
     except FormFault as fault:
         return await show_clock(request, fault)
     return request.done(request.here("/developers/clock"), "clock")
-
-
-PAGES: Final = (
-    MerchantPage("/developers", "keys.view", show_keys, change_keys, menu="developers"),
-    MerchantPage("/developers/requests", "requests.view", show_requests, menu="requests"),
-    MerchantPage("/developers/clock", "keys.view", show_clock, move_clock),
-)

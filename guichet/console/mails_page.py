@@ -6,7 +6,6 @@ from starlette.responses import Response
 
 from guichet.accounts.payment_mails import choices, choose_own, choose_receipts
 from guichet.console.page_request import FormFault, MerchantRequest
-from guichet.console.sections import MerchantPage
 from guichet.domain.mails import PAYMENT_MAILS, PaymentMails
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.views import View
@@ -54,6 +53,3 @@ async def change(request: MerchantRequest) -> Response:
         else:
             await choose_own(request.ctx, tx, request.merchant, request.person, form.own, request.now())
     return request.done(request.here("/mails"), "mails_changed")
-
-
-PAGES = (MerchantPage("/mails", "overview.view", show, change, menu="mails"),)

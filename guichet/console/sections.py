@@ -1,10 +1,8 @@
 """What the pages of the console are made of: a page about one merchant, a page of the back office, and their menus."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, TypeVar
-
-from starlette.responses import Response
 
 from guichet.console.console import ADMIN_ROOT, ROOT
 from guichet.console.navigation import MenuEntry, Navigation, first_path
@@ -37,24 +35,27 @@ _STAFF_DOCK: Final = ("overview", "incidents", "approvals", "payments")
 
 class MerchantPage(Record, frozen=True):
     """A page at `/console/<merchant>/<env>` and `path`. Nobody without `right` sees it or posts to it; an act that
-    needs another right asks for it itself (`Member.require`). `menu`: its entry in the menu, None for a page below
-    another. `below`: the entry that it belongs to, where its address does not say so."""
+    needs another right asks for it itself (`Member.require`). `module`, below `guichet.console`: where the functions
+    `show` and `change` are, which answer GET and POST. `menu`: its entry in the menu, None for a page below another.
+    `below`: the entry that it belongs to, where its address does not say so."""
 
     path: str
     right: MerchantRight
-    show: Callable[[MerchantRequest], Awaitable[Response]] | None
-    change: Callable[[MerchantRequest], Awaitable[Response]] | None = None
+    module: str
+    show: str
+    change: str | None = None
     menu: str | None = None
     below: str | None = None
 
 
 class StaffPage(Record, frozen=True):
-    """A page at `/admin` and `path`, otherwise as `MerchantPage`."""
+    """A page at `/admin` and `path`, of a module below `guichet.console.admin`, otherwise as `MerchantPage`."""
 
     path: str
     right: StaffRight
-    show: Callable[[StaffRequest], Awaitable[Response]] | None
-    change: Callable[[StaffRequest], Awaitable[Response]] | None = None
+    module: str
+    show: str
+    change: str | None = None
     menu: str | None = None
     below: str | None = None
 

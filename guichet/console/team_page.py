@@ -1,7 +1,5 @@
 """The team of a merchant: who belongs to it, invitations, roles."""
 
-from typing import Final
-
 from starlette.responses import Response
 
 from guichet.accounts import mail_links, people, users
@@ -10,7 +8,6 @@ from guichet.accounts.invitations import InTeamAlready, Invitation, TooManyInvit
 from guichet.console.console import ROOT
 from guichet.console.forms import Confirmed
 from guichet.console.page_request import FormFault, MerchantRequest
-from guichet.console.sections import MerchantPage
 from guichet.domain.accounts import UserId, UserStatus, normal_email, normal_name
 from guichet.domain.merchants import Merchant
 from guichet.domain.roles import MERCHANT_ROLES, MerchantRole
@@ -135,6 +132,3 @@ async def _set_role(request: MerchantRequest, form: TeamForm) -> None:
         user = await users.lock(tx, membership.user_id)
         role = None if form.act == "remove" else form.role
         await people.set_merchant_role(tx, user, request.merchant.id, role, request.actor, request.now())
-
-
-PAGES: Final = (MerchantPage("/team", "team.view", show, change, menu="team"),)

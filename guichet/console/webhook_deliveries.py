@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from guichet.clock import DAY, HOUR, SECOND, Instant, earlier
 from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequest
-from guichet.console.sections import MerchantPage
 from guichet.db.engine import require
 from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
@@ -235,9 +234,3 @@ def _attempt(attempt: PastAttempt) -> AttemptView:
         answer=printable(attempt.answer, keep="\n\t"),
         cut=attempt.cut,
     )
-
-
-PAGES: Final = (
-    MerchantPage("/webhooks/deliveries", "webhooks.view", show_list, resend_from_list),
-    MerchantPage("/webhooks/deliveries/{reference}", "webhooks.view", show, send_again),
-)

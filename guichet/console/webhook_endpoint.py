@@ -1,11 +1,10 @@
 """Where webhooks go: the address, the secret that signs them, and a test event."""
 
-from typing import Final, Literal
+from typing import Literal
 
 from starlette.responses import Response
 
 from guichet.console.page_request import FormFault, MerchantRequest
-from guichet.console.sections import MerchantPage
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import GuichetError, InvalidRequest
 from guichet.domain.events import EVENT_NAMES, WEBHOOK_TEST, EventName
@@ -135,6 +134,3 @@ def _events(request: MerchantRequest) -> tuple[EventName, ...]:
     if request.env == "live":
         return (WEBHOOK_TEST,)
     return (WEBHOOK_TEST, *(event for event in EVENT_NAMES if event != WEBHOOK_TEST))
-
-
-PAGES: Final = (MerchantPage("/webhooks", "webhooks.view", show, change, menu="webhooks"),)

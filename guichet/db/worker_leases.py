@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, select, update
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database
@@ -22,10 +22,28 @@ async def claim_turn(db: Database, name: str, now: Instant, duration: int) -> bo
     return await db.write(_CLAIM, name=name, now=now, until=later(now, duration)) is not None
 
 
-_UNTIL: Final = select(worker_leases.c.until).where(worker_leases.c.name == bindparam("name"))
+_OF_NAME: Final = worker_leases.c.name == bindparam("work")
+_KEEP: Final = update(worker_leases).where(_OF_NAME).values(until=bindparam("until"), result=bindparam("result"))
+
+
+async def keep_result(db: Database, name: str, result: str, until: Instant) -> None:
+    """What a turn found, at its end. The next turn begins at `until`."""
+    await db.write(_KEEP, work=name, until=until, result=result)
+
+
+_RESULT: Final = select(worker_leases.c.result).where(_OF_NAME)
+
+
+async def last_result(db: Database, name: str) -> str | None:
+    """What the last turn that ended found; None if none ever did."""
+    row = await db.one(_RESULT, work=name)
+    return None if row is None else row[0]
+
+
+_UNTIL: Final = select(worker_leases.c.until).where(_OF_NAME)
 
 
 async def turn_ends_at(db: Database, name: str) -> Instant | None:
     """When the turn that was claimed last ends; None if no process has ever done this work."""
-    row = await db.one(_UNTIL, name=name)
+    row = await db.one(_UNTIL, work=name)
     return None if row is None else Instant(row[0])

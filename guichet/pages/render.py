@@ -12,7 +12,8 @@ from jinja2 import FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from guichet.domain.records import Record
-from guichet.pages import i18n
+from guichet.pages import i18n, template_code
+from guichet.pages.compiled_templates import CompiledTemplates, fingerprint
 from guichet.pages.template_code import TemplateEnvironment, escaped
 from guichet.printable import printable
 from guichet.server.content_encoding import SharedPart, compress
@@ -125,7 +126,8 @@ class Renderer:
         self._texts = {language: i18n.catalogue(language, folder, *more_texts) for language in i18n.LANGUAGES}
         #: By language and key, those without values: a page has a hundred, and `%` takes a third of its time.
         self._plain: dict[tuple[str, str], Markup] = {}
-        self._environments = {language: self._environment(language) for language in i18n.LANGUAGES}
+        compiled_from = fingerprint(self._templates, (__file__, template_code.__file__))
+        self._environments = {language: self._environment(language, compiled_from) for language in i18n.LANGUAGES}
 
     def frame(self, language: str, switch: LanguageSwitch, base_path: str) -> PageFrame:
         """`base_path`: of the service's public address."""
@@ -149,6 +151,12 @@ class Renderer:
             text = self._plain[language, key] = Markup(self._texts[language][key]) % {}  # noqa: S704 - our own text
         return text
 
+    def compile(self) -> None:
+        """Every template, into the files from which other processes read them (`compiled_templates.py`)."""
+        for environment in self._environments.values():
+            for name in environment.list_templates(["html"]):
+                environment.get_template(name)
+
     def macros(self, language: str, template: str) -> Any:
         """Those of a template, as functions that return markup."""
         return self._environments[language].get_template(template).module
@@ -165,7 +173,7 @@ class Renderer:
                 return self._style.between(before.encode(), after.encode(), encoding)
         return compress(html.encode(), encoding) if encoding else html.encode()
 
-    def _environment(self, language: str) -> TemplateEnvironment:
+    def _environment(self, language: str, compiled_from: bytes) -> TemplateEnvironment:
         environment = TemplateEnvironment(
             loader=FileSystemLoader(self._templates),
             autoescape=True,
@@ -173,6 +181,7 @@ class Renderer:
             lstrip_blocks=True,
             undefined=StrictUndefined,
             auto_reload=False,  # Otherwise each page asks the file system about each of its templates.
+            bytecode_cache=CompiledTemplates(self._templates[0].parent, language, self._texts[language], compiled_from),
         )
         environment.globals["_"] = partial(self.text, language)
         environment.filters["printable"] = _printable

@@ -2,7 +2,7 @@
 request needs none of them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Final, Protocol
@@ -24,16 +24,17 @@ class Loops(Protocol):
 class DeferredWorker:
     """Runs from `start` on."""
 
-    def __init__(self, module: str, make: Callable[[], Loops]) -> None:
-        """`module`: what `make` imports."""
-        self._module = module
+    def __init__(self, modules: Sequence[str], make: Callable[[], Loops]) -> None:
+        """`modules`: what `make` imports."""
+        self._modules = modules
         self._make = make
         self._loops: Loops | None = None
         self._started = asyncio.Event()
         self._stopping = False
 
     async def start(self) -> None:
-        await asyncio.to_thread(import_module, self._module)
+        for module in self._modules:
+            await asyncio.to_thread(import_module, module)
         if not self._stopping:
             self._loops = self._make()
             self._loops.start()

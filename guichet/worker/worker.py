@@ -52,7 +52,8 @@ T = TypeVar("T")
 class Worker:
     """All loops of one process."""
 
-    def __init__(self, ctx: AppContext, http_client: HttpClient) -> None:
+    def __init__(self, ctx: AppContext, http_client: HttpClient, *more: Loop) -> None:
+        """`more`: loops of what this package does not know."""
         wakeups = ctx.wakeups
         deliveries = DeliveryJobs(ctx, http_client)
         self._http_client = http_client
@@ -72,6 +73,7 @@ class Worker:
             HeadPublication(ctx, http_client),
             Reconciliation(ctx),
             Availability(ctx),
+            *more,
         ]
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False

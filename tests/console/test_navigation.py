@@ -67,3 +67,12 @@ async def test_another_language_keeps_what_was_searched_and_stays_chosen(sqlite_
         by_get = [form for form in shown.forms() if "csrf" not in form.fields]
         assert by_get, page
         assert all(form.fields["lang"] == "en" for form in by_get), page
+
+
+async def test_each_page_has_one_search_for_payments(sqlite_console: ConsoleFixture) -> None:
+    merchant = await sqlite_console.merchant()
+    owner = await sqlite_console.joined("awa@example.com", merchant)
+    staff = await sqlite_console.joined("equipe@example.com", None, "admin")
+    here = f"/console/{merchant.id}/live"
+    for browser, path in ((owner, here), (owner, f"{here}/payments"), (staff, "/admin"), (staff, "/admin/payments")):
+        assert (await browser.get(path)).text.count('role="search"') == 1, path

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-import sys
+from importlib import import_module
 from typing import Any, Final
 
 from guichet.console.sections import StaffPage
@@ -29,9 +29,9 @@ def _to_change(page: StaffPage) -> set[str]:
     """The rights that what is posted to the page may need, as its function asks for them."""
     if page.change is None:
         return set()
-    source = inspect.getsource(page.change)
+    module: Any = import_module(f"guichet.console.admin.{page.module}")
+    source = inspect.getsource(getattr(module, page.change))
     found: set[str] = {right for right in STAFF_RIGHTS if f'"{right}"' in source}
-    module: Any = sys.modules[page.change.__module__]
     if "RIGHTS[approval.act]" in source:
         found |= set(RIGHTS.values())
     if "RIGHT_OF[kind]" in source:

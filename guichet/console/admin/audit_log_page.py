@@ -11,7 +11,6 @@ from guichet.chain_heads import Published, last_published
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.console.facts import changed_facts
 from guichet.console.page_request import StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.domain.audit_log import CONSOLE
 from guichet.domain.chain_heads import ChainFault, KnownHead, KnownHeads
 from guichet.domain.ids import MerchantId
@@ -157,6 +156,3 @@ def _subject(request: StaffRequest, entry: Entry) -> str:
         return request.operator_name(entry.subject)
     named = request.renderer.has(f"act_named.{entry.subject}")
     return request.word("act_named." if named else "operations.kind.", entry.subject)
-
-
-PAGES: Final = (StaffPage("/audit-log", "audit_log.view", show, check, menu="audit_log"),)

@@ -13,7 +13,6 @@ from guichet.clock import HOUR, Instant, earlier
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.forms import Confirmed, Reason
 from guichet.console.page_request import ConsoleRequest, FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.domain.availability import UP
 from guichet.domain.catalogue import RATE_PLACES, ModeOverride, PaymentMode
 from guichet.domain.ids import MerchantId
@@ -228,9 +227,3 @@ async def _rows(request: StaffRequest) -> list[ModeRow]:
             )
         )
     return rows
-
-
-PAGES: Final = (
-    StaffPage("/merchants/{merchant:row}/modes", "merchants.view", show_of_merchant, change_of_merchant),
-    StaffPage("/modes", "modes.view", show, change, menu="modes"),
-)

@@ -7,7 +7,6 @@ Whatever makes somebody an approver, or puts them above an owner of a merchant, 
 (`accounts/approvals.py`). What takes rights away is done at once.
 """
 
-from functools import partial
 from typing import Final
 
 from starlette.responses import Response
@@ -20,7 +19,6 @@ from guichet.console.admin.reads import record_read
 from guichet.console.console import ROOT
 from guichet.console.forms import Confirmed
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.db.engine import Transaction
 from guichet.domain.accounts import User, UserId, normal_email, normal_name
 from guichet.domain.approvals import WantedAct
@@ -173,7 +171,15 @@ class PersonView(View, frozen=True):
     may_change: bool
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None, *, staff: bool) -> Response:
+async def show_colleague(request: StaffRequest) -> Response:
+    return await _show(request, staff=True)
+
+
+async def show_user(request: StaffRequest) -> Response:
+    return await _show(request, staff=False)
+
+
+async def _show(request: StaffRequest, fault: FormFault | None = None, *, staff: bool) -> Response:
     user = await _person(request, staff=staff)
     await record_read(request, "user.read", "user", user.id)
     right: StaffRight = "staff.change" if staff else "merchants.change"
@@ -202,7 +208,7 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
     if user.id == request.person.id:
         raise Forbidden
     if form.act in _TO_CONFIRM and not form.confirm:
-        return await show(request, FormFault(request.text("admin_people.confirm_missing")), staff=staff)
+        return await _show(request, FormFault(request.text("admin_people.confirm_missing")), staff=staff)
     try:
         async with request.db.transaction() as tx:
             locked = await people.lock(tx, user.id)
@@ -212,10 +218,10 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
         if wanted is not None:
             return await _ask(request, wanted)
     except ActRefused as refusal:
-        return await show(request, request.refused(refusal), staff=staff)
+        return await _show(request, request.refused(refusal), staff=staff)
     except LastOwner:
         last = request.text("admin_people.last_admin" if staff else "team.last_owner")
-        return await show(request, FormFault(last, 409), staff=staff)
+        return await _show(request, FormFault(last, 409), staff=staff)
     if staff and form.act == "remove":
         return request.done(request.at_admin("/staff"), "staff_removed")
     page = request.at_admin(f"/{'staff' if user.staff_role else 'users'}/{user.id}")
@@ -280,11 +286,3 @@ async def _person(request: StaffRequest, *, staff: bool) -> User:
     if user is None or (user.staff_role is not None) is not staff:
         raise NotFound
     return user
-
-
-PAGES: Final = (
-    StaffPage("/staff", "staff.view", show_staff, invite_colleague, menu="staff"),
-    StaffPage("/staff/{user:row}", "staff.view", partial(show, staff=True), change_colleague),
-    StaffPage("/users", "merchants.view", show_search, find, below="merchants"),
-    StaffPage("/users/{user:row}", "merchants.view", partial(show, staff=False), change_user, below="merchants"),
-)

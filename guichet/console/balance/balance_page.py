@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from guichet.clock import Instant
 from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequest
-from guichet.console.sections import MerchantPage
 from guichet.domain.money import CURRENCIES, Currency
 from guichet.domain.posting_rules import ACTIVE
 from guichet.ledger import wallets
@@ -173,6 +172,3 @@ def _months(request: ConsoleRequest, created_at: Instant) -> list[tuple[str, str
         year, month = divmod(last.year * 12 + last.month - 1 - back, 12)
         months.append((f"{year:04d}-{month + 1:02d}", request.month(year, month + 1)))
     return months
-
-
-PAGES: Final = (MerchantPage("/balance", "balance.view", show, menu="balance"),)

@@ -13,7 +13,6 @@ from guichet.console.downloads import attachment, file_name
 from guichet.console.page_request import ConsoleRequest, MerchantRequest
 from guichet.console.payments.payment_view import find_payment
 from guichet.console.payments.receipt import Receipt, receipt_of
-from guichet.console.sections import MerchantPage
 from guichet.domain.audit_log import Act, ActSubject, Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Environment, Merchant
@@ -178,9 +177,3 @@ def new_document(request: ConsoleRequest, env: Environment, title: str) -> PdfDo
     test = plain_text(request, "base.test"), plain_text(request, "base.test_text")
     banner = " · ".join(test) if env == "test" else None
     return PdfDocument(title, request.language, request.console.public_url, banner)
-
-
-PAGES: Final = (
-    MerchantPage("/balance/statement.pdf", "balance.view", statement),
-    MerchantPage("/payments/{reference}/receipt.pdf", "payments.view", receipt),
-)

@@ -12,7 +12,6 @@ from guichet.console.balance.balance_page import currency_options, wallet_views
 from guichet.console.downloads import file_name, streamed_attachment
 from guichet.console.page_request import FormFault, MerchantRequest
 from guichet.console.payments.list_filter import FILTERS, FilterFields
-from guichet.console.sections import MerchantPage
 from guichet.domain.errors import NotFound
 from guichet.domain.exports import (
     EXPORT_FORMATS,
@@ -230,9 +229,3 @@ def _file_href(request: MerchantRequest, export: Export) -> str:
 
 def _kind(request: MerchantRequest, export: Export) -> str:
     return KIND_NAMES[export.kind][0 if request.language == FRENCH else 1]
-
-
-PAGES: Final = (
-    MerchantPage("/exports", "exports.download", show, ask, menu="exports"),
-    MerchantPage("/exports/{number:row}/file", "exports.download", download),
-)

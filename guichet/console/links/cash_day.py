@@ -10,7 +10,6 @@ from itertools import groupby
 from starlette.responses import Response
 
 from guichet.console.page_request import MerchantRequest
-from guichet.console.sections import MerchantPage
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.money import Hundredths
 from guichet.history.cash_desk_sales import Sales, sales_between
@@ -104,6 +103,3 @@ def _cashier(request: MerchantRequest, modes: Catalogue, sales: Sequence[Sales])
 
 def _address(request: MerchantRequest, day: date) -> str:
     return request.here("/cash-desk/day", day=day.isoformat())
-
-
-PAGES = (MerchantPage("/cash-desk/day", "cash_desk.use", show),)

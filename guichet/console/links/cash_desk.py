@@ -14,7 +14,6 @@ from guichet.console.links.link_pages import address_of, link_of, payment_view, 
 from guichet.console.links.new_link import json_number
 from guichet.console.own_sales import only_cashier
 from guichet.console.page_request import MerchantRequest
-from guichet.console.sections import MerchantPage
 from guichet.domain.errors import InvalidRequest, MerchantInactive, NotFound
 from guichet.domain.ids import PaymentId
 from guichet.domain.merchants import Caller
@@ -258,9 +257,3 @@ def _listed_state(link: PaymentLink, now: Instant) -> SaleState:
     if link.cancelled_at is not None:
         return "cancelled"
     return "paid" if link.uses_count else "waiting" if link.is_open(now) else "expired"
-
-
-PAGES: Final = (
-    MerchantPage("/cash-desk", "cash_desk.use", show, create, menu="cash_desk"),
-    MerchantPage("/cash-desk/{link:row}", "cash_desk.use", show_sale, cancel),
-)

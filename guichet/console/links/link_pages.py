@@ -14,7 +14,6 @@ from guichet.console.own_sales import only_cashier, shows_link
 from guichet.console.page_request import MerchantRequest
 from guichet.console.payments.list_filter import Choice
 from guichet.console.payments.payment_view import contested
-from guichet.console.sections import MerchantPage
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import LinkId, PaymentId
@@ -282,10 +281,3 @@ async def show_poster(request: MerchantRequest) -> Response:
         state=link_state(link, request.now()),
     )
     return request.page("links/poster.html", view)
-
-
-PAGES: Final = (
-    MerchantPage("/links", "links.view", show_list, menu="links"),
-    MerchantPage("/links/{link:row}", "links.view", show, close),
-    MerchantPage("/links/{link:row}/poster", "links.view", show_poster),
-)

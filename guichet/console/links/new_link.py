@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from guichet.console.forms import form_token, new_form_token
 from guichet.console.page_request import MerchantRequest
-from guichet.console.sections import MerchantPage
 from guichet.domain.errors import InvalidRequest, MerchantInactive
 from guichet.domain.merchants import Caller
 from guichet.domain.money import DECIMALS
@@ -149,6 +148,3 @@ def _metadata(typed: str) -> str:
     except (InvalidRequest, ValueError, RecursionError):
         raise InvalidRequest(_NO_OBJECT, {"metadata": [_NO_OBJECT]}) from None
     return typed
-
-
-PAGES: Final = (MerchantPage("/links/new", "links.change", show, create),)

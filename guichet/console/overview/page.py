@@ -22,7 +22,6 @@ from guichet.console.overview.figures import (
 )
 from guichet.console.page_request import MerchantRequest
 from guichet.console.payments.payment_view import PaymentRow, payment_row
-from guichet.console.sections import MerchantPage
 from guichet.disputes.repository import open_of
 from guichet.domain.catalogue import Catalogue, PaymentMode
 from guichet.domain.disputes import Dispute
@@ -309,6 +308,3 @@ class _Report(Record, frozen=True):
 def _day_name(day: date, language: str) -> str:
     """`23 nov.`. Babel takes 0.1 ms for each: a tenth of the page's time."""
     return format_date(day, "d MMM", locale=language)
-
-
-PAGES: Final = (MerchantPage("", "overview.view", show, menu="overview"),)

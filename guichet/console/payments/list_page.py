@@ -22,7 +22,6 @@ from guichet.console.payments.list_filter import (
     statuses,
 )
 from guichet.console.payments.payment_view import PaymentRow, contested, payment_row
-from guichet.console.sections import MerchantPage
 from guichet.db.lists.pages import ListScope, RowKey, key_of, status_counts
 from guichet.db.tables import payments as payments_table
 from guichet.domain.catalogue import Catalogue
@@ -221,6 +220,3 @@ def _phone_numbers(typed: str, catalogue: Catalogue) -> set[str]:
     numbers = {international_number(typed, dial_code) for dial_code in dial_codes}
     digits = {number for number in numbers if number.isascii() and number.isdigit() and len(number) in _PHONE_DIGITS}
     return {form for number in digits for form in written_forms(number)}
-
-
-PAGES: Final = (MerchantPage("/payments", "payments.list", show, menu="payments"),)

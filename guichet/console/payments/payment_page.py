@@ -11,7 +11,6 @@ from starlette.responses import Response
 from guichet.console.page_request import MerchantRequest
 from guichet.console.payments.payment_view import PaymentView, contest_of, find_payment, payment_view
 from guichet.console.payments.timeline_view import Line, lines
-from guichet.console.sections import MerchantPage
 from guichet.disputes import repository as dispute_repository
 from guichet.domain.disputes import Dispute
 from guichet.domain.money import DEFAULT_CURRENCY, plain
@@ -131,6 +130,3 @@ def _body(payment: Payment) -> dict[str, Any]:
     # As exact texts: JSON libraries know binary fractions only, and integers of few digits.
     amount = msgspec.Raw(plain(payment.amount).encode())
     return {"amount": amount, **{name: value for name, value in fields.items() if value is not None}}
-
-
-PAGES: Final = (MerchantPage("/payments/{reference}", "payments.view", show),)

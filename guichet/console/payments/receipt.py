@@ -1,7 +1,6 @@
 """The receipt of a payment, on the page, in the PDF and in a message to its customer: what they may see, as the hosted
 page shows it."""
 
-from typing import Final
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -9,7 +8,6 @@ from starlette.responses import Response
 
 from guichet.console.page_request import MerchantRequest
 from guichet.console.payments.payment_view import find_payment
-from guichet.console.sections import MerchantPage
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.merchants import Merchant
 from guichet.domain.payments import Payment
@@ -127,6 +125,3 @@ def _one_line(request: MerchantRequest, payment: Payment, mode: PaymentMode | No
 def _one_message(line: str) -> str:
     """The sentence as a text message of one part."""
     return gsm_text(line)[:ONE_PART]
-
-
-PAGES: Final = (MerchantPage("/payments/{reference}/receipt", "payments.view", show),)

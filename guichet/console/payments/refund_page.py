@@ -6,7 +6,6 @@ from starlette.responses import Response
 
 from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequest
 from guichet.console.payments.payment_view import PaymentView, find_payment, payment_view
-from guichet.console.sections import MerchantPage
 from guichet.db.references import parse_reference
 from guichet.domain.errors import Conflict, NotFound
 from guichet.domain.payments import Payment
@@ -97,6 +96,3 @@ async def _page(
         longest_reason=_LONGEST_REASON,
     )
     return request.page("payments/refund.html", view, fault)
-
-
-PAGES: Final = (MerchantPage("/payments/{reference}/refund", "payments.refund", show, refund),)

@@ -94,11 +94,13 @@ operator_availability: Final = table(
     one_of("stated", OPERATOR_STATES, "operator_availability"),
 )
 
-#: Work that one worker does for all of them at times: nobody else does it before `until`.
+#: Work that one worker does for all of them at times: nobody else does it before `until`. `result`: what the work last
+#: found, as JSON, where others read that.
 worker_leases: Final = table(
     "worker_leases",
     Column("name", String(32), nullable=False),
     Column("until", BigInteger, nullable=False),
+    Column("result", Text),
     PrimaryKeyConstraint("name", name="pk_worker_leases"),
 )
 

@@ -1,19 +1,26 @@
 """The checks of `guichet doctor` as far as they end soon (the embedded database's file is not read), for the back
-office."""
+office: at once for its page of checks, kept by a worker for its first page."""
 
 import asyncio
 from typing import Final
 
-from guichet.clock import MINUTE, Instant, later
+from msgspec import json, structs
+
+from guichet.clock import MINUTE, later
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
+from guichet.db.worker_leases import claim_turn, keep_result
 from guichet.server.doctor.check import DoctorCheck
 from guichet.server.doctor.checks import of_the_service
+from guichet.server.doctor.last_checks import TURN, LastChecks
 from guichet.server.doctor.replication import standbys_and_archive
 from guichet.server.doctor.storage import file_modes
 
-#: Seconds that a first page waits for the checks.
-_WITHIN: Final = 2.0
+#: How often a worker makes them: a twentieth of the time goes to them at most.
+CHECK_EVERY: Final = MINUTE
+_PAUSE_FACTOR: Final = 20
+#: Seconds after which a worker keeps what it has.
+_WITHIN: Final = 20.0
 
 
 async def service_checks(ctx: AppContext, within: float) -> tuple[list[DoctorCheck], bool]:
@@ -36,18 +43,13 @@ async def _look(ctx: AppContext, checks: list[DoctorCheck]) -> None:
         checks.append(check)
 
 
-class LastChecks:
-    """What the checks found, for a page that everybody of the staff opens first: a process checks once a minute,
-    however many do, because some checks read the payments of a day. The page says when."""
-
-    def __init__(self) -> None:
-        self._lock = asyncio.Lock()
-        self._last: tuple[Instant, list[DoctorCheck], bool] | None = None
-
-    async def get(self, ctx: AppContext) -> tuple[Instant, list[DoctorCheck], bool]:
-        """When, what was found, and whether that is all."""
-        async with self._lock:
-            now = ctx.clock.now()
-            if self._last is None or not self._last[0] <= now < later(self._last[0], MINUTE):
-                self._last = (now, *await service_checks(ctx, _WITHIN))
-            return self._last
+async def keep_checks(ctx: AppContext) -> None:
+    """Makes the checks and keeps what they mark, unless another process does."""
+    now, began = ctx.clock.now(), ctx.clock.monotonic()
+    if not await claim_turn(ctx.db, TURN, now, CHECK_EVERY):
+        return
+    checks, complete = await service_checks(ctx, _WITHIN)
+    marks = [structs.replace(check, rows=[]) for check in checks if check.problems]
+    pause = max(CHECK_EVERY, _PAUSE_FACTOR * (ctx.clock.monotonic() - began))
+    kept = json.encode(LastChecks(now, complete, marks)).decode()
+    await keep_result(ctx.db, TURN, kept, later(now, pause))

@@ -2,10 +2,14 @@
 
 import re
 
+import pytest
+
 from guichet.back_office import provider_balances
 from guichet.clock import MINUTE, SECOND
 from guichet.domain.money import Hundredths
 from guichet.providers.capabilities import FloatBalance
+from guichet.server.doctor.last_checks import last_checks
+from guichet.server.doctor.service_checks import keep_checks
 from tests.console.admin.conftest import Staff
 from tests.console.conftest import ConsoleFixture
 from tests.console.pages import Page
@@ -17,19 +21,44 @@ def _marks(page: Page) -> list[str]:
     return re.findall(r'<td><b><a class="go" href="([^"]+)"', page.text)
 
 
-async def test_each_mark_leads_to_its_page_and_is_asked_for_once_a_minute(sqlite_staff: Staff) -> None:
-    console = sqlite_staff.console
-    client = await console.service.merchant("Balafon")
-    finance = await sqlite_staff.browser("finance")
-    assert "/admin/incidents" not in _marks(await finance.get("/admin"))
+@pytest.mark.both_databases
+async def test_each_mark_of_a_worker_leads_to_its_page(console: ConsoleFixture) -> None:
+    staff, service = Staff(console), console.service
+    client = await service.merchant("Balafon")
+    finance = await staff.browser("finance")
+    page = await finance.get("/admin")
+    assert "Aucun worker n’a encore fait les vérifications" in page.text
+    assert "Rien à signaler" not in page.text
+    await service.run_worker()
+    page = await finance.get("/admin")
+    assert _marks(page) == ["/admin/ledger"], "never audited"
+    assert "Aucun worker" not in page.text
     await client.live.report_mismatch("0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10")
-    assert "/admin/incidents" not in _marks(await finance.get("/admin")), "a minute is not over"
-    console.service.clock.advance(MINUTE / SECOND)
-    assert "/admin/incidents" in _marks(await finance.get("/admin"))
     assert '<td><a class="go" href="/admin/incidents">' in (await finance.get("/admin/doctor")).text
-    assert "/admin/ledger" in _marks(finance.page if finance.page.path == "/admin" else await finance.get("/admin"))
-    support = await sqlite_staff.browser("support")
+    await service.run_worker()
+    assert _marks(await finance.get("/admin")) == ["/admin/ledger"], "a minute is not over"
+    await service.run_worker(MINUTE / SECOND)
+    assert _marks(await finance.get("/admin")) == ["/admin/incidents", "/admin/ledger"]
+    support = await staff.browser("support")
     assert "/admin/ledger" not in _marks(await support.get("/admin")), "support may not open it"
+
+
+async def test_old_marks_are_no_all_clear(sqlite_staff: Staff) -> None:
+    service = sqlite_staff.console.service
+    await service.run_worker()
+    await service.run_worker(MINUTE / SECOND)
+    finance = await sqlite_staff.browser("finance")
+    assert "assurez-vous qu’un worker tourne" not in (await finance.get("/admin")).text
+    service.clock.advance(16 * MINUTE / SECOND)
+    assert "assurez-vous qu’un worker tourne" in (await finance.get("/admin")).text
+
+
+async def test_two_workers_make_the_checks_once(sqlite_staff: Staff) -> None:
+    ctx = sqlite_staff.console.service.ctx
+    await keep_checks(ctx)
+    first = await last_checks(ctx.db)
+    await keep_checks(ctx)
+    assert await last_checks(ctx.db) == first is not None
 
 
 async def test_a_payment_that_nobody_will_poll_shows_no_date_for_it(sqlite_staff: Staff) -> None:

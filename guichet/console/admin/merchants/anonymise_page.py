@@ -11,7 +11,6 @@ from guichet.console.admin.merchants.of_merchant import merchant_of, show_file
 from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, jobs_view
 from guichet.console.forms import Confirmed, Reason
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.domain.accounts import normal_email
 from guichet.domain.merchants import Merchant
 from guichet.domain.staff_jobs import RIGHT_OF, StaffJob
@@ -75,6 +74,3 @@ async def _page(
     latest = await repository.latest_of_merchant(request.db, merchant.id)
     view = AnonymiseView(await jobs_view(request, _path(merchant), latest, shown), _MOST_WAITING)
     return show_file(request, merchant, "anonymise", view, fault)
-
-
-PAGES: Final = (StaffPage("/merchants/{merchant:row}/anonymise", RIGHT_OF["anonymise_customer"], show, change),)

@@ -11,7 +11,6 @@ from guichet.console.clock_form import ClockForm, ClockView, change_clock, clock
 from guichet.console.developers import KeyRow, read_end
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import ApiKeyId
@@ -93,6 +92,3 @@ async def _change_key(request: StaffRequest, merchant: Merchant, form: Developer
     except ActRefused:
         raise FormFault(request.text("developers.refused", most=key_management.MOST_KEYS)) from None
     return "expiry_set"
-
-
-PAGES: Final = (StaffPage("/merchants/{merchant:row}/developers", "merchants.view", show, change),)

@@ -11,7 +11,6 @@ from guichet.console.admin.merchants.of_merchant import address, merchant_of, sh
 from guichet.console.admin.reads import record_read
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.domain.documents import MAX_DOCUMENT, MAX_DOCUMENTS, Document, DocumentId
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
@@ -111,11 +110,3 @@ async def remove(request: StaffRequest) -> Response:
 
 def _document_id(request: StaffRequest) -> DocumentId:
     return DocumentId(request.path["document"])
-
-
-_FILE: Final = "/merchants/{merchant:row}/documents"
-PAGES: Final = (
-    StaffPage(_FILE, "documents.view", show, upload),
-    StaffPage(f"{_FILE}/{{document:row}}", "documents.view", download),
-    StaffPage(f"{_FILE}/{{document:row}}/remove", "documents.change", show_removal, remove),
-)

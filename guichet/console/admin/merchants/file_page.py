@@ -20,7 +20,6 @@ from guichet.console.admin.reads import record_read
 from guichet.console.console import ROOT
 from guichet.console.forms import Confirmed, Reason
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.domain.accounts import User, normal_email, normal_name
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import CONSOLE, ActRefused
@@ -228,5 +227,3 @@ _ACTS: Final[dict[str, Callable[[StaffRequest, Merchant, FileForm], Awaitable[Re
 }
 #: What the page says then; of the others that it is saved.
 _DONE: Final = {"invite": "invited", "withdraw": "withdrawn"}
-
-PAGES: Final = (StaffPage("/merchants/{merchant:row}", "merchants.view", show, change),)

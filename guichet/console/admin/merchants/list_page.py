@@ -10,11 +10,10 @@ from guichet.audit_log import approval_requests
 from guichet.back_office.errors import NewerMerchant
 from guichet.back_office.merchants import create_merchant, newest
 from guichet.chain_heads import last_published
-from guichet.clock import Instant
+from guichet.clock import MINUTE, Instant, earlier
 from guichet.console.admin.check_pages import page_of
 from guichet.console.admin.reads import record_read
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.domain.accounts import normal_email
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import MERCHANT_STATUSES, Merchant, MerchantStatus, merchant_name
@@ -25,18 +24,23 @@ from guichet.pages.fields import Fields, Lenient, RowId, row_id
 from guichet.pages.lists import ABOVE_ALL, ById, ListPage, Pager
 from guichet.pages.views import View
 from guichet.server.doctor.check import DoctorCheck
+from guichet.server.doctor.last_checks import last_checks
 
 _MAX_SEARCH: Final = 100
 #: Until its file is complete, a new merchant only has the test environment.
 _FIRST_STATUS: Final[MerchantStatus] = "pending"
+#: A worker makes the checks every few minutes at least, however long they take (`server/doctor/service_checks.py`).
+_STOPPED_AFTER: Final = 15 * MINUTE
 
 
 class OverviewView(View, frozen=True):
-    """`marks`: what the checks found, each with the page that it leads to; `complete`: whether all have ended.
-    `approvals`: how many wait; None for who may not see them."""
+    """`marks`: what the checks found, each with the page that it leads to; `checked_at`: when a worker made them (None:
+    none has), `stopped`: too long ago; `complete`: whether all ended in time. `approvals`: how many wait; None for who
+    may not see them."""
 
     marks: list[tuple[DoctorCheck, str | None]]
-    checked_at: Instant
+    checked_at: Instant | None
+    stopped: bool
     complete: bool
     approvals: int | None
     waiting: list[Merchant]
@@ -49,12 +53,13 @@ class OverviewView(View, frozen=True):
 async def show_overview(request: StaffRequest) -> Response:
     """The last checks, and what waits: 200 requests and a page of merchants at most."""
     db, may = request.db, request.may
-    checked_at, checks, complete = await request.console.checks.get(request.ctx)
+    last = await last_checks(db)
     waiting = await merchants.waiting(db)
     view = OverviewView(
-        marks=[(check, page_of(request, check)) for check in checks if check.problems],
-        checked_at=checked_at,
-        complete=complete,
+        marks=[(check, page_of(request, check)) for check in last.marks] if last else [],
+        checked_at=last.at if last else None,
+        stopped=last is not None and last.at < earlier(request.now(), _STOPPED_AFTER),
+        complete=last is not None and last.complete,
         approvals=len(await approval_requests.waiting(db, request.now())) if may("incidents.decide") else None,
         waiting=waiting[: merchants.PAGE],
         more_wait=len(waiting) > merchants.PAGE,
@@ -157,10 +162,3 @@ async def create(request: StaffRequest) -> Response:
     except NewerMerchant:
         return await show_new(request, FormFault(request.text("admin_merchants.sent_twice"), 409))
     return request.done(request.at_admin(f"/merchants/{merchant.id}"), "merchant_created")
-
-
-PAGES: Final = (
-    StaffPage("", "doctor.view", show_overview, menu="overview"),
-    StaffPage("/merchants", "merchants.view", show, find, menu="merchants"),
-    StaffPage("/merchants/new", "merchants.change", show_new, create),
-)

@@ -9,7 +9,6 @@ from guichet.back_office.merchant_file import add_note
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.reads import record_read
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.merchants import notes
 from guichet.merchants.notes import Note
 from guichet.pages.fields import Fields, Lenient, RowId
@@ -62,6 +61,3 @@ async def change(request: StaffRequest) -> Response:
     seen = ABOVE_ALL if form.after is None else form.after
     await add_note(request.db, request.ctx.clock, merchant.id, text, request.actor, seen)
     return request.done(address(request, merchant, "/notes"), "noted")
-
-
-PAGES: Final = (StaffPage("/merchants/{merchant:row}/notes", "merchants.view", show, change),)

@@ -15,7 +15,6 @@ from guichet.console.admin.reads import record_read
 from guichet.console.facts import fact_text
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.db.engine import require
 from guichet.domain.approvals import ACCESS_ACTS, RIGHTS, ApprovalRequest
 from guichet.domain.audit_log import ActRefused, Facts
@@ -202,9 +201,3 @@ async def _approval(request: StaffRequest) -> ApprovalRequest:
     if approval is None:
         raise NotFound
     return approval
-
-
-PAGES: Final = (
-    StaffPage("/approvals", "incidents.decide", show_list, menu="approvals"),
-    StaffPage("/approvals/{request:row}", "incidents.decide", show, decide),
-)

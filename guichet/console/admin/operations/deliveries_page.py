@@ -8,7 +8,6 @@ from starlette.responses import Response
 from guichet.clock import Instant
 from guichet.console.admin.reads import MOST_TYPED, record_read
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.console.webhook_deliveries import RESEND_PERIODS, ResendPeriod, offered_period, resend_failed, resent_act
 from guichet.db.references import parse_reference
 from guichet.domain.audit_log import ActRefused
@@ -127,9 +126,3 @@ async def _delivery(request: StaffRequest) -> Delivery:
     if delivery is None:
         raise NotFound
     return delivery
-
-
-PAGES: Final = (
-    StaffPage("/deliveries", "deliveries.view", show_list, resend_list, menu="deliveries"),
-    StaffPage("/deliveries/{reference}", "deliveries.view", show, send_again),
-)

@@ -12,7 +12,6 @@ from guichet.console.admin.check_pages import page_of
 from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, jobs_view
 from guichet.console.forms import Confirmed
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.domain.staff_jobs import RIGHT_OF, StaffJob, StaffJobKind
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.views import View
@@ -140,10 +139,3 @@ async def _wave_page(request: StaffRequest, fault: FormFault | None = None, show
         most=KEPT,
     )
     return request.page("admin/operations/wave_merchants.html", view, fault)
-
-
-PAGES: Final = (
-    StaffPage("/doctor", "doctor.view", show, menu="doctor"),
-    StaffPage(_PROVIDERS, "doctor.view", show_accounts, ask_accounts),
-    StaffPage(_WAVE, RIGHT_OF["wave_merchants"], show_wave, ask_wave),
-)

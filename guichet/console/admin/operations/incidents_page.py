@@ -17,7 +17,6 @@ from guichet.console.admin.operations.case import Case, case_of
 from guichet.console.admin.reads import record_read
 from guichet.console.forms import Confirmed, Reason
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.db.engine import require
 from guichet.db.references import parse_reference
 from guichet.disputes import repository as dispute_repository
@@ -201,9 +200,3 @@ def _act_about(case: Case, form: CaseForm, reason: str) -> WantedAct | None:
         case "late" if form.to in case.decisions:
             return WantedAct("late_money.resolve", reference, {"to": form.to}, reason)
     return None
-
-
-PAGES: Final = (
-    StaffPage("/incidents", "incidents.view", show_list, menu="incidents"),
-    StaffPage("/incidents/{reference}", "incidents.view", show, change),
-)

@@ -11,7 +11,6 @@ from guichet.console.admin.operations.case import Case, case_of
 from guichet.console.admin.reads import record_read
 from guichet.console.facts import changed_facts, fact_text, label
 from guichet.console.page_request import StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.db.engine import require
 from guichet.domain.audit_log import CONSOLE, Facts
 from guichet.domain.catalogue import Catalogue
@@ -145,9 +144,3 @@ def _text(request: StaffRequest, currency: Currency, entry: TimelineEntry, name:
     if name == "reason" and entry.kind in _REASONS:
         return request.word(_REASONS[entry.kind], value)
     return fact_text(request, entry.subject, name, value)
-
-
-PAGES: Final = (
-    StaffPage("/payments", "payments.search", show_search, find, menu="payments"),
-    StaffPage("/payments/{payment:row}", "payments.search", show),
-)

@@ -15,7 +15,6 @@ from guichet.chain_heads import Published, known_heads, last_published, publish_
 from guichet.clock import MINUTE, Instant, earlier, iso
 from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, jobs_view
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.context import AppContext
 from guichet.db.worker_leases import claim_turn
 from guichet.domain.audit_log import Act
@@ -158,11 +157,3 @@ async def _audit(ctx: AppContext) -> None:
             log.error("ledger.audit_failed", fault=report.fault)
     except Exception:
         log.error("ledger.audit_not_finished", exc_info=True)
-
-
-PAGES: Final = (
-    StaffPage("/reconciliation", "reconciliation.view", show_runs, menu="reconciliation"),
-    StaffPage("/reconciliation/{day}/{account}", "reconciliation.view", show_run),
-    StaffPage(_MARGIN, RIGHT_OF["ledger_margin"], show_margin, ask_margin),
-    StaffPage("/ledger", "ledger.audit", show_ledger, start_audit, below="reconciliation"),
-)

@@ -22,7 +22,6 @@ from guichet.clock import DAY, Instant
 from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, job_result, jobs_view
 from guichet.console.downloads import attachment, file_name
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.context import AppContext
 from guichet.domain.errors import NotFound
 from guichet.domain.payments import SUBJECT_TYPES
@@ -236,9 +235,3 @@ def _words(form: dict[str, str]) -> dict[str, str]:
     """The words of each meaning, which are typed with commas between them."""
     typed = {meaning: form.get(f"word_{meaning}", "")[:_MOST_WORDS].split(",") for meaning in MEANINGS}
     return {word.strip().lower(): meaning for meaning, words in typed.items() for word in words if word.strip()}
-
-
-PAGES: Final = (
-    StaffPage(_PATH, RIGHT_OF["compare_statement"], show, upload),
-    StaffPage(f"{_PATH}/{{job:row}}/differences.csv", RIGHT_OF["compare_statement"], download),
-)

@@ -9,7 +9,6 @@ from guichet.back_office import money_acts
 from guichet.console.downloads import attachment, file_name
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.db.references import new_reference, parse_reference
 from guichet.domain.approvals import Arguments, WantedAct
 from guichet.domain.audit_log import CONSOLE, ActRefused
@@ -120,10 +119,3 @@ def _file(content: bytes, name: str) -> Response:
 
 async def _readings(request: StaffRequest) -> dict[str, Reading]:
     return {each.place: each for each in await readings.latest(request.db, request.now())}
-
-
-PAGES: Final = (
-    StaffPage(_PATH, "wallets.view", show, change, menu="treasury"),
-    StaffPage(f"{_PATH}/places.csv", "wallets.view", download_places),
-    StaffPage(f"{_PATH}/movements.csv", "wallets.view", download_movements),
-)

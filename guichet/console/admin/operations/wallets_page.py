@@ -4,7 +4,6 @@ balances with the providers. Reopening a wallet moves money: another person appr
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
 
 from starlette.responses import Response
 
@@ -18,7 +17,6 @@ from guichet.console.balance.balance_page import MovementsView, WalletQuery, mov
 from guichet.console.balance.documents import month_document
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.console.sections import StaffPage
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import CONSOLE, ActRefused, Facts
 from guichet.domain.errors import NotFound
@@ -197,11 +195,3 @@ async def show_statement(request: StaffRequest) -> Response:
     movements = await movements_view(request, query, wallet, merchant.created_at, address)
     view = StatementView(merchant, movements, kept)
     return request.page("admin/operations/wallet_statement.html", view, movements.fault)
-
-
-PAGES: Final = (
-    StaffPage("/wallets", "wallets.view", show_list, menu="wallets"),
-    StaffPage("/wallets/{merchant:row}", "wallets.view", show, change),
-    StaffPage("/wallets/{merchant:row}/close", "wallets.change", show_close, close),
-    StaffPage("/wallets/{merchant:row}/statement", "wallets.view", show_statement),
-)

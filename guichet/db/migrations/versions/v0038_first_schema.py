@@ -1363,6 +1363,7 @@ def _workers() -> None:
         "worker_leases",
         sa.Column("name", sa.String(32), nullable=False),
         sa.Column("until", sa.BigInteger(), nullable=False),
+        sa.Column("result", sa.Text()),
         sa.PrimaryKeyConstraint("name", name="pk_worker_leases"),
     )
     _table(
