@@ -1,10 +1,9 @@
-"""The command in processes of its own, forked from one that has imported everything already: starting Python some
-hundred times would take minutes. Everything after the imports is what `python -m guichet` does. The processes that
-`serve --workers` starts are forks too, unless WORKERS_START_PYTHON is set.
+"""The command in processes of its own, forked from one that has imported everything already (fork_server.py): starting
+Python some hundred times would take minutes. Everything after the imports is what `python -m guichet` does. Also the
+processes that `serve --workers` starts are forks, unless WORKERS_START_PYTHON is set.
 """
 
 import asyncio
-import gc
 import os
 import signal
 import subprocess
@@ -12,37 +11,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from importlib import import_module
 from multiprocessing import forkserver, get_context
 from multiprocessing.reduction import DupFd
 from pathlib import Path
-from pkgutil import walk_packages
 from types import TracebackType
 from typing import Any, TextIO
 
-import guichet
-import guichet_demo
-import guichet_simulator
 from guichet.cli import main
 from guichet.server import processes
-from tests.cli.tree import leaves
 
-#: What only few commands need and takes long to import, and what is no module to import.
-_LEFT_OUT = ("__main__", "guichet.cli.mcp_server", "guichet.otlp", "versions")
-
-# The command loads each module when it is needed; here all are, before the fork.
-list(leaves())
-for _package in (guichet, guichet_demo, guichet_simulator):
-    for _module in walk_packages(_package.__path__, f"{_package.__name__}."):
-        if not _module.name.endswith(_LEFT_OUT) and ".versions." not in _module.name:
-            import_module(_module.name)
-for _name in ("redis.asyncio", "uvicorn.protocols.http.httptools_impl", "uvloop"):
-    import_module(_name)
-# A page of memory that the garbage collector marks in a child is copied for it.
-gc.collect()
-gc.freeze()
 _FORKS = get_context("forkserver")
-_FORKS.set_forkserver_preload([__name__])
+_FORKS.set_forkserver_preload(["tests.cli.fork_server"])
 WORKERS_START_PYTHON = "WORKERS_START_PYTHON"
 
 
