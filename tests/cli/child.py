@@ -1,9 +1,9 @@
-"""The command in processes of its own, forked from one that has imported everything already: starting Python some
-hundred times would take minutes. Everything after the imports is what `python -m guichet` does. (The processes that
-`serve --workers` starts are started by Python itself.)
+"""The command in processes of its own, forked from one that has imported everything already (fork_server.py): starting
+Python some hundred times would take minutes. Everything after the imports is what `python -m guichet` does. Also the
+processes that `serve --workers` starts are forks, unless WORKERS_START_PYTHON is set.
 """
 
-import gc
+import asyncio
 import os
 import signal
 import subprocess
@@ -11,27 +11,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from importlib import import_module
-from multiprocessing import get_context
+from multiprocessing import forkserver, get_context
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
 from guichet.cli import main
-from tests.cli.tree import leaves
+from guichet.server import processes
 
-# The command loads each module when it is needed; here all are, before the fork.
-list(leaves())
-for _name in ("api.app", "checkout.app", "server.http_server", "server.processes", "worker"):
-    import_module(f"guichet.{_name}")
-for _name in ("guichet_simulator.app", "redis.asyncio", "uvicorn.protocols.http.httptools_impl", "uvloop"):
-    import_module(_name)
-# A page of memory that the garbage collector marks in a child is copied for it.
-gc.collect()
-gc.freeze()
 _FORKS = get_context("forkserver")
-_FORKS.set_forkserver_preload([__name__])
+_FORKS.set_forkserver_preload(["tests.cli.fork_server"])
+WORKERS_START_PYTHON = "WORKERS_START_PYTHON"
 
 
 class Child:
@@ -48,7 +39,12 @@ class Child:
         self.args = ["guichet", *arguments]
         self.stdout, out_end = _pipe(out)
         self.stderr, err_end = _pipe(err)
-        self._process = _FORKS.Process(target=_main, args=(list(arguments), dict(environ), folder, out_end, err_end))
+        run = (list(arguments), dict(environ), folder, out_end, err_end)
+        if WORKERS_START_PYTHON in environ:
+            self._process = _FORKS.Process(target=_main, args=run)
+        else:
+            forkserver.ensure_running()
+            self._process = _FORKS.Process(target=_supervising, args=(_server(), *run))
         self._process.start()
         for end in (out_end, err_end):
             end.close()
@@ -123,6 +119,12 @@ class _End:
         os.close(self.fd)
 
 
+def _server() -> dict[str, Any]:
+    """Where the server of forks is; from Python 3.14 on with a key."""
+    known = vars(forkserver._forkserver)
+    return {name: known[name] for name in ("_forkserver_address", "_forkserver_authkey") if name in known}
+
+
 def _received(passed: Any) -> _End:
     return _End(passed.detach())
 
@@ -140,8 +142,59 @@ def _main(arguments: list[str], environ: dict[str, str], folder: Path, out: _End
         end.close()
     # Tests that run in the background inherit an ignored SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.umask(0)
     os.environ.clear()
     os.environ.update(environ)
     os.chdir(folder)
     sys.argv = ["guichet", *arguments]
     main()
+
+
+def _supervising(server: dict[str, Any], *arguments: Any) -> None:
+    """A command that may start processes, by the same server of forks."""
+    vars(forkserver._forkserver).update(server, ensure_running=lambda: None)
+    processes._start = _Worker.start  # type: ignore[assignment]
+    _main(*arguments)
+
+
+class _Worker:
+    """A process of `serve --workers`, with what `guichet.server.processes` uses of asyncio's."""
+
+    def __init__(self, command: list[str], descriptors: tuple[int, int]) -> None:
+        reading, self._stdin = os.pipe()
+        ends = [_End(fd) for fd in (1, 2, reading, *descriptors)]
+        arguments = (command[3:], dict(os.environ), Path.cwd(), *ends)
+        self._process = _FORKS.Process(target=_work, args=arguments, daemon=True)
+        self._process.start()
+        os.close(reading)
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    @classmethod
+    async def start(cls, command: list[str], descriptors: tuple[int, int]) -> "_Worker":
+        return cls(command, descriptors)
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    async def wait(self) -> None:
+        while self.returncode is None:
+            await asyncio.sleep(0.01)
+
+    def terminate(self) -> None:
+        os.kill(self.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+
+def _work(
+    arguments: list[str], environ: dict[str, str], folder: Path, out: _End, err: _End, stdin: _End, *inherited: _End
+) -> None:
+    os.setsid()
+    os.dup2(stdin.fd, 0)
+    stdin.close()
+    at = arguments.index("--inherit") + 1
+    arguments[at : at + 2] = [str(end.fd) for end in inherited]
+    _main(arguments, environ, folder, out, err)

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import signal
 import socket
 import stat
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +20,7 @@ from guichet.clock import SECOND, SystemClock
 from guichet.private_files import make_private_file, make_private_folder
 from guichet.webhooks.sender import sign
 from tests.cli.child import Child
-from tests.cli.conftest import Cli, until
+from tests.cli.conftest import Cli, clean_environ, until
 from tests.ports import free_port
 
 
@@ -37,6 +39,23 @@ def demo(cli: Cli, *arguments: object) -> Iterator[tuple[str, list[str], Child]]
             yield text, [line for line in lines if line.startswith("curl ")], process
         finally:
             process.kill()
+
+
+@pytest.fixture(scope="module")
+def demonstrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data folder that a demo left: making its month takes two thirds of a start."""
+    folder = tmp_path_factory.mktemp("demonstrated")
+    cli = Cli(clean_environ(folder / "var"), folder)
+    with demo(cli) as (_, _, process):
+        stopped(process)
+    return folder / "var"
+
+
+@pytest.fixture
+def after_demo(fresh: Cli, demonstrated: Path) -> Cli:
+    """As it is when somebody starts the demo again."""
+    shutil.copytree(demonstrated, fresh.folder / "var")
+    return fresh
 
 
 def pasted(command: str) -> dict[str, object]:
@@ -66,60 +85,51 @@ def _base(shown: dict[str, str]) -> str:
     return shown["API base URL"].partition(" ")[0]
 
 
-def test_the_printed_commands_work_when_pasted(fresh: Cli) -> None:
-    with demo(fresh) as (text, commands, process):
-        assert len(text.splitlines()) <= 30
-        assert len(commands) == 3
-        payment = pasted(commands[0])
-        assert (payment["status"], payment["amount"]) == ("pending", 5000)
-        assert pasted(commands[1])["status"] == "succeeded"
-        refund = pasted(commands[2])
-        assert (refund["status"], refund["payment_reference"]) == ("succeeded", payment["reference"])
-        assert pasted(commands[1])["status"] == "refunded"
-        shown = facts(text)
-        assert _base(shown).startswith("http://127.0.0.1:")
-        assert _base(shown) in commands[0]
-        assert shown["Webhook secret"].startswith("whsec_")
-        assert shown["Live key"].startswith("sk_live_")
-        stopped(process)
-    kept = fresh.folder / "var" / "demo.json"
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-
-
-def test_the_printed_links_sign_in_once_and_are_new_at_each_start(fresh: Cli) -> None:
-    seen = set()
+def test_the_printed_commands_and_links_work_and_a_second_demo_reuses_everything(fresh: Cli) -> None:
+    seen, links = [], set()
     for _ in range(2):
-        with demo(fresh) as (text, _, process):
+        with demo(fresh) as (text, commands, process):
+            assert len(text.splitlines()) <= 30
+            _commands_work(text, commands)
             shown = facts(text)
+            seen.append((shown["Test key"], shown["Live key"], shown["Webhook secret"]))
             for label, home in (("Sign in", "/console"), ("Sign in as staff", "/admin")):
                 link = shown[label]
                 assert link.startswith("http://localhost:")
-                seen.add(link)
+                links.add(link)
                 assert _leads_to(link) == f"303 {link.partition('/console/')[0]}{home}"
                 assert _leads_to(link) == "410 "
             stopped(process)
-    assert len(seen) == 4
+    kept = fresh.folder / "var" / "demo.json"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert len(links) == 4, "links are new at each start"
+    assert seen[0] == seen[1]
+    assert [each["name"] for each in fresh("merchant", "list", "--json").json["merchants"]] == [
+        "Boutique Démo",
+        "Marché Démo",
+    ]
+
+
+def _commands_work(text: str, commands: list[str]) -> None:
+    """Each run offers an order of its own."""
+    assert len(commands) == 3
+    payment = pasted(commands[0])
+    assert (payment["status"], payment["amount"]) == ("pending", 5000)
+    assert pasted(commands[1])["status"] == "succeeded"
+    refund = pasted(commands[2])
+    assert (refund["status"], refund["payment_reference"]) == ("succeeded", payment["reference"])
+    assert pasted(commands[1])["status"] == "refunded"
+    shown = facts(text)
+    assert _base(shown).startswith("http://127.0.0.1:")
+    assert _base(shown) in commands[0]
+    assert shown["Webhook secret"].startswith("whsec_")
+    assert shown["Live key"].startswith("sk_live_")
 
 
 def _leads_to(link: str) -> str:
     """The status, and the address of a redirect."""
     command = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code} %{redirect_url}", link]
     return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
-
-
-def test_a_second_demo_reuses_everything(fresh: Cli) -> None:
-    seen = []
-    for _ in range(2):
-        with demo(fresh) as (text, commands, process):
-            shown = facts(text)
-            seen.append((shown["Test key"], shown["Live key"], shown["Webhook secret"]))
-            pasted(commands[0])  # each run offers an order of its own
-            stopped(process)
-    assert seen[0] == seen[1]
-    assert [each["name"] for each in fresh("merchant", "list", "--json").json["merchants"]] == [
-        "Boutique Démo",
-        "Marché Démo",
-    ]
 
 
 def test_demo_keys_are_added_to_another_database_and_replaced_once_revoked(cli: Cli) -> None:
@@ -172,12 +182,12 @@ def test_production_does_not_open_the_database_of_a_demonstration(cli: Cli) -> N
     assert cli("merchant", "list").out, "development opens it as before"
 
 
-def test_demo_stops_in_time_while_a_receiver_and_a_client_hang(fresh: Cli) -> None:
+def test_demo_stops_in_time_while_a_receiver_and_a_client_hang(after_demo: Cli) -> None:
     """It waits for neither: the receiver would have ten seconds, and the client longer. Five tell, also where a busy
     machine needs two for an idle stop."""
-    with demo(fresh) as (_, _, process):
+    with demo(after_demo) as (_, _, process):
         idle = stopped(process)
-    with socket.create_server(("127.0.0.1", 0)) as receiver, demo(fresh) as (text, _, process):
+    with socket.create_server(("127.0.0.1", 0)) as receiver, demo(after_demo) as (text, _, process):
         shown = facts(text)
         authorization = f"Authorization: Bearer {shown['Test key']}"
         url = f"http://127.0.0.1:{receiver.getsockname()[1]}/"
@@ -212,8 +222,11 @@ class OutputLines:
         return next(line for line in self.seen if re.search(pattern, line))
 
 
-def test_the_demo_merchant_receives_webhooks(fresh: Cli) -> None:
-    with demo(fresh) as (_, commands, process), fresh.start("listen", "--configure", "--port", free_port()) as listener:
+def test_the_demo_merchant_receives_webhooks(after_demo: Cli) -> None:
+    with (
+        demo(after_demo) as (_, commands, process),
+        after_demo.start("listen", "--configure", "--port", free_port()) as listener,
+    ):
         shown = OutputLines(listener)
         address = re.search(r"http://\S+", shown.wait("Ctrl-C stops it"))
         assert address is not None

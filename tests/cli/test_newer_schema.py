@@ -1,10 +1,13 @@
 """An upgrade to the next release, and a database that a newer version migrated, before an older one."""
 
+import json
+import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,11 +37,31 @@ COMMANDS = (
 )
 
 
+#: Commands one after the other, each forked from a process that has imported what they need.
+FORKS = """\
+import json, os, sys
+from guichet import bootstrap
+from guichet.cli import main
+from guichet.db import migrate
+
+for line in sys.stdin:
+    arguments, environ = json.loads(line)
+    pid = os.fork()
+    if not pid:
+        for descriptor, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
+        os.environ.clear()
+        os.environ.update(environ)
+        sys.argv = ["guichet", *arguments]
+        main()
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+
+
 class NextRelease:
     """Guichet as it is, with one migration more, in a folder of its own; what is the same is linked."""
 
-    def __init__(self, cli: Cli, folder: Path) -> None:
-        self._environ = {**cli.environ, "PYTHONPATH": str(folder)}
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
         package = Path(guichet.__file__).parent
         _link(package, folder / "guichet", "db")
@@ -51,14 +74,28 @@ class NextRelease:
         assert required(REQUIRED_REVISION) in source
         changed = source.replace(required(REQUIRED_REVISION), required(NEXT_REVISION))
         (folder / "guichet/db/schema.py").write_text(changed)
-
-    def __call__(self, *arguments: str) -> tuple[int, str]:
-        command = [sys.executable, "-m", "guichet", *arguments]
-        done = subprocess.run(
-            command, env=self._environ, cwd=self._folder, capture_output=True, text=True, timeout=60, check=False
+        environ = {**os.environ, "PYTHONPATH": str(folder)}
+        command = [sys.executable, "-c", FORKS]
+        self.process = subprocess.Popen(
+            command, cwd=folder, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        assert "Traceback" not in done.stderr
-        return done.returncode, done.stdout if done.returncode == 0 else done.stderr
+
+    def __call__(self, cli: Cli, *arguments: str) -> tuple[int, str]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(json.dumps([arguments, dict(cli.environ)]), file=self.process.stdin, flush=True)
+        code = int(self.process.stdout.readline())
+        out, err = ((self._folder / name).read_text() for name in ("out", "err"))
+        assert "Traceback" not in err
+        return code, out if code == 0 else err
+
+
+@pytest.fixture(scope="module")
+def next_release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NextRelease]:
+    release = NextRelease(tmp_path_factory.mktemp("next"))
+    with release.process:
+        yield release
+        release.process.kill()
 
 
 def _link(source: Path, target: Path, *others: str) -> None:
@@ -68,9 +105,11 @@ def _link(source: Path, target: Path, *others: str) -> None:
             (target / path.name).symlink_to(path)
 
 
-def test_the_next_release_migrates_and_this_one_goes_on(settings: Settings, cli: Cli, tmp_path: Path) -> None:
+def test_the_next_release_migrates_and_this_one_goes_on(
+    settings: Settings, cli: Cli, next_release: NextRelease
+) -> None:
     merchant = cli("merchant", "create", "Awa", "--json").json
-    after = NextRelease(cli, tmp_path / "next")
+    after = partial(next_release, cli)
     code, said = after("migrate", "--plan")
     assert code == 0
     assert f"The schema would go from {REQUIRED_REVISION} to {NEXT_REVISION}." in said

@@ -21,7 +21,7 @@ import yaml  # type: ignore[import-untyped,unused-ignore]
 
 from guichet import __version__
 from guichet.settings import VARIABLES
-from tests.cli.conftest import ROOT, Cli, until
+from tests.cli.conftest import ROOT, Cli, answers, until
 from tests.cli.tree import parses
 from tests.conftest import SECRET_KEY
 from tests.ports import free_port
@@ -208,9 +208,7 @@ def test_the_steps_of_compose_without_containers(cli: Cli, container: Container)
     own = {"GUICHET_PUBLIC_URL": "https://pay.example.com", "GUICHET_HOME": str(home), "GUICHET_REDIS_URL": ""}
     given = {**SERVICES["server"]["environment"], **own}
     assert container.run("migrate", **given).returncode == 0
-    assert container.run("migrate", **given).returncode == 0
-    created = container.run("merchant", "create", "Boutique Awa", "--json", **given)
-    key = yaml.safe_load(created.stdout)["keys"]["test"]
+    key = cli("merchant", "create", "Boutique Awa", "--json").json["keys"]["test"]
 
     ports = {"8000": str(free_port()), "18000": str(free_port())}
     serve = [ports.get(each, each) for each in SERVICES["server"]["command"]]
@@ -224,7 +222,10 @@ def test_the_steps_of_compose_without_containers(cli: Cli, container: Container)
     assert not container.healthy(checks["worker"])
     work = SERVICES["worker"]["command"]
     with container.running(*serve, **given) as server, container.running(*work, **working) as worker:
+        # A check starts a Python of its own, so it comes when there is an answer.
+        until(lambda: answers(f"http://127.0.0.1:{ports['8000']}/readyz"), 90)
         until(lambda: container.healthy(checks["server"]), 90)
+        until(lambda: answers(f"http://127.0.0.1:{ports['18000']}/metrics"), 90)
         until(lambda: container.healthy(checks["worker"]), 90)
         request = urllib.request.Request(
             f"http://127.0.0.1:{ports['8000']}/v1/payments",

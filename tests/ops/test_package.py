@@ -18,6 +18,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+import release.__main__ as release
 from guichet import __version__
 from tests.cli.conftest import ROOT
 from tests.cli.test_demo import pasted
@@ -43,8 +44,8 @@ _ONCE: Final = "import sys, pathlib; from release.__main__ import build; build(p
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Distribution:
     folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([sys.executable, "-m", "release", str(folder)], cwd=ROOT, check=True, capture_output=True)
-    return _found(folder)
+    subprocess.run([sys.executable, "-c", _ONCE, str(folder)], cwd=ROOT, check=True, capture_output=True)
+    return _found(folder / "out")
 
 
 def _found(folder: Path) -> Distribution:
@@ -99,6 +100,23 @@ def test_the_same_commit_gives_the_same_bytes(built: Distribution, tmp_path: Pat
     assert again.sdist.name == built.sdist.name == f"guichet-{__version__}.tar.gz"
     assert again.sdist.read_bytes() == built.sdist.read_bytes()
     assert again.wheel.read_bytes() == built.wheel.read_bytes()
+
+
+def test_what_two_builds_make_differently_is_not_released(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    contents = iter((b"same", b"same", b"same", b"other"))
+
+    def build(folder: Path) -> list[Path]:
+        (folder / "guichet.whl").write_bytes(next(contents))
+        return [folder / "guichet.whl"]
+
+    monkeypatch.setattr("release.__main__.build", build)
+    monkeypatch.setattr(sys, "argv", ["release", str(tmp_path / "dist")])
+    release.main()
+    assert (tmp_path / "dist" / "guichet.whl").read_bytes() == b"same"
+    monkeypatch.setattr(sys, "argv", ["release", str(tmp_path / "other")])
+    with pytest.raises(SystemExit, match="is not reproducible"):
+        release.main()
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.fixture(scope="module")

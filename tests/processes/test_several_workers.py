@@ -14,6 +14,7 @@ import pytest
 from guichet.bootstrap import service
 from guichet.db.engine import require
 from guichet.settings import Settings
+from tests.cli.child import WORKERS_START_PYTHON
 from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
 from tests.processes.conftest import Postgres
@@ -179,14 +180,19 @@ async def test_writes_of_several_processes_survive_the_death_of_one(any_fleet: F
         await check_books(opened.ctx.db)
 
 
-def test_child_processes_end_with_their_parent(fleet: Fleet) -> None:
-    server = open_several(fleet)
-    server.kill()
-    until(lambda: not any(alive(pid) for pid in pids(server)), 5, server)
+def test_child_processes_end_with_their_parent(sqlite_settings: Settings) -> None:
+    """Those that Python starts, as it does outside of tests."""
+    with fleet_of(sqlite_settings, **{WORKERS_START_PYTHON: "yes"}) as fleet:
+        server = open_several(fleet)
+        until(lambda: server.log.count("process.serving") == 2, 20, server)
+        assert all(b"guichet\0serve" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids(server))
+        server.kill()
+        until(lambda: not any(alive(pid) for pid in pids(server)), 20, server)
 
 
 def test_one_ctrl_c_stops_every_process_once(fleet: Fleet) -> None:
     server = open_several(fleet)
+    until(lambda: server.log.count("process.serving") == 2, 20, server)
     assert server.stop(signal.SIGINT) < 3
     assert not any(alive(pid) for pid in pids(server))
     assert "process.killed" not in server.log

@@ -1,0 +1,29 @@
+"""Imported by the process from which commands are forked (child.py). The command loads each module when it is needed;
+here all are, before the fork."""
+
+import gc
+from importlib import import_module
+from pkgutil import walk_packages
+from typing import Final
+
+import guichet
+import guichet_demo
+import guichet_simulator
+from tests.cli import child
+from tests.cli.tree import leaves
+
+__all__ = ["child"]
+
+#: What is no module to import, and what few commands need and takes long.
+_LEFT_OUT: Final = ("__main__", "guichet.cli.mcp_server", "guichet.otlp")
+
+list(leaves())
+for _package in (guichet, guichet_demo, guichet_simulator):
+    for _module in walk_packages(_package.__path__, f"{_package.__name__}."):
+        if not _module.name.endswith(_LEFT_OUT) and ".versions" not in _module.name:
+            import_module(_module.name)
+for _name in ("redis.asyncio", "uvicorn.protocols.http.httptools_impl", "uvloop"):
+    import_module(_name)
+# A page of memory that the garbage collector marks in a child is copied for it.
+gc.collect()
+gc.freeze()
