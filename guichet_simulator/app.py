@@ -136,11 +136,13 @@ def create_simulator(
         await background.stop()
         ctx.store.close()
 
-    return Starlette(
+    app = Starlette(
         routes=[Mount("/simulator", routes=routes), *routes, *root],
         middleware=[Middleware(_StartBackground, background)],
         lifespan=lifespan,
     )
+    app.state.store = ctx.store  # For whoever runs it in its own process, and looks into it all the time.
+    return app
 
 
 class _StartBackground:

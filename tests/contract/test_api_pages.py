@@ -3,11 +3,15 @@
 import base64
 import hashlib
 import re
+import shutil
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import urljoin
 
 import pytest
+import pytest_asyncio
 
 from guichet.api import markdown
 from guichet.api.merchant_guide import CHAPTERS, PAGES
@@ -16,19 +20,30 @@ from tests.cli.conftest import ROOT
 from tests.contract.openapi_document import schemas_of
 from tests.service_fixture import ServiceFixture, open_service
 
+#: All tests ask one service, which has made each page once: a page takes half a second of processor.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 GUIDES = {
     f"/docs/{page}": (ROOT / "docs" / file).read_text(encoding="utf-8")
     for page, file in (("guide", "guide-marchand.md"), ("webhooks", "guide-webhooks.md"))
 }
 
 
-async def test_they_are_public_and_cached_by_their_etag(sqlite_service: ServiceFixture) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pages_service(
+    base_settings: Settings, sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ServiceFixture]:
+    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("pages"))
+    async with open_service(replace(base_settings, database_url=f"sqlite:///{path}")) as opened:
+        yield opened
+
+
+async def test_they_are_public_and_cached_by_their_etag(pages_service: ServiceFixture) -> None:
     plain_only = {"Accept-Encoding": "identity"}
     for path in ("/openapi.json", "/docs", *GUIDES):
-        plain = await sqlite_service.call("GET", path, headers=plain_only)
+        plain = await pages_service.call("GET", path, headers=plain_only)
         known = {**plain_only, "If-None-Match": f'"other", W/{plain.headers["ETag"]}'}
-        again = await sqlite_service.call("GET", path, headers=known)
-        head = await sqlite_service.call("HEAD", path, headers=plain_only)
+        again = await pages_service.call("GET", path, headers=known)
+        head = await pages_service.call("HEAD", path, headers=plain_only)
 
         assert (path, plain.status, again.status, head.status) == (path, 200, 304, 200)
         assert (again.raw, head.raw) == (b"", b"")
@@ -36,8 +51,8 @@ async def test_they_are_public_and_cached_by_their_etag(sqlite_service: ServiceF
         assert head.headers["Content-Length"] == str(len(plain.raw))
 
 
-async def test_both_are_compressed_if_the_client_accepts_it(sqlite_service: ServiceFixture) -> None:
-    plain = await sqlite_service.call("GET", "/openapi.json", headers={"Accept-Encoding": "identity"})
+async def test_both_are_compressed_if_the_client_accepts_it(pages_service: ServiceFixture) -> None:
+    plain = await pages_service.call("GET", "/openapi.json", headers={"Accept-Encoding": "identity"})
     for accepted, encoding in (
         ("gzip, br", "br"),
         ("br, GZIP;q=0.5", "br"),
@@ -47,7 +62,7 @@ async def test_both_are_compressed_if_the_client_accepts_it(sqlite_service: Serv
         ("gzip; q=0.000, deflate", None),
         ("identity", None),
     ):
-        answer = await sqlite_service.call("GET", "/openapi.json", headers={"Accept-Encoding": accepted})
+        answer = await pages_service.call("GET", "/openapi.json", headers={"Accept-Encoding": accepted})
 
         assert (accepted, answer.headers.get("Content-Encoding")) == (accepted, encoding)
         assert (answer.headers["ETag"] == plain.headers["ETag"]) == (encoding is None)
@@ -56,8 +71,8 @@ async def test_both_are_compressed_if_the_client_accepts_it(sqlite_service: Serv
         assert answer.raw == plain.raw
 
 
-async def test_other_methods_are_refused_in_the_envelope(sqlite_service: ServiceFixture) -> None:
-    answer = await sqlite_service.call("POST", "/docs")
+async def test_other_methods_are_refused_in_the_envelope(pages_service: ServiceFixture) -> None:
+    answer = await pages_service.call("POST", "/docs")
 
     assert (answer.status, answer.error["code"], answer.headers["Allow"]) == (405, "method_not_allowed", "GET, HEAD")
 
@@ -88,9 +103,9 @@ class _Page(HTMLParser):
         self.text += data
 
 
-async def test_the_page_shows_every_operation_and_loads_nothing(sqlite_service: ServiceFixture) -> None:
-    answer = await sqlite_service.call("GET", "/docs")
-    document = (await sqlite_service.call("GET", "/openapi.json")).body
+async def test_the_page_shows_every_operation_and_loads_nothing(pages_service: ServiceFixture) -> None:
+    answer = await pages_service.call("GET", "/docs")
+    document = (await pages_service.call("GET", "/openapi.json")).body
     page = _Page()
     page.feed(answer.raw.decode())
 
@@ -118,19 +133,19 @@ async def _page(service: ServiceFixture, path: str) -> _Page:
 
 
 @pytest.mark.parametrize("path", GUIDES)
-async def test_a_guide_is_served_whole_and_loads_nothing(sqlite_service: ServiceFixture, path: str) -> None:
-    page, text = await _page(sqlite_service, path), GUIDES[path]
+async def test_a_guide_is_served_whole_and_loads_nothing(pages_service: ServiceFixture, path: str) -> None:
+    page, text = await _page(pages_service, path), GUIDES[path]
     titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
 
     assert all(address.startswith("data:") for address in page.loaded)
     assert len(page.ids) == len(set(page.ids))
     assert {markdown.anchor(title) for title in titles} <= set(page.ids)
     for code in re.findall(r"^```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        assert code.replace("http://127.0.0.1:8000", sqlite_service.ctx.settings.public_url) in page.text
+        assert code.replace("http://127.0.0.1:8000", pages_service.ctx.settings.public_url) in page.text
 
 
-async def test_a_guide_names_the_address_that_it_is_served_at(settings: Settings) -> None:
-    settings = replace(settings, public_url="https://pay.example.com")
+async def test_a_guide_names_the_address_that_it_is_served_at(sqlite_settings: Settings) -> None:
+    settings = replace(sqlite_settings, public_url="https://pay.example.com")
     async with open_service(settings) as service:
         pages = {path: (await _page(service, path)).text for path in ("/docs", *GUIDES)}
 
@@ -139,9 +154,9 @@ async def test_a_guide_names_the_address_that_it_is_served_at(settings: Settings
     assert not any("127.0.0.1:8000" in text for text in pages.values())
 
 
-async def test_the_pages_lead_to_each_other(sqlite_service: ServiceFixture) -> None:
+async def test_the_pages_lead_to_each_other(pages_service: ServiceFixture) -> None:
     """Each address is seen from its page: `docs/guide` on `/docs`, `../docs` and `webhooks` on `/docs/guide`."""
-    pages = {path: await _page(sqlite_service, path) for path in ("/docs", *GUIDES)}
+    pages = {path: await _page(pages_service, path) for path in ("/docs", *GUIDES)}
     for path, page in pages.items():
         others = set()
         for link in page.links:
@@ -152,8 +167,8 @@ async def test_the_pages_lead_to_each_other(sqlite_service: ServiceFixture) -> N
         assert others >= set(pages) - {path}
 
 
-async def test_the_reference_repeats_chapters_of_the_guide(sqlite_service: ServiceFixture) -> None:
-    page = await _page(sqlite_service, "/docs")
+async def test_the_reference_repeats_chapters_of_the_guide(pages_service: ServiceFixture) -> None:
+    page = await _page(pages_service, "/docs")
 
     assert {f"#{markdown.anchor(title)}" for title in CHAPTERS} <= set(page.links)
     for suffix in ("py", "php", "mjs"):
@@ -162,8 +177,8 @@ async def test_the_reference_repeats_chapters_of_the_guide(sqlite_service: Servi
 
 
 @pytest.mark.parametrize("path", ["/docs", *GUIDES])
-async def test_the_page_allows_what_is_in_it_and_nothing_else(sqlite_service: ServiceFixture, path: str) -> None:
-    answer = await sqlite_service.call("GET", path)
+async def test_the_page_allows_what_is_in_it_and_nothing_else(pages_service: ServiceFixture, path: str) -> None:
+    answer = await pages_service.call("GET", path)
     inline = re.findall(r"<(style|script)>(.*?)</\1>", answer.raw.decode(), re.DOTALL)
     allowed = {
         f"{kind}-src": f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -17,7 +17,8 @@ from guichet.providers.shared.answers import ProviderAnswer
 from tests.texts import Catalogues, facts_of
 
 for module in pkgutil.walk_packages(guichet.__path__, "guichet."):
-    if "migrations" not in module.name and not module.name.endswith("__main__"):
+    # That of MCP has no code, and a library that every runner of tests would import.
+    if "migrations" not in module.name and not module.name.endswith(("__main__", "mcp_server")):
         importlib.import_module(module.name)
 
 CODES: Final = [code for kind in Code.__subclasses__() for code in kind]

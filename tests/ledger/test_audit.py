@@ -170,7 +170,7 @@ async def test_the_audit_names_each_tampered_row(settings: Settings, cli: Cli, r
     assert len(names["links"]) == 2
     for table in TABLES:
         await raw_sql.keep(table)
-    for statement, expected in (*IN_THE_CHAIN, *AFTER_THE_CHAIN):
+    for statement, expected in _tried(settings):
         done = statement.format(**names)
         await raw_sql.run(done)
         said = cli("ledger", "audit")
@@ -182,6 +182,13 @@ async def test_the_audit_names_each_tampered_row(settings: Settings, cli: Cli, r
         for table in _touched(statement):
             await raw_sql.restore(table)
     assert cli("ledger", "audit", "--json").json["clean"] is True
+
+
+def _tried(settings: Settings) -> list[tuple[str, str]]:
+    """What an audit asks does not depend on what was changed: PostgreSQL meets one change of each table."""
+    everything = [*IN_THE_CHAIN, *AFTER_THE_CHAIN]
+    by_table = {_touched(statement)[0]: (statement, expected) for statement, expected in everything}
+    return everything if settings.embedded else list(by_table.values())
 
 
 def _touched(statement: str) -> list[str]:

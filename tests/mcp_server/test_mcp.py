@@ -7,24 +7,27 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import mcp_types as types
 import pytest
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
 
 from tests.console.conftest import ConsoleFixture
 from tests.console.test_payments import merchant_of, opened
 from tests.contract.tables import table
 from tests.service_fixture import ServiceFixture
 
+if TYPE_CHECKING:  # It takes 1.5 s of processor, in each runner of tests.
+    from mcp import ClientSession
+
 #: Tools with a live key that are not reads.
 LIVE = {"quote_fees", "create_link", "close_link", "create_session", "expire_session", "request_refund"}
 
 
 @asynccontextmanager
-async def connected(service: ServiceFixture, key: str) -> AsyncIterator[ClientSession]:
+async def connected(service: ServiceFixture, key: str) -> AsyncIterator["ClientSession"]:
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
     command = [sys.executable, "-m", "guichet", "mcp", "--url", f"{service.base_url}/v1"]
     environment = {**os.environ, "MERCHANT_API_KEY": key}
     server = StdioServerParameters(command=command[0], args=command[1:], env=environment)
@@ -33,8 +36,10 @@ async def connected(service: ServiceFixture, key: str) -> AsyncIterator[ClientSe
         yield session
 
 
-async def call(session: ClientSession, tool: str, **arguments: Any) -> Any:
+async def call(session: "ClientSession", tool: str, **arguments: Any) -> Any:
     """The answer's `data`, or its `error`."""
+    import mcp_types as types
+
     result = await session.call_tool(tool, arguments)
     assert isinstance(result, types.CallToolResult)
     [content] = result.content

@@ -47,11 +47,10 @@ class Case:
     incidents: list[str] = field(default_factory=list)
 
 
-def rows(provider_case: ProviderCase, only: Sequence[str] | None = None) -> list[Scenario]:
+def rows(provider_case: ProviderCase) -> list[Scenario]:
     [simulated] = [each for each in SIMULATED if each.name == provider_case.provider]
     skipped = {*simulated.not_shown, *provider_case.undecidable}
-    shown = [each for each in SCENARIOS if each.name not in skipped]
-    return [each for each in shown if only is None or each.name in only]
+    return [each for each in SCENARIOS if each.name not in skipped]
 
 
 async def no_fees(simulated: SimulatedProviders, operator: str) -> None:

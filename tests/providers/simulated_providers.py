@@ -14,6 +14,7 @@ from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings
 from guichet_simulator.app import SECRETS, Dashboard, create_simulator
+from guichet_simulator.store import Store
 from tests.fakes.clock import TurningClock
 from tests.ports import free_port
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service, serving
@@ -29,6 +30,9 @@ _ANSWERING = (_SLOW, _PAGE_PAUSE, _PAUSE)
 #: not ended is taken to wait for the clock in another way.
 _LOOK = 0.05
 _PATIENCE = 5.0
+#: A decision or a callback that is due, or a callback whose attempt has not ended.
+_UNANSWERED = """SELECT 1 FROM transactions WHERE state = 'pending' AND due_at <= ?1 UNION ALL
+SELECT 1 FROM callbacks WHERE due_at <= ?1 OR (due_at IS NOT NULL AND attempts > 0 AND answered IS error) LIMIT 1"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class SimulatedProviders:
     simulator: str
     http: aiohttp.ClientSession
     clock: TurningClock
+    #: The simulator's own: looking into it is cheaper than asking it, dozens of times in a test.
+    store: Store
 
     async def control(self, method: str, path: str, **options: Any) -> Any:
         async with self.http.request(method, f"{self.simulator}/control{path}", **options) as answer:
@@ -80,17 +86,10 @@ class SimulatedProviders:
         await self.nudged(self.quiet())
 
     async def quiet(self) -> None:
-        """Waits until every callback that is due has been answered."""
+        """Waits until every decision that is due was taken and every callback that is due has been answered."""
         async with asyncio.timeout(10):
-            while True:
-                queued = (await self.control("GET", "/callbacks"))["callbacks"]
-                now = self.clock.now()
-                unsent = [one for one in queued if one["due_at"] is not None and one["due_at"] <= now]
-                sending = [one for one in queued if one["attempts"] and one["answered"] is one["error"] is None]
-                sending = [one for one in sending if one["due_at"] is not None]
-                if not unsent and not sending:
-                    return
-                await asyncio.sleep(0.01)
+            while self.store.rows(_UNANSWERED, self.clock.now()):
+                await asyncio.sleep(0.002)
 
 
 @dataclass
@@ -101,6 +100,7 @@ class Simulation:
     port: int
     simulator: str
     clock: TurningClock
+    store: Store
     merchant: MerchantClient | None = None
 
     @asynccontextmanager
@@ -115,7 +115,7 @@ class Simulation:
             aiohttp.ClientSession() as http,
         ):
             self.merchant = replace(self.merchant, service=service) if self.merchant else await service.merchant()
-            yield SimulatedProviders(service, self.merchant, self.simulator, http, self.clock)
+            yield SimulatedProviders(service, self.merchant, self.simulator, http, self.clock, self.store)
 
 
 def _simulated(account: ProviderAccount, simulator: str) -> ProviderAccount:
@@ -137,7 +137,7 @@ async def open_simulation(settings: Settings, setup: Setup) -> AsyncIterator[Sim
     }
     app = create_simulator(None, public_url=simulator, clock=clock, callbacks=dashboards)
     async with app.router.lifespan_context(app), serving(app, simulator_port):
-        yield Simulation(settings, port, simulator, clock)
+        yield Simulation(settings, port, simulator, clock, app.state.store)
 
 
 @asynccontextmanager

@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from guichet.settings import Settings
+from guichet_simulator.scenarios import BY_NAME
 from tests.providers.conformance import (
+    TURNS,
     Case,
     advance_to_the_end,
     check_money,
@@ -25,11 +27,13 @@ from tests.providers.provider_cases import PROVIDER_CASES, ProviderCase
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
 
 PROVIDERS = list(PROVIDER_CASES)
-REFUNDING = [name for name in PROVIDERS if PROVIDER_CASES[name].refunds]
 #: A status query can fail technically, but is never refused for business reasons.
 QUERY_FAULTS = (
     "lost_answer", "error_500", "unreadable", "halfway", "slow", "unauthorized", "rate_limited", "unavailable",
 )  # fmt: skip
+QUERIED = [BY_NAME[name] for name in QUERY_FAULTS]
+#: Turns of the clock until payments have succeeded, and are refunded.
+UNTIL_PAID = 7
 
 
 def on_databases(providers: Sequence[str]) -> pytest.MarkDecorator:
@@ -44,21 +48,20 @@ async def ready(settings: Settings, provider_case: ProviderCase) -> AsyncIterato
         yield simulated
 
 
-async def _debits(settings: Settings, provider_case: ProviderCase, only: Sequence[str] | None = None) -> list[str]:
+@pytest.mark.timeout(300)  # Some sixty payments over three days, beside all other test runners.
+@on_databases(PROVIDERS)
+async def test_every_scenario_ends_as_the_provider_booked_it(settings: Settings, provider_name: str) -> None:
+    """In one service, whose clock is advanced once for all: a payment for each scenario of a debit, of the first status
+    query, which changes nothing of a debit that succeeds, and of a refund."""
+    provider_case = PROVIDER_CASES[provider_name]
     async with ready(settings, provider_case) as simulated:
-        cases = await pay_all(simulated, provider_case, "90", rows(provider_case, only))
-        await advance_to_the_end(simulated, cases)
-        await read_results(simulated, provider_case, cases)
-        await check_money(simulated, cases)
-        return [fault for case in cases for fault in faults_of_debit(provider_case, case)]
-
-
-async def _refunds(settings: Settings, provider_case: ProviderCase, only: Sequence[str] | None = None) -> list[str]:
-    async with ready(settings, provider_case) as simulated:
-        cases = await pay_all(simulated, provider_case, "91", rows(provider_case, only))
-        for seconds in (1, 2, 5, 10):
+        refunded = await pay_all(simulated, provider_case, "91", rows(provider_case)) if provider_case.refunds else []
+        queried = await pay_all(simulated, provider_case, "92", QUERIED) if provider_case.polls else []
+        debits = await pay_all(simulated, provider_case, "90", rows(provider_case))
+        cases = [*debits, *queried, *refunded]
+        for seconds in TURNS[:UNTIL_PAID]:
             await simulated.turn(seconds)
-        for case in cases:
+        for case in refunded:
             answer = await simulated.merchant.live.post(f"/payments/{case.reference}/refund", {"reason": "test"})
             assert answer.status == 201, (case.scenario.name, answer.raw)
             case.refund = answer.data
@@ -66,30 +69,9 @@ async def _refunds(settings: Settings, provider_case: ProviderCase, only: Sequen
         await advance_to_the_end(simulated, cases)
         await read_results(simulated, provider_case, cases)
         await check_money(simulated, cases)
-        return [fault for case in cases for fault in faults_of_refund(provider_case, case)]
-
-
-@on_databases(PROVIDERS)
-async def test_every_debit_scenario_ends_as_the_provider_booked_it(settings: Settings, provider_name: str) -> None:
-    assert await _debits(settings, PROVIDER_CASES[provider_name]) == []
-
-
-@on_databases(REFUNDING)
-async def test_every_refund_scenario_ends_as_the_provider_booked_it(settings: Settings, provider_name: str) -> None:
-    assert await _refunds(settings, PROVIDER_CASES[provider_name]) == []
-
-
-@on_databases([name for name in PROVIDERS if PROVIDER_CASES[name].polls])
-async def test_a_failed_status_query_is_repeated(settings: Settings, provider_name: str) -> None:
-    """A failed status query does not change the debit, which succeeds."""
-    provider_case = PROVIDER_CASES[provider_name]
-    async with ready(settings, provider_case) as simulated:
-        cases = await pay_all(simulated, provider_case, "92", rows(provider_case, QUERY_FAULTS))
-        assert len(cases) == len(QUERY_FAULTS)
-        await advance_to_the_end(simulated, cases)
-        await read_results(simulated, provider_case, cases)
-        await check_money(simulated, cases)
-        assert [case.scenario.name for case in cases if not _succeeded_once(case)] == []
+    assert [fault for case in debits for fault in faults_of_debit(provider_case, case)] == []
+    assert [case.scenario.name for case in queried if not _succeeded_once(case)] == []
+    assert [fault for case in refunded for fault in faults_of_refund(provider_case, case)] == []
 
 
 def _succeeded_once(case: Case) -> bool:

@@ -1,5 +1,6 @@
 """Several routes: which provider is tried next, which never is, which one refunds; and every operator code."""
 
+from collections import defaultdict
 from typing import Any
 
 import pytest
@@ -284,39 +285,58 @@ NO_WAY_BACK = {("feexpay", "coris"), ("fedapay", "free_sn")}
 NO_WAY_BACK |= {(name, card) for name in ("feexpay", "paydunya") for card in ("VISA", "MASTERCARD")}
 
 
-@pytest.mark.parametrize(("provider_name", "code", "phone", "more"), CODES, ids=[f"{c[0]}-{c[1]}" for c in CODES])
-async def test_every_operator_code_of_a_provider_pays_and_refunds(
-    sqlite_settings: Settings, provider_name: str, code: str, phone: str, more: dict[str, Any]
-) -> None:
+def _accounts() -> dict[str, list[tuple[str, str, dict[str, Any]]]]:
+    """The codes that one account takes: all of a provider, but a key of Wave belongs to one country."""
+    accounts = defaultdict(list)
+    for provider_name, code, phone, more in CODES:
+        accounts[code if provider_name == "wave" else provider_name].append((code, phone, more))
+    return accounts
+
+
+ACCOUNTS = _accounts()
+
+
+@pytest.mark.parametrize("name", ACCOUNTS)
+async def test_every_operator_code_of_a_provider_pays_and_refunds(sqlite_settings: Settings, name: str) -> None:
+    provider_name, codes = name.partition("_")[0], ACCOUNTS[name]
     settings = {**PROVIDER_CASES[provider_name].settings}
     if provider_name == "wave":
-        settings["api_key"] = f"{code}_prod_simulator"  # A key belongs to one country.
-        settings["country"] = code.removeprefix("wave_")
+        settings |= {"api_key": f"{name}_prod_simulator", "country": name.removeprefix("wave_")}
     base = f"{{sim}}/{PROVIDER_CASES[provider_name].base or provider_name}"
+    one = account(provider_name, provider_name, settings, base)
     async with open_simulated_providers(
-        sqlite_settings, route(code, account(provider_name, provider_name, settings, base))
+        sqlite_settings, Setup({one.name: one}, {code: [one.name] for code, *_ in codes})
     ) as simulated:
-        await simulated.force(provider_name, "succeeds")
-        body = {"amount": 5000, "operator": code, **({"phone_number": phone} if phone else {}), **more}
-        answer = await simulated.nudged(simulated.merchant.live.post("/payments", body))
-        assert answer.status == 201, answer.raw
-        reference = answer.data["reference"]
+        await simulated.force(provider_name, "succeeds", times=None)
+        answers = {}
+        for code, phone, more in codes:
+            body = {"amount": 5000, "operator": code, **({"phone_number": phone} if phone else {}), **more}
+            answers[code] = await simulated.nudged(simulated.merchant.live.post("/payments", body))
+            assert answers[code].status == 201, (code, answers[code].raw)
         for _ in range(3):
             await simulated.turn(5)
-        payment = await shown(simulated, reference)
-        [debit] = await simulated.held()
-        assert (payment["status"], debit["state"], debit["currency"]) == ("succeeded", "succeeded", payment["currency"])
-        refund = (await simulated.merchant.live.post(f"/payments/{reference}/refund")).data
+        refunds = {}
+        for code, answer in answers.items():
+            reference = answer.data["reference"]
+            payment, [debit] = await shown(simulated, reference), await simulated.held(reference=reference)
+            ended = (code, payment["status"], debit["state"], debit["currency"])
+            assert ended == (code, "succeeded", "succeeded", payment["currency"])
+            refunds[code] = (await simulated.merchant.live.post(f"/payments/{reference}/refund")).data["reference"]
         for _ in range(3):
             await simulated.turn(5)
-        if provider_name in ("feexpay", "paydunya") and "redirect_url" in answer.data:
-            await confirmed(simulated.service.ctx, refund["reference"], phone)
+        if provider_name in ("feexpay", "paydunya"):
+            for code, phone, _ in codes:
+                if "redirect_url" in answers[code].data:
+                    await confirmed(simulated.service.ctx, refunds[code], phone)
             for _ in range(3):
                 await simulated.turn(5)
-        payable = (provider_name, code) not in NO_WAY_BACK
-        refund = (await simulated.merchant.live.get(f"/refunds/{refund['reference']}")).data
-        assert refund["status"] == ("succeeded" if payable else "failed")
-        assert [tx["state"] for tx in await simulated.held() if tx["kind"] == "credit"] == ["succeeded"] * payable
+        found = {
+            code: (await simulated.merchant.live.get(f"/refunds/{reference}")).data["status"]
+            for code, reference in refunds.items()
+        }
+        payable = [code for code in found if (provider_name, code) not in NO_WAY_BACK]
+        assert found == {code: "succeeded" if code in payable else "failed" for code in found}
+        assert [tx["state"] for tx in await simulated.held(kind="credit")] == ["succeeded"] * len(payable)
         await check_books(simulated.service.ctx.db)
 
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import pytest
 import standardwebhooks
-import svix
 
 from guichet.clock import HOUR, SECOND, SystemClock, later
 from tests.contract.webhooks import listen
@@ -26,6 +25,8 @@ MODULES: Final = Path(__file__).parents[2] / "clients" / "node_modules"
 
 def accepted(received: ReceivedRequest, secret: str, body: bytes | None = None) -> list[bool]:
     """By PyPI standardwebhooks and PyPI svix."""
+    import svix  # It takes half a second of processor, in each runner of tests.
+
     sent = received.body if body is None else body
     found = []
     for library in (standardwebhooks, svix):
