@@ -13,9 +13,8 @@ from guichet.accounts import passkeys, users
 from guichet.accounts.errors import CodeRefused
 from guichet.clock import SECOND, Clock, Instant
 from guichet.context import AppContext
-from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.engine import Reader, Transaction, Writer, require
 from guichet.db.tables import recovery_codes
-from guichet.db.tables import users as users_table
 from guichet.domain.accounts import User, UserId, secret_hash
 from guichet.merchants.vault import Vault
 
@@ -148,47 +147,3 @@ async def remove_all(tx: Transaction, user_id: UserId, now: Instant) -> None:
     await users.remove_totp(tx, user_id, now)
     await passkeys.remove_all(tx, user_id)
     await tx.write(_REMOVE, user=user_id)
-
-
-_ALL: Final = (
-    select(users_table.c.id, users_table.c.totp_secret)
-    .where(users_table.c.totp_secret.is_not(None))
-    .order_by(users_table.c.id)
-)
-_PREPARED: Final = (
-    select(users_table.c.id, users_table.c.next_totp_secret)
-    .where(users_table.c.next_totp_secret.is_not(None))
-    .order_by(users_table.c.id)
-)
-_REPLACE_PREPARED: Final = (
-    update(users_table)
-    .where(users_table.c.id == bindparam("user"), users_table.c.next_totp_secret == bindparam("old"))
-    .values(next_totp_secret=bindparam("new"))
-    .returning(users_table.c.id)
-)
-_REPLACE: Final = (
-    update(users_table)
-    .where(users_table.c.id == bindparam("user"), users_table.c.totp_secret == bindparam("old"))
-    .values(totp_secret=bindparam("new"))
-    .returning(users_table.c.id)
-)
-
-
-async def all_seeds(db: Database) -> list[tuple[UserId, str]]:
-    """(user, encrypted seed). Grows with the number of people; for the command line."""
-    return [(user_id, seed) for user_id, seed in await db.scan(_ALL)]
-
-
-async def replace(db: Writer, user_id: UserId, old: str, new: str) -> bool:
-    """The same seed in another encryption; False when the person has a new one meanwhile: that one stays."""
-    return await db.write(_REPLACE, user=user_id, old=old, new=new) is not None
-
-
-async def prepared(db: Database) -> list[tuple[UserId, str]]:
-    """(user, encrypted seed) of other telephones that have not proved themselves yet."""
-    return [(user_id, seed) for user_id, seed in await db.scan(_PREPARED)]
-
-
-async def replace_prepared(db: Writer, user_id: UserId, old: str, new: str) -> bool:
-    """As `replace`."""
-    return await db.write(_REPLACE_PREPARED, user=user_id, old=old, new=new) is not None

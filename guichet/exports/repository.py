@@ -12,7 +12,7 @@ from typing import Final
 from sqlalchemy import bindparam, delete, func, insert, literal_column, select, update
 
 from guichet.clock import Instant, later
-from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
+from guichet.db.engine import Database, Reader, Row, Transaction, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import export_chunks, exports
 from guichet.domain.exports import EXPORT_LEASE, Export
@@ -83,14 +83,6 @@ _ADD_CHUNK: Final = insert(export_chunks).values(
 )
 _CHUNK: Final = select(export_chunks.c.content).where(
     export_chunks.c.export_id == bindparam("export"), export_chunks.c.number == bindparam("number")
-)
-_CHUNK_IDS: Final = select(export_chunks.c.id).order_by(export_chunks.c.id)
-_CHUNK_BY_ID: Final = select(export_chunks.c.content).where(export_chunks.c.id == bindparam("chunk"))
-_REPLACE_CHUNK: Final = (
-    update(export_chunks)
-    .where(export_chunks.c.id == bindparam("chunk"))
-    .values(content=bindparam("new"))
-    .returning(export_chunks.c.id)
 )
 _DROP_CHUNKS: Final = (
     delete(export_chunks)
@@ -179,18 +171,3 @@ async def chunk(db: Reader, export: Export, number: int) -> str | None:
     """A piece of the file; None after the last one."""
     row = await db.one(_CHUNK, export=export.id, number=number)
     return None if row is None else str(row[0])
-
-
-async def every_chunk(db: Database) -> list[int]:
-    """The ids of all pieces, for the rotation of `GUICHET_SECRET_KEYS`. They are kept for a day."""
-    return [row[0] for row in await db.scan(_CHUNK_IDS)]
-
-
-async def chunk_by_id(db: Reader, chunk_id: int) -> str | None:
-    row = await db.one(_CHUNK_BY_ID, chunk=chunk_id)
-    return None if row is None else str(row[0])
-
-
-async def replace_chunk(db: Writer, chunk_id: int, content: str) -> bool:
-    """The same piece in another encryption; False when it was removed meanwhile."""
-    return await db.write(_REPLACE_CHUNK, chunk=chunk_id, new=content) is not None

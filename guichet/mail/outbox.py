@@ -11,7 +11,7 @@ import msgspec
 from sqlalchemy import bindparam, insert, select, update
 
 from guichet.clock import Instant, later
-from guichet.db.engine import Database, Reader, Row, Transaction, Writer
+from guichet.db.engine import Database, Reader, Row, Transaction
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import mails
 from guichet.domain.accounts import Language, User, UserId
@@ -76,13 +76,6 @@ _GIVEN_UP: Final = (
     .values(status="failed", next_attempt_at=None, error=bindparam("fault"), message=None)
 )
 _LATEST: Final = select(*_COLUMNS).order_by(mails.c.id.desc()).limit(MOST_SHOWN)
-_KEPT: Final = select(mails.c.id, mails.c.message).where(mails.c.message.is_not(None)).order_by(mails.c.id)
-_REPLACE: Final = (
-    update(mails)
-    .where(mails.c.id == bindparam("mail"), mails.c.message == bindparam("old"))
-    .values(message=bindparam("new"))
-    .returning(mails.c.id)
-)
 #: Of rows: what they say is still encrypted.
 _QUEUE: Final[WorkQueue[Row]] = WorkQueue(
     mails, "next_attempt_at", "kind", lambda row: row, values={"attempts": mails.c.attempts + 1}, returning=_COLUMNS
@@ -154,14 +147,3 @@ class Outbox:
         mail_id, recipient, kind, attempts, created_at, message = row
         read = None if message is None else msgspec.json.decode(self._vault.decrypt(message), type=Message)
         return Mail(mail_id, recipient, kind, attempts, created_at, read)
-
-
-async def kept_messages(db: Database) -> list[tuple[int, str]]:
-    """(mail, encrypted message) of those that wait, for the rotation of `GUICHET_SECRET_KEYS`; in development of sent
-    ones too."""
-    return [(mail_id, message) for mail_id, message in await db.scan(_KEPT)]
-
-
-async def replace_message(db: Writer, mail_id: int, old: str, new: str) -> bool:
-    """The same message in another encryption; False when it was sent or given up meanwhile."""
-    return await db.write(_REPLACE, mail=mail_id, old=old, new=new) is not None

@@ -3,10 +3,10 @@ index; the content is encrypted by the caller."""
 
 from typing import Final
 
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.engine import Reader, Transaction, require
 from guichet.db.tables import merchant_document_chunks, merchant_documents
 from guichet.domain.documents import MAX_DOCUMENTS, Document, DocumentId, DocumentType
 from guichet.domain.ids import MerchantId
@@ -55,18 +55,6 @@ _DELETE: Final = (
     delete(merchant_documents)
     .where(merchant_documents.c.id == bindparam("document"), merchant_documents.c.merchant_id == bindparam("merchant"))
     .returning(*merchant_documents.c)
-)
-_KEYS: Final = select(merchant_document_chunks.c.document_id, merchant_document_chunks.c.number).order_by(
-    merchant_document_chunks.c.document_id, merchant_document_chunks.c.number
-)
-_REPLACE_CHUNK: Final = (
-    update(merchant_document_chunks)
-    .where(
-        merchant_document_chunks.c.document_id == bindparam("document"),
-        merchant_document_chunks.c.number == bindparam("chunk"),
-    )
-    .values(content=bindparam("new"))
-    .returning(merchant_document_chunks.c.number)
 )
 
 
@@ -132,13 +120,3 @@ async def remove(tx: Transaction, merchant_id: MerchantId, document_id: Document
     await tx.write(_DELETE_CHUNKS, document=document_id)
     row = await tx.write(_DELETE, document=document_id, merchant=merchant_id)
     return Document(*row) if row else None
-
-
-async def every_chunk(db: Database) -> list[tuple[DocumentId, int]]:
-    """The keys of all parts of all documents: for the rotation of `GUICHET_SECRET_KEYS`."""
-    return [(document_id, number) for document_id, number in await db.scan(_KEYS)]
-
-
-async def replace_chunk(db: Writer, document_id: DocumentId, number: int, content: str) -> bool:
-    """The same part in another encryption; False when the document was removed meanwhile."""
-    return await db.write(_REPLACE_CHUNK, document=document_id, chunk=number, new=content) is not None

@@ -60,15 +60,6 @@ _FINISH: Final = (
     )
     .returning(staff_jobs.c.id)
 )
-_IDS: Final = select(staff_jobs.c.id).order_by(staff_jobs.c.id)
-_ENCRYPTED: Final = select(staff_jobs.c.parameters, staff_jobs.c.result).where(staff_jobs.c.id == bindparam("job"))
-_REPLACE: Final = {
-    name: update(staff_jobs)
-    .where(staff_jobs.c.id == bindparam("job"), staff_jobs.c[name] == bindparam("old"))
-    .values({name: bindparam("new")})
-    .returning(staff_jobs.c.id)
-    for name in ("parameters", "result")
-}
 
 
 def _job(row: Row) -> StaffJob:
@@ -136,19 +127,3 @@ async def finish(db: Writer, job: StaffJob, result: str | None, now: Instant) ->
     done = await db.write(_FINISH, job=job.id, attempt=job.attempts, outcome=outcome, outcome_text=result, now=now)
     if done is None:
         raise JobTakenOver
-
-
-async def every_id(db: Database) -> list[int]:
-    """Jobs are kept for 30 days."""
-    return [row[0] for row in await db.scan(_IDS)]
-
-
-async def encrypted(db: Reader, job_id: int) -> list[tuple[str, str]]:
-    """(column, encrypted text) of a job, for the rotation of `GUICHET_SECRET_KEYS`; none if it was removed."""
-    row = await db.one(_ENCRYPTED, job=job_id) or ()
-    return [(name, token) for name, token in zip(_REPLACE, row, strict=False) if token is not None]
-
-
-async def replace(db: Writer, job_id: int, column: str, old: str, new: str) -> bool:
-    """The same text in another encryption; False when it was removed meanwhile."""
-    return await db.write(_REPLACE[column], job=job_id, old=old, new=new) is not None
