@@ -138,8 +138,7 @@ def _stored(user_id: UserId, code: str) -> str:
 
 
 async def recovery_codes_left(db: Reader, user_id: UserId) -> int:
-    count: int = require(await db.one(_LEFT, user=user_id))[0]
-    return count
+    return int(require(await db.one(_LEFT, user=user_id))[0])
 
 
 async def remove_all(tx: Transaction, user_id: UserId, now: Instant) -> None:

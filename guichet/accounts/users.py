@@ -192,13 +192,11 @@ async def create(
     """A user who is invited; None when the address has one already."""
     whose = {"email": email, "name": name, "language": language}
     since = now if staff_role is not None else None
-    row = await tx.write(_INSERT, **whose, staff_role=staff_role, staff_since=since, now=now)
-    return User(*row) if row else None
+    return await tx.write_as(User, _INSERT, **whose, staff_role=staff_role, staff_since=since, now=now)
 
 
 async def get(db: Reader, user_id: UserId) -> User | None:
-    row = await db.one(_BY_ID, id=user_id)
-    return User(*row) if row else None
+    return await db.one_as(User, _BY_ID, id=user_id)
 
 
 async def lock(tx: Transaction, user_id: UserId) -> User:
@@ -208,16 +206,14 @@ async def lock(tx: Transaction, user_id: UserId) -> User:
 
 async def by_email(db: Reader, email: str) -> User | None:
     """`email` as `normal_email` gives it."""
-    row = await db.one(_BY_EMAIL, email=email)
-    return User(*row) if row else None
+    return await db.one_as(User, _BY_EMAIL, email=email)
 
 
 async def set_password(
     tx: Transaction, user_id: UserId, hashed: str, now: Instant, name: str | None = None
 ) -> User | None:
     """Makes the user active; None if the account is disabled."""
-    row = await tx.write(_ACTIVATE, user=user_id, new_hash=hashed, new_name=name, now=now)
-    return User(*row) if row else None
+    return await tx.write_as(User, _ACTIVATE, user=user_id, new_hash=hashed, new_name=name, now=now)
 
 
 async def renew_hash(db: Writer, user: User, hashed: str) -> None:
@@ -226,8 +222,7 @@ async def renew_hash(db: Writer, user: User, hashed: str) -> None:
 
 
 async def set_status(db: Writer, user_id: UserId, status: UserStatus, now: Instant) -> User | None:
-    row = await db.write(_SET_STATUS, user=user_id, new_status=status, now=now)
-    return User(*row) if row else None
+    return await db.write_as(User, _SET_STATUS, user=user_id, new_status=status, now=now)
 
 
 async def set_staff_role(
@@ -235,8 +230,7 @@ async def set_staff_role(
 ) -> User | None:
     """`since`: of rights that the person had before and keeps; otherwise the role counts from now on."""
     begins = None if role is None else now if since is None else since
-    row = await db.write(_SET_STAFF_ROLE, user=user_id, new_role=role, since=begins, now=now)
-    return User(*row) if row else None
+    return await db.write_as(User, _SET_STAFF_ROLE, user=user_id, new_role=role, since=begins, now=now)
 
 
 async def note_removed_approver(
@@ -304,8 +298,7 @@ async def merchants_of(db: Reader, user_id: UserId) -> list[tuple[MerchantRole, 
 
 
 async def membership(db: Reader, user_id: UserId, merchant_id: MerchantId) -> Membership | None:
-    row = await db.one(_MEMBERSHIP, user=user_id, merchant=merchant_id)
-    return Membership(*row) if row else None
+    return await db.one_as(Membership, _MEMBERSHIP, user=user_id, merchant=merchant_id)
 
 
 async def team(db: Reader, merchant_id: MerchantId) -> list[tuple[MerchantRole, User]]:
@@ -324,5 +317,4 @@ async def leave(tx: Transaction, user_id: UserId, merchant_id: MerchantId) -> bo
 
 async def owners(db: Reader, merchant_id: MerchantId) -> int:
     """How many owners can act for the merchant."""
-    count: int = require(await db.one(_OWNERS, merchant=merchant_id))[0]
-    return count
+    return int(require(await db.one(_OWNERS, merchant=merchant_id))[0])

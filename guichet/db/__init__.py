@@ -6,12 +6,11 @@ SQLAlchemy Core, written once for both databases; a function gives it its parame
     _FIND: Final = select(disputes).where(disputes.c.merchant_id == bindparam("merchant"), ...)
 
     async def find(db: Reader, merchant_id: MerchantId, reference: str) -> Dispute | None:
-        row = await db.one(_FIND, merchant=merchant_id, reference=reference)
-        return None if row is None else Dispute(*row)
+        return await db.one_as(Dispute, _FIND, merchant=merchant_id, reference=reference)
 
 A function takes the least that it needs (`engine.py`):
 
-- `Reader`: `one`, `all`; a `Database` or a `Transaction`, which also reads its own writes.
+- `Reader`: `one`, `one_as`, `all`; a `Database` or a `Transaction`, which also reads its own writes.
 - `Writer`: `write` (the first row that comes back), `execute_returning` (all rows), `execute_many` (one statement for
   many rows). On a `Database`, each of these is a transaction by itself.
 - `Transaction`: several statements, all or none. The block `async with db.transaction() as tx:` awaits nothing but

@@ -57,7 +57,7 @@ class EncryptedText(Record, frozen=True):
 
 
 async def encrypted_texts(db: Database, table: str = "") -> AsyncIterator[EncryptedText]:
-    """All that are stored, or those of one table, one after the other. Grows with the database; for the command line."""
+    """All that are stored, or those of one table, one by one. Grows with the database; for the command line."""
     for column in (each for each in _COLUMNS if each.name.startswith(table)):
         for key in await db.scan(column.keys):
             row = await db.one(column.read, **dict(zip(column.params, key, strict=True)))

@@ -77,7 +77,8 @@ async def advance(
     tx: Writer, late: LateResult, stage: LateStage, *, amount: Hundredths | None, now: Instant
 ) -> LateResult | None:
     """Moves a row on to `stage`, which a person or nobody acts on next. None when another process moved it first."""
-    row = await tx.write(
+    return await tx.write_as(
+        LateResult,
         _ADVANCE,
         late_id=late.id,
         from_stage=late.stage,
@@ -87,7 +88,6 @@ async def advance(
         new_found_at=late.found_at or now,
         next_due=None,
     )
-    return LateResult(*row) if row else None
 
 
 async def poll_later(db: Database, late: LateResult, next_poll_at: Instant) -> None:
@@ -122,13 +122,13 @@ async def still_open(db: Database) -> list[LateResult]:
 
 
 async def about(db: Reader, subject: Payment | Refund) -> LateResult | None:
-    row = await db.one(
+    return await db.one_as(
+        LateResult,
         _ABOUT,
         merchant_id=subject.merchant_id,
         subject_type="payment" if isinstance(subject, Payment) else "refund",
         subject_id=subject.id,
     )
-    return LateResult(*row) if row else None
 
 
 async def subject_of(db: Reader, late: LateResult) -> tuple[Payment | Refund, Payment]:
@@ -141,8 +141,7 @@ async def subject_of(db: Reader, late: LateResult) -> tuple[Payment | Refund, Pa
 
 
 async def by_id(db: Reader, late_id: LateResultId) -> LateResult | None:
-    row = await db.one(_BY_ID, late_id=late_id)
-    return LateResult(*row) if row else None
+    return await db.one_as(LateResult, _BY_ID, late_id=late_id)
 
 
 async def claim_due(

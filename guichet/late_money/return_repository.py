@@ -98,8 +98,9 @@ async def mark_sent(
     db: Database, request: LateReturn, provider_data: str | None, now: Instant, next_poll_at: Instant
 ) -> LateReturn | None:
     """Marks the request as sent, before it is sent. None when it is marked already, or ended."""
-    row = await db.write(_MARK_SENT, return_id=request.id, now=now, new_data=provider_data, next_due=next_poll_at)
-    return LateReturn(*row) if row else None
+    return await db.write_as(
+        LateReturn, _MARK_SENT, return_id=request.id, now=now, new_data=provider_data, next_due=next_poll_at
+    )
 
 
 async def schedule(

@@ -89,8 +89,7 @@ async def add(
 
 async def get(db: Reader, merchant_id: MerchantId, document_id: DocumentId) -> Document | None:
     """None also for the document of another merchant."""
-    row = await db.one(_ONE, merchant=merchant_id, document=document_id)
-    return Document(*row) if row else None
+    return await db.one_as(Document, _ONE, merchant=merchant_id, document=document_id)
 
 
 async def list_of(db: Reader, merchant_id: MerchantId) -> list[Document]:
@@ -99,8 +98,7 @@ async def list_of(db: Reader, merchant_id: MerchantId) -> list[Document]:
 
 
 async def count(db: Reader, merchant_id: MerchantId) -> int:
-    number: int = require(await db.one(_COUNT, merchant=merchant_id))[0]
-    return number
+    return int(require(await db.one(_COUNT, merchant=merchant_id))[0])
 
 
 async def has_same(db: Reader, merchant_id: MerchantId, sha256: str) -> bool:
@@ -118,5 +116,4 @@ async def remove(tx: Transaction, merchant_id: MerchantId, document_id: Document
     if await get(tx, merchant_id, document_id) is None:
         return None
     await tx.write(_DELETE_CHUNKS, document=document_id)
-    row = await tx.write(_DELETE, document=document_id, merchant=merchant_id)
-    return Document(*row) if row else None
+    return await tx.write_as(Document, _DELETE, document=document_id, merchant=merchant_id)

@@ -71,5 +71,4 @@ async def newest(db: Reader, merchant_id: MerchantId) -> int:
 
 async def same_since(db: Reader, merchant_id: MerchantId, author: str, text: str, after: int) -> Note | None:
     """The note of this author with this text and an id above `after`. Cost: the merchant's notes since."""
-    row = await db.one(_SAME_SINCE, merchant=merchant_id, after=after, writer=author, same=text)
-    return Note(*row) if row else None
+    return await db.one_as(Note, _SAME_SINCE, merchant=merchant_id, after=after, writer=author, same=text)

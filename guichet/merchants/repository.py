@@ -162,8 +162,7 @@ async def house(tx: Transaction, vault: Vault, now: Instant) -> MerchantId:
 
 
 async def get(db: Reader, merchant_id: MerchantId) -> Merchant | None:
-    row = await db.one(_BY_ID, id=merchant_id)
-    return Merchant(*row) if row else None
+    return await db.one_as(Merchant, _BY_ID, id=merchant_id)
 
 
 async def names(db: Reader, merchant_ids: Collection[MerchantId]) -> dict[MerchantId, str]:
@@ -178,8 +177,7 @@ async def all_merchants(db: Database) -> list[Merchant]:
 
 async def lock(tx: Transaction, merchant_id: MerchantId) -> Merchant | None:
     """The merchant, whom no other transaction changes until the end of this one."""
-    row = await tx.one(_LOCK, id=merchant_id)
-    return Merchant(*row) if row else None
+    return await tx.one_as(Merchant, _LOCK, id=merchant_id)
 
 
 async def page(db: Reader, before: int) -> list[Merchant]:
@@ -201,29 +199,26 @@ async def waiting(db: Reader) -> list[Merchant]:
 
 
 async def set_name(db: Writer, merchant_id: MerchantId, name: str) -> Merchant | None:
-    row = await db.write(_SET_NAME, merchant=merchant_id, new_name=name)
-    return Merchant(*row) if row else None
+    return await db.write_as(Merchant, _SET_NAME, merchant=merchant_id, new_name=name)
 
 
 async def set_status(db: Writer, merchant_id: MerchantId, status: MerchantStatus) -> Merchant | None:
-    row = await db.write(_SET_STATUS, merchant=merchant_id, new_status=status)
-    return Merchant(*row) if row else None
+    return await db.write_as(Merchant, _SET_STATUS, merchant=merchant_id, new_status=status)
 
 
 async def set_time_zone(db: Writer, merchant_id: MerchantId, zone: str | None) -> Merchant | None:
-    row = await db.write(_SET_TIME_ZONE, merchant=merchant_id, new_zone=zone)
-    return Merchant(*row) if row else None
+    return await db.write_as(Merchant, _SET_TIME_ZONE, merchant=merchant_id, new_zone=zone)
 
 
 async def set_limits(db: Writer, merchant_id: MerchantId, limits: MerchantLimits) -> Merchant | None:
-    row = await db.write(
+    return await db.write_as(
+        Merchant,
         _SET_LIMITS,
         merchant=merchant_id,
         new_rate=limits.rate_limit,
         new_payment_limit=limits.payment_limit,
         new_daily_limit=limits.daily_limit,
     )
-    return Merchant(*row) if row else None
 
 
 async def endpoint(db: Reader, merchant_id: MerchantId, env: Environment) -> Endpoint:

@@ -129,8 +129,7 @@ async def poll_later(db: Database, callback: ProviderCallback, due_at: Instant) 
 async def about(db: Reader, subject: Payment | Refund) -> ProviderCallback | None:
     """The callbacks about one payment or refund; None if none came."""
     subject_type = "payment" if isinstance(subject, Payment) else "refund"
-    row = await db.one(_ABOUT, subject_id=subject.id, subject_type=subject_type)
-    return ProviderCallback(*row) if row else None
+    return await db.one_as(ProviderCallback, _ABOUT, subject_id=subject.id, subject_type=subject_type)
 
 
 async def claim_due(

@@ -90,8 +90,7 @@ async def insert_new(tx: Transaction, new: Sequence[StoredEvent]) -> dict[str, I
 
 async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> StoredEvent | None:
     """`reference` must be a UUID."""
-    row = await db.one(_BY_REFERENCE, merchant_id=merchant_id, environment=env, reference=reference)
-    return None if row is None else StoredEvent(*row)
+    return await db.one_as(StoredEvent, _BY_REFERENCE, merchant_id=merchant_id, environment=env, reference=reference)
 
 
 async def body_of(db: Reader, delivery_id: DeliveryId) -> str | None:
