@@ -12,7 +12,6 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from guichet.clock import Instant, iso
 from guichet.domain.messages import Message
 from guichet.printable import printable, printable_json
 from guichet.schemas.json_codec import encode
@@ -62,16 +61,6 @@ def with_sentence(name: str, message: Message | None) -> dict[str, object]:
     return {name: str(message), "code": message.code, "facts": message.facts}
 
 
-def described(row: object, names: Iterable[str], **values: object) -> dict[str, object]:
-    """The attributes of a row by these names, instants (`…_at`) as ISO-8601; `values`: what stands for some of them."""
-    return {name: values[name] if name in values else _shown(row, name) for name in names}
-
-
-def _shown(row: object, name: str) -> object:
-    value = getattr(row, name)
-    return iso_or_none(value) if name.endswith("_at") else value
-
-
 def show_rows(
     member: str, rows: Sequence[Mapping[str, object]], columns: Mapping[str, str], *, as_json: bool, **others: object
 ) -> None:
@@ -108,10 +97,6 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 def _cell(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def iso_or_none(instant: Instant | None) -> str | None:
-    return None if instant is None else iso(instant)
 
 
 def command_name() -> str:
