@@ -93,10 +93,7 @@ async def _endpoints(db: Database, now: Instant) -> DoctorCheck:
             )
             for each in found
         ],
-        [
-            described(each, ["merchant_id", "env", "destination", "abandoned", "retrying", "delivered"])
-            for each in found
-        ],
+        [described(each, columns) for each in found],
     )
 
 
