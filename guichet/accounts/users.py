@@ -42,6 +42,7 @@ _NAMES: Final = select(users.c.id, users.c.name).where(users.c.id.bool_op("IN")(
 _BY_IDS: Final = select(users).where(users.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
 #: Rows that name the user, such as mails to them, need not wait for it.
 _LOCK: Final = _BY_ID.with_for_update(key_share=True)
+_CHANGE: Final = update(users).where(users.c.id == bindparam("user"))
 _ACTIVATE: Final = (
     update(users)
     .where(users.c.id == bindparam("user"), users.c.status != "disabled")
@@ -58,22 +59,14 @@ _REHASH: Final = (
     .where(users.c.id == bindparam("user"), users.c.password_hash == bindparam("old_hash"))
     .values(password_hash=bindparam("new_hash"))
 )
-_SET_STATUS: Final = (
-    update(users)
-    .where(users.c.id == bindparam("user"))
-    .values(
-        status=bindparam("new_status"),
-        staff_since=case((users.c.staff_role.is_not(None), bindparam("now", type_=BigInteger))),
-        updated_at=bindparam("now"),
-    )
-    .returning(*users.c)
-)
-_SET_STAFF_ROLE: Final = (
-    update(users)
-    .where(users.c.id == bindparam("user"))
-    .values(staff_role=bindparam("new_role"), staff_since=bindparam("since"), updated_at=bindparam("now"))
-    .returning(*users.c)
-)
+_SET_STATUS: Final = _CHANGE.values(
+    status=bindparam("new_status"),
+    staff_since=case((users.c.staff_role.is_not(None), bindparam("now", type_=BigInteger))),
+    updated_at=bindparam("now"),
+).returning(*users.c)
+_SET_STAFF_ROLE: Final = _CHANGE.values(
+    staff_role=bindparam("new_role"), staff_since=bindparam("since"), updated_at=bindparam("now")
+).returning(*users.c)
 _NOTE_REMOVAL: Final = (
     update(users)
     .where(users.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
@@ -98,24 +91,16 @@ _APPROVERS_UNTIL: Final = (
     .order_by(users.c.approver_until)
     .limit(MOST_LISTED)
 )
-_SIGNED_IN: Final = update(users).where(users.c.id == bindparam("user")).values(last_signed_in_at=bindparam("now"))
-_SET_TOTP: Final = (
-    update(users)
-    .where(users.c.id == bindparam("user"))
-    .values(
-        totp_secret=bindparam("new_secret"),
-        totp_confirmed=False,
-        totp_step=0,
-        next_totp_secret=None,
-        updated_at=bindparam("now"),
-    )
+_SIGNED_IN: Final = _CHANGE.values(last_signed_in_at=bindparam("now"))
+_SET_TOTP: Final = _CHANGE.values(
+    totp_secret=bindparam("new_secret"),
+    totp_confirmed=False,
+    totp_step=0,
+    next_totp_secret=None,
+    updated_at=bindparam("now"),
 )
 _BEGIN_TOTP: Final = _SET_TOTP.where(users.c.totp_confirmed.is_(False)).returning(users.c.id)
-_PREPARE_TOTP: Final = (
-    update(users)
-    .where(users.c.id == bindparam("user"))
-    .values(next_totp_secret=bindparam("new_secret"), updated_at=bindparam("now"))
-)
+_PREPARE_TOTP: Final = _CHANGE.values(next_totp_secret=bindparam("new_secret"), updated_at=bindparam("now"))
 _REPLACE_TOTP: Final = (
     update(users)
     .where(users.c.id == bindparam("user"), users.c.next_totp_secret == bindparam("proved"))

@@ -122,53 +122,26 @@ _OF_MERCHANT: Final = (
     incidents.c.provider_account == bindparam("account"),
     incidents.c.closed_at.is_(None),
 )
+_OF_ACCOUNT: Final = (
+    incidents.c.provider_account == bindparam("account"),
+    incidents.c.kind == bindparam("wanted_kind"),
+    incidents.c.closed_at.is_(None),
+)
+_OF_SUBJECT: Final = (
+    incidents.c.merchant_id == bindparam("merchant"),
+    incidents.c.reference == bindparam("settled_reference"),
+    incidents.c.closed_at.is_(None),
+)
+_END: Final = update(incidents).values(closed_at=bindparam("now"))
 _OPEN_OF_MERCHANT: Final = select(incidents.c.id).where(*_OF_MERCHANT).limit(1)
-_CLOSE_OF_MERCHANT: Final = update(incidents).where(*_OF_MERCHANT).values(closed_at=bindparam("now"))
-_OPEN_OF_ACCOUNT: Final = (
-    select(incidents.c.id)
-    .where(
-        incidents.c.provider_account == bindparam("account"),
-        incidents.c.kind == bindparam("wanted_kind"),
-        incidents.c.closed_at.is_(None),
-    )
-    .limit(1)
-)
-_CLOSE_OF_ACCOUNT: Final = (
-    update(incidents)
-    .where(
-        incidents.c.provider_account == bindparam("account"),
-        incidents.c.kind == bindparam("wanted_kind"),
-        incidents.c.closed_at.is_(None),
-    )
-    .values(closed_at=bindparam("now"))
-)
+_CLOSE_OF_MERCHANT: Final = _END.where(*_OF_MERCHANT)
+_OPEN_OF_ACCOUNT: Final = select(incidents.c.id).where(*_OF_ACCOUNT).limit(1)
+_CLOSE_OF_ACCOUNT: Final = _END.where(*_OF_ACCOUNT)
 _LOCK_ACCOUNT: Final = select(lock_until_commit(bindparam("locked_account")))
-_CLOSE: Final = (
-    update(incidents)
-    .where(incidents.c.id == bindparam("incident_id"), incidents.c.closed_at.is_(None))
-    .values(closed_at=bindparam("now"))
-    .returning(incidents.c.id)
-)
-_SETTLED: Final = (
-    update(incidents)
-    .where(
-        incidents.c.merchant_id == bindparam("merchant"),
-        incidents.c.reference == bindparam("settled_reference"),
-        or_(*(incidents.c.kind == kind for kind in (STUCK, FLOAT_EMPTY, PAYEE_UNCONFIRMED))),
-        incidents.c.closed_at.is_(None),
-    )
-    .values(closed_at=bindparam("now"))
-)
-_CLOSE_ALL: Final = (
-    update(incidents)
-    .where(
-        incidents.c.merchant_id == bindparam("merchant"),
-        incidents.c.reference == bindparam("settled_reference"),
-        incidents.c.closed_at.is_(None),
-    )
-    .values(closed_at=bindparam("now"))
-)
-
+_THIS: Final = (incidents.c.id == bindparam("incident_id"), incidents.c.closed_at.is_(None))
+_CLOSE: Final = _END.where(*_THIS).returning(incidents.c.id)
+_CLOSE_ALL: Final = _END.where(*_OF_SUBJECT)
+_SETTLED: Final = _CLOSE_ALL.where(or_(*(incidents.c.kind == kind for kind in (STUCK, FLOAT_EMPTY, PAYEE_UNCONFIRMED))))
 _ABOUT: Final = select(incidents).where(
     incidents.c.merchant_id == bindparam("merchant"),
     incidents.c.kind.in_([literal_column(f"'{kind}'") for kind in KINDS]),

@@ -35,23 +35,18 @@ _ALL: Final = select(merchants).order_by(merchants.c.id)
 _NAMES: Final = select(merchants.c.id, merchants.c.name).where(
     merchants.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
 )
-_SET_STATUS: Final = (
-    update(merchants)
-    .where(merchants.c.id == bindparam("merchant"))
-    .values(status=bindparam("new_status"))
-    .returning(*merchants.c)
-)
-_SET_NAME: Final = (
-    update(merchants)
-    .where(merchants.c.id == bindparam("merchant"))
-    .values(name=bindparam("new_name"))
-    .returning(*merchants.c)
+_CHANGE: Final = update(merchants).where(merchants.c.id == bindparam("merchant")).returning(*merchants.c)
+_SET_STATUS: Final = _CHANGE.values(status=bindparam("new_status"))
+_SET_NAME: Final = _CHANGE.values(name=bindparam("new_name"))
+_SET_TIME_ZONE: Final = _CHANGE.values(time_zone=bindparam("new_zone"))
+_SET_LIMITS: Final = _CHANGE.values(
+    rate_limit=bindparam("new_rate"),
+    payment_limit=bindparam("new_payment_limit"),
+    daily_limit=bindparam("new_daily_limit"),
 )
 #: In the words of its partial index.
 _HOUSE: Final = select(merchants.c.id).where(text("is_house"))
-_MAKE_HOUSE: Final = (
-    update(merchants).where(merchants.c.id == bindparam("merchant")).values(is_house=True).returning(merchants.c.id)
-)
+_MAKE_HOUSE: Final = _CHANGE.values(is_house=True)
 #: Rows that refer to the merchant can be inserted meanwhile. An act that has the head of the audit log does that, and
 #: whoever locked the merchant waits for that head.
 _LOCK: Final = _BY_ID.with_for_update(key_share=True)
@@ -66,22 +61,6 @@ _NAMED: Final = (
 )
 _PENDING: Final = (
     select(merchants).where(merchants.c.status == text("'pending'")).order_by(merchants.c.id).limit(PAGE + 1)
-)
-_SET_TIME_ZONE: Final = (
-    update(merchants)
-    .where(merchants.c.id == bindparam("merchant"))
-    .values(time_zone=bindparam("new_zone"))
-    .returning(*merchants.c)
-)
-_SET_LIMITS: Final = (
-    update(merchants)
-    .where(merchants.c.id == bindparam("merchant"))
-    .values(
-        rate_limit=bindparam("new_rate"),
-        payment_limit=bindparam("new_payment_limit"),
-        daily_limit=bindparam("new_daily_limit"),
-    )
-    .returning(*merchants.c)
 )
 
 _INSERT_ENDPOINT: Final = insert(webhook_endpoints).values(
