@@ -50,7 +50,6 @@ def json_text(value: object) -> str:
 
 
 def print_json(value: object) -> None:
-    """Prints one JSON object on stdout."""
     sys.stdout.write(json_text(value) + "\n")
 
 
@@ -72,7 +71,6 @@ def show_rows(
 
 
 def show_done(value: object, sentence: str, *, as_json: bool) -> None:
-    """What was done: an object for `--json`, or a sentence."""
     if as_json:
         print_json(value)
     else:

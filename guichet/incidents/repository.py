@@ -225,12 +225,10 @@ async def report_once_for_account(
 async def close_of_merchant(
     writer: Writer, merchant_id: MerchantId, kind: IncidentKind, account: str, now: Instant
 ) -> None:
-    """Closes the merchant's open incidents of this kind through this account."""
     await writer.write(_CLOSE_OF_MERCHANT, merchant=merchant_id, wanted_kind=kind, account=account, now=now)
 
 
 async def close_of_account(writer: Writer, kind: IncidentKind, account: str, now: Instant) -> None:
-    """Closes the open incident of this kind about the account."""
     await writer.write(_CLOSE_OF_ACCOUNT, wanted_kind=kind, account=account, now=now)
 
 

@@ -140,7 +140,6 @@ class Outbox:
             await db.write(_FAILED, mail=mail.id, next_due=due, fault=fault[:_MAX_ERROR])
 
     async def latest(self, db: Reader) -> list[Mail]:
-        """The newest mails, newest first."""
         return [self._mail(row) for row in await db.all(_LATEST)]
 
     def _mail(self, row: Row) -> Mail:

@@ -171,7 +171,6 @@ class Registry:
         return posting_rules.float_account(ours.provider_account or "", wallet(ours.operator), ours.currency)
 
     def names(self) -> list[str]:
-        """The names of all accounts."""
         return list(self._accounts)
 
     def with_disputes(self) -> dict[str, HasDisputes]:
@@ -183,7 +182,6 @@ class Registry:
         return {name: each for name, each in self._accounts.items() if isinstance(each, Balances)}
 
     def histories(self) -> dict[str, History]:
-        """The accounts whose provider lists its own transactions."""
         return {name: each for name, each in self._accounts.items() if isinstance(each, History)}
 
     def stating_availability(self) -> dict[str, tuple[StatesAvailability, list[str]]]:

@@ -50,8 +50,6 @@ T = TypeVar("T")
 
 
 class Worker:
-    """All loops of one process."""
-
     def __init__(self, ctx: AppContext, http_client: HttpClient) -> None:
         wakeups = ctx.wakeups
         deliveries = DeliveryJobs(ctx, http_client)
@@ -80,7 +78,6 @@ class Worker:
         self._tasks = [asyncio.create_task(self._run(loop), name=loop.name) for loop in self.loops]
 
     async def is_alive(self) -> bool:
-        """Whether every loop is still running."""
         return bool(self._tasks) and not any(task.done() for task in self._tasks)
 
     async def stop(self, grace: float = GRACE) -> None:
