@@ -163,8 +163,7 @@ async def head(db: Reader) -> tuple[int, str]:
 
 async def began_at(db: Reader) -> Instant | None:
     """When the installation's first act was done; None before it."""
-    row = await db.one(_FIRST)
-    return None if row is None else Instant(row[0])
+    return await db.one_as(Instant, _FIRST)
 
 
 async def page(db: Database, after: int) -> list[Entry]:

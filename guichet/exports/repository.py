@@ -12,7 +12,7 @@ from typing import Final
 from sqlalchemy import bindparam, delete, func, insert, literal_column, select, update
 
 from guichet.clock import Instant, later
-from guichet.db.engine import Database, Reader, Row, Transaction, require
+from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import export_chunks, exports
 from guichet.domain.exports import EXPORT_LEASE, Export
@@ -95,28 +95,23 @@ _DROP_CHUNKS: Final = (
 )
 
 
-def _export(row: Row) -> Export:
-    return Export(*row)
-
-
 _QUEUE: Final[WorkQueue[Export]] = WorkQueue(
-    exports, "due_at", "merchant_id", _export, values={"attempts": exports.c.attempts + 1}
+    exports, "due_at", "merchant_id", lambda row: Export(*row), values={"attempts": exports.c.attempts + 1}
 )
 
 
 async def add(tx: Transaction, export: Export) -> Export:
     """`id` is given by the database."""
-    return _export(require(await tx.write(_INSERT, **{name: getattr(export, name) for name in _NEW})))
+    return Export(*require(await tx.write(_INSERT, **{name: getattr(export, name) for name in _NEW})))
 
 
 async def find(db: Reader, merchant_id: MerchantId, env: Environment, export_id: int) -> Export | None:
-    row = await db.one(_FIND, merchant_id=merchant_id, environment=env, export=export_id)
-    return None if row is None else _export(row)
+    return await db.one_as(Export, _FIND, merchant_id=merchant_id, environment=env, export=export_id)
 
 
 async def latest(db: Reader, merchant_id: MerchantId, env: Environment) -> list[Export]:
     """The newest exports of the merchant, newest first."""
-    return [_export(row) for row in await db.all(_LATEST, merchant_id=merchant_id, environment=env)]
+    return [Export(*row) for row in await db.all(_LATEST, merchant_id=merchant_id, environment=env)]
 
 
 async def prepared(db: Reader, merchant_id: MerchantId, now: Instant) -> int:
@@ -169,5 +164,4 @@ async def finish(db: Database, export: Export, *, ready: bool, expires: Instant,
 
 async def chunk(db: Reader, export: Export, number: int) -> str | None:
     """A piece of the file; None after the last one."""
-    row = await db.one(_CHUNK, export=export.id, number=number)
-    return None if row is None else str(row[0])
+    return await db.one_as(str, _CHUNK, export=export.id, number=number)

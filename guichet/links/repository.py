@@ -15,7 +15,7 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, Executable, Integer, bindparam, case, func, or_, select, text, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
+from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.tables import payment_links, payments
 from guichet.db.tables.payment_tables import LIVE_EXTERNAL_ID, PLAIN_LINKS, TEST_EXTERNAL_ID
 from guichet.db.upsert import upsert
@@ -134,16 +134,16 @@ _END_RESERVATIONS: Final = (
 async def insert_new(writer: Writer, link: PaymentLink) -> PaymentLink | None:
     """The link as stored; None when the merchant has one with the same external_id."""
     values = {column.name: getattr(link, column.name) for column in payment_links.c if column.name != "id"}
-    return _link(await writer.write(_INSERT, **values))
+    return await writer.write_as(PaymentLink, _INSERT, **values)
 
 
 async def by_id(db: Reader, merchant_id: MerchantId, env: Environment, link_id: LinkId) -> PaymentLink | None:
-    return _link(await db.one(_BY_ID, merchant_id=merchant_id, test=env == "test", id=link_id))
+    return await db.one_as(PaymentLink, _BY_ID, merchant_id=merchant_id, test=env == "test", id=link_id)
 
 
 async def any_by_id(db: Reader, merchant_id: MerchantId, env: Environment, link_id: LinkId) -> PaymentLink | None:
     """As `by_id`, a checkout session too."""
-    return _link(await db.one(_ANY_BY_ID, merchant_id=merchant_id, test=env == "test", id=link_id))
+    return await db.one_as(PaymentLink, _ANY_BY_ID, merchant_id=merchant_id, test=env == "test", id=link_id)
 
 
 async def lock(tx: Transaction, link_id: LinkId) -> PaymentLink:
@@ -152,24 +152,26 @@ async def lock(tx: Transaction, link_id: LinkId) -> PaymentLink:
 
 
 async def by_external_id(db: Reader, merchant_id: MerchantId, env: Environment, external_id: str) -> PaymentLink | None:
-    return _link(await db.one(_BY_EXTERNAL_ID[env], merchant_id=merchant_id, external_id=external_id))
+    return await db.one_as(PaymentLink, _BY_EXTERNAL_ID[env], merchant_id=merchant_id, external_id=external_id)
 
 
 async def close(tx: Transaction, link: PaymentLink, now: Instant) -> PaymentLink | None:
     """The link as it is after it was closed at `now`; None when it had ended already."""
-    row = await tx.write(_CLOSE, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now)
-    return _link(row)
+    return await tx.write_as(
+        PaymentLink, _CLOSE, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now
+    )
 
 
 async def cancel(tx: Transaction, link: PaymentLink, now: Instant) -> PaymentLink | None:
     """The sale as it is after it was cancelled at `now`; None when somebody paid it, or it is cancelled already."""
-    row = await tx.write(_CANCEL, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now)
-    return _link(row)
+    return await tx.write_as(
+        PaymentLink, _CANCEL, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now
+    )
 
 
 async def by_token(db: Reader, token: str) -> PaymentLink | None:
     """The link of a hosted page; the token itself is the authorisation."""
-    return _link(await db.one(_BY_TOKEN, token=token))
+    return await db.one_as(PaymentLink, _BY_TOKEN, token=token)
 
 
 async def page(
@@ -301,7 +303,3 @@ async def end_uses(tx: Transaction, ended: Sequence[EndedPayment]) -> dict[LinkI
     ]
     links = [PaymentLink(*row) for row in await tx.execute_many(_END_USES, rows)]
     return {link.id: link for link in links}
-
-
-def _link(row: Row | None) -> PaymentLink | None:
-    return PaymentLink(*row) if row is not None else None

@@ -107,8 +107,7 @@ async def has_same(db: Reader, merchant_id: MerchantId, sha256: str) -> bool:
 
 async def chunk(db: Reader, document_id: DocumentId, number: int) -> str | None:
     """One encrypted part; None after the last one."""
-    row = await db.one(_CHUNK, document=document_id, number=number)
-    return row[0] if row else None
+    return await db.one_as(str, _CHUNK, document=document_id, number=number)
 
 
 async def remove(tx: Transaction, merchant_id: MerchantId, document_id: DocumentId) -> Document | None:

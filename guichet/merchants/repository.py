@@ -124,8 +124,7 @@ async def create(
 
 async def house_id(db: Reader) -> MerchantId | None:
     """The merchant that stands for the service itself; None while nothing belongs to it."""
-    row = await db.one(_HOUSE)
-    return None if row is None else MerchantId(row[0])
+    return await db.one_as(MerchantId, _HOUSE)
 
 
 async def house(tx: Transaction, vault: Vault, now: Instant) -> MerchantId:

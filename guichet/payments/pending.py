@@ -98,10 +98,9 @@ async def switch_provider_account(
 ) -> Payment | None:
     """Stores the next account of the route, before it is called. None when the payment is final already: then no
     provider may be called."""
-    row = await db.write(
-        _SWITCH, payment_id=payment.id, new_account=provider_account, new_fingerprint=fingerprint, until=until
+    return await db.write_as(
+        Payment, _SWITCH, payment_id=payment.id, new_account=provider_account, new_fingerprint=fingerprint, until=until
     )
-    return from_row(row)
 
 
 async def record_initiation(

@@ -11,7 +11,6 @@ from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import refunds
 from guichet.domain.ids import RefundId
 from guichet.domain.payments import Refund
-from guichet.refunds.repository import from_row
 
 _PENDING: Final = (refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
 _MARK_SENT: Final = (
@@ -158,7 +157,8 @@ async def mark_sent(
     `payee_number`: the number of a payout; None keeps what is stored. A refund that waited for a balance keeps its
     place before newer ones until its request is answered.
     """
-    row = await db.write(
+    return await db.write_as(
+        Refund,
         _MARK_SENT,
         refund_id=refund_id,
         new_account=provider_account,
@@ -167,7 +167,6 @@ async def mark_sent(
         new_payee=payee_number,
         now=now,
     )
-    return from_row(row)
 
 
 async def start_next_request(
@@ -181,7 +180,8 @@ async def start_next_request(
     """The current request moved nothing, and never will: the refund waits until `next_poll_at` for a new one. Keeps the
     lease. `empty_account`: the account whose balance was empty. None when the refund is final, or has a new request
     already."""
-    row = await db.write(
+    return await db.write_as(
+        Refund,
         _START_NEXT_REQUEST,
         refund_id=refund.id,
         ended_request=refund.request_number,
@@ -189,7 +189,6 @@ async def start_next_request(
         new_code=ambiguous_code,
         next_due=next_poll_at,
     )
-    return from_row(row)
 
 
 async def wait_for_float(
@@ -208,7 +207,7 @@ async def wait_for_payee(writer: Writer, refund_id: RefundId, next_poll_at: Inst
 
 async def confirm_payee(writer: Writer, refund_id: RefundId, payee_number: str, now: Instant) -> Refund | None:
     """Stores the number, and makes the refund due; None when it was sent already, or is final."""
-    return from_row(await writer.write(_CONFIRM_PAYEE, refund_id=refund_id, payee=payee_number, now=now))
+    return await writer.write_as(Refund, _CONFIRM_PAYEE, refund_id=refund_id, payee=payee_number, now=now)
 
 
 async def has_older_pending_refund(db: Database, refund_id: RefundId, provider_account: str) -> bool:
@@ -229,7 +228,7 @@ async def wake_next_in_line(db: Database, provider_account: str, most: int, now:
 async def mark_held(tx: Transaction, refund_id: RefundId) -> Refund | None:
     """For a refund that holds nothing of the wallet yet, and does in this transaction. None when it does already, or is
     final."""
-    return from_row(await tx.write(_MARK_HELD, refund_id=refund_id))
+    return await tx.write_as(Refund, _MARK_HELD, refund_id=refund_id)
 
 
 async def mark_not_sent(db: Database, refund_id: RefundId, next_poll_at: Instant) -> None:
@@ -281,7 +280,7 @@ async def lease(
 
     None if another has that right, if it was asked about after `asked_before`, or if it is final.
     """
-    return from_row(await db.write(_LEASE, refund_id=refund_id, now=now, until=until, asked_before=asked_before))
+    return await db.write_as(Refund, _LEASE, refund_id=refund_id, now=now, until=until, asked_before=asked_before)
 
 
 async def end_lease(db: Database, refund_id: RefundId) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Select, bindparam, func, literal_column, null, select, update
 
 from guichet.clock import Instant, later
-from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
+from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import staff_jobs, users
 from guichet.db.upsert import upsert
@@ -62,19 +62,14 @@ _FINISH: Final = (
 )
 
 
-def _job(row: Row) -> StaffJob:
-    return StaffJob(*row)
-
-
 _QUEUE: Final[WorkQueue[StaffJob]] = WorkQueue(
-    staff_jobs, "due_at", "kind", _job, values={"attempts": staff_jobs.c.attempts + 1}
+    staff_jobs, "due_at", "kind", lambda row: StaffJob(*row), values={"attempts": staff_jobs.c.attempts + 1}
 )
 
 
 async def add(tx: Transaction, job: StaffJob) -> int | None:
     """Its id, given by the database. None when the same request made a job already."""
-    row = await tx.write(_INSERT, **{name: getattr(job, name) for name in _NEW})
-    return None if row is None else int(row[0])
+    return await tx.write_as(int, _INSERT, **{name: getattr(job, name) for name in _NEW})
 
 
 async def of_request(db: Reader, request_hash: str) -> int:
@@ -83,18 +78,17 @@ async def of_request(db: Reader, request_hash: str) -> int:
 
 async def find(db: Reader, job_id: int) -> StaffJob | None:
     """Without what was asked."""
-    row = await db.one(_FIND, job=job_id)
-    return None if row is None else _job(row)
+    return await db.one_as(StaffJob, _FIND, job=job_id)
 
 
 async def latest(db: Reader, kind: StaffJobKind) -> list[StaffJob]:
     """The newest jobs of this kind, newest first, without what was asked and found."""
-    return [_job(row) for row in await db.all(_LATEST_OF_KIND, wanted=kind)]
+    return [StaffJob(*row) for row in await db.all(_LATEST_OF_KIND, wanted=kind)]
 
 
 async def latest_of_merchant(db: Reader, merchant_id: MerchantId) -> list[StaffJob]:
     """The newest jobs about this merchant, newest first, without what was asked and found."""
-    return [_job(row) for row in await db.all(_LATEST_OF_MERCHANT, merchant=merchant_id)]
+    return [StaffJob(*row) for row in await db.all(_LATEST_OF_MERCHANT, merchant=merchant_id)]
 
 
 async def pending(db: Reader) -> int:
