@@ -14,6 +14,7 @@ from guichet.accounts.errors import CodeRefused
 from guichet.clock import SECOND, Clock, Instant
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction, Writer, require
+from guichet.db.sql_functions import equal
 from guichet.db.tables import recovery_codes
 from guichet.domain.accounts import User, UserId, secret_hash
 from guichet.merchants.vault import Vault
@@ -36,8 +37,7 @@ _REMOVE: Final = delete(recovery_codes).where(recovery_codes.c.user_id == bindpa
 _USE: Final = (
     update(recovery_codes)
     .where(
-        recovery_codes.c.user_id == bindparam("user"),
-        recovery_codes.c.hash == bindparam("code_hash"),
+        *equal(recovery_codes, user_id="user", hash="code_hash"),
         recovery_codes.c.used_at.is_(None),
     )
     .values(used_at=bindparam("now"))

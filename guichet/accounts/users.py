@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Boolean, and_, bindparam, case, delete, func,
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, Writer, require
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import json_numbers, params
 from guichet.db.tables import memberships, merchants, users
 from guichet.db.upsert import upsert
 from guichet.domain.accounts import Language, Membership, User, UserId, UserStatus
@@ -22,9 +22,7 @@ MOST_LISTED: Final = 500
 _INSERT: Final = (
     upsert(users)
     .values(
-        email=bindparam("email"),
-        name=bindparam("name"),
-        language=bindparam("language"),
+        **params("email", "name", "language"),
         status="invited",
         staff_role=bindparam("staff_role"),
         staff_since=bindparam("staff_since"),

@@ -41,8 +41,8 @@ Where things are:
   says whether this code may run on a database.
 - `sqlite/`: one writer that commits in groups; readers never wait for it. `postgres/`: pools that wait while the server
   restarts, and the finder of the primary. Each has `database.py`, `statements.py`, `errors.py`; they and the migrations
-  alone know a driver. `statement_cache.py` makes a text of a statement, `sql_functions.py` holds what the two write
-  differently.
+  alone know a driver. `statement_cache.py` makes a text of a statement, `sql_functions.py` holds what many statements
+  share and what the two write differently.
 - `lists/`: a page of a long list, and its exact total, at the same cost however long it is.
 - `batching.py` lets items that come at the same time share a transaction; `read_cache.py` keeps for a second what every
   request reads; `worker_leases.py` lets one process do what all could; `write_probe.py` tells `/readyz` whether writes

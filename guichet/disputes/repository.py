@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Executable, bindparam, func, literal_colum
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
+from guichet.db.sql_functions import equal
 from guichet.db.tables import disputes
 from guichet.db.upsert import upsert
 from guichet.domain.disputes import Bearer, Dispute, DisputeStatus, ToldStatus
@@ -63,8 +64,7 @@ _OF_PAYMENT: Final = (
 _OPEN: Final = (
     select(disputes)
     .where(
-        disputes.c.merchant_id == bindparam("merchant_id"),
-        disputes.c.env == bindparam("env"),
+        *equal(disputes, "merchant_id", "env"),
         # Spelled out: for a parameter that chooses a partial index, SQLite plans the statement anew each time.
         disputes.c.status == literal_column("'open'"),
     )
@@ -80,8 +80,7 @@ _UNDECIDED: Final = (
 
 
 _TOLD: Final = (
-    disputes.c.merchant_id == bindparam("merchant_id"),
-    disputes.c.env == bindparam("env"),
+    *equal(disputes, "merchant_id", "env"),
     disputes.c.payment_id.is_not(None),
     disputes.c.status != "prevented",
 )

@@ -14,6 +14,7 @@ from sqlalchemy import bindparam, delete, func, insert, literal_column, select, 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.sql_functions import equal
 from guichet.db.tables import export_chunks, exports
 from guichet.domain.exports import EXPORT_LEASE, Export
 from guichet.domain.ids import MerchantId
@@ -52,8 +53,7 @@ _PREPARED: Final = select(func.count()).where(
     (exports.c.status == literal_column("'pending'")) | (exports.c.status == literal_column("'ready'")),
 )
 _CLAIMED: Final = (
-    exports.c.id == bindparam("export"),
-    exports.c.attempts == bindparam("attempt"),
+    *equal(exports, id="export", attempts="attempt"),
     exports.c.status == "pending",
 )
 _ADVANCE: Final = (

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, literal_column, or_, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Writer, require
-from guichet.db.sql_functions import lock_until_commit
+from guichet.db.sql_functions import equal, lock_until_commit, params
 from guichet.db.tables import incidents
 from guichet.db.upsert import upsert
 from guichet.domain.ids import IncidentId, MerchantId
@@ -92,13 +92,7 @@ class Incident(Record, frozen=True):
 
 
 _INSERT: Final = upsert(incidents).values(
-    merchant_id=bindparam("merchant_id"),
-    env=bindparam("env"),
-    kind=bindparam("kind"),
-    subject_type=bindparam("subject_type"),
-    reference=bindparam("reference"),
-    provider_account=bindparam("provider_account"),
-    detail=bindparam("detail"),
+    **params("merchant_id", "env", "kind", "subject_type", "reference", "provider_account", "detail"),
     occurrences=1,
     opened_at=bindparam("now"),
     last_seen_at=bindparam("now"),
@@ -117,19 +111,15 @@ _LIST: Final = (
     select(incidents).where(incidents.c.closed_at.is_(None)).order_by(incidents.c.env, incidents.c.id).limit(_MOST)
 )
 _OF_MERCHANT: Final = (
-    incidents.c.merchant_id == bindparam("merchant"),
-    incidents.c.kind == bindparam("wanted_kind"),
-    incidents.c.provider_account == bindparam("account"),
+    *equal(incidents, merchant_id="merchant", kind="wanted_kind", provider_account="account"),
     incidents.c.closed_at.is_(None),
 )
 _OF_ACCOUNT: Final = (
-    incidents.c.provider_account == bindparam("account"),
-    incidents.c.kind == bindparam("wanted_kind"),
+    *equal(incidents, provider_account="account", kind="wanted_kind"),
     incidents.c.closed_at.is_(None),
 )
 _OF_SUBJECT: Final = (
-    incidents.c.merchant_id == bindparam("merchant"),
-    incidents.c.reference == bindparam("settled_reference"),
+    *equal(incidents, merchant_id="merchant", reference="settled_reference"),
     incidents.c.closed_at.is_(None),
 )
 _END: Final = update(incidents).values(closed_at=bindparam("now"))

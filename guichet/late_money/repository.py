@@ -12,6 +12,7 @@ from sqlalchemy import Table, Update, bindparam, delete, select, update
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Writer, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.sql_functions import equal
 from guichet.db.tables import late_results, payments, refunds
 from guichet.domain.ids import LateResultId, PaymentId, RefundId
 from guichet.domain.late_results import STATUS_OF_STAGE, LateResult, LateStage
@@ -53,9 +54,7 @@ _START_RETURN: Final = (
 )
 _OPEN: Final = select(late_results).where(late_results.c.status == "open").order_by(late_results.c.id).limit(_MOST)
 _ABOUT: Final = select(late_results).where(
-    late_results.c.merchant_id == bindparam("merchant_id"),
-    late_results.c.subject_type == bindparam("subject_type"),
-    late_results.c.subject_id == bindparam("subject_id"),
+    *equal(late_results, "merchant_id", "subject_type", "subject_id"),
 )
 _BY_ID: Final = select(late_results).where(late_results.c.id == bindparam("late_id"))
 _QUEUE: Final = WorkQueue(late_results, "next_poll_at", "provider_account", lambda row: LateResult(*row))

@@ -16,6 +16,7 @@ from sqlalchemy import BigInteger, Executable, Integer, bindparam, case, func, o
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.sql_functions import equal
 from guichet.db.tables import payment_links, payments
 from guichet.db.tables.payment_tables import LIVE_EXTERNAL_ID, PLAIN_LINKS, TEST_EXTERNAL_ID
 from guichet.db.upsert import upsert
@@ -25,10 +26,7 @@ from guichet.domain.merchants import Environment
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.records import Record
 
-_OF_MERCHANT: Final = (
-    payment_links.c.merchant_id == bindparam("merchant_id"),
-    payment_links.c.test == bindparam("test"),
-)
+_OF_MERCHANT: Final = equal(payment_links, "merchant_id", "test")
 #: Checkout sessions are no links to whoever lists, reads or closes links (`links/session_repository.py`).
 _MINE: Final = (*_OF_MERCHANT, text(PLAIN_LINKS))
 #: Inserts nothing and returns no row if the merchant has a link with this external_id in this environment.
@@ -41,10 +39,7 @@ _INSERT: Final = (
 _BY_ID: Final = select(payment_links).where(*_MINE, payment_links.c.id == bindparam("id"))
 _ANY_BY_ID: Final = select(payment_links).where(*_OF_MERCHANT, payment_links.c.id == bindparam("id"))
 #: By environment: the conditions are those of the indexes.
-_EXTERNAL_ID: Final = (
-    payment_links.c.merchant_id == bindparam("merchant_id"),
-    payment_links.c.external_id == bindparam("external_id"),
-)
+_EXTERNAL_ID: Final = (*equal(payment_links, "merchant_id", "external_id"),)
 _BY_EXTERNAL_ID: Final[dict[Environment, Executable]] = {
     "live": select(payment_links).where(*_EXTERNAL_ID, text(LIVE_EXTERNAL_ID)),
     "test": select(payment_links).where(*_EXTERNAL_ID, text(TEST_EXTERNAL_ID)),

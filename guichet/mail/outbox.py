@@ -13,6 +13,7 @@ from sqlalchemy import bindparam, insert, select, update
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Row, Transaction
 from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.sql_functions import columns, params
 from guichet.db.tables import mails
 from guichet.domain.accounts import Language, User, UserId
 from guichet.domain.mails import MAX_MAIL_ATTEMPTS, RETRY_DELAYS, MailKind
@@ -42,19 +43,9 @@ class Message(msgspec.Struct, frozen=True):
     values: dict[str, str]
 
 
-_COLUMNS: Final = (
-    mails.c.id,
-    mails.c.recipient,
-    mails.c.kind,
-    mails.c.attempts,
-    mails.c.created_at,
-    mails.c.message,
-)
+_COLUMNS: Final = (*columns(mails, "id", "recipient", "kind", "attempts", "created_at", "message"),)
 _INSERT: Final = insert(mails).values(
-    user_id=bindparam("user_id"),
-    recipient=bindparam("recipient"),
-    kind=bindparam("kind"),
-    message=bindparam("message"),
+    **params("user_id", "recipient", "kind", "message"),
     status="pending",
     attempts=0,
     created_at=bindparam("now"),

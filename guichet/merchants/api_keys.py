@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.read_cache import ReadCache
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import json_numbers, params
 from guichet.db.tables import api_keys, merchants
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
 from guichet.domain.ids import ApiKeyId, MerchantId
@@ -24,15 +24,8 @@ _KEY: Final = re.compile(r"sk_(test|live)_[A-Za-z0-9]{32}")
 _INSERT_KEY: Final = (
     insert(api_keys)
     .values(
-        merchant_id=bindparam("merchant_id"),
-        env=bindparam("env"),
-        hash=bindparam("hash"),
-        preview=bindparam("preview"),
+        **params("merchant_id", "env", "hash", "preview", "expires_at", "scopes", "networks", "name"),
         created_at=bindparam("now"),
-        expires_at=bindparam("expires_at"),
-        scopes=bindparam("scopes"),
-        networks=bindparam("networks"),
-        name=bindparam("name"),
     )
     .returning(*api_keys.c)
 )

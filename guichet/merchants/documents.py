@@ -7,6 +7,7 @@ from sqlalchemy import bindparam, delete, func, insert, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, require
+from guichet.db.sql_functions import params
 from guichet.db.tables import merchant_document_chunks, merchant_documents
 from guichet.domain.documents import MAX_DOCUMENTS, Document, DocumentId, DocumentType
 from guichet.domain.ids import MerchantId
@@ -14,12 +15,7 @@ from guichet.domain.ids import MerchantId
 _INSERT: Final = (
     insert(merchant_documents)
     .values(
-        merchant_id=bindparam("merchant_id"),
-        name=bindparam("name"),
-        media_type=bindparam("media_type"),
-        size=bindparam("size"),
-        sha256=bindparam("sha256"),
-        uploaded_by=bindparam("uploaded_by"),
+        **params("merchant_id", "name", "media_type", "size", "sha256", "uploaded_by"),
         created_at=bindparam("now"),
     )
     .returning(*merchant_documents.c)

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, case, func, insert, select, text, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import equal, json_numbers, params
 from guichet.db.tables import merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
 from guichet.domain.ids import MerchantId
@@ -23,9 +23,7 @@ PAGE: Final = 25
 _INSERT: Final = (
     insert(merchants)
     .values(
-        name=bindparam("name"),
-        status=bindparam("status"),
-        currency=bindparam("currency"),
+        **params("name", "status", "currency"),
         created_at=bindparam("now"),
     )
     .returning(*merchants.c)
@@ -71,17 +69,12 @@ _INSERT_ENDPOINT: Final = insert(webhook_endpoints).values(
     updated_at=bindparam("now"),
 )
 _INSERT_WALLET: Final = insert(wallets).values(
-    merchant_id=bindparam("merchant_id"),
-    env=bindparam("env"),
-    currency=bindparam("currency"),
+    **params("merchant_id", "env", "currency"),
     status=ACTIVE,
     balance=0,
     updated_at=bindparam("now"),
 )
-_ENDPOINT_KEY: Final = (
-    webhook_endpoints.c.merchant_id == bindparam("merchant"),
-    webhook_endpoints.c.env == bindparam("environment"),
-)
+_ENDPOINT_KEY: Final = (*equal(webhook_endpoints, merchant_id="merchant", env="environment"),)
 _ENDPOINT: Final = select(webhook_endpoints).where(*_ENDPOINT_KEY)
 _LOCK_ENDPOINT: Final = _ENDPOINT.with_for_update()
 _NEW_SECRET: Final = bindparam("new_secret", type_=webhook_endpoints.c.secret.type)

@@ -12,7 +12,7 @@ from sqlalchemy import Executable, bindparam, func, literal_column, select, tupl
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, GroupedWrite, Reader, Transaction, Writer
 from guichet.db.lists.pages import ListScope, RowKey, count_before, follows, key_of, read_page
-from guichet.db.sql_functions import json_texts
+from guichet.db.sql_functions import equal, json_texts
 from guichet.db.tables import payments, provider_callbacks
 from guichet.db.upsert import upsert
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
@@ -79,8 +79,7 @@ _WAITS: Final = (
     .limit(literal_column("1"))
 )
 _BY_CALLBACK: Final = select(payments).where(
-    payments.c.provider_account == bindparam("provider_account"),
-    payments.c.provider_reference == bindparam("provider_reference"),
+    *equal(payments, "provider_account", "provider_reference"),
 )
 
 _BY_CALLBACK_REFERENCE: Final = select(payments).where(
@@ -88,9 +87,7 @@ _BY_CALLBACK_REFERENCE: Final = select(payments).where(
 )
 
 _REFERENCE_FROM_CALLBACK: Final = select(provider_callbacks.c.provider_reference).where(
-    provider_callbacks.c.subject_id == bindparam("subject_id"),
-    provider_callbacks.c.subject_type == bindparam("subject_type"),
-    provider_callbacks.c.provider_account == bindparam("provider_account"),
+    *equal(provider_callbacks, "subject_id", "subject_type", "provider_account"),
 )
 _FINISH: Final = (
     update(payments)

@@ -11,7 +11,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.lists.pages import ListScope, RowKey, read_page
 from guichet.db.references import new_reference
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import equal, json_numbers
 from guichet.db.tables import refunds
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
@@ -42,8 +42,7 @@ _BY_CALLBACK_REFERENCE: Final = select(refunds).where(
     refunds.c.reference == bindparam("reference"), refunds.c.provider_account == bindparam("provider_account")
 )
 _BY_PROVIDER_REF: Final = select(refunds).where(
-    refunds.c.provider_account == bindparam("provider_account"),
-    refunds.c.provider_reference == bindparam("provider_reference"),
+    *equal(refunds, "provider_account", "provider_reference"),
 )
 _FINISH: Final = (
     update(refunds)

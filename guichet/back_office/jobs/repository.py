@@ -8,6 +8,7 @@ from sqlalchemy import Select, bindparam, func, literal_column, null, select, up
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.sql_functions import equal
 from guichet.db.tables import staff_jobs, users
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
@@ -43,8 +44,7 @@ _LATEST_OF_MERCHANT: Final = _LATEST.where(staff_jobs.c.merchant_id == bindparam
 _PENDING: Final = select(func.count()).where(staff_jobs.c.status == literal_column("'pending'"))
 _ASKER: Final = select(users.c.email).where(users.c.id == bindparam("user"))
 _CLAIMED: Final = (
-    staff_jobs.c.id == bindparam("job"),
-    staff_jobs.c.attempts == bindparam("attempt"),
+    *equal(staff_jobs, id="job", attempts="attempt"),
     staff_jobs.c.status == "pending",
 )
 _SET_DUE: Final = update(staff_jobs).where(*_CLAIMED).values(due_at=bindparam("at")).returning(staff_jobs.c.id)

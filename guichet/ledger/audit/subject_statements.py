@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, FromClause, Select, Subquery, Table, and_, bindparam, func, select
 
+from guichet.db.sql_functions import columns
 from guichet.db.tables import audit_log, disputes, late_results, payments, postings, refunds, treasury_movements
 from guichet.domain.disputes import Bearer, DisputeStatus
 from guichet.domain.ids import MerchantId
@@ -30,10 +31,7 @@ _LEG: Final = (
     postings.c.id.label("posting_id"),
     postings.c.env.label("posting_env"),
     postings.c.currency.label("posting_currency"),
-    postings.c.cause,
-    postings.c.leg,
-    postings.c.source,
-    postings.c.destination,
+    *columns(postings, "cause", "leg", "source", "destination"),
     postings.c.amount.label("posting_amount"),
 )
 
@@ -43,12 +41,12 @@ def _next(table: Table) -> Subquery:
 
 
 def _with_postings(
-    rows: FromClause, beside: FromClause, causes: ColumnElement[bool], columns: Sequence[ColumnElement[Any]]
+    rows: FromClause, beside: FromClause, causes: ColumnElement[bool], selected: Sequence[ColumnElement[Any]]
 ) -> Select[Any]:
     """These columns of `rows`, and of what stands `beside` them, with each posting of these causes."""
     of_row = and_(postings.c.merchant_id == rows.c.merchant_id, causes, postings.c.subject_id == rows.c.id)
-    selected = select(*columns, *_LEG).select_from(beside).outerjoin(postings, of_row)
-    return selected.order_by(rows.c.id, postings.c.id)
+    read = select(*selected, *_LEG).select_from(beside).outerjoin(postings, of_row)
+    return read.order_by(rows.c.id, postings.c.id)
 
 
 _payments: Final = _next(payments)
@@ -58,8 +56,8 @@ PAYMENTS: Final = _with_postings(
     _payments.outerjoin(refunds, _ITS_REFUND).outerjoin(late_results, late_result_of("payment", _payments)),
     OF_PAYMENTS,
     (
-        *(_payments.c[name] for name in ("id", "merchant_id", "env", "reference", "status")),
-        *(_payments.c[name] for name in ("amount", "fee_amount", "currency")),
+        *columns(_payments, "id", "merchant_id", "env", "reference", "status"),
+        *columns(_payments, "amount", "fee_amount", "currency"),
         func.coalesce(_payments.c.provider_account, ""),
         refunds.c.status.label("refund_status"),
         late_results.c.stage.label("late_stage"),
@@ -73,7 +71,7 @@ REFUNDS: Final = _with_postings(
     ),
     OF_REFUNDS,
     (
-        *(_refunds.c[name] for name in ("id", "merchant_id", "env", "reference", "status")),
+        *columns(_refunds, "id", "merchant_id", "env", "reference", "status"),
         payments.c.amount,
         payments.c.fee_amount,
         _refunds.c.currency,
@@ -90,7 +88,7 @@ DISPUTES: Final = _with_postings(
     _disputes.outerjoin(payments, payments.c.id == _disputes.c.payment_id),
     OF_DISPUTES,
     (
-        *(_disputes.c[name] for name in ("id", "merchant_id", "env", "reference")),
+        *columns(_disputes, "id", "merchant_id", "env", "reference"),
         # One that matches no payment has none of these.
         func.coalesce(payments.c.status, ""),
         func.coalesce(payments.c.amount, 0),
