@@ -28,7 +28,7 @@ from guichet.domain.records import Record
 
 _OF_MERCHANT: Final = equal(payment_links, "merchant_id", "test")
 #: Checkout sessions are no links to whoever lists, reads or closes links (`links/session_repository.py`).
-_MINE: Final = (*_OF_MERCHANT, text(PLAIN_LINKS))
+_MINE: Final[tuple[Any, ...]] = (*_OF_MERCHANT, text(PLAIN_LINKS))
 #: Inserts nothing and returns no row if the merchant has a link with this external_id in this environment.
 _INSERT: Final = (
     upsert(payment_links)
