@@ -56,28 +56,19 @@ _CLAIMED: Final = (
     *equal(exports, id="export", attempts="attempt"),
     exports.c.status == "pending",
 )
-_ADVANCE: Final = (
-    update(exports)
-    .where(*_CLAIMED)
-    .values(
-        due_at=bindparam("next_due"),
-        reached_at=bindparam("reached"),
-        row_count=bindparam("rows_written"),
-    )
-    .returning(exports.c.id)
-)
-_FINISH: Final = (
-    update(exports)
-    .where(*_CLAIMED)
-    .values(
-        status=bindparam("outcome"),
-        due_at=None,
-        expires_at=bindparam("expires"),
-        row_count=bindparam("rows_written"),
-        size=bindparam("bytes_written"),
-    )
-    .returning(exports.c.id)
-)
+_CHANGE_CLAIMED: Final = update(exports).where(*_CLAIMED)
+_ADVANCE: Final = _CHANGE_CLAIMED.values(
+    due_at=bindparam("next_due"),
+    reached_at=bindparam("reached"),
+    row_count=bindparam("rows_written"),
+).returning(exports.c.id)
+_FINISH: Final = _CHANGE_CLAIMED.values(
+    status=bindparam("outcome"),
+    due_at=None,
+    expires_at=bindparam("expires"),
+    row_count=bindparam("rows_written"),
+    size=bindparam("bytes_written"),
+).returning(exports.c.id)
 _ADD_CHUNK: Final = insert(export_chunks).values(
     export_id=bindparam("export"), number=bindparam("number"), content=bindparam("content"), created_at=bindparam("now")
 )

@@ -25,33 +25,21 @@ from guichet.refunds import repository as refund_repository
 #: Rows that a list for people shows.
 _MOST: Final = 500
 _AT_STAGE: Final = (late_results.c.id == bindparam("late_id"), late_results.c.stage == bindparam("from_stage"))
-_ADVANCE: Final = (
-    update(late_results)
-    .where(*_AT_STAGE)
-    .values(
-        stage=bindparam("to_stage"),
-        status=bindparam("to_status"),
-        amount=bindparam("found_amount"),
-        found_at=bindparam("new_found_at"),
-        next_poll_at=bindparam("next_due"),
-    )
-    .returning(*late_results.c)
-)
-_POLL_LATER: Final = (
-    update(late_results)
-    .where(*_AT_STAGE)
-    .values(
-        refused_by_provider=bindparam("refused"), asked_count=bindparam("asked"), next_poll_at=bindparam("next_due")
-    )
-    .returning(late_results.c.id)
-)
+_CHANGE: Final = update(late_results).where(*_AT_STAGE)
+_ADVANCE: Final = _CHANGE.values(
+    stage=bindparam("to_stage"),
+    status=bindparam("to_status"),
+    amount=bindparam("found_amount"),
+    found_at=bindparam("new_found_at"),
+    next_poll_at=bindparam("next_due"),
+).returning(*late_results.c)
+_POLL_LATER: Final = _CHANGE.values(
+    refused_by_provider=bindparam("refused"), asked_count=bindparam("asked"), next_poll_at=bindparam("next_due")
+).returning(late_results.c.id)
 _STOP_POLLING: Final = delete(late_results).where(*_AT_STAGE).returning(late_results.c.id)
-_START_RETURN: Final = (
-    update(late_results)
-    .where(*_AT_STAGE)
-    .values(stage="returning", status="pending", return_reference=bindparam("new_reference"), next_poll_at=None)
-    .returning(*late_results.c)
-)
+_START_RETURN: Final = _CHANGE.values(
+    stage="returning", status="pending", return_reference=bindparam("new_reference"), next_poll_at=None
+).returning(*late_results.c)
 _OPEN: Final = select(late_results).where(late_results.c.status == "open").order_by(late_results.c.id).limit(_MOST)
 _ABOUT: Final = select(late_results).where(
     *equal(late_results, "merchant_id", "subject_type", "subject_id"),

@@ -25,7 +25,7 @@ _DAYS: Final = 31
 _SETTLED_AFTER: Final = DAY
 
 #: The postings of one wallet, and what each adds to it.
-OF_WALLET: Final = (*equal(postings, "merchant_id", "env", "currency"),)
+OF_WALLET: Final = equal(postings, "merchant_id", "env", "currency")
 SIGNED: Final[ColumnElement[int]] = case(
     (postings.c.destination == WALLET, postings.c.amount), (postings.c.source == WALLET, -postings.c.amount), else_=0
 )
@@ -36,7 +36,7 @@ _SUM_OF_INSTANT: Final = select(func.coalesce(func.sum(SIGNED), 0)).where(
     *OF_WALLET, postings.c.created_at == bindparam("at"), postings.c.id < bindparam("before")
 )
 _FIRST: Final = select(func.min(postings.c.created_at)).where(*OF_WALLET)
-_THIS: Final = (*equal(wallet_checkpoints, "merchant_id", "env", "currency"),)
+_THIS: Final = equal(wallet_checkpoints, "merchant_id", "env", "currency")
 _LAST: Final = (
     select(wallet_checkpoints.c.at, wallet_checkpoints.c.balance)
     .where(*_THIS, wallet_checkpoints.c.at <= bindparam("upto"))

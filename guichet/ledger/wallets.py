@@ -29,7 +29,7 @@ from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import ACTIVE, Wallet, WalletStatus
 from guichet.domain.refusals import Refusal
 
-THIS_WALLET: Final = (*equal(wallets, "merchant_id", "env", "currency"),)
+THIS_WALLET: Final = equal(wallets, "merchant_id", "env", "currency")
 _MY_ENTRIES: Final = (
     *equal(wallet_entries, "merchant_id", "env", "currency"),
     wallet_entries.c.suspended.is_(False),

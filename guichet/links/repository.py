@@ -39,7 +39,7 @@ _INSERT: Final = (
 _BY_ID: Final = select(payment_links).where(*_MINE, payment_links.c.id == bindparam("id"))
 _ANY_BY_ID: Final = select(payment_links).where(*_OF_MERCHANT, payment_links.c.id == bindparam("id"))
 #: By environment: the conditions are those of the indexes.
-_EXTERNAL_ID: Final = (*equal(payment_links, "merchant_id", "external_id"),)
+_EXTERNAL_ID: Final = equal(payment_links, "merchant_id", "external_id")
 _BY_EXTERNAL_ID: Final[dict[Environment, Executable]] = {
     "live": select(payment_links).where(*_EXTERNAL_ID, text(LIVE_EXTERNAL_ID)),
     "test": select(payment_links).where(*_EXTERNAL_ID, text(TEST_EXTERNAL_ID)),
@@ -88,21 +88,13 @@ _RESERVE: Final = (
     .values(reserved_uses=payment_links.c.reserved_uses + 1)
     .returning(payment_links.c.id)
 )
-_RELEASE: Final = (
-    update(payment_links)
-    .where(payment_links.c.id == bindparam("link_id"))
-    .values(reserved_uses=payment_links.c.reserved_uses - bindparam("uses", type_=Integer))
-)
-_END_USES: Final = (
-    update(payment_links)
-    .where(payment_links.c.id == bindparam("link_id"))
-    .values(
-        reserved_uses=payment_links.c.reserved_uses - bindparam("released", type_=Integer),
-        completed_uses=payment_links.c.completed_uses + bindparam("completed", type_=Integer),
-        late_uses=payment_links.c.late_uses + bindparam("late", type_=Integer),
-    )
-    .returning(*payment_links.c)
-)
+_CHANGE: Final = update(payment_links).where(payment_links.c.id == bindparam("link_id"))
+_RELEASE: Final = _CHANGE.values(reserved_uses=payment_links.c.reserved_uses - bindparam("uses", type_=Integer))
+_END_USES: Final = _CHANGE.values(
+    reserved_uses=payment_links.c.reserved_uses - bindparam("released", type_=Integer),
+    completed_uses=payment_links.c.completed_uses + bindparam("completed", type_=Integer),
+    late_uses=payment_links.c.late_uses + bindparam("late", type_=Integer),
+).returning(*payment_links.c)
 #: Not the key: a payment that was inserted for the link holds a shared lock on that already.
 _LOCK: Final = select(payment_links).where(payment_links.c.id == bindparam("link_id")).with_for_update(key_share=True)
 #: The reservations of a link whose time has passed, the first of them first; reads at most `most` entries of an index.

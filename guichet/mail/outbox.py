@@ -51,21 +51,12 @@ _INSERT: Final = insert(mails).values(
     created_at=bindparam("now"),
     next_attempt_at=bindparam("due"),
 )
-_SENT: Final = (
-    update(mails)
-    .where(mails.c.id == bindparam("mail"), mails.c.status == "pending")
-    .values(status="sent", sent_at=bindparam("now"), next_attempt_at=None, error=None, message=bindparam("kept"))
+_CHANGE_PENDING: Final = update(mails).where(mails.c.id == bindparam("mail"), mails.c.status == "pending")
+_SENT: Final = _CHANGE_PENDING.values(
+    status="sent", sent_at=bindparam("now"), next_attempt_at=None, error=None, message=bindparam("kept")
 )
-_FAILED: Final = (
-    update(mails)
-    .where(mails.c.id == bindparam("mail"), mails.c.status == "pending")
-    .values(next_attempt_at=bindparam("next_due"), error=bindparam("fault"))
-)
-_GIVEN_UP: Final = (
-    update(mails)
-    .where(mails.c.id == bindparam("mail"), mails.c.status == "pending")
-    .values(status="failed", next_attempt_at=None, error=bindparam("fault"), message=None)
-)
+_FAILED: Final = _CHANGE_PENDING.values(next_attempt_at=bindparam("next_due"), error=bindparam("fault"))
+_GIVEN_UP: Final = _CHANGE_PENDING.values(status="failed", next_attempt_at=None, error=bindparam("fault"), message=None)
 _LATEST: Final = select(*_COLUMNS).order_by(mails.c.id.desc()).limit(MOST_SHOWN)
 #: Of rows: what they say is still encrypted.
 _QUEUE: Final[WorkQueue[Row]] = WorkQueue(

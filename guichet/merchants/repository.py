@@ -74,7 +74,7 @@ _INSERT_WALLET: Final = insert(wallets).values(
     balance=0,
     updated_at=bindparam("now"),
 )
-_ENDPOINT_KEY: Final = (*equal(webhook_endpoints, merchant_id="merchant", env="environment"),)
+_ENDPOINT_KEY: Final = equal(webhook_endpoints, merchant_id="merchant", env="environment")
 _ENDPOINT: Final = select(webhook_endpoints).where(*_ENDPOINT_KEY)
 _LOCK_ENDPOINT: Final = _ENDPOINT.with_for_update()
 _NEW_SECRET: Final = bindparam("new_secret", type_=webhook_endpoints.c.secret.type)

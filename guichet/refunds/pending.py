@@ -13,20 +13,16 @@ from guichet.domain.ids import RefundId
 from guichet.domain.payments import Refund
 
 _PENDING: Final = (refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
-_MARK_SENT: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.sent_at.is_(None))
-    .values(
-        sent_at=bindparam("now"),
-        provider_account=bindparam("new_account"),
-        account_fingerprint=bindparam("new_fingerprint"),
-        provider_data=bindparam("new_data"),
-        payee_number=func.coalesce(bindparam("new_payee", type_=refunds.c.payee_number.type), refunds.c.payee_number),
-        not_found_count=0,
-        not_found_duration=0,
-    )
-    .returning(*refunds.c)
-)
+_CHANGE_UNSENT: Final = update(refunds).where(*_PENDING, refunds.c.sent_at.is_(None))
+_MARK_SENT: Final = _CHANGE_UNSENT.values(
+    sent_at=bindparam("now"),
+    provider_account=bindparam("new_account"),
+    account_fingerprint=bindparam("new_fingerprint"),
+    provider_data=bindparam("new_data"),
+    payee_number=func.coalesce(bindparam("new_payee", type_=refunds.c.payee_number.type), refunds.c.payee_number),
+    not_found_count=0,
+    not_found_duration=0,
+).returning(*refunds.c)
 _START_NEXT_REQUEST: Final = (
     update(refunds)
     .where(*_PENDING, refunds.c.request_number == bindparam("ended_request"))
@@ -41,10 +37,8 @@ _START_NEXT_REQUEST: Final = (
     )
     .returning(*refunds.c)
 )
-_WAIT_FOR_FLOAT: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.sent_at.is_(None))
-    .values(float_empty_accounts=bindparam("empty_accounts"), next_poll_at=bindparam("next_due"), lease_expires_at=None)
+_WAIT_FOR_FLOAT: Final = _CHANGE_UNSENT.values(
+    float_empty_accounts=bindparam("empty_accounts"), next_poll_at=bindparam("next_due"), lease_expires_at=None
 )
 _WAIT_FOR_PAYEE: Final = (
     update(refunds)
@@ -52,12 +46,9 @@ _WAIT_FOR_PAYEE: Final = (
     .values(float_empty_accounts=None, next_poll_at=bindparam("next_due"), lease_expires_at=None)
     .returning(refunds.c.id)
 )
-_CONFIRM_PAYEE: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.sent_at.is_(None))
-    .values(payee_number=bindparam("payee"), next_poll_at=bindparam("now"), lease_expires_at=None)
-    .returning(*refunds.c)
-)
+_CONFIRM_PAYEE: Final = _CHANGE_UNSENT.values(
+    payee_number=bindparam("payee"), next_poll_at=bindparam("now"), lease_expires_at=None
+).returning(*refunds.c)
 _OLDER_WAITS: Final = (
     select(refunds.c.id)
     .where(
@@ -84,12 +75,9 @@ _NEXT_IN_LINE: Final = (
 )
 _WAKE: Final = update(refunds).where(refunds.c.id.in_(select(_NEXT_IN_LINE.c.id))).values(next_poll_at=bindparam("now"))
 _MARK_HELD: Final = update(refunds).where(*_PENDING, refunds.c.held.is_(False)).values(held=True).returning(*refunds.c)
-_MARK_NOT_SENT: Final = (
-    update(refunds)
-    .where(*_PENDING)
-    .values(
-        sent_at=None, next_poll_at=bindparam("next_due"), poll_count=refunds.c.poll_count + 1, lease_expires_at=None
-    )
+_CHANGE_PENDING: Final = update(refunds).where(*_PENDING)
+_MARK_NOT_SENT: Final = _CHANGE_PENDING.values(
+    sent_at=None, next_poll_at=bindparam("next_due"), poll_count=refunds.c.poll_count + 1, lease_expires_at=None
 )
 _RECORD_ACCEPTANCE: Final = (
     update(refunds)
@@ -112,17 +100,13 @@ _RECORD_ACCEPTANCE: Final = (
         not_found_duration=0,
     )
 )
-_SCHEDULE_NEXT_POLL: Final = (
-    update(refunds)
-    .where(*_PENDING)
-    .values(
-        float_empty_accounts=None,
-        next_poll_at=bindparam("next_due"),
-        poll_count=refunds.c.poll_count + 1,
-        lease_expires_at=None,
-        not_found_count=bindparam("not_found"),
-        not_found_duration=bindparam("not_found_for"),
-    )
+_SCHEDULE_NEXT_POLL: Final = _CHANGE_PENDING.values(
+    float_empty_accounts=None,
+    next_poll_at=bindparam("next_due"),
+    poll_count=refunds.c.poll_count + 1,
+    lease_expires_at=None,
+    not_found_count=bindparam("not_found"),
+    not_found_duration=bindparam("not_found_for"),
 )
 _LEASE: Final = (
     update(refunds)

@@ -77,7 +77,7 @@ def shown_answer(body: bytes) -> tuple[str, bool]:
 
 _NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c]
 _INSERT: Final = insert(webhook_deliveries).values({name: bindparam(name) for name in _NEW_COLUMNS})
-_MINE: Final = (*equal(webhook_deliveries, "merchant_id", env="environment"),)
+_MINE: Final = equal(webhook_deliveries, "merchant_id", env="environment")
 #: A payment has a handful; its disputes may add a few.
 _MOST_OF_A_PAYMENT: Final = 200
 _OF_PAYMENT: Final = (
