@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Executable, bindparam, func, literal_colum
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
-from guichet.db.sql_functions import equal
+from guichet.db.sql_functions import equal, params
 from guichet.db.tables import disputes
 from guichet.db.upsert import upsert
 from guichet.domain.disputes import Bearer, Dispute, DisputeStatus, ToldStatus
@@ -20,12 +20,7 @@ _MOST: Final = 500
 #: Open disputes of one merchant that its pages know.
 MOST_OPEN: Final = 200
 _NEW_COLUMNS: Final = [column.name for column in disputes.c if column.name != "id"]
-_INSERT: Final = (
-    upsert(disputes)
-    .values({name: bindparam(name) for name in _NEW_COLUMNS})
-    .on_conflict_do_nothing()
-    .returning(*disputes.c)
-)
+_INSERT: Final = upsert(disputes).values(params(*_NEW_COLUMNS)).on_conflict_do_nothing().returning(*disputes.c)
 _CLOSE: Final = (
     update(disputes)
     .where(disputes.c.id == bindparam("dispute_id"), disputes.c.status == "open")

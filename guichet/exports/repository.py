@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, delete, func, insert, literal_column, select, 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
-from guichet.db.sql_functions import equal
+from guichet.db.sql_functions import equal, params
 from guichet.db.tables import export_chunks, exports
 from guichet.domain.exports import EXPORT_LEASE, Export
 from guichet.domain.ids import MerchantId
@@ -43,7 +43,7 @@ MOST_LISTED: Final = 20
 _CHUNKS_AT_ONCE: Final = 8
 
 _NEW: Final = [column.name for column in exports.c if column.name != "id"]
-_INSERT: Final = insert(exports).values({name: bindparam(name) for name in _NEW}).returning(*exports.c)
+_INSERT: Final = insert(exports).values(params(*_NEW)).returning(*exports.c)
 _MINE: Final = (exports.c.merchant_id == bindparam("merchant_id"), exports.c.env == bindparam("environment"))
 _FIND: Final = select(exports).where(exports.c.id == bindparam("export"), *_MINE)
 _LATEST: Final = select(exports).where(*_MINE).order_by(exports.c.id.desc()).limit(MOST_LISTED)

@@ -14,7 +14,7 @@ from sqlalchemy import BigInteger, bindparam, delete, select
 
 from guichet.clock import Instant, earlier
 from guichet.db.engine import Database, Transaction
-from guichet.db.sql_functions import columns, equal, json_numbers, lock_until_commit
+from guichet.db.sql_functions import columns, equal, json_numbers, lock_until_commit, params
 from guichet.db.tables import customer_names, customer_names_head, payments
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId, PaymentId
@@ -43,11 +43,7 @@ _FOLLOWING: Final = (
     .order_by(payments.c.id)
     .limit(bindparam("most"))
 )
-_ADD: Final = (
-    upsert(customer_names)
-    .values({column.name: bindparam(column.name) for column in customer_names.c})
-    .on_conflict_do_nothing()
-)
+_ADD: Final = upsert(customer_names).values(params(*customer_names.c.keys())).on_conflict_do_nothing()
 _NEW_HEAD: Final = upsert(customer_names_head).values(
     {column.name: bindparam(column.name, type_=column.type) for column in customer_names_head.c}
 )

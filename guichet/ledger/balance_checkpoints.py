@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, bindparam, case, func, select
 
 from guichet.clock import DAY, Instant, earlier, later
 from guichet.db.engine import Database, require
-from guichet.db.sql_functions import equal
+from guichet.db.sql_functions import equal, params
 from guichet.db.tables import postings, wallet_checkpoints
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
@@ -43,11 +43,7 @@ _LAST: Final = (
     .order_by(wallet_checkpoints.c.at.desc())
     .limit(1)
 )
-_KEEP: Final = (
-    upsert(wallet_checkpoints)
-    .values({column.name: bindparam(column.name) for column in wallet_checkpoints.c})
-    .on_conflict_do_nothing()
-)
+_KEEP: Final = upsert(wallet_checkpoints).values(params(*wallet_checkpoints.c.keys())).on_conflict_do_nothing()
 
 
 @dataclass(frozen=True, slots=True)

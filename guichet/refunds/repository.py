@@ -11,7 +11,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.lists.pages import ListScope, RowKey, read_page
 from guichet.db.references import new_reference
-from guichet.db.sql_functions import equal, json_numbers
+from guichet.db.sql_functions import equal, json_numbers, params
 from guichet.db.tables import refunds
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
@@ -20,12 +20,7 @@ from guichet.domain.payments import AutomaticReason, Payment, Refund, RefundStat
 from guichet.domain.records import Record
 
 _NEW_COLUMNS: Final = [column.name for column in refunds.c if column.name != "id"]
-_INSERT: Final = (
-    upsert(refunds)
-    .values({name: bindparam(name) for name in _NEW_COLUMNS})
-    .on_conflict_do_nothing()
-    .returning(refunds.c.id)
-)
+_INSERT: Final = upsert(refunds).values(params(*_NEW_COLUMNS)).on_conflict_do_nothing().returning(refunds.c.id)
 _MINE: Final = (refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.env == bindparam("env"))
 _BY_REFERENCE: Final = select(refunds).where(*_MINE, refunds.c.reference == bindparam("reference"))
 _BY_ID: Final = select(refunds).where(refunds.c.id == bindparam("id"))

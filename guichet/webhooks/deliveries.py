@@ -23,7 +23,7 @@ from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.lists.pages import ListScope, RowKey, count_since, follows, key_of, read_page
 from guichet.db.queues.fair_queue import FairClaims, FairQueue
 from guichet.db.queues.work_queue import PENDING, is_still_pending
-from guichet.db.sql_functions import columns, equal, json_numbers
+from guichet.db.sql_functions import columns, equal, json_numbers, params
 from guichet.db.tables import events, payments, webhook_deliveries, webhook_endpoints
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError, DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId, PaymentId
@@ -76,7 +76,7 @@ def shown_answer(body: bytes) -> tuple[str, bool]:
 
 
 _NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c]
-_INSERT: Final = insert(webhook_deliveries).values({name: bindparam(name) for name in _NEW_COLUMNS})
+_INSERT: Final = insert(webhook_deliveries).values(params(*_NEW_COLUMNS))
 _MINE: Final = equal(webhook_deliveries, "merchant_id", env="environment")
 #: A payment has a handful; its disputes may add a few.
 _MOST_OF_A_PAYMENT: Final = 200

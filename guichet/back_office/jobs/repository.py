@@ -8,7 +8,7 @@ from sqlalchemy import Select, bindparam, func, literal_column, null, select, up
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
-from guichet.db.sql_functions import equal
+from guichet.db.sql_functions import equal, params
 from guichet.db.tables import staff_jobs, users
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
@@ -25,7 +25,7 @@ MOST_LISTED: Final = 10
 _NEW: Final = [column.name for column in staff_jobs.c if column.name != "id"]
 _INSERT: Final = (
     upsert(staff_jobs)
-    .values({name: bindparam(name) for name in _NEW})
+    .values(params(*_NEW))
     .on_conflict_do_nothing(index_elements=["request_hash"])
     .returning(staff_jobs.c.id)
 )
