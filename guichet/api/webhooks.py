@@ -19,8 +19,8 @@ from guichet.schemas.webhook_endpoint import (
     webhook_test_object,
     written_webhook_endpoint_object,
 )
-from guichet.webhooks import deliveries, endpoints
-from guichet.webhooks.deliveries import DeliveryFilter
+from guichet.webhooks import delivery_log, endpoints
+from guichet.webhooks.delivery_log import DeliveryFilter
 
 
 async def read_endpoint(call: Call) -> Response:
@@ -62,7 +62,7 @@ async def list_deliveries(call: Call) -> Response:
         payment_id = payment.id
     wanted = DeliveryFilter(status, event, payment_id, since, until)
     whose = (call.ctx.db, call.merchant_id, call.env)
-    rows, total = await deliveries.page(
+    rows, total = await delivery_log.page(
         *whose, page.size, page.offset, wanted, after=after, oldest_first=page.oldest_first
     )
     return success_response(await _shown(call, rows), meta=page.meta(total))
@@ -80,7 +80,7 @@ async def resend_delivery(call: Call) -> Response:
 
 
 async def _shown(call: Call, rows: Sequence[Delivery]) -> list[WebhookDeliveryObject]:
-    references = await deliveries.payment_references(call.ctx.db, rows)
+    references = await delivery_log.payment_references(call.ctx.db, rows)
     return [webhook_delivery_object(row, references.get(row.payment_id) if row.payment_id else None) for row in rows]
 
 
@@ -98,4 +98,4 @@ async def _find(call: Call, text: str) -> Delivery | None:
     reference = parse_reference(text)
     if reference is None:
         return None
-    return await deliveries.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
+    return await delivery_log.by_reference(call.ctx.db, call.merchant_id, call.env, reference)

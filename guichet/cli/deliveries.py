@@ -27,8 +27,8 @@ from guichet.domain.merchants import ENVS
 from guichet.domain.records import described, iso_or_none
 from guichet.merchants import repository as merchants
 from guichet.payments import repository as payments
-from guichet.webhooks import deliveries
-from guichet.webhooks.deliveries import DeliveryFilter
+from guichet.webhooks import delivery_log
+from guichet.webhooks.delivery_log import DeliveryFilter
 from guichet.webhooks.resend import BulkResend, find, listed, resend
 
 app = typer.Typer(no_args_is_help=True, help="Webhooks: their log, and sending them again.")
@@ -168,7 +168,7 @@ async def find_delivery_or_last(db: Database, reference: str) -> Delivery:
     payment = await payments.find(db, reference)
     if payment is None:
         return await find_delivery(db, reference)
-    rows, _ = await deliveries.page(db, payment.merchant_id, payment.env, 1, 0, DeliveryFilter(payment_id=payment.id))
+    rows, _ = await delivery_log.page(db, payment.merchant_id, payment.env, 1, 0, DeliveryFilter(payment_id=payment.id))
     if not rows:
         raise CommandError(f"There is no webhook about the payment {reference}.")
     return rows[0]

@@ -25,8 +25,9 @@ from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
 from guichet.pages.views import View
 from guichet.payments import repository as payments
 from guichet.printable import printable
-from guichet.webhooks import deliveries, events
-from guichet.webhooks.deliveries import DeliveryFilter, PastAttempt, past_attempts
+from guichet.webhooks import delivery_log, events
+from guichet.webhooks.deliveries import PastAttempt, past_attempts
+from guichet.webhooks.delivery_log import DeliveryFilter
 from guichet.webhooks.resend import BulkResend, resend
 from guichet.webhooks.sender import SIGNATURE, headers_of
 
@@ -95,12 +96,12 @@ async def _read(request: MerchantRequest, query: DeliveriesQuery) -> tuple[ListP
         reference = parse_reference(text)
         payment = await payments.by_reference(request.db, *request.scope, reference) if reference else None
         if payment is None:
-            delivery = await deliveries.by_reference(request.db, *request.scope, reference) if reference else None
+            delivery = await delivery_log.by_reference(request.db, *request.scope, reference) if reference else None
             rows = [delivery] if delivery and filters.admits(delivery) else []
             return ListPage(rows, has_newer=False, has_older=False), len(rows)
         filters = structs.replace(filters, payment_id=payment.id)
     cursor = query.cursor
-    rows, total = await deliveries.page(
+    rows, total = await delivery_log.page(
         request.db, *request.scope, _PAGE + 1, 0, filters, after=cursor.key, oldest_first=cursor.is_newer
     )
     return ListPage.cut(rows[::-1] if cursor.is_newer else rows, _PAGE, cursor), total
@@ -189,7 +190,7 @@ class DeliveryView(View, frozen=True):
 async def show(request: MerchantRequest, fault: FormFault | None = None) -> Response:
     """The request as it is sent, and each attempt with what the receiver answered."""
     delivery = await _delivery(request, request.path["reference"])
-    references = await deliveries.payment_references(request.db, [delivery])
+    references = await delivery_log.payment_references(request.db, [delivery])
     view = DeliveryView(
         delivery=delivery,
         body=require(await events.body_of(request.db, delivery.id)),
@@ -219,7 +220,7 @@ async def send_again(request: MerchantRequest) -> Response:
 async def _delivery(request: MerchantRequest, text: str) -> Delivery:
     """The delivery with this reference, of this merchant and environment. Raises NotFound."""
     reference = parse_reference(text)
-    delivery = await deliveries.by_reference(request.db, *request.scope, reference) if reference else None
+    delivery = await delivery_log.by_reference(request.db, *request.scope, reference) if reference else None
     if delivery is None:
         raise NotFound
     return delivery

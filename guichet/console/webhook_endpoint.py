@@ -15,8 +15,8 @@ from guichet.pages.views import View
 from guichet.sandbox.events import cause
 from guichet.schemas.validation import validate
 from guichet.schemas.webhook_endpoint import EndpointBody
-from guichet.webhooks import deliveries, endpoints
-from guichet.webhooks.deliveries import DeliveryFilter
+from guichet.webhooks import delivery_log, endpoints
+from guichet.webhooks.delivery_log import DeliveryFilter
 
 #: What `endpoints.warnings_about` says, each with a text `webhooks.warning.` and its name.
 _Warning = Literal["webhook_address_not_public"]
@@ -52,7 +52,7 @@ class EndpointView(View, frozen=True):
 async def show(request: MerchantRequest, fault: FormFault | None = None, *, secret: str = "") -> Response:
     query = EndpointQuery.read(request.query)
     endpoint = await merchants.endpoint(request.db, *request.scope)
-    _, failed = await deliveries.page(request.db, *request.scope, 1, 0, DeliveryFilter("failed"))
+    _, failed = await delivery_log.page(request.db, *request.scope, 1, 0, DeliveryFilter("failed"))
     view = EndpointView(
         url=endpoint.url,
         url_typed=request.typed.get("url", "").strip() if fault and "url" in request.typed else endpoint.url,

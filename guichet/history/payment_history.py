@@ -22,8 +22,8 @@ from guichet.ledger import postings
 from guichet.provider_callbacks import repository as callbacks
 from guichet.provider_callbacks.repository import ProviderCallback
 from guichet.refunds import repository as refund_repository
-from guichet.webhooks import deliveries
-from guichet.webhooks.deliveries import DeliveryFilter
+from guichet.webhooks import delivery_log
+from guichet.webhooks.delivery_log import DeliveryFilter
 
 #: The latest acts of people about one payment or refund.
 _MOST_ACTS: Final = 50
@@ -56,7 +56,7 @@ class PaymentHistory(Record, frozen=True):
 async def read_history(db: Database, payment: Payment) -> PaymentHistory:
     """The caller has checked that the reader may see the payment."""
     refund = await refund_repository.of_payment(db, payment.merchant_id, payment.id)
-    found, _ = await deliveries.page(
+    found, _ = await delivery_log.page(
         db, payment.merchant_id, payment.env, _MOST_DELIVERIES, 0, DeliveryFilter(payment_id=payment.id)
     )
     return PaymentHistory(

@@ -1,4 +1,4 @@
-"""Webhook deliveries: one table is both the queue and the log. What is sent is in `events`.
+"""Webhook deliveries as a queue: the same table is their log (`delivery_log.py`). What is sent is in `events`.
 
 The claim counts the attempt, so that a crash may repeat a send but never exceeds five; the claim's lease is the due
 time. First attempts of one payment's events keep their order: an event waits until the one before it was attempted once
@@ -20,13 +20,12 @@ from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, liter
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
-from guichet.db.lists.pages import ListScope, RowKey, count_since, follows, key_of, read_page
 from guichet.db.queues.fair_queue import FairClaims, FairQueue
 from guichet.db.queues.work_queue import PENDING, is_still_pending
 from guichet.db.sql_functions import columns, equal, json_numbers, params
-from guichet.db.tables import events, payments, webhook_deliveries, webhook_endpoints
-from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError, DeliveryStatus, EventName
-from guichet.domain.ids import MerchantId, PaymentId
+from guichet.db.tables import events, webhook_deliveries, webhook_endpoints
+from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.records import Record
 
@@ -77,24 +76,8 @@ def shown_answer(body: bytes) -> tuple[str, bool]:
 
 _NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c]
 _INSERT: Final = insert(webhook_deliveries).values(params(*_NEW_COLUMNS))
-_MINE: Final = equal(webhook_deliveries, "merchant_id", env="environment")
-#: A payment has a handful; its disputes may add a few.
-_MOST_OF_A_PAYMENT: Final = 200
-_OF_PAYMENT: Final = (
-    select(webhook_deliveries)
-    .where(*_MINE, webhook_deliveries.c.payment_id == bindparam("payment_id"))
-    .order_by(webhook_deliveries.c.created_at.desc(), webhook_deliveries.c.id.desc())
-    .limit(_MOST_OF_A_PAYMENT)
-)
-_BY_REFERENCE: Final = (
-    select(webhook_deliveries)
-    .join(events, events.c.id == webhook_deliveries.c.id)
-    .where(
-        events.c.merchant_id == bindparam("merchant_id"),
-        events.c.env == bindparam("environment"),
-        events.c.reference == bindparam("reference"),
-    )
-)
+#: Of one merchant's environment.
+OF_MERCHANT: Final = equal(webhook_deliveries, "merchant_id", env="environment")
 #: What an attempt needs beside its delivery: the event's bytes, and where its merchant's webhooks go at present.
 _TO_SEND: Final = (
     select(
@@ -108,25 +91,6 @@ _TO_SEND: Final = (
     )
     .where(events.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
 )
-_PAYMENT_REFERENCES: Final = select(payments.c.id, payments.c.reference).where(
-    payments.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
-)
-
-#: Through the index of retries, in its words: `env` in a form that no other index answers.
-_RETRIED: Final = select(func.count()).select_from(
-    select(webhook_deliveries.c.id)
-    .where(
-        webhook_deliveries.c.merchant_id == bindparam("merchant_id"),
-        func.coalesce(webhook_deliveries.c.env, "") == bindparam("environment"),
-        webhook_deliveries.c.status == PENDING,
-        webhook_deliveries.c.attempts > literal_column("0"),
-    )
-    .limit(bindparam("most"))
-    .subquery()
-)
-#: More are not counted one by one.
-MOST_RETRIED: Final = 1000
-
 _earlier: Final = webhook_deliveries.alias("earlier")
 
 
@@ -209,7 +173,7 @@ _RELEASE: Final = (
 )
 _CANCEL: Final = (
     update(webhook_deliveries)
-    .where(*_MINE, webhook_deliveries.c.status == "pending", webhook_deliveries.c.target == "account")
+    .where(*OF_MERCHANT, webhook_deliveries.c.status == "pending", webhook_deliveries.c.target == "account")
     .values(status="failed", next_attempt_at=None, error="endpoint_disabled")
 )
 
@@ -265,79 +229,6 @@ def destination_of(url: str) -> str:
     """The host and port whose attempts at once are limited together."""
     parts = urlsplit(url)
     return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
-
-
-class DeliveryFilter(Record, frozen=True):
-    """What `GET /webhooks/deliveries` may filter on. `payment_id`: the deliveries about this payment and its refund;
-    bounds are inclusive Instants."""
-
-    status: DeliveryStatus | None = None
-    event: EventName | None = None
-    payment_id: PaymentId | None = None
-    since: Instant | None = None
-    until: Instant | None = None
-
-    def admits(self, delivery: Delivery) -> bool:
-        return (
-            self.status in (None, delivery.status)
-            and self.event in (None, delivery.event)
-            and (self.since is None or self.since <= delivery.created_at)
-            and (self.until is None or delivery.created_at <= self.until)
-        )
-
-
-async def page(
-    db: Database,
-    merchant_id: MerchantId,
-    env: Environment,
-    limit: int,
-    offset: int,
-    wanted: DeliveryFilter | None = None,
-    *,
-    after: RowKey | None = None,
-    oldest_first: bool = False,
-) -> tuple[list[Delivery], int]:
-    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/lists/pages.py`.
-
-    `after`: the key of the delivery just before the page.
-    """
-    wanted = wanted or DeliveryFilter()
-    if wanted.payment_id is None:
-        scope = ListScope(merchant_id, env, wanted.status, wanted.event)
-        bounds = (wanted.since, wanted.until)
-        rows, total = await read_page(
-            db, webhook_deliveries, scope, limit, offset, *bounds, after=after, oldest_first=oldest_first
-        )
-        return [Delivery(*row) for row in rows], total
-    rows = await db.all(_OF_PAYMENT, merchant_id=merchant_id, environment=env, payment_id=wanted.payment_id)
-    newest_first = [each for each in (Delivery(*row) for row in rows) if wanted.admits(each)]
-    found = newest_first[::-1] if oldest_first else newest_first
-    rest = [each for each in found if after is None or follows(key_of(each), after, oldest_first=oldest_first)]
-    return rest[offset : offset + limit], len(found)
-
-
-async def failed_since(db: Database, merchant_id: MerchantId, env: Environment, since: Instant) -> int:
-    """How many deliveries of events since then have failed for good. Cost: `db/lists/pages.py`."""
-    return await count_since(db, webhook_deliveries, ListScope(merchant_id, env, "failed"), since)
-
-
-async def retried(db: Reader, merchant_id: MerchantId, env: Environment) -> int:
-    """How many failed deliveries wait for another attempt; no more than MOST_RETRIED are counted."""
-    row = await db.one(_RETRIED, merchant_id=merchant_id, environment=env, most=MOST_RETRIED)
-    return row[0] if row is not None else 0
-
-
-async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> Delivery | None:
-    """`reference` must be a UUID."""
-    return await db.one_as(Delivery, _BY_REFERENCE, merchant_id=merchant_id, environment=env, reference=reference)
-
-
-async def payment_references(db: Reader, shown: Sequence[Delivery]) -> dict[PaymentId, str]:
-    """The references of the payments that these deliveries are about."""
-    ids = sorted({each.payment_id for each in shown if each.payment_id is not None})
-    if not ids:
-        return {}
-    return dict(await db.all(_PAYMENT_REFERENCES, ids=json.dumps(ids)))
 
 
 def queue() -> FairQueue[Delivery]:

@@ -24,8 +24,8 @@ from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.wallet_statement import newest_movements
 from guichet.payments.repository import PaymentFilter, page
 from guichet.server.health_checks import failing_endpoints
-from guichet.webhooks import deliveries
-from guichet.webhooks.deliveries import DeliveryFilter
+from guichet.webhooks import delivery_log
+from guichet.webhooks.delivery_log import DeliveryFilter
 from guichet.webhooks.resend import listed
 
 FEW, MANY = 2_000, 20_000
@@ -69,8 +69,8 @@ READS: dict[str, Callable[[AppContext], Awaitable[Any]]] = {
     "staff: a merchant's deliveries": lambda ctx: listed(ctx.db, MINE[0], EVER, "success"),
     "staff: none of a merchant's deliveries": lambda ctx: listed(ctx.db, MINE[0], EVER, "failed"),
     "staff: failing endpoints": lambda ctx: failing_endpoints(ctx.db, ctx.clock.now()),
-    "deliveries": lambda ctx: deliveries.page(ctx.db, *MINE, 26, 0),
-    "no deliveries": lambda ctx: deliveries.page(ctx.db, *MINE, 26, 0, DeliveryFilter("failed")),
+    "deliveries": lambda ctx: delivery_log.page(ctx.db, *MINE, 26, 0),
+    "no deliveries": lambda ctx: delivery_log.page(ctx.db, *MINE, 26, 0, DeliveryFilter("failed")),
     "statement": _movements,
 }
 #: How many times the steps may grow. Figures by hour become more until each hour has every operator and result; failing

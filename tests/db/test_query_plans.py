@@ -57,8 +57,9 @@ from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
 from guichet.refunds.repository import RefundFilter
 from guichet.settings import Settings, load
-from guichet.webhooks import deliveries, events
-from guichet.webhooks.deliveries import AttemptResult, DeliveryFilter
+from guichet.webhooks import deliveries, delivery_log, events
+from guichet.webhooks.deliveries import AttemptResult
+from guichet.webhooks.delivery_log import DeliveryFilter
 from guichet.webhooks.events import EventFilter
 from tests.db.rows import DELIVERY, LINK, REFERENCE
 from tests.fakes.recording_database import RecordingDatabase
@@ -192,18 +193,18 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     ),
     "sales of a day": lambda db: sales_between(db, MerchantId(1), "live", Instant(0), NOW),
     "payments of a link": lambda db: payments.of_link(db, LinkId(1), 25),
-    "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
-    "walk deliveries": lambda db: deliveries.page(db, *MINE, 25, 0, after=KEY),
-    "deliveries of a status": lambda db: deliveries.page(db, *MINE, 25, 0, DeliveryFilter(status="pending")),
-    "deliveries of an event": lambda db: deliveries.page(
+    "list deliveries": lambda db: delivery_log.page(db, *MINE, 25, 0),
+    "walk deliveries": lambda db: delivery_log.page(db, *MINE, 25, 0, after=KEY),
+    "deliveries of a status": lambda db: delivery_log.page(db, *MINE, 25, 0, DeliveryFilter(status="pending")),
+    "deliveries of an event": lambda db: delivery_log.page(
         db, *MINE, 25, 0, DeliveryFilter(event="payment.failed"), after=KEY, oldest_first=True
     ),
-    "deliveries of both": lambda db: deliveries.page(
+    "deliveries of both": lambda db: delivery_log.page(
         db, *MINE, 25, 0, DeliveryFilter("pending", "payment.failed"), after=KEY
     ),
-    "deliveries of a payment": lambda db: deliveries.page(db, *MINE, 25, 0, DeliveryFilter(payment_id=PaymentId(1))),
-    "delivery by reference": lambda db: deliveries.by_reference(db, *MINE, REFERENCE),
-    "references of payments": lambda db: deliveries.payment_references(
+    "deliveries of a payment": lambda db: delivery_log.page(db, *MINE, 25, 0, DeliveryFilter(payment_id=PaymentId(1))),
+    "delivery by reference": lambda db: delivery_log.by_reference(db, *MINE, REFERENCE),
+    "references of payments": lambda db: delivery_log.payment_references(
         db, [structs.replace(TRIED.delivery, payment_id=PaymentId(1))]
     ),
     "search for a telephone number": lambda db: search(db, *MINE, "97 00 00 20", ["2299000020"], NOW),
@@ -225,9 +226,9 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "balance": lambda db: wallets.wallet(db, *MINE, "XOF"),
     "held": lambda db: held(db, *MINE, "XOF"),
     "figures of a month": lambda db: month_figures(db, *MINE, range(0, 48 * DAYS + 1, 24), "XOF", 7, 0),
-    "failed deliveries of a day": lambda db: deliveries.failed_since(db, *MINE, Instant(0)),
+    "failed deliveries of a day": lambda db: delivery_log.failed_since(db, *MINE, Instant(0)),
     "payments that wait for long": lambda db: payments.count_waiting(db, *MINE, NOW),
-    "deliveries that are retried": lambda db: deliveries.retried(db, *MINE),
+    "deliveries that are retried": lambda db: delivery_log.retried(db, *MINE),
 }
 
 

@@ -18,7 +18,7 @@ from guichet.db.queues.work_queue import WINDOW, Claim
 from guichet.domain.ids import MerchantId
 from guichet.payments import pending
 from guichet.refunds import pending as pending_refunds
-from guichet.webhooks import deliveries
+from guichet.webhooks import deliveries, delivery_log
 from guichet.webhooks.deliveries import AttemptResult
 from tests.db.rows import DELIVERY, PAYMENT, REFUND
 
@@ -134,7 +134,7 @@ async def test_results_are_recorded_in_one_batch(merchant_db: Database) -> None:
         AttemptResult(structs.replace(four, attempts=0), False, 500, NOW),
     ]
     await deliveries.record(merchant_db, outcomes)
-    found, _ = await deliveries.page(merchant_db, MerchantId(1), "test", 10, 0)
+    found, _ = await delivery_log.page(merchant_db, MerchantId(1), "test", 10, 0)
     states = {
         row.id: (row.status, row.response_code, row.delivered_at, row.last_attempt_at, row.next_attempt_at)
         for row in found

@@ -19,7 +19,7 @@ from guichet.merchants import api_keys
 from guichet.merchants import limits as merchant_limits
 from guichet.pages.views import View
 from guichet.payments import repository as payments
-from guichet.webhooks import deliveries
+from guichet.webhooks import delivery_log
 
 #: A customer confirms within minutes; what is pending after that waits for the operator.
 _LONG: Final = HOUR
@@ -59,14 +59,14 @@ async def concerns(
 
 async def _of_webhooks(request: MerchantRequest, now: Instant) -> list[Concern]:
     db = request.db
-    failed = await deliveries.failed_since(db, *request.scope, earlier(now, _RECENTLY))
-    waiting = await deliveries.retried(db, *request.scope)
+    failed = await delivery_log.failed_since(db, *request.scope, earlier(now, _RECENTLY))
+    waiting = await delivery_log.retried(db, *request.scope)
     listed = []
     if failed:
         text = request.text("overview.webhooks_failed", count=count_text(failed, request.language))
         listed.append(Concern(text, _page(request, "/webhooks"), serious=True))
     if waiting:
-        more = "+" if waiting == deliveries.MOST_RETRIED else ""
+        more = "+" if waiting == delivery_log.MOST_RETRIED else ""
         text = request.text("overview.webhooks_retried", count=count_text(waiting, request.language) + more)
         listed.append(Concern(text, _page(request, "/webhooks")))
     return listed

@@ -22,7 +22,7 @@ _BASE: Final = 262
 #: What is not zero can be seen.
 _LEAST: Final = 2
 #: The highest line of a chart is one of these, times a power of ten.
-_ROUND: Final = (1, 2, 4, 5, 6, 8, 10)
+_ROUND: Final = (1, 2, 3, 4, 5, 6, 8, 10)
 _MILLION: Final = 1_000_000
 #: Tenths of a percent from which a change is not shown.
 _MOST_CHANGE: Final = 10_000
