@@ -14,6 +14,7 @@ from guichet.clock import HOUR, MINUTE, Clock, Instant, earlier
 from guichet.db.engine import Database
 from guichet.db.errors import StorageError
 from guichet.db.read_cache import ReadCache
+from guichet.db.sql_functions import params
 from guichet.db.tables import operator_attempts, operator_availability
 from guichet.db.upsert import upsert
 from guichet.domain.availability import HISTORY, Attempts, OperatorState
@@ -22,9 +23,7 @@ from guichet.domain.records import Record
 from guichet.providers.base import InitiationResult, NotProcessed, Refused, Unknown
 
 _ALL: Final = select(operator_availability).order_by(operator_availability.c.operator)
-_found: Final = upsert(operator_availability).values(
-    {column.name: bindparam(column.name) for column in operator_availability.c}
-)
+_found: Final = upsert(operator_availability).values(params(*operator_availability.c.keys()))
 _SET: Final = _found.on_conflict_do_update(
     index_elements=["operator"],
     set_={column.name: _found.excluded[column.name] for column in operator_availability.c if column.name != "operator"},
@@ -77,9 +76,7 @@ class AvailabilityReader:
 _KEPT: Final = 6 * HOUR
 _UNAVAILABLE: Final = "operator_unavailable"
 
-_counted: Final = upsert(operator_attempts).values(
-    {column.name: bindparam(column.name) for column in operator_attempts.c}
-)
+_counted: Final = upsert(operator_attempts).values(params(*operator_attempts.c.keys()))
 _ADD_COUNTS: Final = _counted.on_conflict_do_update(
     index_elements=["minute", "operator"],
     set_={name: operator_attempts.c[name] + _counted.excluded[name] for name in ("attempts", "failures")},

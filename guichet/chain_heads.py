@@ -43,7 +43,6 @@ class Published(NamedTuple):
     act_digest: str | None
 
     def covers(self, heads: ChainHeads) -> bool:
-        """Whether these very heads were published already."""
         return (self.digest, self.act_digest) == (heads.digest, heads.act_digest)
 
 

@@ -47,8 +47,6 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock."""
-
     def now(self) -> Instant:
         return Instant(time.time_ns() // 1000)
 

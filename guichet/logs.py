@@ -69,7 +69,6 @@ def _value_without_emails(value: Any) -> Any:
 
 
 def redact(event: Event) -> Event:
-    """Masks what must not be logged."""
     for name in _MASKED_FIELDS.keys() & event.keys():
         event[name] = _MASKED_FIELDS[name](str(event[name]))
     return event

@@ -34,7 +34,6 @@ class DemoAccess:
     _people: set[UserId] = field(default_factory=set)
 
     def new_link(self, user_id: UserId, now: Instant) -> str:
-        """The secret of a new link."""
         secret = new_secret()
         self._links[secret_hash(secret)] = (user_id, later(now, SIGN_IN_LINK_LASTS))
         return secret

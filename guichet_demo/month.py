@@ -159,7 +159,6 @@ async def _settle(ctx: AppContext, merchant: Merchant, made: Sequence[tuple[Sale
 
 
 async def _refund(ctx: AppContext, sale: Sale, payment: Payment) -> None:
-    """Refunds the payment if it was refunded."""
     if sale.refunded_at is not None:
         settled = require(await repository.by_id(ctx.db, payment.id))
         await request_refund(_at(ctx, sale.refunded_at), settled, _REASON)

@@ -44,8 +44,6 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class SimulatedProvider(ABC):
-    """One provider's API."""
-
     #: Its name in addresses, in the control API and in the store.
     name: str
     #: Its name on the simulated phone.
@@ -142,7 +140,6 @@ class SimulatedProvider(ABC):
         return next((kind for kind in kinds if (call, kind) in self.errors), None)
 
     async def respond_to_status(self, tx: Transaction, normal: Callable[[], Response]) -> Response:
-        """Respond to a status call about a transaction."""
         return await self.respond("status", self.ctx.choose_status_scenario(tx), normal)
 
     async def respond_with_token(self, lifetime: int, *, token_type: str, scope: str = "") -> Response:

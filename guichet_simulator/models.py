@@ -92,8 +92,6 @@ class QueuedCallback:
 
 @dataclass(frozen=True, slots=True)
 class CallbackRequest:
-    """The HTTP request of one callback."""
-
     url: str
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -19,8 +19,6 @@ from guichet_simulator.models import EXPIRED, FAILED, SUCCEEDED, FinalState
 
 
 class ResponseKind(StrEnum):
-    """How a call is answered."""
-
     NORMAL = auto()
     #: The response states the final state, where the provider can do that; the others respond as usual.
     FINAL = auto()
@@ -52,8 +50,6 @@ class ResponseKind(StrEnum):
 
 
 class CallbackBehaviour(StrEnum):
-    """Which callbacks the provider sends."""
-
     NORMAL = auto()
     NONE = auto()
     TWICE = auto()

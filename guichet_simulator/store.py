@@ -136,7 +136,6 @@ class Store:
         self._db.execute("COMMIT")
 
     def plan_decision(self, tx: Transaction, state: FinalState, reason: str | None, due_at: Instant) -> None:
-        """Change what a pending transaction becomes, and when."""
         self.run(
             "UPDATE transactions SET planned_state = ?, planned_reason = ?, due_at = ?"
             " WHERE id = ? AND state = 'pending'",
@@ -156,7 +155,6 @@ class Store:
         return [QueuedCallback(**{**dict(row), "forged": bool(row["forged"])}) for row in self.rows(sql, *args)]
 
     def next_due(self) -> Instant | None:
-        """When the next transaction or callback falls due."""
         [row] = self.rows(
             "SELECT MIN(at) AS at FROM (SELECT MIN(due_at) AS at FROM transactions WHERE state = 'pending'"
             " UNION ALL SELECT MIN(due_at) FROM callbacks WHERE due_at IS NOT NULL)"

@@ -61,7 +61,6 @@ async def subjects_of(db: Reader, requests: Sequence[ApprovalRequest]) -> dict[A
 
 
 def _stated(request: ApprovalRequest) -> tuple[Hundredths | None, Currency | None]:
-    """What the request itself says."""
     arguments = request.wanted.arguments
     amount, code = arguments.get("amount"), arguments.get("currency")
     currency = next((each for each in CURRENCIES if each == code), None)

@@ -13,9 +13,9 @@ from guichet.accounts import passkeys, users
 from guichet.accounts.errors import CodeRefused
 from guichet.clock import SECOND, Clock, Instant
 from guichet.context import AppContext
-from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.engine import Reader, Transaction, Writer, require
+from guichet.db.sql_functions import equal
 from guichet.db.tables import recovery_codes
-from guichet.db.tables import users as users_table
 from guichet.domain.accounts import User, UserId, secret_hash
 from guichet.merchants.vault import Vault
 
@@ -37,8 +37,7 @@ _REMOVE: Final = delete(recovery_codes).where(recovery_codes.c.user_id == bindpa
 _USE: Final = (
     update(recovery_codes)
     .where(
-        recovery_codes.c.user_id == bindparam("user"),
-        recovery_codes.c.hash == bindparam("code_hash"),
+        *equal(recovery_codes, user_id="user", hash="code_hash"),
         recovery_codes.c.used_at.is_(None),
     )
     .values(used_at=bindparam("now"))
@@ -139,8 +138,7 @@ def _stored(user_id: UserId, code: str) -> str:
 
 
 async def recovery_codes_left(db: Reader, user_id: UserId) -> int:
-    count: int = require(await db.one(_LEFT, user=user_id))[0]
-    return count
+    return int(require(await db.one(_LEFT, user=user_id))[0])
 
 
 async def remove_all(tx: Transaction, user_id: UserId, now: Instant) -> None:
@@ -148,47 +146,3 @@ async def remove_all(tx: Transaction, user_id: UserId, now: Instant) -> None:
     await users.remove_totp(tx, user_id, now)
     await passkeys.remove_all(tx, user_id)
     await tx.write(_REMOVE, user=user_id)
-
-
-_ALL: Final = (
-    select(users_table.c.id, users_table.c.totp_secret)
-    .where(users_table.c.totp_secret.is_not(None))
-    .order_by(users_table.c.id)
-)
-_PREPARED: Final = (
-    select(users_table.c.id, users_table.c.next_totp_secret)
-    .where(users_table.c.next_totp_secret.is_not(None))
-    .order_by(users_table.c.id)
-)
-_REPLACE_PREPARED: Final = (
-    update(users_table)
-    .where(users_table.c.id == bindparam("user"), users_table.c.next_totp_secret == bindparam("old"))
-    .values(next_totp_secret=bindparam("new"))
-    .returning(users_table.c.id)
-)
-_REPLACE: Final = (
-    update(users_table)
-    .where(users_table.c.id == bindparam("user"), users_table.c.totp_secret == bindparam("old"))
-    .values(totp_secret=bindparam("new"))
-    .returning(users_table.c.id)
-)
-
-
-async def all_seeds(db: Database) -> list[tuple[UserId, str]]:
-    """(user, encrypted seed). Grows with the number of people; for the command line."""
-    return [(user_id, seed) for user_id, seed in await db.scan(_ALL)]
-
-
-async def replace(db: Writer, user_id: UserId, old: str, new: str) -> bool:
-    """The same seed in another encryption; False when the person has a new one meanwhile: that one stays."""
-    return await db.write(_REPLACE, user=user_id, old=old, new=new) is not None
-
-
-async def prepared(db: Database) -> list[tuple[UserId, str]]:
-    """(user, encrypted seed) of other telephones that have not proved themselves yet."""
-    return [(user_id, seed) for user_id, seed in await db.scan(_PREPARED)]
-
-
-async def replace_prepared(db: Writer, user_id: UserId, old: str, new: str) -> bool:
-    """As `replace`."""
-    return await db.write(_REPLACE_PREPARED, user=user_id, old=old, new=new) is not None

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, bindparam, func, insert, select, update
 from guichet.accounts.errors import LinkUnusable
 from guichet.clock import Instant, later
 from guichet.db.engine import Reader, Transaction, Writer, require
-from guichet.db.sql_functions import lock_until_commit
+from guichet.db.sql_functions import equal, lock_until_commit, params
 from guichet.db.tables import mail_links, users
 from guichet.domain.accounts import (
     LINK_LASTS,
@@ -27,11 +27,8 @@ from guichet.domain.roles import MerchantRole
 MOST_LISTED: Final = 500
 
 _INSERT: Final = insert(mail_links).values(
-    user_id=bindparam("user_id"),
-    hash=bindparam("hash"),
-    purpose=bindparam("purpose"),
+    **params("user_id", "hash", "purpose", "expires_at"),
     created_at=bindparam("now"),
-    expires_at=bindparam("expires_at"),
     merchant_id=bindparam("merchant"),
     role=bindparam("offered_role"),
 )
@@ -39,16 +36,14 @@ _INSERT: Final = insert(mail_links).values(
 _REPLACE: Final = (
     update(mail_links)
     .where(
-        mail_links.c.user_id == bindparam("user"),
-        mail_links.c.purpose == bindparam("of_purpose"),
+        *equal(mail_links, user_id="user", purpose="of_purpose"),
         func.coalesce(mail_links.c.merchant_id, 0) == func.coalesce(bindparam("merchant", type_=BigInteger), 0),
         mail_links.c.used_at.is_(None),
     )
     .values(used_at=bindparam("now"))
 )
 _USABLE: Final = (
-    mail_links.c.hash == bindparam("link_hash"),
-    mail_links.c.purpose == bindparam("of_purpose"),
+    *equal(mail_links, hash="link_hash", purpose="of_purpose"),
     mail_links.c.used_at.is_(None),
     mail_links.c.expires_at > bindparam("now"),
 )

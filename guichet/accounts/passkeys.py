@@ -23,6 +23,7 @@ from guichet.accounts.signed_tokens import SignedTokens
 from guichet.clock import MINUTE, Instant
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction, require
+from guichet.db.sql_functions import params
 from guichet.db.tables import passkey_challenges, passkeys
 from guichet.db.upsert import upsert
 from guichet.domain.accounts import Passkey, User, UserId, normal_name, secret_hash
@@ -38,11 +39,7 @@ _USE: Final = (
     .returning(passkey_challenges.c.id)
 )
 _INSERT: Final = insert(passkeys).values(
-    user_id=bindparam("user_id"),
-    credential_id=bindparam("credential_id"),
-    public_key=bindparam("public_key"),
-    sign_count=bindparam("sign_count"),
-    name=bindparam("name"),
+    **params("user_id", "credential_id", "public_key", "sign_count", "name"),
     created_at=bindparam("now"),
 )
 _OF_USER: Final = (

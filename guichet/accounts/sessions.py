@@ -17,6 +17,7 @@ from guichet.accounts.signed_tokens import SignedTokens
 from guichet.accounts.users import MOST_LISTED
 from guichet.clock import DAY, MINUTE, Clock, Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.sql_functions import params
 from guichet.db.tables import memberships, merchants, user_sessions, users
 from guichet.domain.accounts import Session, User, UserId, new_secret, secret_hash
 from guichet.domain.merchants import Merchant
@@ -31,13 +32,9 @@ _MAX_AGENT: Final = 200
 _INSERT: Final = (
     insert(user_sessions)
     .values(
-        user_id=bindparam("user_id"),
-        hash=bindparam("hash"),
+        **params("user_id", "hash", "factor_at", "address", "agent"),
         created_at=bindparam("now"),
         last_seen_at=bindparam("now"),
-        factor_at=bindparam("factor_at"),
-        address=bindparam("address"),
-        agent=bindparam("agent"),
     )
     .returning(*user_sessions.c)
 )

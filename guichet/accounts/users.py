@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Boolean, and_, bindparam, case, delete, func,
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, Writer, require
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import json_numbers, params
 from guichet.db.tables import memberships, merchants, users
 from guichet.db.upsert import upsert
 from guichet.domain.accounts import Language, Membership, User, UserId, UserStatus
@@ -22,9 +22,7 @@ MOST_LISTED: Final = 500
 _INSERT: Final = (
     upsert(users)
     .values(
-        email=bindparam("email"),
-        name=bindparam("name"),
-        language=bindparam("language"),
+        **params("email", "name", "language"),
         status="invited",
         staff_role=bindparam("staff_role"),
         staff_since=bindparam("staff_since"),
@@ -42,6 +40,7 @@ _NAMES: Final = select(users.c.id, users.c.name).where(users.c.id.bool_op("IN")(
 _BY_IDS: Final = select(users).where(users.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
 #: Rows that name the user, such as mails to them, need not wait for it.
 _LOCK: Final = _BY_ID.with_for_update(key_share=True)
+_CHANGE: Final = update(users).where(users.c.id == bindparam("user"))
 _ACTIVATE: Final = (
     update(users)
     .where(users.c.id == bindparam("user"), users.c.status != "disabled")
@@ -58,22 +57,14 @@ _REHASH: Final = (
     .where(users.c.id == bindparam("user"), users.c.password_hash == bindparam("old_hash"))
     .values(password_hash=bindparam("new_hash"))
 )
-_SET_STATUS: Final = (
-    update(users)
-    .where(users.c.id == bindparam("user"))
-    .values(
-        status=bindparam("new_status"),
-        staff_since=case((users.c.staff_role.is_not(None), bindparam("now", type_=BigInteger))),
-        updated_at=bindparam("now"),
-    )
-    .returning(*users.c)
-)
-_SET_STAFF_ROLE: Final = (
-    update(users)
-    .where(users.c.id == bindparam("user"))
-    .values(staff_role=bindparam("new_role"), staff_since=bindparam("since"), updated_at=bindparam("now"))
-    .returning(*users.c)
-)
+_SET_STATUS: Final = _CHANGE.values(
+    status=bindparam("new_status"),
+    staff_since=case((users.c.staff_role.is_not(None), bindparam("now", type_=BigInteger))),
+    updated_at=bindparam("now"),
+).returning(*users.c)
+_SET_STAFF_ROLE: Final = _CHANGE.values(
+    staff_role=bindparam("new_role"), staff_since=bindparam("since"), updated_at=bindparam("now")
+).returning(*users.c)
 _NOTE_REMOVAL: Final = (
     update(users)
     .where(users.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
@@ -98,24 +89,16 @@ _APPROVERS_UNTIL: Final = (
     .order_by(users.c.approver_until)
     .limit(MOST_LISTED)
 )
-_SIGNED_IN: Final = update(users).where(users.c.id == bindparam("user")).values(last_signed_in_at=bindparam("now"))
-_SET_TOTP: Final = (
-    update(users)
-    .where(users.c.id == bindparam("user"))
-    .values(
-        totp_secret=bindparam("new_secret"),
-        totp_confirmed=False,
-        totp_step=0,
-        next_totp_secret=None,
-        updated_at=bindparam("now"),
-    )
+_SIGNED_IN: Final = _CHANGE.values(last_signed_in_at=bindparam("now"))
+_SET_TOTP: Final = _CHANGE.values(
+    totp_secret=bindparam("new_secret"),
+    totp_confirmed=False,
+    totp_step=0,
+    next_totp_secret=None,
+    updated_at=bindparam("now"),
 )
 _BEGIN_TOTP: Final = _SET_TOTP.where(users.c.totp_confirmed.is_(False)).returning(users.c.id)
-_PREPARE_TOTP: Final = (
-    update(users)
-    .where(users.c.id == bindparam("user"))
-    .values(next_totp_secret=bindparam("new_secret"), updated_at=bindparam("now"))
-)
+_PREPARE_TOTP: Final = _CHANGE.values(next_totp_secret=bindparam("new_secret"), updated_at=bindparam("now"))
 _REPLACE_TOTP: Final = (
     update(users)
     .where(users.c.id == bindparam("user"), users.c.next_totp_secret == bindparam("proved"))
@@ -192,13 +175,11 @@ async def create(
     """A user who is invited; None when the address has one already."""
     whose = {"email": email, "name": name, "language": language}
     since = now if staff_role is not None else None
-    row = await tx.write(_INSERT, **whose, staff_role=staff_role, staff_since=since, now=now)
-    return User(*row) if row else None
+    return await tx.write_as(User, _INSERT, **whose, staff_role=staff_role, staff_since=since, now=now)
 
 
 async def get(db: Reader, user_id: UserId) -> User | None:
-    row = await db.one(_BY_ID, id=user_id)
-    return User(*row) if row else None
+    return await db.one_as(User, _BY_ID, id=user_id)
 
 
 async def lock(tx: Transaction, user_id: UserId) -> User:
@@ -208,16 +189,14 @@ async def lock(tx: Transaction, user_id: UserId) -> User:
 
 async def by_email(db: Reader, email: str) -> User | None:
     """`email` as `normal_email` gives it."""
-    row = await db.one(_BY_EMAIL, email=email)
-    return User(*row) if row else None
+    return await db.one_as(User, _BY_EMAIL, email=email)
 
 
 async def set_password(
     tx: Transaction, user_id: UserId, hashed: str, now: Instant, name: str | None = None
 ) -> User | None:
     """Makes the user active; None if the account is disabled."""
-    row = await tx.write(_ACTIVATE, user=user_id, new_hash=hashed, new_name=name, now=now)
-    return User(*row) if row else None
+    return await tx.write_as(User, _ACTIVATE, user=user_id, new_hash=hashed, new_name=name, now=now)
 
 
 async def renew_hash(db: Writer, user: User, hashed: str) -> None:
@@ -226,8 +205,7 @@ async def renew_hash(db: Writer, user: User, hashed: str) -> None:
 
 
 async def set_status(db: Writer, user_id: UserId, status: UserStatus, now: Instant) -> User | None:
-    row = await db.write(_SET_STATUS, user=user_id, new_status=status, now=now)
-    return User(*row) if row else None
+    return await db.write_as(User, _SET_STATUS, user=user_id, new_status=status, now=now)
 
 
 async def set_staff_role(
@@ -235,8 +213,7 @@ async def set_staff_role(
 ) -> User | None:
     """`since`: of rights that the person had before and keeps; otherwise the role counts from now on."""
     begins = None if role is None else now if since is None else since
-    row = await db.write(_SET_STAFF_ROLE, user=user_id, new_role=role, since=begins, now=now)
-    return User(*row) if row else None
+    return await db.write_as(User, _SET_STAFF_ROLE, user=user_id, new_role=role, since=begins, now=now)
 
 
 async def note_removed_approver(
@@ -304,8 +281,7 @@ async def merchants_of(db: Reader, user_id: UserId) -> list[tuple[MerchantRole, 
 
 
 async def membership(db: Reader, user_id: UserId, merchant_id: MerchantId) -> Membership | None:
-    row = await db.one(_MEMBERSHIP, user=user_id, merchant=merchant_id)
-    return Membership(*row) if row else None
+    return await db.one_as(Membership, _MEMBERSHIP, user=user_id, merchant=merchant_id)
 
 
 async def team(db: Reader, merchant_id: MerchantId) -> list[tuple[MerchantRole, User]]:
@@ -324,5 +300,4 @@ async def leave(tx: Transaction, user_id: UserId, merchant_id: MerchantId) -> bo
 
 async def owners(db: Reader, merchant_id: MerchantId) -> int:
     """How many owners can act for the merchant."""
-    count: int = require(await db.one(_OWNERS, merchant=merchant_id))[0]
-    return count
+    return int(require(await db.one(_OWNERS, merchant=merchant_id))[0])

@@ -175,8 +175,7 @@ def _request_headers(event: EventName) -> dict[str, tuple[str, str]]:
         "webhook-timestamp": ("Comme `t`, en secondes Unix.", sent.signature.partition(",")[0].removeprefix("t=")),
         "webhook-signature": (
             "`v1,<HMAC SHA-256 en base64>`, deux pendant un changement de secret avec `overlap_hours`. La clé est le "
-            "secret sans "
-            "`whsec_`, décodé du base64.",
+            "secret sans `whsec_`, décodé du base64.",
             "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
         ),
         "User-Agent": ("Toujours la même valeur.", USER_AGENT),

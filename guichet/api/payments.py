@@ -108,7 +108,6 @@ async def _find(call: Call, text: str) -> Payment | None:
 
 
 async def payment_of_reference(call: Call, text: str) -> Payment | None:
-    """The merchant's payment with this reference of ours."""
     reference = parse_reference(text)
     return (
         None if reference is None else await payments.by_reference(call.ctx.db, call.merchant_id, call.env, reference)

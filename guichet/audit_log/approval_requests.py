@@ -148,8 +148,7 @@ async def decide(
 
 
 async def get(db: Reader, request: ApprovalId) -> ApprovalRequest | None:
-    row = await db.one(_GET, request=request)
-    return ApprovalRequest(*row) if row else None
+    return await db.one_as(ApprovalRequest, _GET, request=request)
 
 
 async def waiting(db: Database, now: Instant) -> list[ApprovalRequest]:
@@ -165,5 +164,4 @@ async def latest(db: Database, most: int = _MOST) -> list[ApprovalRequest]:
 
 async def about(db: Reader, subject: str, now: Instant) -> ApprovalRequest | None:
     """The request about this subject that waits."""
-    row = await db.one(_ABOUT, about=subject, now=now)
-    return ApprovalRequest(*row) if row else None
+    return await db.one_as(ApprovalRequest, _ABOUT, about=subject, now=now)

@@ -18,7 +18,7 @@ from sqlalchemy import Select, String, and_, bindparam, insert, or_, select, upd
 from guichet.audit_log import approval_requests
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, require
-from guichet.db.sql_functions import json_texts
+from guichet.db.sql_functions import json_texts, params
 from guichet.db.tables import audit_log, audit_log_head, users
 from guichet.domain.audit_log import CONSOLE, Act, Actor, ActRefused, Facts, real_os_user
 from guichet.domain.chain_heads import LOG_FAULTS, ChainFault, HeadComparison, KnownHead, KnownHeads
@@ -35,7 +35,7 @@ PAGE: Final = 500
 STAFF: Final = "staff"
 
 _LOCK_HEAD: Final = select(audit_log_head.c.number, audit_log_head.c.digest).with_for_update()
-_INSERT: Final = insert(audit_log).values({column.name: bindparam(column.name) for column in audit_log.c})
+_INSERT: Final = insert(audit_log).values(params(*audit_log.c.keys()))
 _MOVE_HEAD: Final = update(audit_log_head).values(number=bindparam("last_number"), digest=bindparam("last_digest"))
 _HEAD: Final = select(audit_log_head.c.number, audit_log_head.c.digest)
 _FIRST: Final = select(audit_log.c.at).where(audit_log.c.number == 1)
@@ -163,8 +163,7 @@ async def head(db: Reader) -> tuple[int, str]:
 
 async def began_at(db: Reader) -> Instant | None:
     """When the installation's first act was done; None before it."""
-    row = await db.one(_FIRST)
-    return None if row is None else Instant(row[0])
+    return await db.one_as(Instant, _FIRST)
 
 
 async def page(db: Database, after: int) -> list[Entry]:

@@ -14,7 +14,7 @@ from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 from guichet.audit_log import entries as audit_log
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database, Transaction
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import columns, equal, json_numbers
 from guichet.db.tables import (
     disputes,
     events,
@@ -51,8 +51,7 @@ _FREE_TEXTS: Final = frozenset({"description", "reason"})
 _page: Final = (
     select(payments.c.created_at, payments.c.id, payments.c.phone_number, payments.c.payer_number, payments.c.email)
     .where(
-        payments.c.merchant_id == bindparam("merchant"),
-        payments.c.env == bindparam("environment"),
+        *equal(payments, merchant_id="merchant", env="environment"),
         payments.c.created_at >= bindparam("since"),
         or_(
             payments.c.created_at > bindparam("since"),
@@ -82,10 +81,7 @@ _LATE: Final = select(late_results.c.subject_type, late_results.c.subject_id).wh
 )
 _DISPUTES: Final = select(disputes.c.payment_id).where(_of_these(disputes.c.payment_id), disputes.c.status == "open")
 _DELIVERIES: Final = select(
-    webhook_deliveries.c.id,
-    webhook_deliveries.c.payment_id,
-    webhook_deliveries.c.status,
-    webhook_deliveries.c.history,
+    *columns(webhook_deliveries, "id", "payment_id", "status", "history"),
 ).where(_of_these(webhook_deliveries.c.payment_id))
 _EVENTS: Final = select(events.c.id, events.c.payment_id, events.c.body).where(_of_these(events.c.payment_id))
 

@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 
 from guichet.clock import DAY, MINUTE, Clock, Instant, earlier, later
 from guichet.db.engine import Database, Reader
+from guichet.db.sql_functions import params
 from guichet.db.tables import provider_balance_reads, provider_balances
 from guichet.db.upsert import upsert
 from guichet.domain.messages import Message, decode, encode, shortened, verbatim
@@ -38,9 +39,7 @@ _CLAIM: Final = _CLAIM_INSERT.on_conflict_do_update(
 ).returning(provider_balance_reads.c.provider_account)
 _OF_ACCOUNT: Final = provider_balances.c.provider_account == bindparam("account")
 _DELETE: Final = delete(provider_balances).where(_OF_ACCOUNT)
-_INSERT: Final = insert(provider_balances).values(
-    {column.name: bindparam(column.name) for column in provider_balances.c}
-)
+_INSERT: Final = insert(provider_balances).values(params(*provider_balances.c.keys()))
 _READ: Final = (
     update(provider_balance_reads)
     .where(provider_balance_reads.c.provider_account == bindparam("account"))

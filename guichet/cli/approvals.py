@@ -12,7 +12,7 @@ from guichet.audit_log import approval_requests
 from guichet.back_office import money_acts
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, actor, row_id
-from guichet.cli.console import console, described, print_json, show_facts, show_rows
+from guichet.cli.console import console, print_json, show_facts, show_rows
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.clock import Instant, iso
@@ -20,6 +20,7 @@ from guichet.db.engine import Database
 from guichet.domain.accounts import User, normal_email
 from guichet.domain.approvals import ApprovalRequest, MoneyAct, WantedAct
 from guichet.domain.ids import ApprovalId
+from guichet.domain.records import described
 
 app = typer.Typer(no_args_is_help=True, help="Money acts that wait for another person, who approves in the console.")
 

@@ -35,6 +35,7 @@ from guichet.cli.environment_checks import (
 from guichet.cli.errors import fail
 from guichet.cli.runner import run_async
 from guichet.clock import DAY, Instant, SystemClock, from_datetime, iso
+from guichet.db.encrypted_columns import encrypted_texts
 from guichet.db.engine import Database
 from guichet.db.errors import StorageError
 from guichet.db.schema import check_schema
@@ -49,7 +50,6 @@ from guichet.server.http_server import Tls
 from guichet.server.redis_windows import connected
 from guichet.settings import Settings, SettingsError, faults, load, with_development_key
 from guichet.settings.parsers import shown_address
-from guichet.webhooks import endpoints
 
 #: Seconds that each service has to answer.
 _TIMEOUT: Final = 10.0
@@ -85,12 +85,12 @@ async def secret_keys(settings: Settings) -> Check:
         return Check("secret keys", [str(error)])
     vault, unreadable = Vault(keys), []
     async with _open(settings) as db:
-        secrets = await endpoints.stored_secrets(db)
-    for merchant_id, env, secret in secrets:
+        secrets = [text async for text in encrypted_texts(db, "webhook_endpoints")]
+    for text in secrets:
         try:
-            vault.renewed(secret)
+            vault.renewed(text.token)
         except UnreadableSecret:
-            unreadable.append(f"merchant {merchant_id} ({env})")
+            unreadable.append("merchant {} ({})".format(*text.key))
     problems = [f"no key of GUICHET_SECRET_KEYS reads the webhook secret of {', '.join(unreadable)}"]
     rows: list[dict[str, object]] = [{"keys": len(keys), "secrets": len(secrets), "unreadable": len(unreadable)}]
     return Check("secret keys", problems if unreadable else [], rows, f"{len(keys)}, for {len(secrets)} secrets")

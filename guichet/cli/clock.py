@@ -7,11 +7,12 @@ import typer
 
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, OptionalBy, actor, parser
-from guichet.cli.console import console, described, print_json, show_done
+from guichet.cli.console import console, print_json, show_done
 from guichet.cli.runner import run
 from guichet.cli.sandbox_merchant import OfMerchant, chosen_merchant
 from guichet.clock import SECOND, iso, later
 from guichet.domain.ids import MerchantId
+from guichet.domain.records import described
 from guichet.sandbox import clock as sandbox_clock
 from guichet.sandbox.clock import Moved
 

@@ -12,7 +12,6 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from guichet.clock import Instant, iso
 from guichet.domain.messages import Message
 from guichet.printable import printable, printable_json
 from guichet.schemas.json_codec import encode
@@ -51,7 +50,6 @@ def json_text(value: object) -> str:
 
 
 def print_json(value: object) -> None:
-    """Prints one JSON object on stdout."""
     sys.stdout.write(json_text(value) + "\n")
 
 
@@ -60,16 +58,6 @@ def with_sentence(name: str, message: Message | None) -> dict[str, object]:
     if message is None:
         return {name: None, "code": None, "facts": None}
     return {name: str(message), "code": message.code, "facts": message.facts}
-
-
-def described(row: object, names: Iterable[str], **values: object) -> dict[str, object]:
-    """The attributes of a row by these names, instants (`…_at`) as ISO-8601; `values`: what stands for some of them."""
-    return {name: values[name] if name in values else _shown(row, name) for name in names}
-
-
-def _shown(row: object, name: str) -> object:
-    value = getattr(row, name)
-    return iso_or_none(value) if name.endswith("_at") else value
 
 
 def show_rows(
@@ -83,7 +71,6 @@ def show_rows(
 
 
 def show_done(value: object, sentence: str, *, as_json: bool) -> None:
-    """What was done: an object for `--json`, or a sentence."""
     if as_json:
         print_json(value)
     else:
@@ -108,10 +95,6 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 def _cell(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def iso_or_none(instant: Instant | None) -> str | None:
-    return None if instant is None else iso(instant)
 
 
 def command_name() -> str:

@@ -15,7 +15,7 @@ from guichet.cli.arguments import (
     instant,
     row_id,
 )
-from guichet.cli.console import described, error_console, iso_or_none, show_done, show_facts, show_rows
+from guichet.cli.console import error_console, show_done, show_facts, show_rows
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Clock, Instant, iso
@@ -24,6 +24,7 @@ from guichet.db.references import parse_reference
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryStatus
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS
+from guichet.domain.records import described, iso_or_none
 from guichet.merchants import repository as merchants
 from guichet.payments import repository as payments
 from guichet.webhooks import delivery_log

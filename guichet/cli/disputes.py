@@ -6,12 +6,13 @@ import typer
 
 from guichet.cli.approvals import ask_for_approval
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
-from guichet.cli.console import described, show_rows
+from guichet.cli.console import show_rows
 from guichet.cli.runner import run
 from guichet.disputes import repository as dispute_repository
 from guichet.domain.approvals import WantedAct
 from guichet.domain.disputes import Bearer
 from guichet.domain.money import plain
+from guichet.domain.records import described
 
 app = typer.Typer(no_args_is_help=True, help="Payments that customers contest with their bank.")
 

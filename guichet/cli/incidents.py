@@ -7,11 +7,12 @@ import typer
 from guichet.back_office import incident_acts
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, OptionalBy, actor, row_id
-from guichet.cli.console import described, print_json, print_table
+from guichet.cli.console import print_json, print_table
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.clock import Instant, iso
 from guichet.domain.ids import IncidentId
+from guichet.domain.records import described
 from guichet.incidents import repository
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
 

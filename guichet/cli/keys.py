@@ -7,7 +7,7 @@ import typer
 from guichet.accounts import key_management
 from guichet.bootstrap import Service
 from guichet.cli.arguments import InstantValue, Json, MerchantId, OptionalBy, actor, instant, parser, row_id
-from guichet.cli.console import console, described, iso_or_none, print_json, show_done, show_rows
+from guichet.cli.console import console, print_json, show_done, show_rows
 from guichet.cli.runner import existing, get_merchant, run
 from guichet.clock import Instant, SystemClock, iso
 from guichet.domain.ids import ApiKeyId
@@ -22,6 +22,7 @@ from guichet.domain.key_access import (
     stored_networks,
 )
 from guichet.domain.merchants import MAX_KEY_NAME, ApiKey, Environment, key_name
+from guichet.domain.records import described, iso_or_none
 from guichet.merchants import api_keys
 
 app = typer.Typer(no_args_is_help=True, help="API keys. A running server sees a change within a second.")

@@ -6,7 +6,7 @@ import typer
 
 from guichet.cli.approvals import ask_for_approval
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
-from guichet.cli.console import console, described, print_json, print_table, show_rows
+from guichet.cli.console import console, print_json, print_table, show_rows
 from guichet.cli.runner import run
 from guichet.clock import iso
 from guichet.db.engine import Database
@@ -14,6 +14,7 @@ from guichet.domain.approvals import WantedAct
 from guichet.domain.late_results import LateResult, LateReturn
 from guichet.domain.money import plain
 from guichet.domain.payments import Payment
+from guichet.domain.records import described
 from guichet.late_money import decisions as late_decisions
 from guichet.late_money import repository as store
 from guichet.late_money import return_repository

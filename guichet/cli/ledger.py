@@ -7,11 +7,12 @@ import typer
 from guichet.bootstrap import Service
 from guichet.chain_heads import known_heads, publish_heads
 from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile, Since, Until
-from guichet.cli.console import console, described, error_console, iso_or_none, print_json, print_table, with_sentence
+from guichet.cli.console import console, error_console, print_json, print_table, with_sentence
 from guichet.cli.errors import fail
 from guichet.cli.runner import run
 from guichet.cli.wallet_statement import print_statement
 from guichet.domain.money import plain
+from guichet.domain.records import described, iso_or_none
 from guichet.ledger import audit as ledger
 from guichet.ledger.margin import margins
 from guichet.schemas.json_codec import number

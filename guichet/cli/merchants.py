@@ -11,10 +11,11 @@ from guichet.back_office.anonymisation import Anonymised, CustomerKeys, anonymis
 from guichet.back_office.merchants import MAX_RATE, read_amount, read_rate, set_limits
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Evidence, Json, MerchantId, OptionalBy, actor, email_address, parser
-from guichet.cli.console import console, described, print_json, print_table, show_done
+from guichet.cli.console import console, print_json, print_table, show_done
 from guichet.cli.runner import existing, get_merchant, run
 from guichet.domain.merchants import Merchant, MerchantLimits, MerchantStatus, merchant_name
 from guichet.domain.money import DEFAULT_CURRENCY, Currency, plain
+from guichet.domain.records import described
 from guichet.merchants import repository as merchants
 from guichet.settings import parsers
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Final
 from urllib.parse import urlsplit
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import typer
 from msgspec import structs
@@ -23,6 +23,7 @@ from guichet.cli.console import console, error_console, print_json
 from guichet.cli.errors import CommandError
 from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_registry
 from guichet.cli.runner import load_settings, run, run_async
+from guichet.db.references import parse_reference
 from guichet.http_client import HttpClient
 from guichet.printable import printable
 from guichet.providers.mtn.checks import SANDBOX_ADDRESS, ApiUsers
@@ -136,7 +137,7 @@ def mtn_sandbox(
     if product not in _PRODUCTS:
         raise typer.BadParameter(f"--product {' or --product '.join(_PRODUCTS)} is expected.")
     settings, user = load_settings(), api_user or str(uuid4())
-    if not _is_uuid(user):
+    if parse_reference(user) is None:
         raise typer.BadParameter(f"{user} is no UUID.")
     host = callback_host or urlsplit(settings.public_url).hostname or ""
     known = subscription_key or typer.prompt("Primary key of the product", hide_input=True, err=True)
@@ -168,13 +169,6 @@ async def _make(settings: Settings, base_url: str, subscription_key: str, user: 
         return key
     finally:
         await http_client.aclose()
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text.lower()
-    except ValueError:
-        return False
 
 
 @setup.command(epilog="Example: `guichet providers setup sonatel-callback --yes`")

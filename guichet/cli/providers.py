@@ -10,13 +10,14 @@ from rich.table import Table
 
 from guichet.cli.approvals import ask_for_approval
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
-from guichet.cli.console import console, described, error_console, print_json, print_table, show_rows, with_sentence
+from guichet.cli.console import console, error_console, print_json, print_table, show_rows, with_sentence
 from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_registry
 from guichet.cli.provider_setup import setup
 from guichet.cli.provider_try import try_account
 from guichet.cli.runner import load_settings
 from guichet.domain.approvals import WantedAct
 from guichet.domain.money import plain
+from guichet.domain.records import described
 from guichet.printable import printable
 from guichet.providers.account_review import BalanceLine, balance_lines, findings_of, probe_accounts
 from guichet.providers.providers_file import ProvidersConfig

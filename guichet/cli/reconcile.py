@@ -10,14 +10,14 @@ import typer
 
 from guichet.bootstrap import Service, live_providers
 from guichet.cli.arguments import Json, Since, Until
-from guichet.cli.console import console, described, error_console, iso_or_none, print_json, print_table, with_sentence
+from guichet.cli.console import console, error_console, print_json, print_table, with_sentence
 from guichet.cli.errors import fail
 from guichet.cli.runner import load_settings, run
 from guichet.clock import DAY, Instant, iso, later
 from guichet.domain.money import plain
 from guichet.domain.payments import SUBJECT_TYPES
 from guichet.domain.reconciliation import MATCHED, OUTCOMES, Finding
-from guichet.domain.records import Record
+from guichet.domain.records import Record, described, iso_or_none
 from guichet.exports import cells, differences
 from guichet.ledger.provider_statement import (
     FIELDS,

@@ -1,25 +1,19 @@
 """`guichet secret-key` and `guichet rotate-secrets`: the encryption keys in `GUICHET_SECRET_KEYS`."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from functools import partial
+from typing import Final
 
 import typer
 from cryptography.fernet import Fernet
 
-from guichet.accounts import factors
-from guichet.back_office.jobs import repository as staff_jobs
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, print_json
 from guichet.cli.errors import fail
 from guichet.cli.runner import run
+from guichet.db.encrypted_columns import EncryptedText, encrypted_texts, replace
 from guichet.db.engine import Database
-from guichet.exports import repository as exports
-from guichet.mail import outbox
-from guichet.merchants import documents
 from guichet.merchants.vault import UnreadableSecret, Vault
-from guichet.webhooks import endpoints
 
 
 def register(app: typer.Typer) -> None:
@@ -36,6 +30,20 @@ def secret_key(as_json: Json = False) -> None:
         typer.echo(key)
 
 
+#: How a text that cannot be read is named: in a sentence, and the members of a JSON object that are its key.
+_NAMED: Final = {
+    "webhook_endpoints.secret": ("merchant {} ({})", ("merchant_id", "env")),
+    "webhook_endpoints.old_secret": ("merchant {} ({})", ("merchant_id", "env")),
+    "users.totp_secret": ("user {}", ("user_id",)),
+    "users.next_totp_secret": ("user {} (next telephone)", ("user_id",)),
+    "merchant_document_chunks.content": ("document {} (part {})", ("document_id", "part")),
+    "export_chunks.content": ("piece {} of an export", ("export_piece",)),
+    "mails.message": ("mail {}", ("mail_id",)),
+    "staff_jobs.parameters": ("job {} of the staff", ("staff_job",)),
+    "staff_jobs.result": ("job {} of the staff", ("staff_job",)),
+}
+
+
 @dataclass(slots=True)
 class _Rotation:
     """How many secrets were encrypted again, how many already had the first key, and which could not be read, as
@@ -46,17 +54,16 @@ class _Rotation:
     unreadable: list[dict[str, object]] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
 
-    async def renew(
-        self, vault: Vault, token: str, replace: Callable[[str], Awaitable[bool]], words: str, **what: object
-    ) -> None:
+    async def renew(self, db: Database, vault: Vault, text: EncryptedText) -> None:
         """One SQL statement for each secret, so the command can be interrupted and repeated at any point."""
         try:
-            renewed = vault.renewed(token)
+            renewed = vault.renewed(text.token)
         except UnreadableSecret:
-            self.unreadable.append(what)
-            self.words.append(words)
+            words, names = _NAMED[text.column]
+            self.unreadable.append(dict(zip(names, text.key, strict=True)))
+            self.words.append(words.format(*text.key))
             return
-        if renewed is not None and await replace(renewed):
+        if renewed is not None and await replace(db, text, renewed):
             self.renewed += 1
         else:
             self.unchanged += 1
@@ -78,40 +85,7 @@ def rotate_secrets(as_json: Json = False) -> None:
 
 
 async def _rotate(opened: Service) -> _Rotation:
-    ctx, done = opened.ctx, _Rotation()
-    db, vault = ctx.db, ctx.vault
-    for merchant_id, env, token in await endpoints.stored_secrets(db):
-        replace = partial(endpoints.replace_secret, db, merchant_id, env, token)
-        words = f"merchant {merchant_id} ({env})"
-        await done.renew(vault, token, replace, words, merchant_id=merchant_id, env=env)
-    for user_id, token in await factors.all_seeds(db):
-        replace = partial(factors.replace, db, user_id, token)
-        await done.renew(vault, token, replace, f"user {user_id}", user_id=user_id)
-    for user_id, token in await factors.prepared(db):
-        replace = partial(factors.replace_prepared, db, user_id, token)
-        await done.renew(vault, token, replace, f"user {user_id} (next telephone)", user_id=user_id)
-    for document_id, number in await documents.every_chunk(db):
-        chunk = await documents.chunk(db, document_id, number)
-        if chunk is not None:  # None: the document was removed meanwhile.
-            replace = partial(documents.replace_chunk, db, document_id, number)
-            words = f"document {document_id} (part {number})"
-            await done.renew(vault, chunk, replace, words, document_id=document_id, part=number)
-    await _renew_what_leaves(db, vault, done)
+    done = _Rotation()
+    async for text in encrypted_texts(opened.ctx.db):
+        await done.renew(opened.ctx.db, opened.ctx.vault, text)
     return done
-
-
-async def _renew_what_leaves(db: Database, vault: Vault, done: _Rotation) -> None:
-    """Files of exports, which are kept for a day, mails that wait, and jobs of the staff. A worker may remove them
-    meanwhile."""
-    for chunk_id in await exports.every_chunk(db):
-        chunk = await exports.chunk_by_id(db, chunk_id)
-        if chunk is not None:
-            replace = partial(exports.replace_chunk, db, chunk_id)
-            await done.renew(vault, chunk, replace, f"piece {chunk_id} of an export", export_piece=chunk_id)
-    for mail_id, token in await outbox.kept_messages(db):
-        replace = partial(outbox.replace_message, db, mail_id, token)
-        await done.renew(vault, token, replace, f"mail {mail_id}", mail_id=mail_id)
-    for job_id in await staff_jobs.every_id(db):
-        for column, token in await staff_jobs.encrypted(db, job_id):
-            replace = partial(staff_jobs.replace, db, job_id, column, token)
-            await done.renew(vault, token, replace, f"job {job_id} of the staff", staff_job=job_id)

@@ -8,13 +8,14 @@ from guichet.bootstrap import Service
 from guichet.cli.approvals import ask_for_approval
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, actor
 from guichet.cli.arguments import Reference as MovementReference
-from guichet.cli.console import described, show_facts, show_rows
+from guichet.cli.console import show_facts, show_rows
 from guichet.cli.runner import run
 from guichet.clock import SystemClock
 from guichet.db.references import new_reference
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import FactName
 from guichet.domain.money import CURRENCIES, parse_typed, plain
+from guichet.domain.records import described
 from guichet.domain.treasury import RECORDED_KINDS, STATEMENT, MovementStatus, TreasuryMovement
 from guichet.treasury import movements, readings, repository
 from guichet.treasury.position import Position, positions

@@ -10,13 +10,14 @@ from guichet.accounts.errors import LastOwner, OnBothSides
 from guichet.accounts.invitations import Invitation, InvitationRefused, Invited, invite, withdraw
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, OptionalBy, actor, email_address, parser, row_id
-from guichet.cli.console import console, described, iso_or_none, print_json, print_table, show_done
+from guichet.cli.console import console, print_json, print_table, show_done
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction
 from guichet.domain.accounts import Language, User, normal_name
 from guichet.domain.ids import MerchantId
+from guichet.domain.records import described, iso_or_none
 from guichet.domain.roles import MERCHANT_ROLES, STAFF_ROLES, MerchantRole, StaffRole
 from guichet.mail.outbox import Outbox
 

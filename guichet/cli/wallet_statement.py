@@ -7,12 +7,13 @@ import typer
 
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, MerchantId, Since, Until
-from guichet.cli.console import console, iso_or_none, json_text, print_table
+from guichet.cli.console import console, json_text, print_table
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Instant, iso
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, plain
+from guichet.domain.records import iso_or_none
 from guichet.exports import cells
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.monthly_statement import MOVEMENT_NAMES

@@ -6,12 +6,11 @@ SQLAlchemy Core, written once for both databases; a function gives it its parame
     _FIND: Final = select(disputes).where(disputes.c.merchant_id == bindparam("merchant"), ...)
 
     async def find(db: Reader, merchant_id: MerchantId, reference: str) -> Dispute | None:
-        row = await db.one(_FIND, merchant=merchant_id, reference=reference)
-        return None if row is None else Dispute(*row)
+        return await db.one_as(Dispute, _FIND, merchant=merchant_id, reference=reference)
 
 A function takes the least that it needs (`engine.py`):
 
-- `Reader`: `one`, `all`; a `Database` or a `Transaction`, which also reads its own writes.
+- `Reader`: `one`, `one_as`, `all`; a `Database` or a `Transaction`, which also reads its own writes.
 - `Writer`: `write` (the first row that comes back), `execute_returning` (all rows), `execute_many` (one statement for
   many rows). On a `Database`, each of these is a transaction by itself.
 - `Transaction`: several statements, all or none. The block `async with db.transaction() as tx:` awaits nothing but
@@ -42,8 +41,8 @@ Where things are:
   says whether this code may run on a database.
 - `sqlite/`: one writer that commits in groups; readers never wait for it. `postgres/`: pools that wait while the server
   restarts, and the finder of the primary. Each has `database.py`, `statements.py`, `errors.py`; they and the migrations
-  alone know a driver. `statement_cache.py` makes a text of a statement, `sql_functions.py` holds what the two write
-  differently.
+  alone know a driver. `statement_cache.py` makes a text of a statement, `sql_functions.py` holds what many statements
+  share and what the two write differently.
 - `lists/`: a page of a long list, and its exact total, at the same cost however long it is.
 - `batching.py` lets items that come at the same time share a transaction; `read_cache.py` keeps for a second what every
   request reads; `worker_leases.py` lets one process do what all could; `write_probe.py` tells `/readyz` whether writes

@@ -59,6 +59,11 @@ class Reader(ABC):
         rows = await self.all(statement, **params)
         return rows[0] if rows else None
 
+    async def one_as(self, kind: Callable[..., T], statement: Executable, /, **params: Any) -> T | None:
+        """The first row as an object, made from its columns in their order; None without a row."""
+        row = await self.one(statement, **params)
+        return kind(*row) if row else None
+
 
 class Writer(ABC):
     """What can write: a transaction, or a database that makes a transaction of the one statement."""
@@ -73,6 +78,11 @@ class Writer(ABC):
         """The first row that the statement returns, if any."""
         rows = await self.execute_returning(statement, **params)
         return rows[0] if rows else None
+
+    async def write_as(self, kind: Callable[..., T], statement: Executable, /, **params: Any) -> T | None:
+        """As `Reader.one_as`."""
+        row = await self.write(statement, **params)
+        return kind(*row) if row else None
 
     @abstractmethod
     async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:

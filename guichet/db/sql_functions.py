@@ -1,14 +1,29 @@
-"""SQL that the two databases write differently."""
+"""SQL that many statements share, or that the two databases write differently."""
 
 from typing import Any, ClassVar
 
-from sqlalchemy import SelectBase
+from sqlalchemy import BindParameter, FromClause, SelectBase, bindparam
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import coercions, roles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import BigInteger, Boolean
+
+
+def columns(rows: FromClause, *names: str) -> list[ColumnElement[Any]]:
+    return [rows.c[name] for name in names]
+
+
+def params(*names: str) -> dict[str, BindParameter[Any]]:
+    """The values of these columns, each from the parameter of its name."""
+    return {name: bindparam(name) for name in names}
+
+
+def equal(rows: FromClause, *names: str, **others: str) -> list[ColumnElement[bool]]:
+    """These columns have the values of the parameters of their names; `others`, of those that are named."""
+    wanted = {name: name for name in names} | others
+    return [rows.c[name] == bindparam(param) for name, param in wanted.items()]
 
 
 class _Function(FunctionElement[Any]):

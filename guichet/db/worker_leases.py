@@ -45,5 +45,4 @@ _UNTIL: Final = select(worker_leases.c.until).where(_OF_NAME)
 
 async def turn_ends_at(db: Database, name: str) -> Instant | None:
     """When the turn that was claimed last ends; None if no process has ever done this work."""
-    row = await db.one(_UNTIL, work=name)
-    return None if row is None else Instant(row[0])
+    return await db.one_as(Instant, _UNTIL, work=name)

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Executable, bindparam, func, literal_colum
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
+from guichet.db.sql_functions import equal, params
 from guichet.db.tables import disputes
 from guichet.db.upsert import upsert
 from guichet.domain.disputes import Bearer, Dispute, DisputeStatus, ToldStatus
@@ -19,12 +20,7 @@ _MOST: Final = 500
 #: Open disputes of one merchant that its pages know.
 MOST_OPEN: Final = 200
 _NEW_COLUMNS: Final = [column.name for column in disputes.c if column.name != "id"]
-_INSERT: Final = (
-    upsert(disputes)
-    .values({name: bindparam(name) for name in _NEW_COLUMNS})
-    .on_conflict_do_nothing()
-    .returning(*disputes.c)
-)
+_INSERT: Final = upsert(disputes).values(params(*_NEW_COLUMNS)).on_conflict_do_nothing().returning(*disputes.c)
 _CLOSE: Final = (
     update(disputes)
     .where(disputes.c.id == bindparam("dispute_id"), disputes.c.status == "open")
@@ -63,8 +59,7 @@ _OF_PAYMENT: Final = (
 _OPEN: Final = (
     select(disputes)
     .where(
-        disputes.c.merchant_id == bindparam("merchant_id"),
-        disputes.c.env == bindparam("env"),
+        *equal(disputes, "merchant_id", "env"),
         # Spelled out: for a parameter that chooses a partial index, SQLite plans the statement anew each time.
         disputes.c.status == literal_column("'open'"),
     )
@@ -80,8 +75,7 @@ _UNDECIDED: Final = (
 
 
 _TOLD: Final = (
-    disputes.c.merchant_id == bindparam("merchant_id"),
-    disputes.c.env == bindparam("env"),
+    *equal(disputes, "merchant_id", "env"),
     disputes.c.payment_id.is_not(None),
     disputes.c.status != "prevented",
 )
@@ -144,36 +138,30 @@ def _filters(names: frozenset[str]) -> list[ColumnElement[bool]]:
 
 async def insert_new(tx: Transaction, dispute: Dispute) -> Dispute | None:
     """The dispute as stored; None when it is known already."""
-    row = await tx.write(_INSERT, **{name: getattr(dispute, name) for name in _NEW_COLUMNS})
-    return Dispute(*row) if row else None
+    return await tx.write_as(Dispute, _INSERT, **{name: getattr(dispute, name) for name in _NEW_COLUMNS})
 
 
 async def close(tx: Transaction, dispute_id: DisputeId, status: DisputeStatus, now: Instant) -> Dispute | None:
     """The bank decided. None when that was recorded before."""
-    row = await tx.write(_CLOSE, dispute_id=dispute_id, new_status=status, now=now)
-    return Dispute(*row) if row else None
+    return await tx.write_as(Dispute, _CLOSE, dispute_id=dispute_id, new_status=status, now=now)
 
 
 async def charge(tx: Transaction, dispute_id: DisputeId, bearer: Bearer) -> Dispute | None:
     """A person decided who bears a lost or prevented dispute. None when it is neither, or somebody decided before."""
-    row = await tx.write(_CHARGE, dispute_id=dispute_id, bearer=bearer)
-    return Dispute(*row) if row else None
+    return await tx.write_as(Dispute, _CHARGE, dispute_id=dispute_id, bearer=bearer)
 
 
 async def clear(tx: Transaction, dispute_id: DisputeId) -> Dispute | None:
     """A person says that nothing was taken by a prevented dispute. None when somebody decided before."""
-    row = await tx.write(_CLEAR, dispute_id=dispute_id)
-    return Dispute(*row) if row else None
+    return await tx.write_as(Dispute, _CLEAR, dispute_id=dispute_id)
 
 
 async def by_provider_reference(db: Reader, provider_account: str, provider_reference: str) -> Dispute | None:
-    row = await db.one(_BY_PROVIDER, account=provider_account, theirs=provider_reference)
-    return Dispute(*row) if row else None
+    return await db.one_as(Dispute, _BY_PROVIDER, account=provider_account, theirs=provider_reference)
 
 
 async def find(db: Reader, reference: str) -> Dispute | None:
-    row = await db.one(_FIND, ours=reference)
-    return Dispute(*row) if row else None
+    return await db.one_as(Dispute, _FIND, ours=reference)
 
 
 async def of_payment(db: Reader, payment_id: PaymentId) -> list[Dispute]:

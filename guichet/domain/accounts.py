@@ -69,8 +69,6 @@ class User(Record, frozen=True):
 
 
 class Membership(Record, frozen=True):
-    """A user's role with one merchant."""
-
     user_id: UserId
     merchant_id: MerchantId
     role: MerchantRole

@@ -65,5 +65,4 @@ def stored_networks(networks: Iterable[str]) -> str | None:
 
 @lru_cache(maxsize=4096)
 def networks_of(stored: str | None) -> tuple[Network, ...]:
-    """The networks of a stored key."""
     return () if stored is None else tuple(ip_network(text) for text in stored.split())

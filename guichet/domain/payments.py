@@ -256,7 +256,6 @@ KEPT_FOR_FLOAT: Final = "kept"
 
 
 def request_reference(reference: str, number: int) -> str:
-    """`Refund.request_reference` of the request with this number."""
     if number == 0:
         return reference
     digest = hashlib.sha256(f"{reference}/{number}".encode()).digest()

@@ -47,8 +47,6 @@ def file_writer(export: Export) -> FileWriter:
 
 
 class _Cells:
-    """What the columns of an export are."""
-
     def __init__(self, export: Export) -> None:
         columns = COLUMNS[export.kind]
         self.time_zone = ZoneInfo(export.time_zone)

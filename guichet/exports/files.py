@@ -31,8 +31,6 @@ _GZIP: Final = 31
 
 
 class Progress:
-    """How far an export is."""
-
     def __init__(self) -> None:
         self.rows = 0
         self.reached: Instant | None = None

@@ -12,8 +12,9 @@ from typing import Final
 from sqlalchemy import bindparam, delete, func, insert, literal_column, select, update
 
 from guichet.clock import Instant, later
-from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
+from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.sql_functions import equal, params
 from guichet.db.tables import export_chunks, exports
 from guichet.domain.exports import EXPORT_LEASE, Export
 from guichet.domain.ids import MerchantId
@@ -42,7 +43,7 @@ MOST_LISTED: Final = 20
 _CHUNKS_AT_ONCE: Final = 8
 
 _NEW: Final = [column.name for column in exports.c if column.name != "id"]
-_INSERT: Final = insert(exports).values({name: bindparam(name) for name in _NEW}).returning(*exports.c)
+_INSERT: Final = insert(exports).values(params(*_NEW)).returning(*exports.c)
 _MINE: Final = (exports.c.merchant_id == bindparam("merchant_id"), exports.c.env == bindparam("environment"))
 _FIND: Final = select(exports).where(exports.c.id == bindparam("export"), *_MINE)
 _LATEST: Final = select(exports).where(*_MINE).order_by(exports.c.id.desc()).limit(MOST_LISTED)
@@ -52,45 +53,27 @@ _PREPARED: Final = select(func.count()).where(
     (exports.c.status == literal_column("'pending'")) | (exports.c.status == literal_column("'ready'")),
 )
 _CLAIMED: Final = (
-    exports.c.id == bindparam("export"),
-    exports.c.attempts == bindparam("attempt"),
+    *equal(exports, id="export", attempts="attempt"),
     exports.c.status == "pending",
 )
-_ADVANCE: Final = (
-    update(exports)
-    .where(*_CLAIMED)
-    .values(
-        due_at=bindparam("next_due"),
-        reached_at=bindparam("reached"),
-        row_count=bindparam("rows_written"),
-    )
-    .returning(exports.c.id)
-)
-_FINISH: Final = (
-    update(exports)
-    .where(*_CLAIMED)
-    .values(
-        status=bindparam("outcome"),
-        due_at=None,
-        expires_at=bindparam("expires"),
-        row_count=bindparam("rows_written"),
-        size=bindparam("bytes_written"),
-    )
-    .returning(exports.c.id)
-)
+_CHANGE_CLAIMED: Final = update(exports).where(*_CLAIMED)
+_ADVANCE: Final = _CHANGE_CLAIMED.values(
+    due_at=bindparam("next_due"),
+    reached_at=bindparam("reached"),
+    row_count=bindparam("rows_written"),
+).returning(exports.c.id)
+_FINISH: Final = _CHANGE_CLAIMED.values(
+    status=bindparam("outcome"),
+    due_at=None,
+    expires_at=bindparam("expires"),
+    row_count=bindparam("rows_written"),
+    size=bindparam("bytes_written"),
+).returning(exports.c.id)
 _ADD_CHUNK: Final = insert(export_chunks).values(
     export_id=bindparam("export"), number=bindparam("number"), content=bindparam("content"), created_at=bindparam("now")
 )
 _CHUNK: Final = select(export_chunks.c.content).where(
     export_chunks.c.export_id == bindparam("export"), export_chunks.c.number == bindparam("number")
-)
-_CHUNK_IDS: Final = select(export_chunks.c.id).order_by(export_chunks.c.id)
-_CHUNK_BY_ID: Final = select(export_chunks.c.content).where(export_chunks.c.id == bindparam("chunk"))
-_REPLACE_CHUNK: Final = (
-    update(export_chunks)
-    .where(export_chunks.c.id == bindparam("chunk"))
-    .values(content=bindparam("new"))
-    .returning(export_chunks.c.id)
 )
 _DROP_CHUNKS: Final = (
     delete(export_chunks)
@@ -103,28 +86,23 @@ _DROP_CHUNKS: Final = (
 )
 
 
-def _export(row: Row) -> Export:
-    return Export(*row)
-
-
 _QUEUE: Final[WorkQueue[Export]] = WorkQueue(
-    exports, "due_at", "merchant_id", _export, values={"attempts": exports.c.attempts + 1}
+    exports, "due_at", "merchant_id", lambda row: Export(*row), values={"attempts": exports.c.attempts + 1}
 )
 
 
 async def add(tx: Transaction, export: Export) -> Export:
     """`id` is given by the database."""
-    return _export(require(await tx.write(_INSERT, **{name: getattr(export, name) for name in _NEW})))
+    return Export(*require(await tx.write(_INSERT, **{name: getattr(export, name) for name in _NEW})))
 
 
 async def find(db: Reader, merchant_id: MerchantId, env: Environment, export_id: int) -> Export | None:
-    row = await db.one(_FIND, merchant_id=merchant_id, environment=env, export=export_id)
-    return None if row is None else _export(row)
+    return await db.one_as(Export, _FIND, merchant_id=merchant_id, environment=env, export=export_id)
 
 
 async def latest(db: Reader, merchant_id: MerchantId, env: Environment) -> list[Export]:
     """The newest exports of the merchant, newest first."""
-    return [_export(row) for row in await db.all(_LATEST, merchant_id=merchant_id, environment=env)]
+    return [Export(*row) for row in await db.all(_LATEST, merchant_id=merchant_id, environment=env)]
 
 
 async def prepared(db: Reader, merchant_id: MerchantId, now: Instant) -> int:
@@ -177,20 +155,4 @@ async def finish(db: Database, export: Export, *, ready: bool, expires: Instant,
 
 async def chunk(db: Reader, export: Export, number: int) -> str | None:
     """A piece of the file; None after the last one."""
-    row = await db.one(_CHUNK, export=export.id, number=number)
-    return None if row is None else str(row[0])
-
-
-async def every_chunk(db: Database) -> list[int]:
-    """The ids of all pieces, for the rotation of `GUICHET_SECRET_KEYS`. They are kept for a day."""
-    return [row[0] for row in await db.scan(_CHUNK_IDS)]
-
-
-async def chunk_by_id(db: Reader, chunk_id: int) -> str | None:
-    row = await db.one(_CHUNK_BY_ID, chunk=chunk_id)
-    return None if row is None else str(row[0])
-
-
-async def replace_chunk(db: Writer, chunk_id: int, content: str) -> bool:
-    """The same piece in another encryption; False when it was removed meanwhile."""
-    return await db.write(_REPLACE_CHUNK, chunk=chunk_id, new=content) is not None
+    return await db.one_as(str, _CHUNK, export=export.id, number=number)

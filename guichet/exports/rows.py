@@ -7,6 +7,7 @@ from sqlalchemy import BigInteger, FromClause, Select, Table, bindparam, select,
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Row
+from guichet.db.sql_functions import columns, equal
 from guichet.db.tables import payments, postings, refunds
 from guichet.db.tables.payment_tables import ORDER_NUMBER
 from guichet.domain.catalogue import Catalogue
@@ -40,8 +41,7 @@ def _rows_of(table: Table, *columns: Any, joined: FromClause | None = None) -> S
         select(*key, *columns)
         .select_from(table if joined is None else joined)
         .where(
-            table.c.merchant_id == bindparam("merchant_id"),
-            table.c.env == bindparam("env"),
+            *equal(table, "merchant_id", "env"),
             table.c.created_at <= bindparam("until"),
             tuple_(*key) > tuple_(*after),
         )
@@ -54,18 +54,8 @@ _PAYMENTS: Final = _rows_of(
     payments,
     payments.c.reference,
     ORDER_NUMBER,
-    payments.c.status,
-    payments.c.currency,
-    payments.c.amount,
-    payments.c.fee_amount,
-    payments.c.total_amount,
-    payments.c.operator,
-    payments.c.phone_number,
-    payments.c.firstname,
-    payments.c.lastname,
-    payments.c.email,
-    payments.c.description,
-    payments.c.failure_reason,
+    *columns(payments, "status", "currency", "amount", "fee_amount", "total_amount"),
+    *columns(payments, "operator", "phone_number", "firstname", "lastname", "email", "description", "failure_reason"),
     payments.c.updated_at,
 )
 _REFUNDS: Final = _rows_of(
@@ -73,16 +63,9 @@ _REFUNDS: Final = _rows_of(
     refunds.c.reference,
     refunds.c.payment_reference,
     ORDER_NUMBER,
-    refunds.c.status,
-    refunds.c.currency,
-    refunds.c.amount,
-    payments.c.operator,
-    payments.c.phone_number,
-    payments.c.firstname,
-    payments.c.lastname,
-    refunds.c.reason,
-    refunds.c.failure_reason,
-    refunds.c.processed_at,
+    *columns(refunds, "status", "currency", "amount"),
+    *columns(payments, "operator", "phone_number", "firstname", "lastname"),
+    *columns(refunds, "reason", "failure_reason", "processed_at"),
     joined=refunds.join(payments, payments.c.id == refunds.c.payment_id),
 )
 #: Where a row of each kind has its status and its operator, after the two columns that order it.
@@ -95,8 +78,7 @@ def _first_rows(table: Table, *conditions: Any) -> Select[Any]:
     return (
         select(table.c.id)
         .where(
-            table.c.merchant_id == bindparam("merchant_id"),
-            table.c.env == bindparam("env"),
+            *equal(table, "merchant_id", "env"),
             *conditions,
             table.c.created_at >= bindparam("since"),
             table.c.created_at <= bindparam("until"),

@@ -10,6 +10,7 @@ from sqlalchemy import BigInteger, bindparam, cast, func, select, text
 
 from guichet.clock import Instant
 from guichet.db.engine import Database
+from guichet.db.sql_functions import columns, equal
 from guichet.db.tables import payment_links, payments, users
 from guichet.db.tables.payment_tables import CASHIER_KNOWN
 from guichet.domain.accounts import UserId
@@ -23,9 +24,7 @@ _SALES: Final = (
     select(
         payment_links.c.cashier_id,
         users.c.name,
-        payments.c.operator,
-        payments.c.currency,
-        payments.c.status,
+        *columns(payments, "operator", "currency", "status"),
         func.count(),
         cast(func.sum(payments.c.amount), BigInteger),
     )
@@ -33,8 +32,7 @@ _SALES: Final = (
     .join(users, users.c.id == payment_links.c.cashier_id)
     .where(
         text(f"payment_links.{CASHIER_KNOWN}"),
-        payment_links.c.merchant_id == bindparam("merchant_id"),
-        payment_links.c.test == bindparam("test"),
+        *equal(payment_links, "merchant_id", "test"),
         payment_links.c.created_at >= bindparam("since"),
         payment_links.c.created_at < bindparam("until"),
         (payments.c.status == "succeeded") | (payments.c.status == "refunded"),

@@ -14,7 +14,7 @@ from sqlalchemy import BigInteger, bindparam, delete, select
 
 from guichet.clock import Instant, earlier
 from guichet.db.engine import Database, Transaction
-from guichet.db.sql_functions import json_numbers, lock_until_commit
+from guichet.db.sql_functions import columns, equal, json_numbers, lock_until_commit, params
 from guichet.db.tables import customer_names, customer_names_head, payments
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId, PaymentId
@@ -37,22 +37,13 @@ _LOCK: Final = select(lock_until_commit(bindparam("lock")))
 _HEAD: Final = select(customer_names_head.c.payment_id, customer_names_head.c.created_at)
 _FOLLOWING: Final = (
     select(
-        payments.c.id,
-        payments.c.created_at,
-        payments.c.merchant_id,
-        payments.c.env,
-        payments.c.firstname,
-        payments.c.lastname,
+        *columns(payments, "id", "created_at", "merchant_id", "env", "firstname", "lastname"),
     )
     .where(payments.c.id > bindparam("after"))
     .order_by(payments.c.id)
     .limit(bindparam("most"))
 )
-_ADD: Final = (
-    upsert(customer_names)
-    .values({column.name: bindparam(column.name) for column in customer_names.c})
-    .on_conflict_do_nothing()
-)
+_ADD: Final = upsert(customer_names).values(params(*customer_names.c.keys())).on_conflict_do_nothing()
 _NEW_HEAD: Final = upsert(customer_names_head).values(
     {column.name: bindparam(column.name, type_=column.type) for column in customer_names_head.c}
 )
@@ -66,8 +57,7 @@ _REMOVE: Final = delete(customer_names).where(
 _NAMED: Final = (
     select(customer_names.c.payment_id)
     .where(
-        customer_names.c.merchant_id == bindparam("merchant_id"),
-        customer_names.c.env == bindparam("env"),
+        *equal(customer_names, "merchant_id", "env"),
         customer_names.c.name >= bindparam("first"),
         customer_names.c.name < bindparam("last"),
     )
@@ -77,8 +67,7 @@ _NAMED: Final = (
 _LATEST: Final = (
     select(payments.c.id, payments.c.firstname, payments.c.lastname)
     .where(
-        payments.c.merchant_id == bindparam("merchant_id"),
-        payments.c.env == bindparam("env"),
+        *equal(payments, "merchant_id", "env"),
         payments.c.created_at >= bindparam("since", type_=BigInteger),
     )
     .order_by(payments.c.created_at.desc(), payments.c.id.desc())

@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, Subquery, bindparam, f
 from guichet.clock import Instant
 from guichet.db.engine import Database
 from guichet.db.lists.pages import RowKey, key_of
-from guichet.db.sql_functions import in_materialized, json_texts
+from guichet.db.sql_functions import equal, in_materialized, json_texts
 from guichet.db.tables import payments
 from guichet.domain.exports import ListFilter
 from guichet.domain.ids import MerchantId
@@ -31,8 +31,7 @@ def _newest(*more: Any) -> Select[Any]:
     return (
         select(*_KEY, payments.c.operator, payments.c.amount, payments.c.status)
         .where(
-            payments.c.merchant_id == bindparam("merchant_id"),
-            payments.c.env == bindparam("env"),
+            *equal(payments, "merchant_id", "env"),
             payments.c.created_at >= bindparam("since"),
             payments.c.created_at <= bindparam("until"),
             *more,

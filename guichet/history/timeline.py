@@ -339,7 +339,7 @@ def _webhook(delivery: Delivery) -> Iterator[TimelineEntry]:
 
 
 def _latest(delivery: Delivery) -> TimelineFacts:
-    """The last attempt of a delivery from before each one was kept: the row has their number, and how it ended."""
+    """The last attempt of a delivery whose process died in it: the row has the number of attempts, and how it ended."""
     return {
         "number": delivery.attempts,
         "of": MAX_ATTEMPTS,

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, literal_column, or_, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Writer, require
-from guichet.db.sql_functions import lock_until_commit
+from guichet.db.sql_functions import equal, lock_until_commit, params
 from guichet.db.tables import incidents
 from guichet.db.upsert import upsert
 from guichet.domain.ids import IncidentId, MerchantId
@@ -92,13 +92,7 @@ class Incident(Record, frozen=True):
 
 
 _INSERT: Final = upsert(incidents).values(
-    merchant_id=bindparam("merchant_id"),
-    env=bindparam("env"),
-    kind=bindparam("kind"),
-    subject_type=bindparam("subject_type"),
-    reference=bindparam("reference"),
-    provider_account=bindparam("provider_account"),
-    detail=bindparam("detail"),
+    **params("merchant_id", "env", "kind", "subject_type", "reference", "provider_account", "detail"),
     occurrences=1,
     opened_at=bindparam("now"),
     last_seen_at=bindparam("now"),
@@ -117,58 +111,27 @@ _LIST: Final = (
     select(incidents).where(incidents.c.closed_at.is_(None)).order_by(incidents.c.env, incidents.c.id).limit(_MOST)
 )
 _OF_MERCHANT: Final = (
-    incidents.c.merchant_id == bindparam("merchant"),
-    incidents.c.kind == bindparam("wanted_kind"),
-    incidents.c.provider_account == bindparam("account"),
+    *equal(incidents, merchant_id="merchant", kind="wanted_kind", provider_account="account"),
     incidents.c.closed_at.is_(None),
 )
+_OF_ACCOUNT: Final = (
+    *equal(incidents, provider_account="account", kind="wanted_kind"),
+    incidents.c.closed_at.is_(None),
+)
+_OF_SUBJECT: Final = (
+    *equal(incidents, merchant_id="merchant", reference="settled_reference"),
+    incidents.c.closed_at.is_(None),
+)
+_END: Final = update(incidents).values(closed_at=bindparam("now"))
 _OPEN_OF_MERCHANT: Final = select(incidents.c.id).where(*_OF_MERCHANT).limit(1)
-_CLOSE_OF_MERCHANT: Final = update(incidents).where(*_OF_MERCHANT).values(closed_at=bindparam("now"))
-_OPEN_OF_ACCOUNT: Final = (
-    select(incidents.c.id)
-    .where(
-        incidents.c.provider_account == bindparam("account"),
-        incidents.c.kind == bindparam("wanted_kind"),
-        incidents.c.closed_at.is_(None),
-    )
-    .limit(1)
-)
-_CLOSE_OF_ACCOUNT: Final = (
-    update(incidents)
-    .where(
-        incidents.c.provider_account == bindparam("account"),
-        incidents.c.kind == bindparam("wanted_kind"),
-        incidents.c.closed_at.is_(None),
-    )
-    .values(closed_at=bindparam("now"))
-)
+_CLOSE_OF_MERCHANT: Final = _END.where(*_OF_MERCHANT)
+_OPEN_OF_ACCOUNT: Final = select(incidents.c.id).where(*_OF_ACCOUNT).limit(1)
+_CLOSE_OF_ACCOUNT: Final = _END.where(*_OF_ACCOUNT)
 _LOCK_ACCOUNT: Final = select(lock_until_commit(bindparam("locked_account")))
-_CLOSE: Final = (
-    update(incidents)
-    .where(incidents.c.id == bindparam("incident_id"), incidents.c.closed_at.is_(None))
-    .values(closed_at=bindparam("now"))
-    .returning(incidents.c.id)
-)
-_SETTLED: Final = (
-    update(incidents)
-    .where(
-        incidents.c.merchant_id == bindparam("merchant"),
-        incidents.c.reference == bindparam("settled_reference"),
-        or_(*(incidents.c.kind == kind for kind in (STUCK, FLOAT_EMPTY, PAYEE_UNCONFIRMED))),
-        incidents.c.closed_at.is_(None),
-    )
-    .values(closed_at=bindparam("now"))
-)
-_CLOSE_ALL: Final = (
-    update(incidents)
-    .where(
-        incidents.c.merchant_id == bindparam("merchant"),
-        incidents.c.reference == bindparam("settled_reference"),
-        incidents.c.closed_at.is_(None),
-    )
-    .values(closed_at=bindparam("now"))
-)
-
+_THIS: Final = (incidents.c.id == bindparam("incident_id"), incidents.c.closed_at.is_(None))
+_CLOSE: Final = _END.where(*_THIS).returning(incidents.c.id)
+_CLOSE_ALL: Final = _END.where(*_OF_SUBJECT)
+_SETTLED: Final = _CLOSE_ALL.where(or_(*(incidents.c.kind == kind for kind in (STUCK, FLOAT_EMPTY, PAYEE_UNCONFIRMED))))
 _ABOUT: Final = select(incidents).where(
     incidents.c.merchant_id == bindparam("merchant"),
     incidents.c.kind.in_([literal_column(f"'{kind}'") for kind in KINDS]),
@@ -252,12 +215,10 @@ async def report_once_for_account(
 async def close_of_merchant(
     writer: Writer, merchant_id: MerchantId, kind: IncidentKind, account: str, now: Instant
 ) -> None:
-    """Closes the merchant's open incidents of this kind through this account."""
     await writer.write(_CLOSE_OF_MERCHANT, merchant=merchant_id, wanted_kind=kind, account=account, now=now)
 
 
 async def close_of_account(writer: Writer, kind: IncidentKind, account: str, now: Instant) -> None:
-    """Closes the open incident of this kind about the account."""
     await writer.write(_CLOSE_OF_ACCOUNT, wanted_kind=kind, account=account, now=now)
 
 

@@ -14,6 +14,7 @@ from guichet.clock import DAY, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.references import new_reference
+from guichet.db.sql_functions import equal
 from guichet.db.tables import payments
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, Actor, ActRefused
@@ -66,8 +67,7 @@ _AROUND: Final = 3 * DAY
 _PAID_AGAIN: Final = (
     select(payments)
     .where(
-        payments.c.merchant_id == bindparam("merchant_id"),
-        payments.c.env == bindparam("env"),
+        *equal(payments, "merchant_id", "env"),
         payments.c.status == "succeeded",
         payments.c.created_at.between(bindparam("since"), bindparam("until")),
         payments.c.phone_number == bindparam("phone_number"),

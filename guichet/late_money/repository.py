@@ -12,6 +12,7 @@ from sqlalchemy import Table, Update, bindparam, delete, select, update
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Writer, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.sql_functions import equal
 from guichet.db.tables import late_results, payments, refunds
 from guichet.domain.ids import LateResultId, PaymentId, RefundId
 from guichet.domain.late_results import STATUS_OF_STAGE, LateResult, LateStage
@@ -24,38 +25,24 @@ from guichet.refunds import repository as refund_repository
 #: Rows that a list for people shows.
 _MOST: Final = 500
 _AT_STAGE: Final = (late_results.c.id == bindparam("late_id"), late_results.c.stage == bindparam("from_stage"))
-_ADVANCE: Final = (
-    update(late_results)
-    .where(*_AT_STAGE)
-    .values(
-        stage=bindparam("to_stage"),
-        status=bindparam("to_status"),
-        amount=bindparam("found_amount"),
-        found_at=bindparam("new_found_at"),
-        next_poll_at=bindparam("next_due"),
-    )
-    .returning(*late_results.c)
-)
-_POLL_LATER: Final = (
-    update(late_results)
-    .where(*_AT_STAGE)
-    .values(
-        refused_by_provider=bindparam("refused"), asked_count=bindparam("asked"), next_poll_at=bindparam("next_due")
-    )
-    .returning(late_results.c.id)
-)
+_CHANGE: Final = update(late_results).where(*_AT_STAGE)
+_ADVANCE: Final = _CHANGE.values(
+    stage=bindparam("to_stage"),
+    status=bindparam("to_status"),
+    amount=bindparam("found_amount"),
+    found_at=bindparam("new_found_at"),
+    next_poll_at=bindparam("next_due"),
+).returning(*late_results.c)
+_POLL_LATER: Final = _CHANGE.values(
+    refused_by_provider=bindparam("refused"), asked_count=bindparam("asked"), next_poll_at=bindparam("next_due")
+).returning(late_results.c.id)
 _STOP_POLLING: Final = delete(late_results).where(*_AT_STAGE).returning(late_results.c.id)
-_START_RETURN: Final = (
-    update(late_results)
-    .where(*_AT_STAGE)
-    .values(stage="returning", status="pending", return_reference=bindparam("new_reference"), next_poll_at=None)
-    .returning(*late_results.c)
-)
+_START_RETURN: Final = _CHANGE.values(
+    stage="returning", status="pending", return_reference=bindparam("new_reference"), next_poll_at=None
+).returning(*late_results.c)
 _OPEN: Final = select(late_results).where(late_results.c.status == "open").order_by(late_results.c.id).limit(_MOST)
 _ABOUT: Final = select(late_results).where(
-    late_results.c.merchant_id == bindparam("merchant_id"),
-    late_results.c.subject_type == bindparam("subject_type"),
-    late_results.c.subject_id == bindparam("subject_id"),
+    *equal(late_results, "merchant_id", "subject_type", "subject_id"),
 )
 _BY_ID: Final = select(late_results).where(late_results.c.id == bindparam("late_id"))
 _QUEUE: Final = WorkQueue(late_results, "next_poll_at", "provider_account", lambda row: LateResult(*row))
@@ -77,7 +64,8 @@ async def advance(
     tx: Writer, late: LateResult, stage: LateStage, *, amount: Hundredths | None, now: Instant
 ) -> LateResult | None:
     """Moves a row on to `stage`, which a person or nobody acts on next. None when another process moved it first."""
-    row = await tx.write(
+    return await tx.write_as(
+        LateResult,
         _ADVANCE,
         late_id=late.id,
         from_stage=late.stage,
@@ -87,7 +75,6 @@ async def advance(
         new_found_at=late.found_at or now,
         next_due=None,
     )
-    return LateResult(*row) if row else None
 
 
 async def poll_later(db: Database, late: LateResult, next_poll_at: Instant) -> None:
@@ -122,13 +109,13 @@ async def still_open(db: Database) -> list[LateResult]:
 
 
 async def about(db: Reader, subject: Payment | Refund) -> LateResult | None:
-    row = await db.one(
+    return await db.one_as(
+        LateResult,
         _ABOUT,
         merchant_id=subject.merchant_id,
         subject_type="payment" if isinstance(subject, Payment) else "refund",
         subject_id=subject.id,
     )
-    return LateResult(*row) if row else None
 
 
 async def subject_of(db: Reader, late: LateResult) -> tuple[Payment | Refund, Payment]:
@@ -141,8 +128,7 @@ async def subject_of(db: Reader, late: LateResult) -> tuple[Payment | Refund, Pa
 
 
 async def by_id(db: Reader, late_id: LateResultId) -> LateResult | None:
-    row = await db.one(_BY_ID, late_id=late_id)
-    return LateResult(*row) if row else None
+    return await db.one_as(LateResult, _BY_ID, late_id=late_id)
 
 
 async def claim_due(

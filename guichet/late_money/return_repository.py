@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, func, select, update
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Writer
 from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.sql_functions import params
 from guichet.db.tables import late_returns
 from guichet.db.upsert import upsert
 from guichet.domain.ids import LateReturnId
@@ -15,40 +16,24 @@ from guichet.domain.late_results import LateResult, LateReturn, ReturnStatus
 from guichet.domain.payments import Refund
 
 _NEW_COLUMNS: Final = [column.name for column in late_returns.c if column.name != "id"]
-_INSERT: Final = upsert(late_returns).values({name: bindparam(name) for name in _NEW_COLUMNS})
+_INSERT: Final = upsert(late_returns).values(params(*_NEW_COLUMNS))
 _PENDING: Final = (late_returns.c.id == bindparam("return_id"), late_returns.c.status == "pending")
-_MARK_SENT: Final = (
-    update(late_returns)
-    .where(*_PENDING, late_returns.c.sent_at.is_(None))
-    .values(sent_at=bindparam("now"), provider_data=bindparam("new_data"), next_poll_at=bindparam("next_due"))
-    .returning(*late_returns.c)
-)
-_SCHEDULE: Final = (
-    update(late_returns)
-    .where(*_PENDING)
-    .values(
-        provider_reference=bindparam("new_ref"), provider_data=bindparam("new_data"), next_poll_at=bindparam("next_due")
-    )
-    .returning(late_returns.c.id)
-)
-_END: Final = (
-    update(late_returns)
-    .where(*_PENDING)
-    .values(
-        status=bindparam("to_status"),
-        provider_reference=func.coalesce(
-            bindparam("new_ref", type_=late_returns.c.provider_reference.type), late_returns.c.provider_reference
-        ),
-        next_poll_at=None,
-    )
-    .returning(late_returns.c.id)
-)
-_CANCEL: Final = (
-    update(late_returns)
-    .where(*_PENDING, late_returns.c.sent_at.is_(None))
-    .values(status="failed", next_poll_at=None)
-    .returning(late_returns.c.id)
-)
+_CHANGE_UNSENT: Final = update(late_returns).where(*_PENDING, late_returns.c.sent_at.is_(None))
+_MARK_SENT: Final = _CHANGE_UNSENT.values(
+    sent_at=bindparam("now"), provider_data=bindparam("new_data"), next_poll_at=bindparam("next_due")
+).returning(*late_returns.c)
+_CHANGE_PENDING: Final = update(late_returns).where(*_PENDING)
+_SCHEDULE: Final = _CHANGE_PENDING.values(
+    provider_reference=bindparam("new_ref"), provider_data=bindparam("new_data"), next_poll_at=bindparam("next_due")
+).returning(late_returns.c.id)
+_END: Final = _CHANGE_PENDING.values(
+    status=bindparam("to_status"),
+    provider_reference=func.coalesce(
+        bindparam("new_ref", type_=late_returns.c.provider_reference.type), late_returns.c.provider_reference
+    ),
+    next_poll_at=None,
+).returning(late_returns.c.id)
+_CANCEL: Final = _CHANGE_UNSENT.values(status="failed", next_poll_at=None).returning(late_returns.c.id)
 #: A late result has a few.
 _OF: Final = (
     select(late_returns)
@@ -98,8 +83,9 @@ async def mark_sent(
     db: Database, request: LateReturn, provider_data: str | None, now: Instant, next_poll_at: Instant
 ) -> LateReturn | None:
     """Marks the request as sent, before it is sent. None when it is marked already, or ended."""
-    row = await db.write(_MARK_SENT, return_id=request.id, now=now, new_data=provider_data, next_due=next_poll_at)
-    return LateReturn(*row) if row else None
+    return await db.write_as(
+        LateReturn, _MARK_SENT, return_id=request.id, now=now, new_data=provider_data, next_due=next_poll_at
+    )
 
 
 async def schedule(

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, bindparam, case, func, select
 
 from guichet.clock import DAY, Instant, earlier, later
 from guichet.db.engine import Database, require
+from guichet.db.sql_functions import equal, params
 from guichet.db.tables import postings, wallet_checkpoints
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
@@ -24,11 +25,7 @@ _DAYS: Final = 31
 _SETTLED_AFTER: Final = DAY
 
 #: The postings of one wallet, and what each adds to it.
-OF_WALLET: Final = (
-    postings.c.merchant_id == bindparam("merchant_id"),
-    postings.c.env == bindparam("env"),
-    postings.c.currency == bindparam("currency"),
-)
+OF_WALLET: Final = equal(postings, "merchant_id", "env", "currency")
 SIGNED: Final[ColumnElement[int]] = case(
     (postings.c.destination == WALLET, postings.c.amount), (postings.c.source == WALLET, -postings.c.amount), else_=0
 )
@@ -39,22 +36,14 @@ _SUM_OF_INSTANT: Final = select(func.coalesce(func.sum(SIGNED), 0)).where(
     *OF_WALLET, postings.c.created_at == bindparam("at"), postings.c.id < bindparam("before")
 )
 _FIRST: Final = select(func.min(postings.c.created_at)).where(*OF_WALLET)
-_THIS: Final = (
-    wallet_checkpoints.c.merchant_id == bindparam("merchant_id"),
-    wallet_checkpoints.c.env == bindparam("env"),
-    wallet_checkpoints.c.currency == bindparam("currency"),
-)
+_THIS: Final = equal(wallet_checkpoints, "merchant_id", "env", "currency")
 _LAST: Final = (
     select(wallet_checkpoints.c.at, wallet_checkpoints.c.balance)
     .where(*_THIS, wallet_checkpoints.c.at <= bindparam("upto"))
     .order_by(wallet_checkpoints.c.at.desc())
     .limit(1)
 )
-_KEEP: Final = (
-    upsert(wallet_checkpoints)
-    .values({column.name: bindparam(column.name) for column in wallet_checkpoints.c})
-    .on_conflict_do_nothing()
-)
+_KEEP: Final = upsert(wallet_checkpoints).values(params(*wallet_checkpoints.c.keys())).on_conflict_do_nothing()
 
 
 @dataclass(frozen=True, slots=True)

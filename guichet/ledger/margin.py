@@ -9,6 +9,7 @@ from sqlalchemy import and_, bindparam, case, func, or_, select
 from guichet.clock import HOUR, Instant, earlier, later
 from guichet.db.engine import Database
 from guichet.db.lists.ids_by_date import IdsByDate
+from guichet.db.sql_functions import columns
 from guichet.db.tables import disputes, payments, postings, refunds
 from guichet.domain.money import Currency
 from guichet.domain.posting_rules import COLLECTED, FEES, PROVIDER_FEES
@@ -34,11 +35,7 @@ _operator: Final = func.coalesce(payments.c.operator, disputes.c.provider_accoun
 _SUMS: Final = (
     select(
         _operator,
-        postings.c.currency,
-        postings.c.cause,
-        postings.c.leg,
-        postings.c.source,
-        postings.c.destination,
+        *columns(postings, "currency", "cause", "leg", "source", "destination"),
         func.sum(postings.c.amount),
         func.count(),
     )
@@ -63,11 +60,7 @@ _SUMS: Final = (
     )
     .group_by(
         _operator,
-        postings.c.currency,
-        postings.c.cause,
-        postings.c.leg,
-        postings.c.source,
-        postings.c.destination,
+        *columns(postings, "currency", "cause", "leg", "source", "destination"),
     )
 )
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
+from msgspec import structs
 from sqlalchemy import bindparam, insert, literal_column, or_, select
 
 from guichet.clock import Instant
@@ -100,14 +101,7 @@ def _subject(movement: Movement) -> dict[str, object]:
 
 
 def _posting(subject: dict[str, object], cause: str, entry: Posting) -> dict[str, object]:
-    return {
-        **subject,
-        "cause": cause,
-        "leg": entry.leg,
-        "source": entry.source,
-        "destination": entry.destination,
-        "amount": entry.amount,
-    }
+    return {**subject, "cause": cause, **structs.asdict(entry)}
 
 
 class _Row(NamedTuple):

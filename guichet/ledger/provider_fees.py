@@ -6,6 +6,7 @@ Each payment and each refund is charged once: the first statement that names its
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from msgspec import structs
 from sqlalchemy import bindparam
 
 from guichet.clock import Instant
@@ -48,11 +49,8 @@ async def post_fees(
                 "currency": ours.currency,
                 "cause": _CAUSES[ours.kind],
                 "subject_id": ours.id,
-                "leg": posting.leg,
-                "source": posting.source,
-                "destination": posting.destination,
-                "amount": posting.amount,
                 "created_at": now,
+                **structs.asdict(posting),
             }
         )
     if rows:

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Executable, Select, and_, bindparam, liter
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database, Row
 from guichet.db.lists.ids_by_date import IdsByDate
-from guichet.db.sql_functions import json_texts
+from guichet.db.sql_functions import columns, json_texts
 from guichet.db.tables import late_results, late_returns, payments, refunds
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import SubjectType, request_reference
@@ -45,31 +45,16 @@ _ALWAYS: Final = 2**62
 
 
 _PAYMENTS: Final[Select[Any]] = select(
-    payments.c.id,
-    payments.c.merchant_id,
-    payments.c.reference,
-    payments.c.provider_reference,
-    payments.c.provider_account,
-    payments.c.status,
-    payments.c.total_amount,
-    payments.c.currency,
-    payments.c.created_at,
-    payments.c.operator,
+    *columns(payments, "id", "merchant_id", "reference", "provider_reference", "provider_account", "status"),
+    *columns(payments, "total_amount", "currency", "created_at", "operator"),
     late_results.c.stage,
     literal_column("0").label("request_number"),
     literal_column("NULL").label("payment_reference"),
     literal_column("NULL").label("payment_provider_reference"),
 ).outerjoin(late_results, late_result_of(PAYMENT, payments))
 _REFUNDS: Final[Select[Any]] = select(
-    refunds.c.id,
-    refunds.c.merchant_id,
-    refunds.c.reference,
-    refunds.c.provider_reference,
-    refunds.c.provider_account,
-    refunds.c.status,
-    refunds.c.amount,
-    refunds.c.currency,
-    refunds.c.processed_at,
+    *columns(refunds, "id", "merchant_id", "reference", "provider_reference", "provider_account", "status", "amount"),
+    *columns(refunds, "currency", "processed_at"),
     payments.c.operator,
     late_results.c.stage,
     refunds.c.request_number,

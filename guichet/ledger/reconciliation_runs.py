@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, func, select, update
 
 from guichet.clock import DAY, HOUR, Instant, earlier, iso, later
 from guichet.db.engine import Database
-from guichet.db.sql_functions import json_texts
+from guichet.db.sql_functions import json_texts, params
 from guichet.db.tables import reconciliation_runs
 from guichet.db.upsert import upsert
 from guichet.domain.messages import Answer, Message, decode, shortened, verbatim
@@ -70,7 +70,7 @@ _FINISH: Final = (
         due_at=bindparam("next_due_at"),
         finished_at=bindparam("finished_at"),
         error=None,
-        **{name: bindparam(name) for name in ("lines", "matched", "differences", "found")},
+        **params("lines", "matched", "differences", "found"),
     )
 )
 _FAIL: Final = update(_table).where(*_MINE).values(due_at=bindparam("next_due_at"), error=bindparam("error"))

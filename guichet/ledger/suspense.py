@@ -14,6 +14,7 @@ from sqlalchemy import bindparam, delete, select, text, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Transaction
+from guichet.db.sql_functions import equal
 from guichet.db.tables import wallet_entries, wallets
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
@@ -34,9 +35,7 @@ _LOCK: Final = select(wallets.c.status).where(*THIS_WALLET, wallets.c.release_pe
 _SUSPENDED: Final = (
     select(wallet_entries.c.id)
     .where(
-        wallet_entries.c.merchant_id == bindparam("merchant_id"),
-        wallet_entries.c.env == bindparam("env"),
-        wallet_entries.c.currency == bindparam("currency"),
+        *equal(wallet_entries, "merchant_id", "env", "currency"),
         wallet_entries.c.suspended,
     )
     .order_by(wallet_entries.c.id)

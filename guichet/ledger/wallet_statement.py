@@ -12,6 +12,7 @@ from sqlalchemy import and_, bindparam, case, func, or_, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Row
+from guichet.db.sql_functions import columns, equal
 from guichet.db.tables import payments, postings, refunds
 from guichet.db.tables.payment_tables import ORDER_NUMBER
 from guichet.domain.money import Hundredths
@@ -37,9 +38,7 @@ WITH_SUBJECTS: Final = postings.outerjoin(refunds, and_(OF_REFUNDS, refunds.c.id
     payments.c.id == func.coalesce(refunds.c.payment_id, case((OF_PAYMENTS, postings.c.subject_id))),
 )
 _OF_MOVEMENT: Final = select(
-    postings.c.id,
-    postings.c.created_at,
-    postings.c.cause,
+    *columns(postings, "id", "created_at", "cause"),
     SIGNED.label("signed"),
     FEE.label("fee"),
     payments.c.reference.label("payment_reference"),
@@ -79,9 +78,7 @@ _NEWEST_OF_ALL: Final = _NEWEST.add_columns(
     CURRENT_BALANCE,
     select(_later.c.id)
     .where(
-        _later.c.merchant_id == bindparam("merchant_id"),
-        _later.c.env == bindparam("env"),
-        _later.c.currency == bindparam("currency"),
+        *equal(_later, "merchant_id", "env", "currency"),
         _later.c.created_at > bindparam("until"),
     )
     .limit(1)

@@ -17,6 +17,7 @@ from sqlalchemy import BigInteger, and_, bindparam, cast, delete, func, select, 
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, require
+from guichet.db.sql_functions import columns, equal, params
 from guichet.db.tables import payments, refunds, wallet_entries, wallets
 from guichet.db.upsert import upsert
 from guichet.domain.audit_log import ActRefused
@@ -28,15 +29,9 @@ from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import ACTIVE, Wallet, WalletStatus
 from guichet.domain.refusals import Refusal
 
-THIS_WALLET: Final = (
-    wallets.c.merchant_id == bindparam("merchant_id"),
-    wallets.c.env == bindparam("env"),
-    wallets.c.currency == bindparam("currency"),
-)
+THIS_WALLET: Final = equal(wallets, "merchant_id", "env", "currency")
 _MY_ENTRIES: Final = (
-    wallet_entries.c.merchant_id == bindparam("merchant_id"),
-    wallet_entries.c.env == bindparam("env"),
-    wallet_entries.c.currency == bindparam("currency"),
+    *equal(wallet_entries, "merchant_id", "env", "currency"),
     wallet_entries.c.suspended.is_(False),
 )
 _ENTRIES: Final = (
@@ -49,10 +44,7 @@ _ENTRIES: Final = (
 )
 #: One statement, so that a rollup is never seen half done.
 _WALLET: Final = select(
-    wallets.c.status,
-    wallets.c.balance,
-    wallets.c.updated_at,
-    wallets.c.release_pending,
+    *columns(wallets, "status", "balance", "updated_at", "release_pending"),
     _ENTRIES.c.total,
     _ENTRIES.c.latest,
 ).select_from(_ENTRIES.outerjoin(wallets, and_(true(), *THIS_WALLET)))
@@ -88,11 +80,7 @@ _LOCK: Final = (
 _ENTRIES_TOTAL: Final = select(_ENTRIES.c.total)
 
 _NEW_WALLET: Final = upsert(wallets).values(
-    merchant_id=bindparam("merchant_id"),
-    env=bindparam("env"),
-    currency=bindparam("currency"),
-    status=bindparam("status"),
-    balance=bindparam("balance"),
+    **params("merchant_id", "env", "currency", "status", "balance"),
     updated_at=bindparam("now"),
 )
 _ENSURE: Final = _NEW_WALLET.on_conflict_do_nothing()
@@ -217,9 +205,7 @@ _HELD_REFUNDS: Final = text("refunds.status = 'pending' AND refunds.held")
 _SUSPENDED: Final = (
     select(func.coalesce(func.sum(wallet_entries.c.amount), 0))
     .where(
-        wallet_entries.c.merchant_id == bindparam("merchant_id"),
-        wallet_entries.c.env == bindparam("env"),
-        wallet_entries.c.currency == bindparam("currency"),
+        *equal(wallet_entries, "merchant_id", "env", "currency"),
         wallet_entries.c.suspended,
     )
     .scalar_subquery()
@@ -230,9 +216,7 @@ _HELD: Final = (
     .select_from(refunds)
     .join(payments, payments.c.id == refunds.c.payment_id)
     .where(
-        refunds.c.merchant_id == bindparam("merchant_id"),
-        refunds.c.env == bindparam("env"),
-        refunds.c.currency == bindparam("currency"),
+        *equal(refunds, "merchant_id", "env", "currency"),
         _HELD_REFUNDS,
     )
 )

@@ -15,7 +15,8 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, Executable, Integer, bindparam, case, func, or_, select, text, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
+from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.sql_functions import equal
 from guichet.db.tables import payment_links, payments
 from guichet.db.tables.payment_tables import LIVE_EXTERNAL_ID, PLAIN_LINKS, TEST_EXTERNAL_ID
 from guichet.db.upsert import upsert
@@ -25,12 +26,9 @@ from guichet.domain.merchants import Environment
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.records import Record
 
-_OF_MERCHANT: Final = (
-    payment_links.c.merchant_id == bindparam("merchant_id"),
-    payment_links.c.test == bindparam("test"),
-)
+_OF_MERCHANT: Final = equal(payment_links, "merchant_id", "test")
 #: Checkout sessions are no links to whoever lists, reads or closes links (`links/session_repository.py`).
-_MINE: Final = (*_OF_MERCHANT, text(PLAIN_LINKS))
+_MINE: Final[tuple[Any, ...]] = (*_OF_MERCHANT, text(PLAIN_LINKS))
 #: Inserts nothing and returns no row if the merchant has a link with this external_id in this environment.
 _INSERT: Final = (
     upsert(payment_links)
@@ -41,10 +39,7 @@ _INSERT: Final = (
 _BY_ID: Final = select(payment_links).where(*_MINE, payment_links.c.id == bindparam("id"))
 _ANY_BY_ID: Final = select(payment_links).where(*_OF_MERCHANT, payment_links.c.id == bindparam("id"))
 #: By environment: the conditions are those of the indexes.
-_EXTERNAL_ID: Final = (
-    payment_links.c.merchant_id == bindparam("merchant_id"),
-    payment_links.c.external_id == bindparam("external_id"),
-)
+_EXTERNAL_ID: Final = equal(payment_links, "merchant_id", "external_id")
 _BY_EXTERNAL_ID: Final[dict[Environment, Executable]] = {
     "live": select(payment_links).where(*_EXTERNAL_ID, text(LIVE_EXTERNAL_ID)),
     "test": select(payment_links).where(*_EXTERNAL_ID, text(TEST_EXTERNAL_ID)),
@@ -93,21 +88,13 @@ _RESERVE: Final = (
     .values(reserved_uses=payment_links.c.reserved_uses + 1)
     .returning(payment_links.c.id)
 )
-_RELEASE: Final = (
-    update(payment_links)
-    .where(payment_links.c.id == bindparam("link_id"))
-    .values(reserved_uses=payment_links.c.reserved_uses - bindparam("uses", type_=Integer))
-)
-_END_USES: Final = (
-    update(payment_links)
-    .where(payment_links.c.id == bindparam("link_id"))
-    .values(
-        reserved_uses=payment_links.c.reserved_uses - bindparam("released", type_=Integer),
-        completed_uses=payment_links.c.completed_uses + bindparam("completed", type_=Integer),
-        late_uses=payment_links.c.late_uses + bindparam("late", type_=Integer),
-    )
-    .returning(*payment_links.c)
-)
+_CHANGE: Final = update(payment_links).where(payment_links.c.id == bindparam("link_id"))
+_RELEASE: Final = _CHANGE.values(reserved_uses=payment_links.c.reserved_uses - bindparam("uses", type_=Integer))
+_END_USES: Final = _CHANGE.values(
+    reserved_uses=payment_links.c.reserved_uses - bindparam("released", type_=Integer),
+    completed_uses=payment_links.c.completed_uses + bindparam("completed", type_=Integer),
+    late_uses=payment_links.c.late_uses + bindparam("late", type_=Integer),
+).returning(*payment_links.c)
 #: Not the key: a payment that was inserted for the link holds a shared lock on that already.
 _LOCK: Final = select(payment_links).where(payment_links.c.id == bindparam("link_id")).with_for_update(key_share=True)
 #: The reservations of a link whose time has passed, the first of them first; reads at most `most` entries of an index.
@@ -134,16 +121,16 @@ _END_RESERVATIONS: Final = (
 async def insert_new(writer: Writer, link: PaymentLink) -> PaymentLink | None:
     """The link as stored; None when the merchant has one with the same external_id."""
     values = {column.name: getattr(link, column.name) for column in payment_links.c if column.name != "id"}
-    return _link(await writer.write(_INSERT, **values))
+    return await writer.write_as(PaymentLink, _INSERT, **values)
 
 
 async def by_id(db: Reader, merchant_id: MerchantId, env: Environment, link_id: LinkId) -> PaymentLink | None:
-    return _link(await db.one(_BY_ID, merchant_id=merchant_id, test=env == "test", id=link_id))
+    return await db.one_as(PaymentLink, _BY_ID, merchant_id=merchant_id, test=env == "test", id=link_id)
 
 
 async def any_by_id(db: Reader, merchant_id: MerchantId, env: Environment, link_id: LinkId) -> PaymentLink | None:
     """As `by_id`, a checkout session too."""
-    return _link(await db.one(_ANY_BY_ID, merchant_id=merchant_id, test=env == "test", id=link_id))
+    return await db.one_as(PaymentLink, _ANY_BY_ID, merchant_id=merchant_id, test=env == "test", id=link_id)
 
 
 async def lock(tx: Transaction, link_id: LinkId) -> PaymentLink:
@@ -152,24 +139,26 @@ async def lock(tx: Transaction, link_id: LinkId) -> PaymentLink:
 
 
 async def by_external_id(db: Reader, merchant_id: MerchantId, env: Environment, external_id: str) -> PaymentLink | None:
-    return _link(await db.one(_BY_EXTERNAL_ID[env], merchant_id=merchant_id, external_id=external_id))
+    return await db.one_as(PaymentLink, _BY_EXTERNAL_ID[env], merchant_id=merchant_id, external_id=external_id)
 
 
 async def close(tx: Transaction, link: PaymentLink, now: Instant) -> PaymentLink | None:
     """The link as it is after it was closed at `now`; None when it had ended already."""
-    row = await tx.write(_CLOSE, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now)
-    return _link(row)
+    return await tx.write_as(
+        PaymentLink, _CLOSE, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now
+    )
 
 
 async def cancel(tx: Transaction, link: PaymentLink, now: Instant) -> PaymentLink | None:
     """The sale as it is after it was cancelled at `now`; None when somebody paid it, or it is cancelled already."""
-    row = await tx.write(_CANCEL, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now)
-    return _link(row)
+    return await tx.write_as(
+        PaymentLink, _CANCEL, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now
+    )
 
 
 async def by_token(db: Reader, token: str) -> PaymentLink | None:
     """The link of a hosted page; the token itself is the authorisation."""
-    return _link(await db.one(_BY_TOKEN, token=token))
+    return await db.one_as(PaymentLink, _BY_TOKEN, token=token)
 
 
 async def page(
@@ -301,7 +290,3 @@ async def end_uses(tx: Transaction, ended: Sequence[EndedPayment]) -> dict[LinkI
     ]
     links = [PaymentLink(*row) for row in await tx.execute_many(_END_USES, rows)]
     return {link.id: link for link in links}
-
-
-def _link(row: Row | None) -> PaymentLink | None:
-    return PaymentLink(*row) if row is not None else None

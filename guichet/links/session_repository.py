@@ -5,7 +5,7 @@ from typing import Final
 from sqlalchemy import BigInteger, Executable, bindparam, case, select, text, tuple_, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Reader, Row, Transaction
+from guichet.db.engine import Reader, Transaction
 from guichet.db.tables import payment_links, payments
 from guichet.db.tables.payment_tables import SESSION_EXTERNAL_ID
 from guichet.domain.ids import LinkId, MerchantId
@@ -74,7 +74,7 @@ async def by_external_id(db: Reader, merchant_id: MerchantId, env: Environment, 
 
 async def complete(tx: Transaction, link_id: LinkId, payment_reference: str) -> PaymentLink | None:
     """The session as it is, paid by this payment; None if another one had completed it."""
-    return _session(await tx.write(_COMPLETE, link_id=link_id, paid_by=payment_reference))
+    return await tx.write_as(PaymentLink, _COMPLETE, link_id=link_id, paid_by=payment_reference)
 
 
 async def pending_payment(db: Reader, link_id: LinkId) -> str | None:
@@ -85,7 +85,7 @@ async def pending_payment(db: Reader, link_id: LinkId) -> str | None:
 
 async def expire(tx: Transaction, link_id: LinkId, now: Instant) -> PaymentLink | None:
     """The session as it is, closed; None if it was not open."""
-    return _session(await tx.write(_EXPIRE, link_id=link_id, now=now))
+    return await tx.write_as(PaymentLink, _EXPIRE, link_id=link_id, now=now)
 
 
 async def due(db: Reader, now: Instant, most: int, after: DueSession | None) -> list[DueSession]:
@@ -98,8 +98,4 @@ async def due(db: Reader, now: Instant, most: int, after: DueSession | None) -> 
 async def _find(
     db: Reader, statement: Executable, merchant_id: MerchantId, env: Environment, name: str
 ) -> PaymentLink | None:
-    return _session(await db.one(statement, merchant_id=merchant_id, test=env == "test", name=name))
-
-
-def _session(row: Row | None) -> PaymentLink | None:
-    return None if row is None else PaymentLink(*row)
+    return await db.one_as(PaymentLink, statement, merchant_id=merchant_id, test=env == "test", name=name)

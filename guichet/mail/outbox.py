@@ -11,8 +11,9 @@ import msgspec
 from sqlalchemy import bindparam, insert, select, update
 
 from guichet.clock import Instant, later
-from guichet.db.engine import Database, Reader, Row, Transaction, Writer
+from guichet.db.engine import Database, Reader, Row, Transaction
 from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.sql_functions import columns, params
 from guichet.db.tables import mails
 from guichet.domain.accounts import Language, User, UserId
 from guichet.domain.mails import MAX_MAIL_ATTEMPTS, RETRY_DELAYS, MailKind
@@ -42,47 +43,21 @@ class Message(msgspec.Struct, frozen=True):
     values: dict[str, str]
 
 
-_COLUMNS: Final = (
-    mails.c.id,
-    mails.c.recipient,
-    mails.c.kind,
-    mails.c.attempts,
-    mails.c.created_at,
-    mails.c.message,
-)
+_COLUMNS: Final = (*columns(mails, "id", "recipient", "kind", "attempts", "created_at", "message"),)
 _INSERT: Final = insert(mails).values(
-    user_id=bindparam("user_id"),
-    recipient=bindparam("recipient"),
-    kind=bindparam("kind"),
-    message=bindparam("message"),
+    **params("user_id", "recipient", "kind", "message"),
     status="pending",
     attempts=0,
     created_at=bindparam("now"),
     next_attempt_at=bindparam("due"),
 )
-_SENT: Final = (
-    update(mails)
-    .where(mails.c.id == bindparam("mail"), mails.c.status == "pending")
-    .values(status="sent", sent_at=bindparam("now"), next_attempt_at=None, error=None, message=bindparam("kept"))
+_CHANGE_PENDING: Final = update(mails).where(mails.c.id == bindparam("mail"), mails.c.status == "pending")
+_SENT: Final = _CHANGE_PENDING.values(
+    status="sent", sent_at=bindparam("now"), next_attempt_at=None, error=None, message=bindparam("kept")
 )
-_FAILED: Final = (
-    update(mails)
-    .where(mails.c.id == bindparam("mail"), mails.c.status == "pending")
-    .values(next_attempt_at=bindparam("next_due"), error=bindparam("fault"))
-)
-_GIVEN_UP: Final = (
-    update(mails)
-    .where(mails.c.id == bindparam("mail"), mails.c.status == "pending")
-    .values(status="failed", next_attempt_at=None, error=bindparam("fault"), message=None)
-)
+_FAILED: Final = _CHANGE_PENDING.values(next_attempt_at=bindparam("next_due"), error=bindparam("fault"))
+_GIVEN_UP: Final = _CHANGE_PENDING.values(status="failed", next_attempt_at=None, error=bindparam("fault"), message=None)
 _LATEST: Final = select(*_COLUMNS).order_by(mails.c.id.desc()).limit(MOST_SHOWN)
-_KEPT: Final = select(mails.c.id, mails.c.message).where(mails.c.message.is_not(None)).order_by(mails.c.id)
-_REPLACE: Final = (
-    update(mails)
-    .where(mails.c.id == bindparam("mail"), mails.c.message == bindparam("old"))
-    .values(message=bindparam("new"))
-    .returning(mails.c.id)
-)
 #: Of rows: what they say is still encrypted.
 _QUEUE: Final[WorkQueue[Row]] = WorkQueue(
     mails, "next_attempt_at", "kind", lambda row: row, values={"attempts": mails.c.attempts + 1}, returning=_COLUMNS
@@ -147,21 +122,9 @@ class Outbox:
             await db.write(_FAILED, mail=mail.id, next_due=due, fault=fault[:_MAX_ERROR])
 
     async def latest(self, db: Reader) -> list[Mail]:
-        """The newest mails, newest first."""
         return [self._mail(row) for row in await db.all(_LATEST)]
 
     def _mail(self, row: Row) -> Mail:
         mail_id, recipient, kind, attempts, created_at, message = row
         read = None if message is None else msgspec.json.decode(self._vault.decrypt(message), type=Message)
         return Mail(mail_id, recipient, kind, attempts, created_at, read)
-
-
-async def kept_messages(db: Database) -> list[tuple[int, str]]:
-    """(mail, encrypted message) of those that wait, for the rotation of `GUICHET_SECRET_KEYS`; in development of sent
-    ones too."""
-    return [(mail_id, message) for mail_id, message in await db.scan(_KEPT)]
-
-
-async def replace_message(db: Writer, mail_id: int, old: str, new: str) -> bool:
-    """The same message in another encryption; False when it was sent or given up meanwhile."""
-    return await db.write(_REPLACE, mail=mail_id, old=old, new=new) is not None

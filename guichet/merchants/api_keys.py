@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.read_cache import ReadCache
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import json_numbers, params
 from guichet.db.tables import api_keys, merchants
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
 from guichet.domain.ids import ApiKeyId, MerchantId
@@ -24,15 +24,8 @@ _KEY: Final = re.compile(r"sk_(test|live)_[A-Za-z0-9]{32}")
 _INSERT_KEY: Final = (
     insert(api_keys)
     .values(
-        merchant_id=bindparam("merchant_id"),
-        env=bindparam("env"),
-        hash=bindparam("hash"),
-        preview=bindparam("preview"),
+        **params("merchant_id", "env", "hash", "preview", "expires_at", "scopes", "networks", "name"),
         created_at=bindparam("now"),
-        expires_at=bindparam("expires_at"),
-        scopes=bindparam("scopes"),
-        networks=bindparam("networks"),
-        name=bindparam("name"),
     )
     .returning(*api_keys.c)
 )
@@ -158,14 +151,12 @@ async def revoked(db: Reader, merchant_id: MerchantId, env: Environment, most: i
 
 
 async def find(db: Reader, merchant_id: MerchantId, env: Environment, key_id: ApiKeyId) -> ApiKey | None:
-    row = await db.one(_FIND, merchant_id=merchant_id, environment=env, key_id=key_id)
-    return ApiKey(*row) if row else None
+    return await db.one_as(ApiKey, _FIND, merchant_id=merchant_id, environment=env, key_id=key_id)
 
 
 async def by_id(db: Reader, key_id: ApiKeyId) -> ApiKey | None:
     """Whoever's it is: for the staff."""
-    row = await db.one(_BY_ID, key_id=key_id)
-    return ApiKey(*row) if row else None
+    return await db.one_as(ApiKey, _BY_ID, key_id=key_id)
 
 
 async def labels(db: Reader, key_ids: Collection[ApiKeyId]) -> dict[ApiKeyId, str]:
@@ -176,14 +167,12 @@ async def labels(db: Reader, key_ids: Collection[ApiKeyId]) -> dict[ApiKeyId, st
 
 async def expire(db: Writer, key_id: ApiKeyId, end: Instant, now: Instant) -> ApiKey | None:
     """None when the key works no more, or has this end already."""
-    row = await db.write(_EXPIRE, key_id=key_id, end=end, now=now)
-    return ApiKey(*row) if row else None
+    return await db.write_as(ApiKey, _EXPIRE, key_id=key_id, end=end, now=now)
 
 
 async def revoke(db: Writer, key_id: ApiKeyId, now: Instant) -> ApiKey | None:
     """None when there is no such key, or it was revoked before: the first revocation's time stays."""
-    row = await db.write(_REVOKE, key_id=key_id, now=now)
-    return ApiKey(*row) if row else None
+    return await db.write_as(ApiKey, _REVOKE, key_id=key_id, now=now)
 
 
 async def caller_by_hash(db: Database, hashed: str) -> tuple[Caller, Instant | None] | None:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from msgspec import structs
 from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.sql.dml import Insert
 
@@ -45,14 +46,7 @@ _SET_FOR_EVERYBODY: Final = _upsert(for_merchant=False)
 async def set_override(db: Writer, override: ModeOverride) -> None:
     """Lays `override` over what is already set for the same merchant (or everybody) and operator."""
     statement = _SET_FOR_EVERYBODY if override.merchant_id is None else _SET_FOR_MERCHANT
-    await db.write(
-        statement,
-        merchant_id=override.merchant_id,
-        operator=override.operator,
-        active=override.active,
-        fee_percent=override.fee_percent,
-        fee_fixed=override.fee_fixed,
-    )
+    await db.write(statement, **structs.asdict(override))
 
 
 class Catalogues(ReadCache[MerchantId | None, Catalogue]):

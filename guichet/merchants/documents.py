@@ -3,10 +3,11 @@ index; the content is encrypted by the caller."""
 
 from typing import Final
 
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.engine import Reader, Transaction, require
+from guichet.db.sql_functions import params
 from guichet.db.tables import merchant_document_chunks, merchant_documents
 from guichet.domain.documents import MAX_DOCUMENTS, Document, DocumentId, DocumentType
 from guichet.domain.ids import MerchantId
@@ -14,12 +15,7 @@ from guichet.domain.ids import MerchantId
 _INSERT: Final = (
     insert(merchant_documents)
     .values(
-        merchant_id=bindparam("merchant_id"),
-        name=bindparam("name"),
-        media_type=bindparam("media_type"),
-        size=bindparam("size"),
-        sha256=bindparam("sha256"),
-        uploaded_by=bindparam("uploaded_by"),
+        **params("merchant_id", "name", "media_type", "size", "sha256", "uploaded_by"),
         created_at=bindparam("now"),
     )
     .returning(*merchant_documents.c)
@@ -56,18 +52,6 @@ _DELETE: Final = (
     .where(merchant_documents.c.id == bindparam("document"), merchant_documents.c.merchant_id == bindparam("merchant"))
     .returning(*merchant_documents.c)
 )
-_KEYS: Final = select(merchant_document_chunks.c.document_id, merchant_document_chunks.c.number).order_by(
-    merchant_document_chunks.c.document_id, merchant_document_chunks.c.number
-)
-_REPLACE_CHUNK: Final = (
-    update(merchant_document_chunks)
-    .where(
-        merchant_document_chunks.c.document_id == bindparam("document"),
-        merchant_document_chunks.c.number == bindparam("chunk"),
-    )
-    .values(content=bindparam("new"))
-    .returning(merchant_document_chunks.c.number)
-)
 
 
 async def add(
@@ -101,8 +85,7 @@ async def add(
 
 async def get(db: Reader, merchant_id: MerchantId, document_id: DocumentId) -> Document | None:
     """None also for the document of another merchant."""
-    row = await db.one(_ONE, merchant=merchant_id, document=document_id)
-    return Document(*row) if row else None
+    return await db.one_as(Document, _ONE, merchant=merchant_id, document=document_id)
 
 
 async def list_of(db: Reader, merchant_id: MerchantId) -> list[Document]:
@@ -111,8 +94,7 @@ async def list_of(db: Reader, merchant_id: MerchantId) -> list[Document]:
 
 
 async def count(db: Reader, merchant_id: MerchantId) -> int:
-    number: int = require(await db.one(_COUNT, merchant=merchant_id))[0]
-    return number
+    return int(require(await db.one(_COUNT, merchant=merchant_id))[0])
 
 
 async def has_same(db: Reader, merchant_id: MerchantId, sha256: str) -> bool:
@@ -121,8 +103,7 @@ async def has_same(db: Reader, merchant_id: MerchantId, sha256: str) -> bool:
 
 async def chunk(db: Reader, document_id: DocumentId, number: int) -> str | None:
     """One encrypted part; None after the last one."""
-    row = await db.one(_CHUNK, document=document_id, number=number)
-    return row[0] if row else None
+    return await db.one_as(str, _CHUNK, document=document_id, number=number)
 
 
 async def remove(tx: Transaction, merchant_id: MerchantId, document_id: DocumentId) -> Document | None:
@@ -130,15 +111,4 @@ async def remove(tx: Transaction, merchant_id: MerchantId, document_id: Document
     if await get(tx, merchant_id, document_id) is None:
         return None
     await tx.write(_DELETE_CHUNKS, document=document_id)
-    row = await tx.write(_DELETE, document=document_id, merchant=merchant_id)
-    return Document(*row) if row else None
-
-
-async def every_chunk(db: Database) -> list[tuple[DocumentId, int]]:
-    """The keys of all parts of all documents: for the rotation of `GUICHET_SECRET_KEYS`."""
-    return [(document_id, number) for document_id, number in await db.scan(_KEYS)]
-
-
-async def replace_chunk(db: Writer, document_id: DocumentId, number: int, content: str) -> bool:
-    """The same part in another encryption; False when the document was removed meanwhile."""
-    return await db.write(_REPLACE_CHUNK, document=document_id, chunk=number, new=content) is not None
+    return await tx.write_as(Document, _DELETE, document=document_id, merchant=merchant_id)

@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, delete, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Writer
+from guichet.db.sql_functions import params
 from guichet.db.tables import idempotency_keys
 from guichet.db.upsert import upsert
 from guichet.domain.errors import Conflict
@@ -27,12 +28,7 @@ _THIS: Final = (
     _rows.key == bindparam("key"),
 )
 #: Inserts nothing and returns no row if the key is taken, so the constraint decides races.
-CLAIM: Final = (
-    upsert(idempotency_keys)
-    .values({name: bindparam(name) for name in _NAMES})
-    .on_conflict_do_nothing()
-    .returning(_rows.resource)
-)
+CLAIM: Final = upsert(idempotency_keys).values(params(*_NAMES)).on_conflict_do_nothing().returning(_rows.resource)
 #: The rows of resources that were not created after all.
 RELEASE: Final = delete(idempotency_keys).where(*_THIS)
 _FIND: Final = select(_rows.digest, _rows.resource).where(*_THIS)

@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, insert, select, tuple_, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, require
-from guichet.db.sql_functions import json_texts
+from guichet.db.sql_functions import json_texts, params
 from guichet.db.tables import api_keys, audit_log_head, key_acts
 from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.merchants import ApiKey
@@ -24,9 +24,7 @@ KeyAction = Literal[
 ]
 
 _INSERT: Final = insert(key_acts).values(
-    merchant_id=bindparam("merchant_id"),
-    key_id=bindparam("key_id"),
-    at=bindparam("at"),
+    **params("merchant_id", "key_id", "at"),
     after_number=select(audit_log_head.c.number).scalar_subquery(),
     action=bindparam("action"),
     url=bindparam("url"),

@@ -6,6 +6,7 @@ from sqlalchemy import bindparam, func, insert, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, require
+from guichet.db.sql_functions import equal, params
 from guichet.db.tables import merchant_notes
 from guichet.domain.ids import MerchantId
 from guichet.domain.records import Record
@@ -27,9 +28,7 @@ class Note(Record, frozen=True):
 _INSERT: Final = (
     insert(merchant_notes)
     .values(
-        merchant_id=bindparam("merchant_id"),
-        author=bindparam("author"),
-        text=bindparam("text"),
+        **params("merchant_id", "author", "text"),
         created_at=bindparam("now"),
     )
     .returning(*merchant_notes.c)
@@ -47,8 +46,7 @@ _SAME_SINCE: Final = (
     .where(
         merchant_notes.c.merchant_id == bindparam("merchant"),
         merchant_notes.c.id > bindparam("after"),
-        merchant_notes.c.author == bindparam("writer"),
-        merchant_notes.c.text == bindparam("same"),
+        *equal(merchant_notes, author="writer", text="same"),
     )
     .limit(1)
 )
@@ -71,5 +69,4 @@ async def newest(db: Reader, merchant_id: MerchantId) -> int:
 
 async def same_since(db: Reader, merchant_id: MerchantId, author: str, text: str, after: int) -> Note | None:
     """The note of this author with this text and an id above `after`. Cost: the merchant's notes since."""
-    row = await db.one(_SAME_SINCE, merchant=merchant_id, after=after, writer=author, same=text)
-    return Note(*row) if row else None
+    return await db.one_as(Note, _SAME_SINCE, merchant=merchant_id, after=after, writer=author, same=text)

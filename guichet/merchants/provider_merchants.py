@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, select
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database, Reader, Writer
 from guichet.db.read_cache import ReadCache
+from guichet.db.sql_functions import params
 from guichet.db.tables import provider_merchants
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
@@ -17,9 +18,7 @@ _ONE: Final = select(provider_merchants.c.provider_merchant_id).where(
     _OF_ACCOUNT, provider_merchants.c.merchant_id == bindparam("merchant")
 )
 _ALL: Final = select(provider_merchants.c.merchant_id, provider_merchants.c.provider_merchant_id).where(_OF_ACCOUNT)
-_INSERT: Final = upsert(provider_merchants).values(
-    {column.name: bindparam(column.name) for column in provider_merchants.c}
-)
+_INSERT: Final = upsert(provider_merchants).values(params(*provider_merchants.c.keys()))
 _REMEMBER: Final = _INSERT.on_conflict_do_update(
     index_elements=["provider_account", "merchant_id"],
     set_={name: _INSERT.excluded[name] for name in ("provider_merchant_id", "updated_at")},

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, case, func, insert, select, text, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import equal, json_numbers, params
 from guichet.db.tables import merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
 from guichet.domain.ids import MerchantId
@@ -23,9 +23,7 @@ PAGE: Final = 25
 _INSERT: Final = (
     insert(merchants)
     .values(
-        name=bindparam("name"),
-        status=bindparam("status"),
-        currency=bindparam("currency"),
+        **params("name", "status", "currency"),
         created_at=bindparam("now"),
     )
     .returning(*merchants.c)
@@ -35,23 +33,18 @@ _ALL: Final = select(merchants).order_by(merchants.c.id)
 _NAMES: Final = select(merchants.c.id, merchants.c.name).where(
     merchants.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
 )
-_SET_STATUS: Final = (
-    update(merchants)
-    .where(merchants.c.id == bindparam("merchant"))
-    .values(status=bindparam("new_status"))
-    .returning(*merchants.c)
-)
-_SET_NAME: Final = (
-    update(merchants)
-    .where(merchants.c.id == bindparam("merchant"))
-    .values(name=bindparam("new_name"))
-    .returning(*merchants.c)
+_CHANGE: Final = update(merchants).where(merchants.c.id == bindparam("merchant")).returning(*merchants.c)
+_SET_STATUS: Final = _CHANGE.values(status=bindparam("new_status"))
+_SET_NAME: Final = _CHANGE.values(name=bindparam("new_name"))
+_SET_TIME_ZONE: Final = _CHANGE.values(time_zone=bindparam("new_zone"))
+_SET_LIMITS: Final = _CHANGE.values(
+    rate_limit=bindparam("new_rate"),
+    payment_limit=bindparam("new_payment_limit"),
+    daily_limit=bindparam("new_daily_limit"),
 )
 #: In the words of its partial index.
 _HOUSE: Final = select(merchants.c.id).where(text("is_house"))
-_MAKE_HOUSE: Final = (
-    update(merchants).where(merchants.c.id == bindparam("merchant")).values(is_house=True).returning(merchants.c.id)
-)
+_MAKE_HOUSE: Final = _CHANGE.values(is_house=True)
 #: Rows that refer to the merchant can be inserted meanwhile. An act that has the head of the audit log does that, and
 #: whoever locked the merchant waits for that head.
 _LOCK: Final = _BY_ID.with_for_update(key_share=True)
@@ -67,22 +60,6 @@ _NAMED: Final = (
 _PENDING: Final = (
     select(merchants).where(merchants.c.status == text("'pending'")).order_by(merchants.c.id).limit(PAGE + 1)
 )
-_SET_TIME_ZONE: Final = (
-    update(merchants)
-    .where(merchants.c.id == bindparam("merchant"))
-    .values(time_zone=bindparam("new_zone"))
-    .returning(*merchants.c)
-)
-_SET_LIMITS: Final = (
-    update(merchants)
-    .where(merchants.c.id == bindparam("merchant"))
-    .values(
-        rate_limit=bindparam("new_rate"),
-        payment_limit=bindparam("new_payment_limit"),
-        daily_limit=bindparam("new_daily_limit"),
-    )
-    .returning(*merchants.c)
-)
 
 _INSERT_ENDPOINT: Final = insert(webhook_endpoints).values(
     merchant_id=bindparam("merchant_id"),
@@ -92,17 +69,12 @@ _INSERT_ENDPOINT: Final = insert(webhook_endpoints).values(
     updated_at=bindparam("now"),
 )
 _INSERT_WALLET: Final = insert(wallets).values(
-    merchant_id=bindparam("merchant_id"),
-    env=bindparam("env"),
-    currency=bindparam("currency"),
+    **params("merchant_id", "env", "currency"),
     status=ACTIVE,
     balance=0,
     updated_at=bindparam("now"),
 )
-_ENDPOINT_KEY: Final = (
-    webhook_endpoints.c.merchant_id == bindparam("merchant"),
-    webhook_endpoints.c.env == bindparam("environment"),
-)
+_ENDPOINT_KEY: Final = equal(webhook_endpoints, merchant_id="merchant", env="environment")
 _ENDPOINT: Final = select(webhook_endpoints).where(*_ENDPOINT_KEY)
 _LOCK_ENDPOINT: Final = _ENDPOINT.with_for_update()
 _NEW_SECRET: Final = bindparam("new_secret", type_=webhook_endpoints.c.secret.type)
@@ -145,8 +117,7 @@ async def create(
 
 async def house_id(db: Reader) -> MerchantId | None:
     """The merchant that stands for the service itself; None while nothing belongs to it."""
-    row = await db.one(_HOUSE)
-    return None if row is None else MerchantId(row[0])
+    return await db.one_as(MerchantId, _HOUSE)
 
 
 async def house(tx: Transaction, vault: Vault, now: Instant) -> MerchantId:
@@ -162,8 +133,7 @@ async def house(tx: Transaction, vault: Vault, now: Instant) -> MerchantId:
 
 
 async def get(db: Reader, merchant_id: MerchantId) -> Merchant | None:
-    row = await db.one(_BY_ID, id=merchant_id)
-    return Merchant(*row) if row else None
+    return await db.one_as(Merchant, _BY_ID, id=merchant_id)
 
 
 async def names(db: Reader, merchant_ids: Collection[MerchantId]) -> dict[MerchantId, str]:
@@ -178,8 +148,7 @@ async def all_merchants(db: Database) -> list[Merchant]:
 
 async def lock(tx: Transaction, merchant_id: MerchantId) -> Merchant | None:
     """The merchant, whom no other transaction changes until the end of this one."""
-    row = await tx.one(_LOCK, id=merchant_id)
-    return Merchant(*row) if row else None
+    return await tx.one_as(Merchant, _LOCK, id=merchant_id)
 
 
 async def page(db: Reader, before: int) -> list[Merchant]:
@@ -201,29 +170,26 @@ async def waiting(db: Reader) -> list[Merchant]:
 
 
 async def set_name(db: Writer, merchant_id: MerchantId, name: str) -> Merchant | None:
-    row = await db.write(_SET_NAME, merchant=merchant_id, new_name=name)
-    return Merchant(*row) if row else None
+    return await db.write_as(Merchant, _SET_NAME, merchant=merchant_id, new_name=name)
 
 
 async def set_status(db: Writer, merchant_id: MerchantId, status: MerchantStatus) -> Merchant | None:
-    row = await db.write(_SET_STATUS, merchant=merchant_id, new_status=status)
-    return Merchant(*row) if row else None
+    return await db.write_as(Merchant, _SET_STATUS, merchant=merchant_id, new_status=status)
 
 
 async def set_time_zone(db: Writer, merchant_id: MerchantId, zone: str | None) -> Merchant | None:
-    row = await db.write(_SET_TIME_ZONE, merchant=merchant_id, new_zone=zone)
-    return Merchant(*row) if row else None
+    return await db.write_as(Merchant, _SET_TIME_ZONE, merchant=merchant_id, new_zone=zone)
 
 
 async def set_limits(db: Writer, merchant_id: MerchantId, limits: MerchantLimits) -> Merchant | None:
-    row = await db.write(
+    return await db.write_as(
+        Merchant,
         _SET_LIMITS,
         merchant=merchant_id,
         new_rate=limits.rate_limit,
         new_payment_limit=limits.payment_limit,
         new_daily_limit=limits.daily_limit,
     )
-    return Merchant(*row) if row else None
 
 
 async def endpoint(db: Reader, merchant_id: MerchantId, env: Environment) -> Endpoint:

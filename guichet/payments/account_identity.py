@@ -155,8 +155,7 @@ async def _ask(provider: Provider) -> str | Unknown | None:
 
 
 async def stored(db: Reader, account: str, fingerprint: str) -> StoredIdentity | None:
-    row = await db.one(_STORED, account=account, print=fingerprint)
-    return StoredIdentity(*row) if row else None
+    return await db.one_as(StoredIdentity, _STORED, account=account, print=fingerprint)
 
 
 async def confirm(

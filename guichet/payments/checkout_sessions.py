@@ -101,7 +101,6 @@ def _customer_text(customer: Customer) -> str:
 
 
 def known_customer(session: PaymentLink) -> dict[str, Any]:
-    """What the merchant stated of its customer."""
     return {} if session.customer is None else json.decode(session.customer, type=dict[str, Any])
 
 

@@ -20,10 +20,9 @@ def _grouped(statement: Update) -> GroupedWrite:
 
 
 _PENDING_ONE: Final = (payments.c.id == bindparam("payment_id"), is_still_pending(payments))
+_CHANGE_PENDING: Final = update(payments).where(*_PENDING_ONE)
 _RECORD_INITIATION: Final = _grouped(
-    update(payments)
-    .where(*_PENDING_ONE)
-    .values(
+    _CHANGE_PENDING.values(
         provider_account=bindparam("new_account"),
         provider_reference=bindparam("new_ref"),
         provider_data=bindparam("new_data"),
@@ -32,23 +31,17 @@ _RECORD_INITIATION: Final = _grouped(
         lease_expires_at=None,
         not_found_count=0,
         not_found_duration=0,
-    )
-    .returning(*payments.c)
+    ).returning(*payments.c)
 )
-_SWITCH: Final = (
-    update(payments)
-    .where(*_PENDING_ONE)
-    .values(
-        provider_account=bindparam("new_account"),
-        account_fingerprint=bindparam("new_fingerprint"),
-        lease_expires_at=bindparam("until"),
-    )
-    .returning(*payments.c)
-)
+_SWITCH: Final = _CHANGE_PENDING.values(
+    provider_account=bindparam("new_account"),
+    account_fingerprint=bindparam("new_fingerprint"),
+    lease_expires_at=bindparam("until"),
+).returning(*payments.c)
 _RECORD_LOST_INITIATION: Final = _grouped(
-    update(payments)
-    .where(*_PENDING_ONE)
-    .values(next_poll_at=bindparam("next_due"), initiation_ended_at=bindparam("now"), lease_expires_at=None)
+    _CHANGE_PENDING.values(
+        next_poll_at=bindparam("next_due"), initiation_ended_at=bindparam("now"), lease_expires_at=None
+    )
 )
 _RECORD_ANSWERED_PENDING: Final = update(payments).where(*_PENDING_ONE).values(answered_pending=True)
 _NOT_FOUND: Final[dict[str, Any]] = {
@@ -56,9 +49,7 @@ _NOT_FOUND: Final[dict[str, Any]] = {
     "not_found_duration": bindparam("not_found_for"),
 }
 _SCHEDULE_NEXT_POLL: Final = _grouped(
-    update(payments)
-    .where(*_PENDING_ONE)
-    .values(
+    _CHANGE_PENDING.values(
         next_poll_at=bindparam("next_due"), poll_count=payments.c.poll_count + 1, lease_expires_at=None, **_NOT_FOUND
     )
 )
@@ -98,10 +89,9 @@ async def switch_provider_account(
 ) -> Payment | None:
     """Stores the next account of the route, before it is called. None when the payment is final already: then no
     provider may be called."""
-    row = await db.write(
-        _SWITCH, payment_id=payment.id, new_account=provider_account, new_fingerprint=fingerprint, until=until
+    return await db.write_as(
+        Payment, _SWITCH, payment_id=payment.id, new_account=provider_account, new_fingerprint=fingerprint, until=until
     )
-    return from_row(row)
 
 
 async def record_initiation(

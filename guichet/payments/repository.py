@@ -12,7 +12,7 @@ from sqlalchemy import Executable, bindparam, func, literal_column, select, tupl
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, GroupedWrite, Reader, Transaction, Writer
 from guichet.db.lists.pages import ListScope, RowKey, count_before, follows, key_of, read_page
-from guichet.db.sql_functions import json_texts
+from guichet.db.sql_functions import equal, json_texts
 from guichet.db.tables import payments, provider_callbacks
 from guichet.db.upsert import upsert
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
@@ -79,8 +79,7 @@ _WAITS: Final = (
     .limit(literal_column("1"))
 )
 _BY_CALLBACK: Final = select(payments).where(
-    payments.c.provider_account == bindparam("provider_account"),
-    payments.c.provider_reference == bindparam("provider_reference"),
+    *equal(payments, "provider_account", "provider_reference"),
 )
 
 _BY_CALLBACK_REFERENCE: Final = select(payments).where(
@@ -88,9 +87,7 @@ _BY_CALLBACK_REFERENCE: Final = select(payments).where(
 )
 
 _REFERENCE_FROM_CALLBACK: Final = select(provider_callbacks.c.provider_reference).where(
-    provider_callbacks.c.subject_id == bindparam("subject_id"),
-    provider_callbacks.c.subject_type == bindparam("subject_type"),
-    provider_callbacks.c.provider_account == bindparam("provider_account"),
+    *equal(provider_callbacks, "subject_id", "subject_type", "provider_account"),
 )
 _FINISH: Final = (
     update(payments)
@@ -166,25 +163,25 @@ def _new_values(payment: Payment, next_poll_at: Instant | None) -> dict[str, Any
 
 async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> Payment | None:
     """`reference` must be a UUID."""
-    return from_row(await db.one(_BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference))
+    return await db.one_as(Payment, _BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference)
 
 
 async def find(db: Reader, reference: str) -> Payment | None:
     """The payment with this reference (a UUID), whoever's it is: for the staff. References are unique."""
-    return from_row(await db.one(_FIND, reference=reference))
+    return await db.one_as(Payment, _FIND, reference=reference)
 
 
 async def by_external_id(db: Reader, merchant_id: MerchantId, env: Environment, external_id: str) -> Payment | None:
-    return from_row(await db.one(_BY_EXTERNAL_ID, merchant_id=merchant_id, env=env, external_id=external_id))
+    return await db.one_as(Payment, _BY_EXTERNAL_ID, merchant_id=merchant_id, env=env, external_id=external_id)
 
 
 async def by_id(db: Reader, payment_id: PaymentId) -> Payment | None:
-    return from_row(await db.one(_BY_ID, id=payment_id))
+    return await db.one_as(Payment, _BY_ID, id=payment_id)
 
 
 async def by_token(db: Reader, token: str) -> Payment | None:
     """The payment of a hosted page; the token itself is the authorisation."""
-    return from_row(await db.one(_BY_TOKEN, token=token))
+    return await db.one_as(Payment, _BY_TOKEN, token=token)
 
 
 async def of_link(db: Reader, link_id: LinkId, most: int, before: PaymentId | None = None) -> list[Payment]:
@@ -195,14 +192,14 @@ async def of_link(db: Reader, link_id: LinkId, most: int, before: PaymentId | No
 
 
 async def by_provider_reference(db: Database, provider_account: str, provider_reference: str) -> Payment | None:
-    return from_row(
-        await db.one(_BY_CALLBACK, provider_account=provider_account, provider_reference=provider_reference)
+    return await db.one_as(
+        Payment, _BY_CALLBACK, provider_account=provider_account, provider_reference=provider_reference
     )
 
 
 async def by_callback_reference(db: Database, provider_account: str, reference: str) -> Payment | None:
     """`reference` must be a UUID. A callback does not say which merchant's payment it is; references are unique."""
-    return from_row(await db.one(_BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference))
+    return await db.one_as(Payment, _BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference)
 
 
 async def reference_from_callback(db: Reader, payment: Payment) -> str | None:

@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, func, select, update
 from guichet.clock import Instant
 from guichet.db.engine import Database, GroupedWrite, Reader
 from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.sql_functions import equal, params
 from guichet.db.tables import provider_callbacks
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
@@ -33,16 +34,8 @@ class ProviderCallback(Record, frozen=True):
 
 
 _INSERT: Final = upsert(provider_callbacks).values(
-    merchant_id=bindparam("merchant_id"),
-    env=bindparam("env"),
-    subject_type=bindparam("subject_type"),
-    subject_id=bindparam("subject_id"),
-    provider_account=bindparam("provider_account"),
-    provider_reference=bindparam("provider_reference"),
-    received_at=bindparam("received_at"),
-    received_count=bindparam("received_count"),
-    status=bindparam("status"),
-    due_at=bindparam("due_at"),
+    **params("merchant_id", "env", "subject_type", "subject_id", "provider_account", "provider_reference"),
+    **params("received_at", "received_count", "status", "due_at"),
 )
 _RECORD: Final = GroupedWrite(
     _INSERT.on_conflict_do_update(
@@ -63,8 +56,7 @@ _RECORD: Final = GroupedWrite(
 _MARK_ASKED: Final = GroupedWrite(
     update(provider_callbacks)
     .where(
-        provider_callbacks.c.id == bindparam("callback_id"),
-        provider_callbacks.c.received_count == bindparam("asked_count"),
+        *equal(provider_callbacks, id="callback_id", received_count="asked_count"),
     )
     .values(status="asked", due_at=None),
     "callback_id",
@@ -72,16 +64,14 @@ _MARK_ASKED: Final = GroupedWrite(
 _POLL_LATER: Final = GroupedWrite(
     update(provider_callbacks)
     .where(
-        provider_callbacks.c.id == bindparam("callback_id"),
-        provider_callbacks.c.received_count == bindparam("asked_count"),
+        *equal(provider_callbacks, id="callback_id", received_count="asked_count"),
         provider_callbacks.c.status == "pending",
     )
     .values(due_at=bindparam("new_due")),
     "callback_id",
 )
 _ABOUT: Final = select(provider_callbacks).where(
-    provider_callbacks.c.subject_id == bindparam("subject_id"),
-    provider_callbacks.c.subject_type == bindparam("subject_type"),
+    *equal(provider_callbacks, "subject_id", "subject_type"),
 )
 _QUEUE: Final = WorkQueue(provider_callbacks, "due_at", "provider_account", lambda row: ProviderCallback(*row))
 
@@ -129,8 +119,7 @@ async def poll_later(db: Database, callback: ProviderCallback, due_at: Instant) 
 async def about(db: Reader, subject: Payment | Refund) -> ProviderCallback | None:
     """The callbacks about one payment or refund; None if none came."""
     subject_type = "payment" if isinstance(subject, Payment) else "refund"
-    row = await db.one(_ABOUT, subject_id=subject.id, subject_type=subject_type)
-    return ProviderCallback(*row) if row else None
+    return await db.one_as(ProviderCallback, _ABOUT, subject_id=subject.id, subject_type=subject_type)
 
 
 async def claim_due(

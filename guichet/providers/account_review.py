@@ -43,8 +43,6 @@ async def probe_accounts(registry: Registry, names: Sequence[str]) -> dict[str, 
 async def findings_of(
     registry: Registry, providers: ProvidersConfig, names: Sequence[str], public_url: str
 ) -> dict[str, list[Finding]]:
-    """All that can be known, by account."""
-
     async def find(name: str) -> list[Finding]:
         operators = [code for code, route in providers.routes.items() if name in route]
         setup = AccountSetup(providers.accounts[name], operators, public_url)

@@ -67,8 +67,6 @@ class FloatBalance:
 
 @runtime_checkable
 class Balances(Protocol):
-    """A provider that states our balances with it."""
-
     #: Below which balance, by wallet, the staff want to know; the key "" stands for every wallet that is not named.
     float_alert_below: Mapping[str, Hundredths]
 

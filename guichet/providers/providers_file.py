@@ -64,7 +64,6 @@ class ProvidersConfig:
 
     @property
     def simulated(self) -> list[str]:
-        """The accounts that lead to the simulator."""
         return [name for name, account in self.accounts.items() if leads_to_simulator(account)]
 
     def accounts_of(self, name: str) -> list[str]:

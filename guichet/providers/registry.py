@@ -59,6 +59,10 @@ _RESULT_NAMES: Final[dict[type, str]] = {
 class Unconnected(ProviderBase):
     """The provider of an operator without a route: it refuses at once, so that nobody waits for nothing."""
 
+    #: To every request, and to every question about one.
+    answer: Refused | NotProcessed = Refused("not_connected")
+    state: Refused | Unknown = Refused("not_connected")
+
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return False
 
@@ -69,19 +73,19 @@ class Unconnected(ProviderBase):
         return False
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        return Refused("not_connected")
+        return self.answer
 
     async def send_code(self, charge: Charge) -> OtpRequestResult:
-        return Refused("not_connected")
+        return self.answer
 
     async def status(self, charge: Charge) -> StatusResult:
-        return Refused("not_connected")
+        return self.state
 
     async def refund(self, reversal: Reversal) -> InitiationResult:
-        return Refused("not_connected")
+        return self.answer
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:
-        return Refused("not_connected")
+        return self.state
 
 
 class MissingAccount(Unconnected):
@@ -90,22 +94,8 @@ class MissingAccount(Unconnected):
     remote = True
 
     def __init__(self, name: str) -> None:
-        self._problem = ProviderAnswer.ACCOUNT_GONE(account=name)
-
-    async def initiate(self, charge: Charge) -> InitiationResult:
-        return NotProcessed("configuration", self._problem)
-
-    async def send_code(self, charge: Charge) -> OtpRequestResult:
-        return NotProcessed("configuration", self._problem)
-
-    async def status(self, charge: Charge) -> StatusResult:
-        return Unknown(self._problem)
-
-    async def refund(self, reversal: Reversal) -> InitiationResult:
-        return NotProcessed("configuration", self._problem)
-
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
-        return Unknown(self._problem)
+        problem = ProviderAnswer.ACCOUNT_GONE(account=name)
+        self.answer, self.state = NotProcessed("configuration", problem), Unknown(problem)
 
 
 class Registry:
@@ -181,7 +171,6 @@ class Registry:
         return posting_rules.float_account(ours.provider_account or "", wallet(ours.operator), ours.currency)
 
     def names(self) -> list[str]:
-        """The names of all accounts."""
         return list(self._accounts)
 
     def with_disputes(self) -> dict[str, HasDisputes]:
@@ -193,7 +182,6 @@ class Registry:
         return {name: each for name, each in self._accounts.items() if isinstance(each, Balances)}
 
     def histories(self) -> dict[str, History]:
-        """The accounts whose provider lists its own transactions."""
         return {name: each for name, each in self._accounts.items() if isinstance(each, History)}
 
     def stating_availability(self) -> dict[str, tuple[StatesAvailability, list[str]]]:

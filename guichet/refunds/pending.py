@@ -11,23 +11,18 @@ from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import refunds
 from guichet.domain.ids import RefundId
 from guichet.domain.payments import Refund
-from guichet.refunds.repository import from_row
 
 _PENDING: Final = (refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
-_MARK_SENT: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.sent_at.is_(None))
-    .values(
-        sent_at=bindparam("now"),
-        provider_account=bindparam("new_account"),
-        account_fingerprint=bindparam("new_fingerprint"),
-        provider_data=bindparam("new_data"),
-        payee_number=func.coalesce(bindparam("new_payee", type_=refunds.c.payee_number.type), refunds.c.payee_number),
-        not_found_count=0,
-        not_found_duration=0,
-    )
-    .returning(*refunds.c)
-)
+_CHANGE_UNSENT: Final = update(refunds).where(*_PENDING, refunds.c.sent_at.is_(None))
+_MARK_SENT: Final = _CHANGE_UNSENT.values(
+    sent_at=bindparam("now"),
+    provider_account=bindparam("new_account"),
+    account_fingerprint=bindparam("new_fingerprint"),
+    provider_data=bindparam("new_data"),
+    payee_number=func.coalesce(bindparam("new_payee", type_=refunds.c.payee_number.type), refunds.c.payee_number),
+    not_found_count=0,
+    not_found_duration=0,
+).returning(*refunds.c)
 _START_NEXT_REQUEST: Final = (
     update(refunds)
     .where(*_PENDING, refunds.c.request_number == bindparam("ended_request"))
@@ -42,10 +37,8 @@ _START_NEXT_REQUEST: Final = (
     )
     .returning(*refunds.c)
 )
-_WAIT_FOR_FLOAT: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.sent_at.is_(None))
-    .values(float_empty_accounts=bindparam("empty_accounts"), next_poll_at=bindparam("next_due"), lease_expires_at=None)
+_WAIT_FOR_FLOAT: Final = _CHANGE_UNSENT.values(
+    float_empty_accounts=bindparam("empty_accounts"), next_poll_at=bindparam("next_due"), lease_expires_at=None
 )
 _WAIT_FOR_PAYEE: Final = (
     update(refunds)
@@ -53,12 +46,9 @@ _WAIT_FOR_PAYEE: Final = (
     .values(float_empty_accounts=None, next_poll_at=bindparam("next_due"), lease_expires_at=None)
     .returning(refunds.c.id)
 )
-_CONFIRM_PAYEE: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.sent_at.is_(None))
-    .values(payee_number=bindparam("payee"), next_poll_at=bindparam("now"), lease_expires_at=None)
-    .returning(*refunds.c)
-)
+_CONFIRM_PAYEE: Final = _CHANGE_UNSENT.values(
+    payee_number=bindparam("payee"), next_poll_at=bindparam("now"), lease_expires_at=None
+).returning(*refunds.c)
 _OLDER_WAITS: Final = (
     select(refunds.c.id)
     .where(
@@ -85,12 +75,9 @@ _NEXT_IN_LINE: Final = (
 )
 _WAKE: Final = update(refunds).where(refunds.c.id.in_(select(_NEXT_IN_LINE.c.id))).values(next_poll_at=bindparam("now"))
 _MARK_HELD: Final = update(refunds).where(*_PENDING, refunds.c.held.is_(False)).values(held=True).returning(*refunds.c)
-_MARK_NOT_SENT: Final = (
-    update(refunds)
-    .where(*_PENDING)
-    .values(
-        sent_at=None, next_poll_at=bindparam("next_due"), poll_count=refunds.c.poll_count + 1, lease_expires_at=None
-    )
+_CHANGE_PENDING: Final = update(refunds).where(*_PENDING)
+_MARK_NOT_SENT: Final = _CHANGE_PENDING.values(
+    sent_at=None, next_poll_at=bindparam("next_due"), poll_count=refunds.c.poll_count + 1, lease_expires_at=None
 )
 _RECORD_ACCEPTANCE: Final = (
     update(refunds)
@@ -113,17 +100,13 @@ _RECORD_ACCEPTANCE: Final = (
         not_found_duration=0,
     )
 )
-_SCHEDULE_NEXT_POLL: Final = (
-    update(refunds)
-    .where(*_PENDING)
-    .values(
-        float_empty_accounts=None,
-        next_poll_at=bindparam("next_due"),
-        poll_count=refunds.c.poll_count + 1,
-        lease_expires_at=None,
-        not_found_count=bindparam("not_found"),
-        not_found_duration=bindparam("not_found_for"),
-    )
+_SCHEDULE_NEXT_POLL: Final = _CHANGE_PENDING.values(
+    float_empty_accounts=None,
+    next_poll_at=bindparam("next_due"),
+    poll_count=refunds.c.poll_count + 1,
+    lease_expires_at=None,
+    not_found_count=bindparam("not_found"),
+    not_found_duration=bindparam("not_found_for"),
 )
 _LEASE: Final = (
     update(refunds)
@@ -158,7 +141,8 @@ async def mark_sent(
     `payee_number`: the number of a payout; None keeps what is stored. A refund that waited for a balance keeps its
     place before newer ones until its request is answered.
     """
-    row = await db.write(
+    return await db.write_as(
+        Refund,
         _MARK_SENT,
         refund_id=refund_id,
         new_account=provider_account,
@@ -167,7 +151,6 @@ async def mark_sent(
         new_payee=payee_number,
         now=now,
     )
-    return from_row(row)
 
 
 async def start_next_request(
@@ -181,7 +164,8 @@ async def start_next_request(
     """The current request moved nothing, and never will: the refund waits until `next_poll_at` for a new one. Keeps the
     lease. `empty_account`: the account whose balance was empty. None when the refund is final, or has a new request
     already."""
-    row = await db.write(
+    return await db.write_as(
+        Refund,
         _START_NEXT_REQUEST,
         refund_id=refund.id,
         ended_request=refund.request_number,
@@ -189,7 +173,6 @@ async def start_next_request(
         new_code=ambiguous_code,
         next_due=next_poll_at,
     )
-    return from_row(row)
 
 
 async def wait_for_float(
@@ -208,7 +191,7 @@ async def wait_for_payee(writer: Writer, refund_id: RefundId, next_poll_at: Inst
 
 async def confirm_payee(writer: Writer, refund_id: RefundId, payee_number: str, now: Instant) -> Refund | None:
     """Stores the number, and makes the refund due; None when it was sent already, or is final."""
-    return from_row(await writer.write(_CONFIRM_PAYEE, refund_id=refund_id, payee=payee_number, now=now))
+    return await writer.write_as(Refund, _CONFIRM_PAYEE, refund_id=refund_id, payee=payee_number, now=now)
 
 
 async def has_older_pending_refund(db: Database, refund_id: RefundId, provider_account: str) -> bool:
@@ -229,7 +212,7 @@ async def wake_next_in_line(db: Database, provider_account: str, most: int, now:
 async def mark_held(tx: Transaction, refund_id: RefundId) -> Refund | None:
     """For a refund that holds nothing of the wallet yet, and does in this transaction. None when it does already, or is
     final."""
-    return from_row(await tx.write(_MARK_HELD, refund_id=refund_id))
+    return await tx.write_as(Refund, _MARK_HELD, refund_id=refund_id)
 
 
 async def mark_not_sent(db: Database, refund_id: RefundId, next_poll_at: Instant) -> None:
@@ -281,7 +264,7 @@ async def lease(
 
     None if another has that right, if it was asked about after `asked_before`, or if it is final.
     """
-    return from_row(await db.write(_LEASE, refund_id=refund_id, now=now, until=until, asked_before=asked_before))
+    return await db.write_as(Refund, _LEASE, refund_id=refund_id, now=now, until=until, asked_before=asked_before)
 
 
 async def end_lease(db: Database, refund_id: RefundId) -> None:

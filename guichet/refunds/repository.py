@@ -8,10 +8,10 @@ from typing import Final
 from sqlalchemy import bindparam, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Row, Transaction
+from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.lists.pages import ListScope, RowKey, read_page
 from guichet.db.references import new_reference
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import equal, json_numbers, params
 from guichet.db.tables import refunds
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
@@ -20,12 +20,7 @@ from guichet.domain.payments import AutomaticReason, Payment, Refund, RefundStat
 from guichet.domain.records import Record
 
 _NEW_COLUMNS: Final = [column.name for column in refunds.c if column.name != "id"]
-_INSERT: Final = (
-    upsert(refunds)
-    .values({name: bindparam(name) for name in _NEW_COLUMNS})
-    .on_conflict_do_nothing()
-    .returning(refunds.c.id)
-)
+_INSERT: Final = upsert(refunds).values(params(*_NEW_COLUMNS)).on_conflict_do_nothing().returning(refunds.c.id)
 _MINE: Final = (refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.env == bindparam("env"))
 _BY_REFERENCE: Final = select(refunds).where(*_MINE, refunds.c.reference == bindparam("reference"))
 _BY_ID: Final = select(refunds).where(refunds.c.id == bindparam("id"))
@@ -42,8 +37,7 @@ _BY_CALLBACK_REFERENCE: Final = select(refunds).where(
     refunds.c.reference == bindparam("reference"), refunds.c.provider_account == bindparam("provider_account")
 )
 _BY_PROVIDER_REF: Final = select(refunds).where(
-    refunds.c.provider_account == bindparam("provider_account"),
-    refunds.c.provider_reference == bindparam("provider_reference"),
+    *equal(refunds, "provider_account", "provider_reference"),
 )
 _FINISH: Final = (
     update(refunds)
@@ -96,16 +90,16 @@ async def insert_new(tx: Transaction, refund: Refund) -> RefundId | None:
 
 async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> Refund | None:
     """`reference` must be a UUID."""
-    return from_row(await db.one(_BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference))
+    return await db.one_as(Refund, _BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference)
 
 
 async def by_id(db: Reader, refund_id: RefundId) -> Refund | None:
-    return from_row(await db.one(_BY_ID, id=refund_id))
+    return await db.one_as(Refund, _BY_ID, id=refund_id)
 
 
 async def of_payment(db: Reader, merchant_id: MerchantId, payment_id: PaymentId) -> Refund | None:
     """The one refund that the payment can have."""
-    return from_row(await db.one(_OF_PAYMENT, merchant_id=merchant_id, payment_id=payment_id))
+    return await db.one_as(Refund, _OF_PAYMENT, merchant_id=merchant_id, payment_id=payment_id)
 
 
 async def automatic_of(db: Reader, merchant_id: MerchantId, payment_ids: Collection[PaymentId]) -> set[PaymentId]:
@@ -118,18 +112,18 @@ async def automatic_of(db: Reader, merchant_id: MerchantId, payment_ids: Collect
 
 async def by_callback_reference(db: Reader, provider_account: str, reference: str) -> Refund | None:
     """`reference` must be a UUID. A callback does not say which merchant's refund it is; references are unique."""
-    return from_row(await db.one(_BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference))
+    return await db.one_as(Refund, _BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference)
 
 
 async def by_provider_reference(db: Reader, provider_account: str, provider_reference: str) -> Refund | None:
-    return from_row(
-        await db.one(_BY_PROVIDER_REF, provider_account=provider_account, provider_reference=provider_reference)
+    return await db.one_as(
+        Refund, _BY_PROVIDER_REF, provider_account=provider_account, provider_reference=provider_reference
     )
 
 
 async def find(db: Reader, reference: str) -> Refund | None:
     """The refund with this reference (a UUID), whoever's it is: for the staff. References are unique."""
-    return from_row(await db.one(_FIND, reference=reference))
+    return await db.one_as(Refund, _FIND, reference=reference)
 
 
 class RefundFilter(Record, frozen=True):
@@ -189,7 +183,3 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]
         for transition in transitions
     ]
     return [Refund(*row) for row in await tx.execute_many(_FINISH, rows)]
-
-
-def from_row(row: Row | None) -> Refund | None:
-    return Refund(*row) if row is not None else None

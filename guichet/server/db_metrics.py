@@ -170,19 +170,9 @@ async def _read(db: Database, now: Instant) -> AsyncIterator[GaugeMetricFamily]:
     if db.pool_use():  # PostgreSQL.
         for family in replication_families(await replication(db)):
             yield family
-    for family in await _pending(db, now):
-        yield family
-    for family in await _queues(db, now):
-        yield family
-    for family in await _ledger(db, now):
-        yield family
-    for family in await _incidents(db, now):
-        yield family
-    for family in await _floats(db, now):
-        yield family
-    for family in await _reconciliation(db, now):
-        yield family
-    yield await _availability(db)
+    for read in (_pending, _queues, _ledger, _incidents, _floats, _reconciliation, _availability):
+        for family in await read(db, now):
+            yield family
 
 
 async def _pending(db: Database, now: Instant) -> list[GaugeMetricFamily]:
@@ -296,7 +286,7 @@ async def _reconciliation(db: Database, now: Instant) -> list[GaugeMetricFamily]
     return [differences, age]
 
 
-async def _availability(db: Database) -> GaugeMetricFamily:
+async def _availability(db: Database, now: Instant) -> list[GaugeMetricFamily]:
     states = GaugeMetricFamily(
         "guichet_operator_availability",
         "Live payments by each operator: 1 up, 0.5 degraded, 0 down, by technical failures of the last hour at most.",
@@ -304,7 +294,7 @@ async def _availability(db: Database) -> GaugeMetricFamily:
     )
     for each in await availabilities(db):
         states.add_metric((each.operator,), _AVAILABILITY[each.state])
-    return states
+    return [states]
 
 
 def _seconds(since: Instant, now: Instant) -> float:

@@ -118,7 +118,6 @@ class MemoryWindows:
 
     @property
     def size(self) -> int:
-        """Keys that are remembered, of all limits."""
         return sum(map(len, self._windows.values()))
 
     @staticmethod

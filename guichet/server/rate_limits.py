@@ -32,12 +32,10 @@ OTP_CODES_PER_PHONE_A_DAY: Final = RateLimit("otp-phone-day", 12, window=DAY)
 
 
 def api_limit(settings: Settings) -> RateLimit:
-    """Requests to the API, by address."""
     return RateLimit("api", settings.rate_limit)
 
 
 def pages_limit(settings: Settings) -> RateLimit:
-    """Hosted pages, by address."""
     return RateLimit("checkout", settings.page_rate_limit * KNOWN_PAGES)
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import bindparam, delete, func, select
 
 from guichet.clock import MINUTE, Instant
 from guichet.db.engine import Database, Row
+from guichet.db.sql_functions import params
 from guichet.db.tables import postings, treasury_rollups
 from guichet.db.upsert import upsert
 from guichet.domain.money import Currency, Hundredths
@@ -28,11 +29,7 @@ ROLL_UP_EVERY: Final = MINUTE
 KEPT: Final = 1000
 
 _LAST: Final = select(treasury_rollups).order_by(treasury_rollups.c.through_posting_id.desc()).limit(1)
-_APPEND: Final = (
-    upsert(treasury_rollups)
-    .values({column.name: bindparam(column.name) for column in treasury_rollups.c})
-    .on_conflict_do_nothing()
-)
+_APPEND: Final = upsert(treasury_rollups).values(params(*treasury_rollups.c.keys())).on_conflict_do_nothing()
 _OLDEST_KEPT: Final = (
     select(treasury_rollups.c.through_posting_id)
     .order_by(treasury_rollups.c.through_posting_id.desc())

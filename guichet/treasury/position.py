@@ -40,7 +40,6 @@ class Position:
         return Hundredths(sum(self.wallets.values()) + sum(self.banks.values()))
 
     def places(self) -> list[tuple[Place, Hundredths]]:
-        """Every wallet and bank with what it holds."""
         wallets = [
             (Place(float_account(name, wallet, self.currency), "wallet", name, wallet), amount)
             for (name, wallet), amount in self.wallets.items()

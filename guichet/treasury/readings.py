@@ -57,13 +57,11 @@ async def insert_new(tx: Transaction, reading: Reading) -> None:
 
 async def newest(db: Reader, place: str, until: Instant) -> Reading | None:
     """The last one that was made until then. Cost: one row, by index."""
-    row = await db.one(_NEWEST_UNTIL, of_place=place, until=until)
-    return Reading(*row) if row else None
+    return await db.one_as(Reading, _NEWEST_UNTIL, of_place=place, until=until)
 
 
 async def oldest(db: Reader, place: str) -> Reading | None:
-    row = await db.one(_OLDEST, of_place=place)
-    return Reading(*row) if row else None
+    return await db.one_as(Reading, _OLDEST, of_place=place)
 
 
 async def differs_since(db: Reader, place: str) -> Instant | None:

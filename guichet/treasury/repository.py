@@ -34,19 +34,16 @@ _ANNOUNCED: Final = select(treasury_movements).where(_rows.status == "announced"
 async def insert_new(tx: Transaction, movement: TreasuryMovement) -> TreasuryMovement | None:
     """None when its reference was used before."""
     values = {column.name: getattr(movement, column.name) for column in _rows if column.name != "id"}
-    row = await tx.write(_INSERT, **values)
-    return TreasuryMovement(*row) if row else None
+    return await tx.write_as(TreasuryMovement, _INSERT, **values)
 
 
 async def end(tx: Transaction, reference: str, status: MovementStatus, now: Instant) -> TreasuryMovement | None:
     """None when it is not announced any more."""
-    row = await tx.write(_END, ours=reference, new_status=status, now=now)
-    return TreasuryMovement(*row) if row else None
+    return await tx.write_as(TreasuryMovement, _END, ours=reference, new_status=status, now=now)
 
 
 async def find(db: Reader, reference: str) -> TreasuryMovement | None:
-    row = await db.one(_FIND, ours=reference)
-    return TreasuryMovement(*row) if row else None
+    return await db.one_as(TreasuryMovement, _FIND, ours=reference)
 
 
 async def latest(db: Database) -> list[TreasuryMovement]:

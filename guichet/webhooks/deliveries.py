@@ -22,7 +22,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.queues.fair_queue import FairClaims, FairQueue
 from guichet.db.queues.work_queue import PENDING, is_still_pending
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import columns, equal, json_numbers, params
 from guichet.db.tables import events, webhook_deliveries, webhook_endpoints
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError
 from guichet.domain.ids import MerchantId
@@ -75,21 +75,15 @@ def shown_answer(body: bytes) -> tuple[str, bool]:
 
 
 _NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c]
-_INSERT: Final = insert(webhook_deliveries).values({name: bindparam(name) for name in _NEW_COLUMNS})
+_INSERT: Final = insert(webhook_deliveries).values(params(*_NEW_COLUMNS))
 #: Of one merchant's environment.
-OF_MERCHANT: Final = (
-    webhook_deliveries.c.merchant_id == bindparam("merchant_id"),
-    webhook_deliveries.c.env == bindparam("environment"),
-)
+OF_MERCHANT: Final = equal(webhook_deliveries, "merchant_id", env="environment")
 #: What an attempt needs beside its delivery: the event's bytes, and where its merchant's webhooks go at present.
 _TO_SEND: Final = (
     select(
         events.c.id,
         events.c.body,
-        webhook_endpoints.c.url,
-        webhook_endpoints.c.secret,
-        webhook_endpoints.c.old_secret,
-        webhook_endpoints.c.old_secret_until,
+        *columns(webhook_endpoints, "url", "secret", "old_secret", "old_secret_until"),
     )
     .join(
         webhook_endpoints,

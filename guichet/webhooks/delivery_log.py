@@ -117,8 +117,7 @@ async def retried(db: Reader, merchant_id: MerchantId, env: Environment) -> int:
 
 async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> Delivery | None:
     """`reference` must be a UUID."""
-    row = await db.one(_BY_REFERENCE, merchant_id=merchant_id, environment=env, reference=reference)
-    return Delivery(*row) if row is not None else None
+    return await db.one_as(Delivery, _BY_REFERENCE, merchant_id=merchant_id, environment=env, reference=reference)
 
 
 async def payment_references(db: Reader, shown: Sequence[Delivery]) -> dict[PaymentId, str]:

@@ -225,7 +225,6 @@ def _log(ended: EndedAttempt) -> None:
 
 
 def _metric(attempt: Attempt) -> str:
-    """The label of the metric."""
     if attempt.delivered:
         return "delivered"
     if attempt.own_fault:

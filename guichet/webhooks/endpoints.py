@@ -5,12 +5,9 @@ Source: docs/contract.md, "Webhooks".
 
 from typing import Final
 
-from sqlalchemy import bindparam, case, or_, select, union_all, update
-
 from guichet.audit_log import entries as audit_log
 from guichet.clock import HOUR, Instant, later
-from guichet.db.engine import Database, Transaction, Writer
-from guichet.db.tables import webhook_endpoints
+from guichet.db.engine import Database, Transaction
 from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.events import WEBHOOK_TEST, Delivery
 from guichet.domain.ids import MerchantId
@@ -142,42 +139,3 @@ async def _record(
     facts: Facts = {"env": env, **(after or {})}
     act = Act(actor, action, "webhook_endpoint", f"{merchant_id} {env}", merchant_id, before=before or {}, after=facts)
     await audit_log.record(tx, act, now)
-
-
-_SECRETS: Final = union_all(
-    *(
-        select(webhook_endpoints.c.merchant_id, webhook_endpoints.c.env, column.label("encrypted")).where(
-            column.is_not(None)
-        )
-        for column in (webhook_endpoints.c.secret, webhook_endpoints.c.old_secret)
-    )
-).order_by("merchant_id", "env")
-_REPLACE_SECRET: Final = (
-    update(webhook_endpoints)
-    .where(
-        webhook_endpoints.c.merchant_id == bindparam("merchant"),
-        webhook_endpoints.c.env == bindparam("environment"),
-        or_(webhook_endpoints.c.secret == bindparam("old"), webhook_endpoints.c.old_secret == bindparam("old")),
-    )
-    .values(
-        secret=case(
-            (webhook_endpoints.c.secret == bindparam("old"), bindparam("new")), else_=webhook_endpoints.c.secret
-        ),
-        old_secret=case(
-            (webhook_endpoints.c.old_secret == bindparam("old"), bindparam("new")),
-            else_=webhook_endpoints.c.old_secret,
-        ),
-    )
-    .returning(webhook_endpoints.c.merchant_id)
-)
-
-
-async def stored_secrets(db: Database) -> list[tuple[MerchantId, Environment, str]]:
-    """(merchant, environment, encrypted secret), also one that overlaps, for the rotation of `GUICHET_SECRET_KEYS`.
-    Grows with the number of merchants."""
-    return [(merchant_id, env, secret) for merchant_id, env, secret in await db.scan(_SECRETS)]
-
-
-async def replace_secret(db: Writer, merchant_id: MerchantId, env: Environment, old: str, new: str) -> bool:
-    """The same secret in another encryption; False when the merchant has changed it meanwhile: that one stays."""
-    return await db.write(_REPLACE_SECRET, merchant=merchant_id, environment=env, old=old, new=new) is not None

@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, bindparam, insert, literal_column, select, tu
 from guichet.clock import DAY, HOUR, Instant, earlier
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.lists.ids_by_date import IdsByDate
-from guichet.db.sql_functions import oldest_transaction
+from guichet.db.sql_functions import oldest_transaction, params
 from guichet.db.tables import events, webhook_endpoints
 from guichet.domain.events import EventName, StoredEvent
 from guichet.domain.ids import DeliveryId, MerchantId
@@ -29,7 +29,7 @@ _NEW_COLUMNS: Final = [column.name for column in events.c if column.name not in 
 #: The present address comes back with it: the transaction needs no statement for that.
 _INSERT: Final = (
     insert(events)
-    .values({name: bindparam(name) for name in _NEW_COLUMNS})
+    .values(params(*_NEW_COLUMNS))
     .returning(
         _rows.reference,
         _rows.id,
@@ -90,8 +90,7 @@ async def insert_new(tx: Transaction, new: Sequence[StoredEvent]) -> dict[str, I
 
 async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> StoredEvent | None:
     """`reference` must be a UUID."""
-    row = await db.one(_BY_REFERENCE, merchant_id=merchant_id, environment=env, reference=reference)
-    return None if row is None else StoredEvent(*row)
+    return await db.one_as(StoredEvent, _BY_REFERENCE, merchant_id=merchant_id, environment=env, reference=reference)
 
 
 async def body_of(db: Reader, delivery_id: DeliveryId) -> str | None:

@@ -70,8 +70,7 @@ _RESEND: Final = (
 
 async def find(db: Reader, reference: str) -> Delivery | None:
     """Cost: two index probes for each merchant."""
-    row = await db.one(_FIND, wanted=reference)
-    return None if row is None else Delivery(*row)
+    return await db.one_as(Delivery, _FIND, wanted=reference)
 
 
 async def listed(

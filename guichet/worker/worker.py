@@ -82,7 +82,6 @@ class Worker:
         self._tasks = [asyncio.create_task(self._run(loop), name=loop.name) for loop in self.loops]
 
     async def is_alive(self) -> bool:
-        """Whether every loop is still running."""
         return bool(self._tasks) and not any(task.done() for task in self._tasks)
 
     async def stop(self, grace: float = GRACE) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from starlette.requests import Request
@@ -69,9 +70,9 @@ class FeexPay(SimulatedProvider):
         public, payouts = "/api/transactions/public", "/api/payouts"
         return [
             self.route(f"{public}/requesttopay/{{segment}}", self.payin, "POST"),
-            self.route(f"{public}/single/status/{{reference}}", self.payin_status),
+            self.route(f"{public}/single/status/{{reference}}", partial(self._status, kind="debit")),
             self.route(f"{public}/initcard", self.card, "POST"),
-            self.route(f"{payouts}/status/public/{{reference}}", self.payout_status),
+            self.route(f"{payouts}/status/public/{{reference}}", partial(self._status, kind="credit")),
             self.route(f"{payouts}/public/transfer/global", self.payout, "POST"),
             self.route(f"{payouts}/public/{{segment}}", self.payout, "POST"),
             self.route("/api/transactions/history", self.history, "POST"),
@@ -176,12 +177,6 @@ class FeexPay(SimulatedProvider):
             return json_response(payload | request_fields)
 
         return await self.respond("credit", scenario, create)
-
-    async def payin_status(self, request: Request) -> Response:
-        return await self._status(request, "debit")
-
-    async def payout_status(self, request: Request) -> Response:
-        return await self._status(request, "credit")
 
     async def _status(self, request: Request, kind: Kind) -> Response:
         tx = self.ctx.find(self.name, kind, request.path_params["reference"])

@@ -29,8 +29,6 @@ from guichet_simulator.scenarios import ResponseKind
 
 
 class Environment(NamedTuple):
-    """What a target environment serves."""
-
     operator: str
     currency: str
 

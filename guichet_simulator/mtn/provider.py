@@ -1,6 +1,7 @@
 """MTN MoMo Open API: collection and disbursement, one identifier of the client per call (docs/providers/mtn.md)."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from starlette.requests import Request
@@ -65,28 +66,19 @@ class Mtn(MtnApi):
         return [
             *ApiUsers(self).routes(),
             Route("/{product}/token/", self.token, methods=["POST"]),
-            self.route(f"{collection}/v1_0/requesttopay", self.request_to_pay, "POST"),
-            self.route(f"{collection}/v1_0/requesttopay/{{ref}}", self.debit_status),
-            self.route(f"{disbursement}/v1_0/refund", self.refund, "POST"),
-            self.route(f"{disbursement}/v2_0/refund", self.refund, "POST"),
-            self.route(f"{disbursement}/v1_0/transfer", self.transfer, "POST"),
-            self.route(f"{disbursement}/v1_0/refund/{{ref}}", self.refund_status),
-            self.route(f"{disbursement}/v1_0/transfer/{{ref}}", self.transfer_status),
+            self.route(f"{collection}/v1_0/requesttopay", partial(self._move_money, verb=_REQUEST_TO_PAY), "POST"),
+            self.route(f"{collection}/v1_0/requesttopay/{{ref}}", partial(self._status, verb=_REQUEST_TO_PAY)),
+            self.route(f"{disbursement}/v1_0/refund", partial(self._move_money, verb=_REFUND), "POST"),
+            self.route(f"{disbursement}/v2_0/refund", partial(self._move_money, verb=_REFUND), "POST"),
+            self.route(f"{disbursement}/v1_0/transfer", partial(self._move_money, verb=_TRANSFER), "POST"),
+            self.route(f"{disbursement}/v1_0/refund/{{ref}}", partial(self._status, verb=_REFUND)),
+            self.route(f"{disbursement}/v1_0/transfer/{{ref}}", partial(self._status, verb=_TRANSFER)),
             self.route("/{product}/v1_0/account/balance", self.balance),
             self.route(f"{holder}/active", self.active),
             self.route(f"{holder}/basicuserinfo", self.basic_user_info),
         ]
 
     # Calls that move money
-
-    async def request_to_pay(self, request: Request) -> Response:
-        return await self._move_money(request, _REQUEST_TO_PAY)
-
-    async def transfer(self, request: Request) -> Response:
-        return await self._move_money(request, _TRANSFER)
-
-    async def refund(self, request: Request) -> Response:
-        return await self._move_money(request, _REFUND)
 
     async def _move_money(self, request: Request, verb: _Verb) -> Response:
         body = await json_object(request) or {}
@@ -151,15 +143,6 @@ class Mtn(MtnApi):
         return tx if tx and tx.operator == ENVIRONMENTS[environment].operator else None
 
     # Status calls
-
-    async def debit_status(self, request: Request) -> Response:
-        return await self._status(request, _REQUEST_TO_PAY)
-
-    async def transfer_status(self, request: Request) -> Response:
-        return await self._status(request, _TRANSFER)
-
-    async def refund_status(self, request: Request) -> Response:
-        return await self._status(request, _REFUND)
 
     async def _status(self, request: Request, verb: _Verb) -> Response:
         tx = self._find(verb, request.path_params["ref"], request.headers["x-target-environment"])

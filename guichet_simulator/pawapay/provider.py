@@ -200,7 +200,6 @@ class PawaPay(SimulatedProvider):
         phone: str,
         parent: str | None = None,
     ) -> Transaction:
-        """Store a deposit, a payout or a refund."""
         amount = hundredths(body["amount"], body["currency"])
         assert amount is not None
         metadata = {name: value for pair in body.get("metadata", []) for name, value in pair.items() if name != "isPII"}

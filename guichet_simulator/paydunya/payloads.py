@@ -127,9 +127,9 @@ def refusal(code: str, text: str, status: int = 200) -> ErrorResponse:
     return ErrorResponse(status, answer(code, text))
 
 
-def no(message: str, status: int = 200) -> ErrorResponse:
+def no(message: str) -> ErrorResponse:
     """A refusal of `softpay`."""
-    return ErrorResponse(status, {"success": False, "message": message})
+    return ErrorResponse(200, {"success": False, "message": message})
 
 
 NO_PAGE: Final = "<!DOCTYPE html><html><head><title>Page non trouvée</title></head><body>404</body></html>"

@@ -193,7 +193,6 @@ class Stripe(StripeApi):
 
 
 def _invalid_parameter(form: Mapping[str, str], now: Instant) -> str | None:
-    """The name of the first invalid parameter."""
     amount, currency = form.get(f"{_PRICE}[unit_amount]", ""), form.get(f"{_PRICE}[currency]", "")
     expires = form.get("expires_at", str((now + HOUR) // SECOND))
     earliest, latest = (now + 30 * MINUTE) // SECOND - 60, (now + DAY) // SECOND + 60

@@ -131,7 +131,6 @@ def _check_payout(body: Mapping[str, Any], wallet: Wallet) -> None:
 def _create_payout(
     api: SimulatedProvider, scenario: Scenario, body: Mapping[str, Any], wallet: Wallet, batch_id: str | None = None
 ) -> Transaction:
-    """Store a payout whose fields are right."""
     amount = hundredths(body["receive_amount"], wallet.currency)
     assert amount is not None
     return api.ctx.create_transaction(

@@ -12,6 +12,8 @@ from guichet.back_office.jobs import repository as staff_jobs
 from guichet.back_office.merchant_file import add_document, read_document
 from guichet.bootstrap import create_merchant, service
 from guichet.clock import DAY, Instant, later
+from guichet.db.encrypted_columns import encrypted_texts
+from guichet.db.encrypted_columns import replace as replace_text
 from guichet.db.engine import require
 from guichet.domain.accounts import UserId
 from guichet.domain.audit_log import Actor
@@ -22,7 +24,6 @@ from guichet.exports import repository as exports
 from guichet.mail.outbox import Outbox
 from guichet.settings import Settings, load
 from guichet.webhooks import endpoints
-from guichet.webhooks import endpoints as secrets
 from tests.cli.conftest import Cli, RunningCommand
 from tests.conftest import SECRET_KEY
 
@@ -121,15 +122,32 @@ async def test_a_merchant_that_changes_its_secret_meanwhile_wins(settings: Setti
     async with service(settings) as opened:
         ctx = opened.ctx
         merchant, _ = await create_merchant(ctx, "Awa")
-        read = {env: token for _, env, token in await secrets.stored_secrets(ctx.db)}
-        now = ctx.clock.now()
-        again = ctx.vault.encrypt(ctx.vault.decrypt(read["test"]))
+        read = {text.key: text async for text in encrypted_texts(ctx.db)}
+        text, now = read[merchant.id, "test"], ctx.clock.now()
+        again = ctx.vault.encrypt(ctx.vault.decrypt(text.token))
         if not changes_first:
-            assert await secrets.replace_secret(ctx.db, merchant.id, "test", read["test"], again)
+            assert await replace_text(ctx.db, text, again)
         configured = await endpoints.configure(ctx.db, ctx.vault, merchant.id, "test", None, now, rotate=True)
-        assert not await secrets.replace_secret(ctx.db, merchant.id, "test", read["test"], again)
+        assert not await replace_text(ctx.db, text, again)
         assert (await endpoints.read(ctx.db, ctx.vault, merchant.id, "test")).secret == configured.secret
-        assert {env: token for _, env, token in await secrets.stored_secrets(ctx.db)}["live"] == read["live"]
+        live = read[merchant.id, "live"]
+        assert live in [text async for text in encrypted_texts(ctx.db)]
+
+
+async def test_the_seed_of_a_telephone_that_proves_itself_meanwhile_is_not_passed_over(settings: Settings) -> None:
+    async with service(settings) as opened:
+        ctx = opened.ctx
+        now, first, other = ctx.clock.now(), ctx.vault.encrypt("SEED"), ctx.vault.encrypt("NEXT")
+        async with ctx.db.transaction() as tx:
+            user = require(await users.create(tx, "awa@example.com", "Awa", "fr", None, now))
+            await users.begin_totp(tx, user.id, first, now)
+            await users.prepare_totp(tx, user.id, other, now)
+        seen = []
+        async for text in encrypted_texts(ctx.db):
+            seen.append(text.token)
+            if text.column.startswith("users.") and len(seen) == 1:
+                await users.replace_totp(ctx.db, user.id, other, 1, now)
+        assert seen[-1] == other
 
 
 def test_the_newest_key_is_the_first(cli: Cli) -> None:
@@ -164,7 +182,7 @@ async def test_codes_and_documents_are_encrypted_anew_too(cli: Cli, settings: Se
     lost = with_keys(cli, newest)("rotate-secrets", "--json")
     assert lost.code == 1
     for words in (
-        f"user {user.id}, user {user.id} (next telephone), document {document.id} (part 0), ",
+        f"user {user.id} (next telephone), user {user.id}, document {document.id} (part 0), ",
         "piece 1 of an export, piece 2 of an export, mail 1, job 1 of the staff: put the missing key back",
     ):
         assert words in lost.err
@@ -179,7 +197,7 @@ async def test_codes_and_documents_are_encrypted_anew_too(cli: Cli, settings: Se
         assert seeds == ["SEED", "NEXT"]
         pieces = [require(await exports.chunk(ctx.db, export, number)) for number in range(2)]
         assert b"".join(ctx.vault.decrypt_bytes(piece) for piece in pieces) == b"jour;montant"
-        [(_, asked)] = await staff_jobs.encrypted(ctx.db, 1)
+        [asked] = [text.token async for text in encrypted_texts(ctx.db) if text.column == "staff_jobs.parameters"]
         assert ctx.vault.decrypt(asked) == "NUMBER"
         [mail] = await Outbox(ctx.vault).latest(ctx.db)
         assert require(mail.message).values["link"].endswith("SECRET")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from guichet.api import balance, catalogue
+from guichet.api import catalogue
 from guichet.api.endpoints.endpoint import Endpoint, Parameter
 from guichet.domain.catalogue import MODE_TYPES
 from guichet.domain.errors import InvalidRequest
@@ -54,7 +54,7 @@ ENDPOINTS: Final = (
     Endpoint(
         "GET",
         "/balance",
-        balance.read_balance,
+        catalogue.read_balance,
         WALLET,
         "Lire le solde",
         "Avec une clé de test, la somme des encaissements de test, et non le solde réel.",

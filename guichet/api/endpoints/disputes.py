@@ -18,8 +18,7 @@ ENDPOINTS: Final = (
         DISPUTES,
         "Lister les contestations",
         "Les plus récentes d'abord. Une contestation naît chez la banque du porteur de la carte ; le statut du "
-        "paiement "
-        "ne change pas.",
+        "paiement ne change pas.",
         DisputeObject,
         shape="page",
         parameters=(

@@ -58,8 +58,7 @@ CREATED_TO: Final = Parameter(
     "to",
     {"type": "string"},
     f"Fin : {_DATES} Une date seule est ce jour à 00:00:00, ce qui exclut les éléments du jour : envoyez le lendemain "
-    "ou "
-    "un horodatage complet.",
+    "ou un horodatage complet.",
     sample="2026-12-01",
 )
 
@@ -81,8 +80,7 @@ def paging(after: str) -> tuple[Parameter, ...]:
             "page",
             {"type": "integer", "minimum": 1},
             "Numéro de page, 1 sans autre indication. Au-delà de la dernière, la liste est vide. Avec `after`, seul 1 "
-            "est "
-            "accepté.",
+            "est accepté.",
         ),
         Parameter(
             "order",

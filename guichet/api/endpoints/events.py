@@ -19,13 +19,11 @@ ENDPOINTS: Final = (
         EVENTS,
         "Lister les événements",
         f"Tout ce qui est arrivé depuis {LISTED_DAYS} jours, **du plus ancien au plus récent** : les mêmes `id` et les "
-        "mêmes "
-        "corps que les webhooks, aussi pour un compte sans point de terminaison. Après une panne, reprenez avec "
+        "mêmes corps que les webhooks, aussi pour un compte sans point de terminaison. Après une panne, reprenez avec "
         "`after` : "
         "l'`id` du dernier événement que cette liste vous a donné, et non celui d'un webhook, qui a pu en dépasser "
         "d'autres. Un événement apparaît quelques instants après le changement d'état, et "
-        "jamais "
-        "avant un autre qui a déjà été montré : un parcours n'en saute aucun.",
+        "jamais avant un autre qui a déjà été montré : un parcours n'en saute aucun.",
         EventObject,
         shape="walk",
         parameters=(
@@ -37,8 +35,7 @@ ENDPOINTS: Final = (
                 "after",
                 {"type": "string"},
                 "Commence juste après cet événement, nommé par son `id`. Le parcours est fini quand `meta.has_more` "
-                "vaut "
-                "`false` ; reprenez plus tard avec le même `after`.",
+                "vaut `false` ; reprenez plus tard avec le même `after`.",
             ),
         ),
         errors=(InvalidRequest,),

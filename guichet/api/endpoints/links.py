@@ -82,8 +82,7 @@ ENDPOINTS: Final = (
         LINKS,
         "Fermer un lien de paiement",
         "Plus personne ne peut commencer à payer : `expires_at` devient l'instant présent. Un paiement déjà commencé "
-        "peut encore "
-        "réussir. Un lien déjà fermé reste tel qu'il est.",
+        "peut encore réussir. Un lien déjà fermé reste tel qu'il est.",
         PaymentLinkObject,
         parameters=(_ID,),
         errors=(NotFound,),

@@ -85,8 +85,7 @@ ENDPOINTS: Final = (
         WEBHOOKS,
         "Renvoyer un webhook",
         "Donne cinq nouvelles tentatives à un envoi terminé, réussi ou non : même `id`, même corps, à l'adresse "
-        "actuelle. "
-        "Pour tout rattraper après une panne, lisez plutôt `GET /events`.",
+        "actuelle. Pour tout rattraper après une panne, lisez plutôt `GET /events`.",
         WebhookDeliveryObject,
         parameters=(
             Parameter(

@@ -6,8 +6,9 @@ from typing import Any, Final
 from sqlalchemy import Select, bindparam, func, literal_column, null, select, update
 
 from guichet.clock import Instant, later
-from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
+from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.sql_functions import equal, params
 from guichet.db.tables import staff_jobs, users
 from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
@@ -24,7 +25,7 @@ MOST_LISTED: Final = 10
 _NEW: Final = [column.name for column in staff_jobs.c if column.name != "id"]
 _INSERT: Final = (
     upsert(staff_jobs)
-    .values({name: bindparam(name) for name in _NEW})
+    .values(params(*_NEW))
     .on_conflict_do_nothing(index_elements=["request_hash"])
     .returning(staff_jobs.c.id)
 )
@@ -43,8 +44,7 @@ _LATEST_OF_MERCHANT: Final = _LATEST.where(staff_jobs.c.merchant_id == bindparam
 _PENDING: Final = select(func.count()).where(staff_jobs.c.status == literal_column("'pending'"))
 _ASKER: Final = select(users.c.email).where(users.c.id == bindparam("user"))
 _CLAIMED: Final = (
-    staff_jobs.c.id == bindparam("job"),
-    staff_jobs.c.attempts == bindparam("attempt"),
+    *equal(staff_jobs, id="job", attempts="attempt"),
     staff_jobs.c.status == "pending",
 )
 _SET_DUE: Final = update(staff_jobs).where(*_CLAIMED).values(due_at=bindparam("at")).returning(staff_jobs.c.id)
@@ -60,30 +60,16 @@ _FINISH: Final = (
     )
     .returning(staff_jobs.c.id)
 )
-_IDS: Final = select(staff_jobs.c.id).order_by(staff_jobs.c.id)
-_ENCRYPTED: Final = select(staff_jobs.c.parameters, staff_jobs.c.result).where(staff_jobs.c.id == bindparam("job"))
-_REPLACE: Final = {
-    name: update(staff_jobs)
-    .where(staff_jobs.c.id == bindparam("job"), staff_jobs.c[name] == bindparam("old"))
-    .values({name: bindparam("new")})
-    .returning(staff_jobs.c.id)
-    for name in ("parameters", "result")
-}
-
-
-def _job(row: Row) -> StaffJob:
-    return StaffJob(*row)
 
 
 _QUEUE: Final[WorkQueue[StaffJob]] = WorkQueue(
-    staff_jobs, "due_at", "kind", _job, values={"attempts": staff_jobs.c.attempts + 1}
+    staff_jobs, "due_at", "kind", lambda row: StaffJob(*row), values={"attempts": staff_jobs.c.attempts + 1}
 )
 
 
 async def add(tx: Transaction, job: StaffJob) -> int | None:
     """Its id, given by the database. None when the same request made a job already."""
-    row = await tx.write(_INSERT, **{name: getattr(job, name) for name in _NEW})
-    return None if row is None else int(row[0])
+    return await tx.write_as(int, _INSERT, **{name: getattr(job, name) for name in _NEW})
 
 
 async def of_request(db: Reader, request_hash: str) -> int:
@@ -92,18 +78,17 @@ async def of_request(db: Reader, request_hash: str) -> int:
 
 async def find(db: Reader, job_id: int) -> StaffJob | None:
     """Without what was asked."""
-    row = await db.one(_FIND, job=job_id)
-    return None if row is None else _job(row)
+    return await db.one_as(StaffJob, _FIND, job=job_id)
 
 
 async def latest(db: Reader, kind: StaffJobKind) -> list[StaffJob]:
     """The newest jobs of this kind, newest first, without what was asked and found."""
-    return [_job(row) for row in await db.all(_LATEST_OF_KIND, wanted=kind)]
+    return [StaffJob(*row) for row in await db.all(_LATEST_OF_KIND, wanted=kind)]
 
 
 async def latest_of_merchant(db: Reader, merchant_id: MerchantId) -> list[StaffJob]:
     """The newest jobs about this merchant, newest first, without what was asked and found."""
-    return [_job(row) for row in await db.all(_LATEST_OF_MERCHANT, merchant=merchant_id)]
+    return [StaffJob(*row) for row in await db.all(_LATEST_OF_MERCHANT, merchant=merchant_id)]
 
 
 async def pending(db: Reader) -> int:
@@ -136,19 +121,3 @@ async def finish(db: Writer, job: StaffJob, result: str | None, now: Instant) ->
     done = await db.write(_FINISH, job=job.id, attempt=job.attempts, outcome=outcome, outcome_text=result, now=now)
     if done is None:
         raise JobTakenOver
-
-
-async def every_id(db: Database) -> list[int]:
-    """Jobs are kept for 30 days."""
-    return [row[0] for row in await db.scan(_IDS)]
-
-
-async def encrypted(db: Reader, job_id: int) -> list[tuple[str, str]]:
-    """(column, encrypted text) of a job, for the rotation of `GUICHET_SECRET_KEYS`; none if it was removed."""
-    row = await db.one(_ENCRYPTED, job=job_id) or ()
-    return [(name, token) for name, token in zip(_REPLACE, row, strict=False) if token is not None]
-
-
-async def replace(db: Writer, job_id: int, column: str, old: str, new: str) -> bool:
-    """The same text in another encryption; False when it was removed meanwhile."""
-    return await db.write(_REPLACE[column], job=job_id, old=old, new=new) is not None

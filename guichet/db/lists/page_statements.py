@@ -72,13 +72,11 @@ class ListKind(Record, frozen=True):
 
 @cache
 def list_total(kind: ListKind) -> Executable:
-    """The number of rows of a list."""
     return _whole_list(kind)
 
 
 @cache
 def range_total(kind: ListKind) -> Executable:
-    """The number of rows of a range."""
     return select(_sum(union_all(*_parts(kind)).subquery().c.row_count))
 
 

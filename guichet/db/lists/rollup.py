@@ -12,6 +12,7 @@ from guichet.clock import HOUR
 from guichet.db.engine import Database
 from guichet.db.lists.page_statements import WHOLE_LIST
 from guichet.db.lists.time_buckets import LEVELS
+from guichet.db.sql_functions import columns, params
 from guichet.db.tables import list_count_changes, list_counts
 from guichet.db.upsert import upsert
 
@@ -26,16 +27,11 @@ _TAKE: Final = (
     delete(list_count_changes)
     .where(list_count_changes.c.id.in_(select(_oldest.c.id)))
     .returning(
-        list_count_changes.c.merchant_id,
-        list_count_changes.c.env,
-        list_count_changes.c.list_name,
-        list_count_changes.c.hour,
-        list_count_changes.c.status,
-        list_count_changes.c.delta,
+        *columns(list_count_changes, "merchant_id", "env", "list_name", "hour", "status", "delta"),
     )
 )
 _KEY: Final = ("merchant_id", "env", "list_name", "level", "bucket", "status")
-_INSERT: Final = upsert(list_counts).values({column.name: bindparam(column.name) for column in list_counts.c})
+_INSERT: Final = upsert(list_counts).values(params(*list_counts.c.keys()))
 _ADD: Final = _INSERT.on_conflict_do_update(
     index_elements=_KEY,
     set_={"row_count": list_counts.c.row_count + _INSERT.excluded.row_count},

@@ -54,8 +54,6 @@ class _NamingTheSchema(PGIdentifierPreparer_asyncpg):
 
 
 class PostgresDialect(PGDialect_asyncpg):
-    """Compiles a statement for asyncpg."""
-
     preparer = _NamingTheSchema
     supports_statement_cache = True
 

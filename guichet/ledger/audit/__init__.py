@@ -9,10 +9,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import insert, select
 
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database
+from guichet.db.sql_functions import params
 from guichet.db.tables import ledger_audits
 from guichet.domain.chain_heads import LEDGER_FAULTS, ChainFault, HeadComparison, KnownHead, KnownHeads
 from guichet.domain.messages import Message, Moment, encode
@@ -28,9 +29,8 @@ from guichet.ledger.audit.subjects import (
     check_treasury,
 )
 
-_RECORD: Final = insert(ledger_audits).values(
-    {column.name: bindparam(column.name) for column in ledger_audits.c if column.name != "id"}
-)
+_NEW: Final = [column.name for column in ledger_audits.c if column.name != "id"]
+_RECORD: Final = insert(ledger_audits).values(params(*_NEW))
 #: How many clean audits are remembered: three years of them, one a day.
 _REMEMBERED: Final = 1000
 _CLEAN: Final = (
@@ -131,18 +131,8 @@ async def _audited_heads(db: Database) -> list[KnownHead]:
 
 
 async def _record(db: Database, report: Report) -> None:
-    await db.write_locally(
-        _RECORD,
-        started_at=report.started_at,
-        finished_at=report.finished_at,
-        head=report.head,
-        postings=report.postings,
-        payments=report.payments,
-        refunds=report.refunds,
-        fault=encode(report.fault) if report.fault else None,
-        head_posting_id=report.head_posting_id,
-        hash_chain_links=report.hash_chain_links,
-    )
+    values = {name: getattr(report, name) for name in _NEW}
+    await db.write_locally(_RECORD, **{**values, "fault": encode(report.fault) if report.fault else None})
 
 
 def _owed(state: AuditState) -> dict[tuple[str, str, str, str], int]:

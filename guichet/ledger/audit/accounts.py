@@ -7,6 +7,7 @@ from sqlalchemy import Column, ColumnElement, Select, and_, bindparam, func, lit
 
 from guichet.clock import earlier
 from guichet.db.engine import Row
+from guichet.db.sql_functions import columns
 from guichet.db.tables import (
     disputes,
     late_results,
@@ -91,9 +92,7 @@ _released: Final = postings.alias("released")
 #: Suspended entries, each with the posting that suspended it and, which is a fault, one that released it already.
 _SUSPENDED_ENTRIES: Final = (
     select(
-        wallet_entries.c.id,
-        wallet_entries.c.subject_id,
-        wallet_entries.c.amount,
+        *columns(wallet_entries, "id", "subject_id", "amount"),
         postings.c.amount.label("posted"),
         _released.c.id.label("released"),
     )

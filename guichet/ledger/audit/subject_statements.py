@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, FromClause, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, FromClause, Select, Subquery, Table, and_, bindparam, func, select
 
+from guichet.db.sql_functions import columns
 from guichet.db.tables import audit_log, disputes, late_results, payments, postings, refunds, treasury_movements
 from guichet.domain.disputes import Bearer, DisputeStatus
 from guichet.domain.ids import MerchantId
@@ -30,192 +31,101 @@ _LEG: Final = (
     postings.c.id.label("posting_id"),
     postings.c.env.label("posting_env"),
     postings.c.currency.label("posting_currency"),
-    postings.c.cause,
-    postings.c.leg,
-    postings.c.source,
-    postings.c.destination,
+    *columns(postings, "cause", "leg", "source", "destination"),
     postings.c.amount.label("posting_amount"),
 )
 
 
-_some_payments: Final = (
-    select(payments)
-    .where(payments.c.id > bindparam("after"))
-    .order_by(payments.c.id)
-    .limit(bindparam("most"))
-    .subquery()
-)
-PAYMENTS: Final = (
-    select(
-        _some_payments.c.id,
-        _some_payments.c.merchant_id,
-        _some_payments.c.env,
-        _some_payments.c.reference,
-        _some_payments.c.status,
-        _some_payments.c.amount,
-        _some_payments.c.fee_amount,
-        _some_payments.c.currency,
-        func.coalesce(_some_payments.c.provider_account, ""),
+def _next(table: Table) -> Subquery:
+    return select(table).where(table.c.id > bindparam("after")).order_by(table.c.id).limit(bindparam("most")).subquery()
+
+
+def _with_postings(
+    rows: FromClause, beside: FromClause, causes: ColumnElement[bool], selected: Sequence[ColumnElement[Any]]
+) -> Select[Any]:
+    """These columns of `rows`, and of what stands `beside` them, with each posting of these causes."""
+    of_row = and_(postings.c.merchant_id == rows.c.merchant_id, causes, postings.c.subject_id == rows.c.id)
+    read = select(*selected, *_LEG).select_from(beside).outerjoin(postings, of_row)
+    return read.order_by(rows.c.id, postings.c.id)
+
+
+_payments: Final = _next(payments)
+_ITS_REFUND: Final = and_(refunds.c.merchant_id == _payments.c.merchant_id, refunds.c.payment_id == _payments.c.id)
+PAYMENTS: Final = _with_postings(
+    _payments,
+    _payments.outerjoin(refunds, _ITS_REFUND).outerjoin(late_results, late_result_of("payment", _payments)),
+    OF_PAYMENTS,
+    (
+        *columns(_payments, "id", "merchant_id", "env", "reference", "status"),
+        *columns(_payments, "amount", "fee_amount", "currency"),
+        func.coalesce(_payments.c.provider_account, ""),
         refunds.c.status.label("refund_status"),
         late_results.c.stage.label("late_stage"),
-        *_LEG,
-    )
-    .select_from(_some_payments)
-    .outerjoin(
-        refunds,
-        and_(refunds.c.merchant_id == _some_payments.c.merchant_id, refunds.c.payment_id == _some_payments.c.id),
-    )
-    .outerjoin(late_results, late_result_of("payment", _some_payments))
-    .outerjoin(
-        postings,
-        and_(
-            postings.c.merchant_id == _some_payments.c.merchant_id,
-            OF_PAYMENTS,
-            postings.c.subject_id == _some_payments.c.id,
-        ),
-    )
-    .order_by(_some_payments.c.id, postings.c.id)
+    ),
 )
-_some_refunds: Final = (
-    select(refunds).where(refunds.c.id > bindparam("after")).order_by(refunds.c.id).limit(bindparam("most")).subquery()
-)
-REFUNDS: Final = (
-    select(
-        _some_refunds.c.id,
-        _some_refunds.c.merchant_id,
-        _some_refunds.c.env,
-        _some_refunds.c.reference,
-        _some_refunds.c.status,
+_refunds: Final = _next(refunds)
+REFUNDS: Final = _with_postings(
+    _refunds,
+    _refunds.join(payments, payments.c.id == _refunds.c.payment_id).outerjoin(
+        late_results, late_result_of("refund", _refunds)
+    ),
+    OF_REFUNDS,
+    (
+        *columns(_refunds, "id", "merchant_id", "env", "reference", "status"),
         payments.c.amount,
         payments.c.fee_amount,
-        _some_refunds.c.currency,
-        func.coalesce(_some_refunds.c.provider_account, ""),
-        _some_refunds.c.held,
-        _some_refunds.c.amount.label("returned"),
-        payments.c.status.label("payment_status"),
-        payments.c.merchant_id.label("payment_merchant"),
-        payments.c.env.label("payment_env"),
-        payments.c.currency.label("payment_currency"),
+        _refunds.c.currency,
+        func.coalesce(_refunds.c.provider_account, ""),
+        _refunds.c.held,
+        _refunds.c.amount.label("returned"),
+        *(payments.c[name].label(f"payment_{name}") for name in ("status", "merchant_id", "env", "currency")),
         late_results.c.stage.label("late_stage"),
-        *_LEG,
-    )
-    .select_from(_some_refunds)
-    .join(payments, payments.c.id == _some_refunds.c.payment_id)
-    .outerjoin(late_results, late_result_of("refund", _some_refunds))
-    .outerjoin(
-        postings,
-        and_(
-            postings.c.merchant_id == _some_refunds.c.merchant_id,
-            OF_REFUNDS,
-            postings.c.subject_id == _some_refunds.c.id,
-        ),
-    )
-    .order_by(_some_refunds.c.id, postings.c.id)
+    ),
 )
-_some_disputes: Final = (
-    select(disputes)
-    .where(disputes.c.id > bindparam("after"))
-    .order_by(disputes.c.id)
-    .limit(bindparam("most"))
-    .subquery()
-)
-DISPUTES: Final = (
-    select(
-        _some_disputes.c.id,
-        _some_disputes.c.merchant_id,
-        _some_disputes.c.env,
-        _some_disputes.c.reference,
+_disputes: Final = _next(disputes)
+DISPUTES: Final = _with_postings(
+    _disputes,
+    _disputes.outerjoin(payments, payments.c.id == _disputes.c.payment_id),
+    OF_DISPUTES,
+    (
+        *columns(_disputes, "id", "merchant_id", "env", "reference"),
         # One that matches no payment has none of these.
         func.coalesce(payments.c.status, ""),
         func.coalesce(payments.c.amount, 0),
         func.coalesce(payments.c.fee_amount, 0),
-        _some_disputes.c.currency,
-        _some_disputes.c.provider_account,
-        _some_disputes.c.status.label("dispute_status"),
-        _some_disputes.c.amount.label("disputed"),
-        _some_disputes.c.borne_by,
-        _some_disputes.c.taken,
-        *_LEG,
-    )
-    .select_from(_some_disputes)
-    .outerjoin(payments, payments.c.id == _some_disputes.c.payment_id)
-    .outerjoin(
-        postings,
-        and_(
-            postings.c.merchant_id == _some_disputes.c.merchant_id,
-            OF_DISPUTES,
-            postings.c.subject_id == _some_disputes.c.id,
-        ),
-    )
-    .order_by(_some_disputes.c.id, postings.c.id)
+        _disputes.c.currency,
+        _disputes.c.provider_account,
+        _disputes.c.status.label("dispute_status"),
+        _disputes.c.amount.label("disputed"),
+        _disputes.c.borne_by,
+        _disputes.c.taken,
+    ),
 )
-_some_movements: Final = (
-    select(treasury_movements)
-    .where(treasury_movements.c.id > bindparam("after"))
-    .order_by(treasury_movements.c.id)
-    .limit(bindparam("most"))
-    .subquery()
-)
-_OF_MOVEMENT: Final = and_(
-    postings.c.merchant_id == _some_movements.c.merchant_id,
-    postings.c.cause == TREASURY_MOVED,
-    postings.c.subject_id == _some_movements.c.id,
-)
+_movements: Final = _next(treasury_movements)
+_OF_TREASURY: Final = postings.c.cause == TREASURY_MOVED
 #: Movements of our own money with their postings.
-TREASURY: Final = (
-    select(*_some_movements.c, *_LEG)
-    .select_from(_some_movements.outerjoin(postings, _OF_MOVEMENT))
-    .order_by(_some_movements.c.id, postings.c.id)
-)
+TREASURY: Final = _with_postings(_movements, _movements, _OF_TREASURY, [*_movements.c])
 #: Whether the audit log has an entry about the subject: two people settled it against the provider's answer.
 SETTLED_BY_PEOPLE: Final = (
     select(audit_log.c.number)
     .where(audit_log.c.subject == bindparam("about"), audit_log.c.action == bindparam("action"))
     .limit(1)
 )
+
+
+def _is_of(table: Table, causes: ColumnElement[bool]) -> ColumnElement[bool]:
+    same = [table.c[name] == postings.c[name] for name in ("merchant_id", "env", "currency") if name in table.c]
+    return and_(table.c.id == postings.c.subject_id, causes, *same)
+
+
 #: Postings without a payment, refund, dispute or movement of our own money of the same merchant, environment and
 #: currency.
 ORPHAN_POSTINGS: Final = (
     select(postings.c.id, postings.c.cause, postings.c.subject_id)
-    .outerjoin(
-        payments,
-        and_(
-            payments.c.id == postings.c.subject_id,
-            OF_PAYMENTS,
-            payments.c.merchant_id == postings.c.merchant_id,
-            payments.c.env == postings.c.env,
-            payments.c.currency == postings.c.currency,
-        ),
-    )
-    .outerjoin(
-        refunds,
-        and_(
-            refunds.c.id == postings.c.subject_id,
-            OF_REFUNDS,
-            refunds.c.merchant_id == postings.c.merchant_id,
-            refunds.c.env == postings.c.env,
-            refunds.c.currency == postings.c.currency,
-        ),
-    )
-    .outerjoin(
-        disputes,
-        and_(
-            disputes.c.id == postings.c.subject_id,
-            OF_DISPUTES,
-            disputes.c.merchant_id == postings.c.merchant_id,
-            disputes.c.env == postings.c.env,
-            disputes.c.currency == postings.c.currency,
-        ),
-    )
-    .outerjoin(
-        treasury_movements,
-        and_(
-            treasury_movements.c.id == postings.c.subject_id,
-            postings.c.cause == TREASURY_MOVED,
-            treasury_movements.c.merchant_id == postings.c.merchant_id,
-            treasury_movements.c.currency == postings.c.currency,
-        ),
-    )
+    .outerjoin(payments, _is_of(payments, OF_PAYMENTS))
+    .outerjoin(refunds, _is_of(refunds, OF_REFUNDS))
+    .outerjoin(disputes, _is_of(disputes, OF_DISPUTES))
+    .outerjoin(treasury_movements, _is_of(treasury_movements, _OF_TREASURY))
     .where(
         postings.c.id > bindparam("after"),
         postings.c.id <= bindparam("last"),

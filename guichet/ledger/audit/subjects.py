@@ -3,10 +3,14 @@
 Each comparison is one statement. It sees one instant, so a service at work never looks wrong.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
+from sqlalchemy import Executable
+
+from guichet.db.engine import Row
 from guichet.db.tables import postings
 from guichet.domain.messages import Amount, Fact, Message
 from guichet.domain.money import Hundredths
@@ -67,74 +71,65 @@ _FLOAT_MOVES: Final = {
 }
 
 
+async def _groups(state: AuditState, statement: Executable, noun: str) -> AsyncIterator[list[Row]]:
+    """The rows of each subject with its postings, in the order of their ids; counts the subjects."""
+    after = BEFORE_ALL
+    while rows := await state.db.scan(statement, after=after, most=ROWS_AT_ONCE):
+        groups = [list(group) for _, group in groupby(rows, key=itemgetter(0))]
+        for group in groups:
+            yield group
+        after = rows[-1][0]
+        state.count(noun, len(groups))
+
+
 async def check_payments(state: AuditState) -> Message | None:
     """Every succeeded or refunded payment has exactly its collection postings, every other one has none."""
-    after = BEFORE_ALL
-    while rows := await state.db.scan(PAYMENTS, after=after, most=ROWS_AT_ONCE):
-        subjects = 0
-        for _, group in groupby(rows, key=lambda row: row[0]):
-            subject, facts, legs = split(list(group), len(PaymentFacts._fields))
-            fault = _payment_fault(state, subject, PaymentFacts(*facts), legs)
-            if fault := fault or await _override_fault(state, subject, legs):
-                return AuditFault.OF_PAYMENT(**_named(subject), status=subject.status, audit_fault=fault)
-            subjects += 1
-        after = rows[-1][0]
-        state.count("payments", subjects)
+    async for group in _groups(state, PAYMENTS, "payments"):
+        subject, facts, legs = split(group, len(PaymentFacts._fields))
+        fault = _payment_fault(state, subject, PaymentFacts(*facts), legs)
+        if fault := fault or await _override_fault(state, subject, legs):
+            return AuditFault.OF_PAYMENT(**_named(subject), status=subject.status, audit_fault=fault)
     return None
 
 
 async def check_refunds(state: AuditState) -> Message | None:
     """Every refund has the postings of its state: held, and then disbursed or released."""
-    after = BEFORE_ALL
-    while rows := await state.db.scan(REFUNDS, after=after, most=ROWS_AT_ONCE):
-        subjects = 0
-        for _, group in groupby(rows, key=lambda row: row[0]):
-            subject, facts, legs = split(list(group), len(RefundFacts._fields))
-            fault = _refund_fault(state, subject, RefundFacts(*facts), legs)
-            if fault := fault or await _override_fault(state, subject, legs):
-                return AuditFault.OF_REFUND(**_named(subject), status=subject.status, audit_fault=fault)
-            subjects += 1
-        after = rows[-1][0]
-        state.count("refunds", subjects)
+    async for group in _groups(state, REFUNDS, "refunds"):
+        subject, facts, legs = split(group, len(RefundFacts._fields))
+        fault = _refund_fault(state, subject, RefundFacts(*facts), legs)
+        if fault := fault or await _override_fault(state, subject, legs):
+            return AuditFault.OF_REFUND(**_named(subject), status=subject.status, audit_fault=fault)
     return None
 
 
 async def check_disputes(state: AuditState) -> Message | None:
     """Every dispute has the postings of its state: taken back, and then returned or charged to somebody."""
-    after = BEFORE_ALL
-    while rows := await state.db.scan(DISPUTES, after=after, most=ROWS_AT_ONCE):
-        for _, group in groupby(rows, key=lambda row: row[0]):
-            subject, facts, legs = split(list(group), len(DisputeFacts._fields))
-            if fault := _dispute_fault(state, subject, DisputeFacts(*facts), legs):
-                return AuditFault.OF_DISPUTE(**_named(subject), audit_fault=fault)
-            state.count("disputes", 1)
-        after = rows[-1][0]
+    async for group in _groups(state, DISPUTES, "disputes"):
+        subject, facts, legs = split(group, len(DisputeFacts._fields))
+        if fault := _dispute_fault(state, subject, DisputeFacts(*facts), legs):
+            return AuditFault.OF_DISPUTE(**_named(subject), audit_fault=fault)
     return None
 
 
 async def check_treasury(state: AuditState) -> Message | None:
     """Every movement of our own money that was posted has exactly its posting, every other one has none."""
-    after = BEFORE_ALL
-    while rows := await state.db.scan(TREASURY, after=after, most=ROWS_AT_ONCE):
-        for _, group in groupby(rows, key=lambda row: row[0]):
-            movement, legs = split_movement(list(group))
-            expected = {TREASURY_MOVED: movement.entries} if movement.status == "posted" else {}
-            subject = Subject(
-                id=movement.id,
-                merchant_id=movement.merchant_id,
-                env="live",
-                reference=movement.reference,
-                status="succeeded",
-                amount=movement.amount,
-                fee_amount=Hundredths(0),
-                currency=movement.currency,
-                provider_account="",
-            )
-            if fault := _difference(subject, expected, legs):
-                return AuditFault.OF_TREASURY(reference=movement.reference, audit_fault=fault)
-            _add_floats(state, subject, legs)
-            state.count("movements", 1)
-        after = rows[-1][0]
+    async for group in _groups(state, TREASURY, "movements"):
+        movement, legs = split_movement(group)
+        expected = {TREASURY_MOVED: movement.entries} if movement.status == "posted" else {}
+        subject = Subject(
+            id=movement.id,
+            merchant_id=movement.merchant_id,
+            env="live",
+            reference=movement.reference,
+            status="succeeded",
+            amount=movement.amount,
+            fee_amount=Hundredths(0),
+            currency=movement.currency,
+            provider_account="",
+        )
+        if fault := _difference(subject, expected, legs):
+            return AuditFault.OF_TREASURY(reference=movement.reference, audit_fault=fault)
+        _add_floats(state, subject, legs)
     return None
 
 

@@ -58,8 +58,6 @@ def served(settings: Mapping[str, str]) -> frozenset[str]:
 
 
 class Networks:
-    """The networks of one account."""
-
     def __init__(self, settings: Mapping[str, str]) -> None:
         """Raises ValueError for a setting that names something else than the page does."""
         self.served = served(settings)

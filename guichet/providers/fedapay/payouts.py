@@ -36,8 +36,6 @@ _STARTED_AT: Final = "started_at"
 
 
 class Payouts:
-    """The payouts of one account."""
-
     def __init__(self, client: FedaPayClient, networks: Networks, clock: Clock) -> None:
         self._client = client
         self._networks = networks
@@ -80,7 +78,6 @@ class Payouts:
         return await self._start(str(read.provider_reference), reversal)
 
     async def _start(self, payout_id: str, reversal: Reversal) -> RefundInitiationResult:
-        """Starts a payout that was read as not started."""
         accepted = Accepted(payout_id, provider_data={_STARTED_AT: str(self._clock.now())})
         result = await self._client.start(payout_id)
         if isinstance(result, ProviderResponse) and result.ok:

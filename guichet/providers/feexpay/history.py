@@ -88,8 +88,6 @@ class _Search:
 
 
 class FeexPayHistory:
-    """The history of one shop."""
-
     def __init__(self, ask: Ask, shop: str, clock: Clock) -> None:
         self._ask = ask
         self._shop = shop
@@ -117,7 +115,6 @@ class FeexPayHistory:
         return sorted(listed, key=lambda theirs: listed[theirs]) or missing
 
     async def lines(self, since: Instant, until: Instant) -> list[Line] | Unknown:
-        """Every transaction of these days."""
         lines: dict[str, Line] = {}
         async for rows in self._answers(self._rows, days(since, until), _KINDS):
             if isinstance(rows, Unknown):

@@ -149,7 +149,6 @@ class Mtn(HttpProvider):
         return [self._collection] + ([self._disbursement] if self._disbursement else [])
 
     async def probe(self) -> Answer:
-        """Asks for the balance of each product."""
         for product in self._products():
             answer = probe_result(await product.get("account/balance"))
             if answer != "ok":

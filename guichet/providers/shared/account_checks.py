@@ -58,7 +58,6 @@ def unchecked(subject: Message, message: Message) -> Finding:
 
 
 def no_call(subject: Message, message: Message) -> Finding:
-    """The provider has no call that tells it."""
     return unchecked(subject, AccountFinding.NO_CALL(why=message))
 
 

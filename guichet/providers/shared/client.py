@@ -94,8 +94,6 @@ CallResult = ProviderResponse | NotProcessed | Unknown
 
 
 class ProviderClient:
-    """Calls one account's API."""
-
     def __init__(self, http_client: HttpClient, base_url: str) -> None:
         self._http_client = http_client
         self.base_url = base_url.rstrip("/")

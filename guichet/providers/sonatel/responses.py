@@ -122,7 +122,6 @@ def _code(body: Mapping[str, Any] | None) -> str:
 
 
 def read_row(row: Mapping[str, Any]) -> StatusResult:
-    """One transaction of the list."""
     status, provider_reference = row.get("status"), text_or_none(row.get("transactionId"))
     match parse_status_word(_STATUSES, status):
         case ProviderStatus.SUCCEEDED:

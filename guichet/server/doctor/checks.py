@@ -10,6 +10,7 @@ from guichet.db.engine import Database
 from guichet.db.worker_leases import turn_ends_at
 from guichet.domain.messages import Amount
 from guichet.domain.money import plain
+from guichet.domain.records import described
 from guichet.ledger.last_audit import last_audit
 from guichet.server import health_checks
 from guichet.server.doctor.check import DoctorCheck, age
@@ -48,15 +49,7 @@ async def _stuck(db: Database, now: Instant) -> DoctorCheck:
             )
             for each in found
         ],
-        [
-            {
-                "type": each.subject_type,
-                "operator": each.operator,
-                "count": each.count,
-                "oldest_at": iso(each.oldest_at),
-            }
-            for each in found
-        ],
+        [described(each, ("type", "operator", "count", "oldest_at"), type=each.subject_type) for each in found],
     )
 
 
@@ -79,20 +72,13 @@ async def _routes(db: Database, now: Instant) -> DoctorCheck:
             )
             for each in found
         ],
-        [
-            {
-                "provider_account": each.provider_account,
-                "operator": each.operator,
-                "failed": each.failed,
-                "succeeded": each.succeeded,
-            }
-            for each in found
-        ],
+        [described(each, ("provider_account", "operator", "failed", "succeeded")) for each in found],
     )
 
 
 async def _endpoints(db: Database, now: Instant) -> DoctorCheck:
     found = await health_checks.failing_endpoints(db, now)
+    columns = ("merchant_id", "env", "destination", "abandoned", "retrying", "delivered")
     return DoctorCheck(
         "webhook endpoints",
         [
@@ -107,17 +93,7 @@ async def _endpoints(db: Database, now: Instant) -> DoctorCheck:
             )
             for each in found
         ],
-        [
-            {
-                "merchant_id": each.merchant_id,
-                "env": each.env,
-                "destination": each.destination,
-                "abandoned": each.abandoned,
-                "retrying": each.retrying,
-                "delivered": each.delivered,
-            }
-            for each in found
-        ],
+        [described(each, columns) for each in found],
     )
 
 
@@ -135,15 +111,7 @@ async def _keys(db: Database, now: Instant) -> DoctorCheck:
             )
             for each in found
         ],
-        [
-            {
-                "key_id": each.key_id,
-                "merchant_id": each.merchant_id,
-                "env": each.env,
-                "expires_at": iso(each.expires_at),
-            }
-            for each in found
-        ],
+        [described(each, ("key_id", "merchant_id", "env", "expires_at")) for each in found],
     )
 
 
@@ -180,15 +148,8 @@ async def _floats(db: Database, now: Instant) -> DoctorCheck:
     problems += [
         DoctorProblem.BALANCE_UNREAD(account=each.provider_account, answer=each.error or "") for each in unread
     ]
-    rows: list[dict[str, object]] = [
-        {
-            "provider_account": each.provider_account,
-            "wallet": each.wallet,
-            "balance": plain(each.amount),
-            "currency": each.currency,
-        }
-        for each in low
-    ]
+    columns = ("provider_account", "wallet", "balance", "currency")
+    rows = [described(each, columns, balance=plain(each.amount)) for each in low]
     return DoctorCheck(
         "balances with providers", problems, rows + [{"provider_account": each.provider_account} for each in unread]
     )
@@ -207,12 +168,8 @@ async def _audit(db: Database, now: Instant) -> DoctorCheck:
     last = await last_audit(db)
     if last is None:
         return DoctorCheck("ledger audit", [DoctorProblem.NEVER_AUDITED()])
-    row = {
-        "finished_at": iso(last.finished_at),
-        "clean": last.fault is None,
-        "fault": last.fault and str(last.fault),
-        "head": last.head,
-    }
+    stated = {"clean": last.fault is None, "fault": last.fault and str(last.fault)}
+    row = described(last, ("finished_at", "clean", "fault", "head"), **stated)
     if last.fault is not None:
         problem = DoctorProblem.AUDIT_FAULT(age=age(last.finished_at, now), audit_fault=last.fault)
         return DoctorCheck("ledger audit", [problem], [row])
@@ -227,9 +184,7 @@ async def _published_heads(db: Database, now: Instant) -> DoctorCheck:
         heads = await current_heads(db, last.database_id, now)
         overdue = (heads.posting_id or heads.act) and await _first_publication_is_overdue(db, now)
         return DoctorCheck("published heads", [DoctorProblem.HEADS_NEVER_LEFT()] if overdue else [])
-    rows: list[dict[str, object]] = [
-        {"published_at": iso(last.published_at), "posting_id": last.posting_id, "act": last.act}
-    ]
+    rows = [described(last, ("published_at", "posting_id", "act"))]
     if last.published_at > earlier(now, _HEADS_EVERY):
         return DoctorCheck("published heads", [], rows)
     problem = DoctorProblem.HEADS_OLD(age=age(last.published_at, now))
