@@ -12,7 +12,7 @@ OF_LAYOUT: Final = ("target-size", "scrollable-region-focusable")
 #: Contrast takes nine tenths of the time of axe-core, and most texts look as others do. So a look is judged once, on
 #: whatever page and element it comes first: colour and size of the text, what is painted behind it, and boxes that may
 #: lie over others. What axe-core leaves out (hidden, disabled, no text) or is not sure of is not taken as judged.
-_RUN: Final = """async ([options, judgedBefore]) => {
+_RUN: Final = """async ([options, judgedBefore, askedBefore]) => {
   const known = new Set(judgedBefore), fresh = new Set(), stacks = new Map(), looks = new Map();
   const stack = element => {
     if (!element) return "";
@@ -41,19 +41,23 @@ _RUN: Final = """async ([options, judgedBefore]) => {
     element.toggleAttribute("data-new-look", !known.has(look));
     if (judged) known.add(look) && fresh.add(look);
   }
+  const asked = [...fresh];
+  if (askedBefore && asked.every(look => askedBefore.includes(look))) return [[], [], []];
   axe.configure({ rules: [{ id: "color-contrast", selector: "[data-new-look]" }] });
   const { violations, incomplete } = await axe.run(options);
   for (const { id, nodes } of incomplete) {
     if (id !== "color-contrast") continue;
     for (const { target } of nodes) fresh.delete(looks.get(document.querySelector(target[0])));
   }
-  return [violations, [...fresh]];
+  return [violations, [...fresh], asked];
 }"""
 _judged: Final[set[str]] = set()
+#: Those too of which axe-core was not sure.
+_asked: Final[set[str]] = set()
 
 
-async def check(page: Page, *rules: str, colours: bool = True) -> None:
-    """Raises AssertionError with axe-core's report."""
+async def check(page: Page, *rules: str, colours: bool = True, only_new: bool = False) -> None:
+    """Raises AssertionError with axe-core's report. `only_new`: unless it was asked about every look before."""
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(AXE_SCRIPT)
     # None of these rules reads the style sheets, which axe-core would otherwise load again.
@@ -62,7 +66,9 @@ async def check(page: Page, *rules: str, colours: bool = True) -> None:
         options["runOnly"] = list(rules)
     if not colours:
         options["rules"] = {rule: {"enabled": False} for rule in OF_COLOURS}
-    violations, looks = await page.evaluate(_RUN, [options, list(_judged)])
+    before = list(_asked) if only_new else None
+    violations, looks, asked = await page.evaluate(_RUN, [options, list(_judged), before])
     assert not violations, AxeResults({"violations": violations}).generate_report()
     if colours and (not rules or "color-contrast" in rules):
         _judged.update(looks)
+        _asked.update(asked)

@@ -20,6 +20,7 @@ CHROMIUM: Final = next(
 ARGUMENTS: Final = (
     "--no-sandbox",
     "--disable-gpu",
+    "--in-process-gpu",  # Nothing is drawn that a process of its own would pay off for.
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

@@ -9,8 +9,7 @@ from playwright.async_api import Browser, FilePayload
 
 from guichet.settings import Settings
 from tests.browser.driver import Customer, customer
-from tests.browser.test_console_in_browser import _set_up
-from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.console.conftest import ConsoleFixture
 from tests.service_fixture import open_service
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -29,12 +28,7 @@ def _file(mark: str) -> FilePayload:
 
 
 async def _join(console: ConsoleFixture, admin: Customer, email: str) -> None:
-    await admin.open(await console.invited(email, None, "admin"))
-    await admin.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
-    await admin.page.get_by_role("button", name="Continuer").click()
-    await _set_up(console, admin)
-    await admin.page.get_by_role("link", name="Je les ai notés").click()
-    await admin.page.get_by_role("heading", name="Accueil du back-office").wait_for()
+    await admin.signed_in(await console.joined(email, None, "admin"))
 
 
 @pytest.mark.parametrize("scripts", [True, False])
@@ -45,6 +39,7 @@ async def test_an_admin_opens_a_merchants_file_on_a_telephone(
     base = console.service.base_url
     async with customer(browser, base, f"admin-{scripts}", scripts=scripts, signs_in=True) as admin:
         await _join(console, admin, f"admin-{scripts}@guichet.example")
+        await admin.open("/admin")
         page = admin.page
         await page.get_by_role("link", name="Balafon").click()
         await page.get_by_label("État").select_option("active")
@@ -68,7 +63,7 @@ async def test_every_page_is_accessible_and_whole(console: ConsoleFixture, brows
     base = console.service.base_url
     merchant = await console.merchant(LONG)
     await console.joined("awa.kossou-dossou@boutique-kora.example", merchant)
-    async with customer(browser, base, "admin", signs_in=True) as admin:
+    async with customer(browser, base, "admin", signs_in=True, judged=True) as admin:
         await _join(console, admin, "admin@guichet.example")
         file = f"/admin/merchants/{merchant.id}"
         await admin.open(f"{file}/documents")

@@ -35,3 +35,15 @@ async def test_a_text_that_cannot_be_read_is_found_again_and_again(browser: Brow
             with pytest.raises(AssertionError, match="color-contrast"):
                 await axe.check(page, *rules)
         await axe.check(page, colours=False)
+
+
+async def test_only_a_page_built_as_one_before_is_not_judged_again(browser: Browser) -> None:
+    built = PAGE.format("").replace("<p>First", "<label for=name1>Name</label><input id=name1 value=Awa><p>")
+    async with customer(browser, "", "axe-structure") as someone:
+        for text in ("First", "Another"):
+            await someone.page.set_content(built.replace("</p><p class", f" {text}</p><p class"))
+            await someone.seen("")
+        for fault in ("for=other", ""):
+            await someone.page.set_content(built.replace("for=name1", fault))
+            with pytest.raises(AssertionError, match="label"):
+                await someone.seen("")

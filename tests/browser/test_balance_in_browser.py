@@ -1,6 +1,5 @@
 """Balance and exports in Chromium: with and without JavaScript, on a telephone and a large screen, light and dark."""
 
-import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -12,7 +11,7 @@ from guichet.exports import rows
 from guichet.merchants import repository as merchants
 from guichet.settings import Settings
 from tests.browser.driver import Customer, customer
-from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.console.conftest import ConsoleFixture
 from tests.service_fixture import open_service
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -39,10 +38,7 @@ async def _history(console: ConsoleFixture) -> int:
 async def _join(console: ConsoleFixture, awa: Customer, merchant_id: int, email: str) -> None:
     """A developer needs no second factor, and exports what the test environment holds."""
     merchant = require(await merchants.get(console.service.ctx.db, merchant_id))  # type: ignore[arg-type]
-    await awa.open(await console.invited(email, merchant, "developer"))
-    await awa.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
-    await awa.page.get_by_role("button", name="Continuer").click()
-    await awa.page.get_by_role("heading", name=re.compile("Vue d’ensemble")).wait_for()
+    await awa.signed_in(await console.joined(email, merchant, "developer"))
 
 
 @pytest.mark.parametrize("scripts", [True, False])
@@ -83,7 +79,7 @@ async def test_every_page_of_the_balance_is_accessible_and_whole(
     """On a telephone in light with every rule; in dark the colours again, on a large screen the layout."""
     merchant_id = await _history(console)
     base = f"/console/{merchant_id}/test"
-    async with customer(browser, console.service.base_url, "balance", signs_in=True) as awa:
+    async with customer(browser, console.service.base_url, "balance", signs_in=True, judged=True) as awa:
         await _join(console, awa, merchant_id, "balance@example.com")
         await awa.seen("balance", f"{base}/balance")
         await awa.seen("nothing", f"{base}/balance?from=2001-01-01&to=2001-01-02")

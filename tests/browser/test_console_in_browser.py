@@ -64,7 +64,7 @@ async def test_every_page_is_accessible_and_whole(console: ConsoleFixture, brows
     """On a telephone in light with every rule; in dark the colours again, on a large screen the layout."""
     base = console.service.base_url
     merchant = await console.merchant("Boutique Kora et Fils de Porto-Novo")
-    async with customer(browser, base, "console", signs_in=True) as awa:
+    async with customer(browser, base, "console", signs_in=True, judged=True) as awa:
         email = "console@example.com"
         await awa.seen("sign-in", "/console/sign-in")
         await awa.page.get_by_label("Adresse e-mail").fill(email)

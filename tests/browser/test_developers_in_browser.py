@@ -11,9 +11,8 @@ from playwright.async_api import Browser
 from guichet.db.engine import require
 from guichet.merchants import repository
 from guichet.settings import Settings
-from tests.accounts.totp import code_of
-from tests.browser.driver import Customer, customer
-from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.browser.driver import customer
+from tests.console.conftest import ConsoleFixture
 from tests.service_fixture import open_service
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -35,8 +34,8 @@ async def test_a_developer_sets_webhooks_up_and_creates_a_key(console: ConsoleFi
     here = f"/console/{merchant.id}/test"
     for scripts in (True, False):
         name = f"developers{'-plain' * (not scripts)}"
-        async with customer(browser, service.base_url, name, scripts=scripts, signs_in=True) as awa:
-            await _joins(console, awa, await console.invited(f"{name}@example.com", merchant))
+        async with customer(browser, service.base_url, name, scripts=scripts, signs_in=True, judged=scripts) as awa:
+            await awa.signed_in(await console.joined(f"{name}@example.com", merchant))
             await awa.open(here + "/webhooks")
             await awa.page.get_by_label("Adresse").fill("https://hooks.kora.invalid/webhooks/guichet/notifications")
             await awa.page.get_by_role("button", name="Enregistrer l’adresse").click()
@@ -65,14 +64,3 @@ async def test_a_developer_sets_webhooks_up_and_creates_a_key(console: ConsoleFi
             await awa.seen("clock", here + "/developers/clock")
             await awa.seen("activity", here + "/activity")
             awa.nothing_strange()
-
-
-async def _joins(console: ConsoleFixture, awa: Customer, invitation: str) -> None:
-    await awa.open(invitation)
-    await awa.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
-    await awa.page.get_by_role("button", name="Continuer").click()
-    seed = (await awa.page.locator(".mono-text").inner_text()).replace(" ", "")
-    await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, console.service.clock.now()))
-    await awa.page.get_by_role("button", name="Activer").click()
-    await awa.page.get_by_role("heading", name="Vos codes de secours").wait_for()
-    console.service.clock.advance(60)

@@ -190,7 +190,7 @@ SAME_FORMS: Final = {
 async def test_every_page_is_accessible_and_fits_the_screen(
     browser: Browser, checkout: CheckoutFixture, state: str
 ) -> None:
-    async with customer(browser, checkout.url, f"state-{state}") as awa:
+    async with customer(browser, checkout.url, f"state-{state}", judged=True) as awa:
         await STATES[state](checkout, awa)
         await awa.seen("", unfolded=state not in SAME_FORMS)
         # Text twice as large, as people with poor eyes set it.
@@ -201,7 +201,7 @@ async def test_every_page_is_accessible_and_fits_the_screen(
 
 @pytest.mark.parametrize("state", ["link", "link_with_faults", "waiting", "receipt", "checkout"])
 async def test_english_is_accessible_too(browser: Browser, checkout: CheckoutFixture, state: str) -> None:
-    async with customer(browser, checkout.url, f"english-{state}") as awa:
+    async with customer(browser, checkout.url, f"english-{state}", judged=True) as awa:
         await STATES[state](checkout, awa)
         if "?" not in awa.page.url:
             await awa.page.goto(awa.page.url + "?lang=en")

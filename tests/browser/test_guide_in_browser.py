@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 @pytest.mark.parametrize("path", ["/docs/guide", "/docs/webhooks"])
 async def test_a_guide_is_searched_and_copied_from(checkout: CheckoutFixture, browser: Browser, path: str) -> None:
-    async with customer(browser, checkout.url, path.rpartition("/")[2]) as reader:
+    async with customer(browser, checkout.url, path.rpartition("/")[2], changes_browser=True) as reader:
         page = reader.page
         await reader.open(path)
         await reader.fits()

@@ -185,7 +185,7 @@ async def test_the_receipt_is_made_for_paper(browser: Browser, checkout: Checkou
     path = await checkout.waiting(await checkout.link())
     checkout.operator.approve(checkout.operator.last.payment.reference)
     checkout.pass_time(6)
-    async with customer(browser, checkout.url, "paper", dark=True) as awa:
+    async with customer(browser, checkout.url, "paper", dark=True, changes_browser=True) as awa:
         await awa.page.add_init_script("window.print = () => { document.title = 'printed' }")
         await awa.open(path)
         await awa.page.get_by_role("button", name="Imprimer le reçu").click()
@@ -201,7 +201,7 @@ async def test_the_receipt_is_made_for_paper(browser: Browser, checkout: Checkou
 
 
 async def test_no_site_can_frame_the_page(browser: Browser, checkout: CheckoutFixture) -> None:
-    async with customer(browser, checkout.url, "frame") as awa:
+    async with customer(browser, checkout.url, "frame", changes_browser=True) as awa:
         await awa.page.set_content(f'<iframe src="{checkout.url}{await checkout.link()}"></iframe>')
         await awa.page.wait_for_timeout(500)
         frame = awa.page.frames[1]

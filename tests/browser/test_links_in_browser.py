@@ -14,7 +14,7 @@ from guichet.domain.merchants import Merchant
 from guichet.settings import Settings
 from tests.browser.conftest import SHOTS
 from tests.browser.driver import Customer, customer
-from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.console.conftest import ConsoleFixture
 from tests.ports import free_port
 from tests.service_fixture import open_service
 
@@ -33,10 +33,7 @@ async def console(sqlite_settings: Settings) -> AsyncIterator[ConsoleFixture]:
 
 async def _join(console: ConsoleFixture, cashier: Customer, merchant: Merchant) -> str:
     """Signs a cashier in; the path of the merchant's test pages."""
-    await cashier.open(await console.invited(f"{cashier.name}@example.com", merchant, "cashier"))
-    await cashier.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
-    await cashier.page.get_by_role("button", name="Continuer").click()
-    await cashier.page.get_by_role("heading", name="Caisse").wait_for()
+    await cashier.signed_in(await console.joined(f"{cashier.name}@example.com", merchant, "cashier"))
     return f"/console/{merchant.id}/test"
 
 
@@ -89,7 +86,7 @@ async def test_the_cash_desk_sees_a_customer_pay(console: ConsoleFixture, browse
 async def test_every_page_of_links_is_accessible_and_whole(console: ConsoleFixture, browser: Browser) -> None:
     base = console.service.base_url
     merchant = await console.merchant("Boutique Kora et Fils de Porto-Novo")
-    async with customer(browser, base, "links", signs_in=True) as awa:
+    async with customer(browser, base, "links", signs_in=True, judged=True) as awa:
         pages = await _join(console, awa, merchant)
         await awa.seen("list-empty", f"{pages}/links")
         await awa.seen("new", f"{pages}/links/new")
@@ -133,4 +130,4 @@ async def _print(awa: Customer) -> None:
             margin=margin,  # type: ignore[arg-type]
         )
         assert len(re.findall(rb"/Type\s*/Page\b", paper)) == 1, size
-    await awa.page.emulate_media(media="screen")
+    await awa.page.emulate_media(media="null")

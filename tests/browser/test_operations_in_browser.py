@@ -13,9 +13,7 @@ from guichet.domain.messages import verbatim
 from guichet.domain.payments import Payment
 from guichet.settings import Settings
 from tests.browser.driver import Customer, customer
-from tests.browser.test_console_in_browser import _set_up
 from tests.console.admin.operations import Operations, open_operations
-from tests.console.conftest import PASSWORD
 from tests.payments.conftest import stored
 from tests.payments.test_late_results import found_late
 from tests.payments.test_manual_settlement import UNKNOWN
@@ -30,10 +28,7 @@ async def operations(sqlite_settings: Settings) -> AsyncIterator[Operations]:
 
 
 async def _join(operations: Operations, person: Customer, email: str) -> None:
-    await person.open(await operations.console.invited(email, None, "admin"))
-    await person.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
-    await person.page.get_by_role("button", name="Continuer").click()
-    await _set_up(operations.console, person)
+    await person.signed_in(await operations.console.joined(email, None, "admin"))
 
 
 async def test_every_page_is_accessible_and_whole(operations: Operations, browser: Browser) -> None:
@@ -45,7 +40,7 @@ async def test_every_page_is_accessible_and_whole(operations: Operations, browse
     )
     await set_availability(live.ctx.db, state)
     await live.set_wallet("Gelé", "EUR")
-    async with customer(browser, live.service.base_url, "operations", signs_in=True) as awa:
+    async with customer(browser, live.service.base_url, "operations", signs_in=True, judged=True) as awa:
         await _join(operations, awa, "awa@example.com")
         for path in (
             "incidents",

@@ -14,7 +14,7 @@ from guichet.domain.merchants import Merchant
 from guichet.history.figures import DAYS
 from guichet.settings import Settings
 from tests.browser.driver import Customer, customer
-from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.console.conftest import ConsoleFixture
 from tests.db.rows import PAYMENT
 from tests.service_fixture import open_service
 
@@ -59,10 +59,7 @@ async def _a_month(console: ConsoleFixture) -> Merchant:
 
 async def _join(awa: Customer, console: ConsoleFixture, merchant: Merchant, email: str) -> None:
     """A developer needs no second factor, and sees keys; a reader sees money."""
-    await awa.open(await console.invited(email, merchant, "developer" if "dev" in email else "reader"))
-    await awa.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
-    await awa.page.get_by_role("button", name="Continuer").click()
-    await awa.page.get_by_role("heading", name="Vue d’ensemble").wait_for()
+    await awa.signed_in(await console.joined(email, merchant, "developer" if "dev" in email else "reader"))
 
 
 @pytest.mark.parametrize("scripts", [True, False])
@@ -72,6 +69,7 @@ async def test_the_overview_of_a_month(console: ConsoleFixture, browser: Browser
     base = console.service.base_url
     async with customer(browser, base, f"overview-{scripts}", scripts=scripts, signs_in=True) as awa:
         await _join(awa, console, merchant, "dev@example.com")
+        await awa.open("/console")
         await awa.page.get_by_text("points à vérifier").click()
         await awa.page.get_by_text("La clé sk_live_Ab3x… expire").wait_for()
         await awa.page.get_by_role("link", name="Aujourd’hui", exact=True).click()
@@ -90,7 +88,7 @@ async def test_the_overview_of_a_month(console: ConsoleFixture, browser: Browser
 async def test_the_overview_is_accessible_and_whole(console: ConsoleFixture, browser: Browser) -> None:
     merchant = await _a_month(console)
     base = console.service.base_url
-    async with customer(browser, base, "overview", signs_in=True) as awa:
+    async with customer(browser, base, "overview", signs_in=True, judged=True) as awa:
         await _join(awa, console, merchant, "overview@example.com")
         for step, path in (("live", "/live"), ("month", "/live?days=30"), ("test", "/test")):
             await awa.open(f"/console/{merchant.id}{path}")

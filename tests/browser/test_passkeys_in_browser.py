@@ -13,7 +13,7 @@ from guichet.clock import SECOND
 from guichet.domain.accounts import STEP_UP_LASTS
 from guichet.settings import Settings
 from tests.accounts.totp import code_of
-from tests.browser.driver import Customer, customer
+from tests.browser.driver import customer
 from tests.console.conftest import PASSWORD, ConsoleFixture
 from tests.service_fixture import open_service
 
@@ -35,14 +35,13 @@ async def test_a_passkey_signs_in_and_is_a_second_factor(sqlite_settings: Settin
     base = f"http://localhost:{port}"
     async with open_service(replace(sqlite_settings, public_url=base), port=port) as service:
         console = ConsoleFixture(service)
-        async with customer(browser, base, "passkey", signs_in=True) as awa:
-            link = await console.invited("awa@example.com", await console.merchant())
+        async with customer(browser, base, "passkey", signs_in=True, changes_browser=True) as awa:
             devices = await awa.context.new_cdp_session(awa.page)
             await devices.send("WebAuthn.enable")
             device = (await devices.send("WebAuthn.addVirtualAuthenticator", {"options": AUTHENTICATOR}))[
                 "authenticatorId"
             ]
-            await _join(console, awa, link)
+            await awa.signed_in(await console.joined("awa@example.com", await console.merchant()))
 
             await awa.open("/console/security")
             await awa.page.get_by_label("Nom de cet appareil").fill("Téléphone d’Awa")
@@ -88,14 +87,3 @@ async def test_a_passkey_signs_in_and_is_a_second_factor(sqlite_settings: Settin
             await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, service.clock.now()))
             await awa.page.get_by_role("button", name="Continuer").click()
             await awa.page.locator(".top details.drop summary").wait_for()
-
-
-async def _join(console: ConsoleFixture, awa: Customer, link: str) -> None:
-    await awa.open(link)
-    await awa.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
-    await awa.page.get_by_role("button", name="Continuer").click()
-    await awa.page.get_by_role("heading", name="Protéger mon compte").wait_for()
-    seed = (await awa.page.locator(".mono-text").inner_text()).replace(" ", "")
-    await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, console.service.clock.now()))
-    await awa.page.get_by_role("button", name="Activer").click()
-    await awa.page.get_by_role("heading", name="Vos codes de secours").wait_for()

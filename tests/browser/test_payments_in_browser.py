@@ -7,9 +7,8 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from guichet.settings import Settings
-from tests.accounts.totp import code_of
 from tests.browser.driver import Customer, customer
-from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.console.conftest import ConsoleFixture
 from tests.console.test_payments import copies, merchant_of
 from tests.service_fixture import MerchantClient, open_service
 
@@ -24,14 +23,7 @@ async def console(sqlite_settings: Settings) -> AsyncIterator[ConsoleFixture]:
 
 
 async def _join(console: ConsoleFixture, client: MerchantClient, awa: Customer, email: str) -> None:
-    await awa.open(await console.invited(email, await merchant_of(console, client)))
-    await awa.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
-    await awa.page.get_by_role("button", name="Continuer").click()
-    seed = (await awa.page.locator(".mono-text").inner_text()).replace(" ", "")
-    await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, console.service.clock.now()))
-    await awa.page.get_by_role("button", name="Activer").click()
-    await awa.page.get_by_role("heading", name="Vos codes de secours").wait_for()
-    console.service.clock.advance(60)
+    await awa.signed_in(await console.joined(email, await merchant_of(console, client)))
 
 
 async def _some_payments(console: ConsoleFixture, client: MerchantClient) -> str:
@@ -72,6 +64,7 @@ async def test_a_payment_is_found_refunded_and_printed_on_a_telephone(
         await awa.page.emulate_media(media="print")
         assert not await awa.page.get_by_role("link", name="Paiements").is_visible()
         await awa.shoot("printed")
+        await awa.page.emulate_media(media="null")
         awa.nothing_strange()
 
 
@@ -94,7 +87,7 @@ async def test_every_page_of_payments_is_accessible_and_whole(console: ConsoleFi
         "refunded": f"{path}/{refunded}",
         "receipt": f"{path}/{reference}/receipt",
     }
-    async with customer(browser, base, "payments", signs_in=True) as awa:
+    async with customer(browser, base, "payments", signs_in=True, judged=True) as awa:
         await _join(console, client, awa, "payments@example.com")
         for step, address in pages.items():
             await awa.seen(step, address)

@@ -64,7 +64,6 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
     [
         ("Approuver", "Paiement réussi", "succeeded"),
         ("Refuser", "Le paiement n’a pas abouti", "failed"),
-        ("Solde insuffisant", "Le paiement n’a pas abouti", "failed"),
     ],
 )
 async def test_the_simulated_phone_decides_the_payment(

@@ -7,10 +7,9 @@ import pytest_asyncio
 from playwright.async_api import Browser, FilePayload
 
 from guichet.settings import Settings
-from tests.browser.driver import Customer, customer
-from tests.browser.test_console_in_browser import _set_up
+from tests.browser.driver import customer
 from tests.console.admin.test_statement_comparison import PATH, SETUP
-from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.console.conftest import ConsoleFixture
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -36,7 +35,7 @@ async def test_a_statement_is_corrected_and_compared(
         await simulated.turn(10)
     name = f"statement-{'desktop' if desktop else 'phone'}-{scripts}"
     async with customer(browser, service.base_url, name, desktop=desktop, scripts=scripts, signs_in=True) as awa:
-        await _join(simulated, awa)
+        await awa.signed_in(await ConsoleFixture(service).joined("awa@example.com", None, "finance"))
         await awa.open(PATH)
         await awa.seen("form")
         page = awa.page
@@ -61,11 +60,3 @@ async def test_a_statement_is_corrected_and_compared(
             await page.get_by_role("link", name="Télécharger les écarts").click()
         assert (await downloading.value).suggested_filename == "differences-1.csv"
         awa.nothing_strange()
-
-
-async def _join(simulated: SimulatedProviders, person: Customer) -> None:
-    console = ConsoleFixture(simulated.service)
-    await person.open(await console.invited("awa@example.com", None, "finance"))
-    await person.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
-    await person.page.get_by_role("button", name="Continuer").click()
-    await _set_up(console, person)

@@ -4,7 +4,6 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
-from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from guichet.settings import Settings
 from tests.fakes.clock import ManualClock
 from tests.fakes.manual_provider import ManualProvider
 from tests.service_fixture import running
+from tests.tags import tags
 
 CATALOGUE: Catalogue = load_catalogue(None)
 
@@ -36,25 +36,16 @@ class Answer:
 
     def forms(self) -> list[dict[str, str]]:
         """The fields of each form with their values; a button's own value under its name."""
-        parser = _Forms()
-        parser.feed(self.text)
-        return parser.forms
+        found: list[dict[str, str]] = []
+        for tag, values in tags(self.text, "form", "input"):
+            if tag == "form":
+                found.append({})
+            else:
+                found[-1][values["name"]] = values.get("value", "")
+        return found
 
     def form(self, operator: str) -> dict[str, str]:
         return next(form for form in self.forms() if form.get("operator") == operator)
-
-
-class _Forms(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.forms: list[dict[str, str]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        if tag == "form":
-            self.forms.append({})
-        elif tag == "input":
-            self.forms[-1][values["name"]] = values.get("value", "")
 
 
 @dataclass

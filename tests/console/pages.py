@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
+
+from tests.tags import tags
 
 
 @dataclass
@@ -11,29 +12,6 @@ class Form:
 
     action: str
     fields: dict[str, str] = field(default_factory=dict)
-
-
-class _Forms(HTMLParser):
-    """But for the field of the frame that searches payments from every page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[Form] = []
-        self._of_frame = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = dict(attrs)
-        if tag == "form":
-            self._of_frame = values.get("class") == "look"
-            if not self._of_frame:
-                self.found.append(Form(values.get("action") or ""))
-        elif (
-            self.found
-            and not self._of_frame
-            and (tag == "input" and values.get("type") != "radio")
-            and (name := values.get("name"))
-        ):
-            self.found[-1].fields[name] = values.get("value") or ""
 
 
 @dataclass
@@ -45,9 +23,17 @@ class Page:
     content: bytes = b""
 
     def forms(self) -> list[Form]:
-        parser = _Forms()
-        parser.feed(self.text)
-        return parser.found
+        """But for the one of the frame, which searches payments from every page."""
+        found: list[Form] = []
+        of_frame = False
+        for tag, values in tags(self.text, "form", "input"):
+            if tag == "form":
+                of_frame = values.get("class") == "look"
+                if not of_frame:
+                    found.append(Form(values.get("action", "")))
+            elif found and not of_frame and values.get("type") != "radio" and (name := values.get("name")):
+                found[-1].fields[name] = values.get("value", "")
+        return found
 
     def form(self, *with_fields: str) -> Form:
         """The one form that has these fields."""

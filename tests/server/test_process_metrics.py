@@ -7,12 +7,12 @@ import urllib.request
 
 import pytest
 
-from guichet.settings import Settings
 from tests.cli.conftest import Cli, until
 from tests.ports import free_port
 from tests.server.metrics_reader import TOKEN, fetch, responds, value
 
 
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 def test_every_server_process_has_its_metrics_port(cli: Cli) -> None:
     """`serve --workers 2`: one port each, from GUICHET_METRICS_PORT on; a token alone is refused there."""
     refusal = cli.having(GUICHET_METRICS_TOKEN=TOKEN)("serve", "--workers", 2, "--port", free_port()).refusal
@@ -30,10 +30,10 @@ def test_every_server_process_has_its_metrics_port(cli: Cli) -> None:
         server.stop()
 
 
-def test_a_worker_serves_metrics(cli: Cli, settings: Settings) -> None:
+def test_a_worker_serves_metrics(sqlite_cli: Cli) -> None:
     port = free_port()
     address = f"http://127.0.0.1:{port}/metrics"
-    with cli.having(GUICHET_METRICS_PORT=str(port)).start("worker") as worker:
+    with sqlite_cli.having(GUICHET_METRICS_PORT=str(port)).start("worker") as worker:
         until(lambda: worker.poll() is not None or responds(address), 20)
 
         def turns() -> float:

@@ -6,9 +6,9 @@ from guichet.settings import Settings
 from tests.processes.fleet import Merchant, fleet_of, new_merchant
 
 
-async def test_the_line_names_the_merchant_of_the_key(settings: Settings) -> None:
-    key = await new_merchant(settings)
-    with fleet_of(settings) as fleet:
+async def test_the_line_names_the_merchant_of_the_key(sqlite_settings: Settings) -> None:
+    key = await new_merchant(sqlite_settings)
+    with fleet_of(sqlite_settings) as fleet:
         server = fleet.server()
         fleet.ready(server)
         async with aiohttp.ClientSession() as client:

@@ -258,13 +258,15 @@ async def test_an_absent_collector_is_logged_once_and_delays_nothing(
     assert "401" in line
 
 
-async def test_remaining_spans_are_exported_when_the_service_stops(cli: Cli, collector: tuple[Collector, str]) -> None:
+async def test_remaining_spans_are_exported_when_the_service_stops(
+    sqlite_cli: Cli, collector: tuple[Collector, str]
+) -> None:
     """The command itself, stopped long before its next batch is due."""
     seen, address = collector
-    wanting = cli.having(GUICHET_OTLP_ENDPOINT=address, OTEL_BSP_SCHEDULE_DELAY="60000")
+    wanting = sqlite_cli.having(GUICHET_OTLP_ENDPOINT=address, OTEL_BSP_SCHEDULE_DELAY="60000")
 
     def life() -> None:
-        key = cli("merchant", "create", "Awa", "--json").json["keys"]["test"]
+        key = sqlite_cli("merchant", "create", "Awa", "--json").json["keys"]["test"]
         with wanting.running("serve") as server:
             assert server.call("GET", "/v1/balance", key)[0] == 200
             server.stop()
