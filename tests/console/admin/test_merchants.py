@@ -86,11 +86,12 @@ async def test_the_staff_land_in_the_back_office_and_see_what_waits(sqlite_staff
     console = sqlite_staff.console
     client = await console.service.merchant("Balafon", status="pending")
     await client.live.report_mismatch("0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10")
+    await console.service.run_worker()
     support = await sqlite_staff.browser("support")
     page = await support.get("/console")
     assert page.path == "/admin"
     assert "Balafon" in page.text
-    assert 'href="/admin/incidents">Incidents</a>' in page.text
+    assert '<a class="go" href="/admin/incidents">Incidents</a>' in page.text
     assert "1 × " in page.text
     assert "/admin/approvals" not in page.text, "support approves nothing"
     assert "Dernier audit du grand livre" not in page.text, "support has no right ledger.audit"
