@@ -7,10 +7,8 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -58,20 +56,6 @@ def cheap_password_hashes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(passwords, "_HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
         yield
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
-    """On a clean machine all runners would rewrite the assertions of all modules at the same time: each begins with its
-    share, and finds those of the others done. A module that cannot be imported is reported when it is collected.
-    """
-    runner = getattr(session.config, "workerinput", None)
-    if runner is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
-        return
-    modules = sorted(Path(__file__).parent.rglob("test_*.py"))
-    for path in modules[int(runner["workerid"].removeprefix("gw")) :: runner["workercount"]]:
-        with suppress(Exception):
-            import_module(".".join(path.relative_to(Path(__file__).parents[1]).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
