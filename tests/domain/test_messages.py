@@ -21,7 +21,9 @@ for module in pkgutil.walk_packages(guichet.__path__, "guichet."):
     if "migrations" not in module.name and not module.name.endswith(("__main__", "mcp_server")):
         importlib.import_module(module.name)
 
-CODES: Final = [code for kind in Code.__subclasses__() for code in kind]
+#: In the same order in each runner, whichever module it imported first.
+KINDS: Final = sorted(Code.__subclasses__(), key=lambda kind: (kind.__module__, kind.__qualname__))
+CODES: Final = [code for kind in KINDS for code in kind]
 CATALOGUES: Final = Catalogues(*TEXTS)
 BALANCES: Final[list[str | Amount | Message]] = [
     AccountFinding.BALANCE_OF(wallet="collection", balance=Amount(500_050, "XOF")),
