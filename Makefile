@@ -13,6 +13,10 @@ $(shell rm -rf .venv)
 endif
 endif
 
+# The pages' templates, as pip compiles the code (the Containerfile does it too): the first page waits for none of it.
+COMPILE_TEMPLATES := from guichet.checkout.page_context import checkout_renderer as checkout; \
+  from guichet.console.console import console_renderer as console; checkout().compile(); console().compile()
+
 # $(call pip_install,requirements/x.txt)
 pip_install = @touch $(UNFINISHED) && $(BIN)/pip install $(PIP_FLAGS) -r $(1) && rm $(UNFINISHED)
 
@@ -116,6 +120,7 @@ clean:
 	@touch $(UNFINISHED)
 	@$(BIN)/pip install $(PIP_FLAGS) -r requirements/runtime.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -c "$(COMPILE_TEMPLATES)"
 	@rm $(UNFINISHED)
 	@touch $@
 
