@@ -37,6 +37,8 @@ class Step(NamedTuple):
 class Loop(Protocol):
     name: str
     wake: asyncio.Event
+    #: Seconds from the worker's start to the first step.
+    starts_after: float = 0.0
 
     async def step(self) -> Step:
         """Does, or starts, what is due now."""
@@ -130,7 +132,7 @@ class OneOfEach(Generic[T]):
         self._running += Counter()
 
 
-class QueueLoop(Generic[T]):
+class QueueLoop(Loop, Generic[T]):
     """Claims what is due in one queue and works on it side by side."""
 
     def __init__(self, name: str, wake: asyncio.Event, clock: Clock, jobs: QueueJobs[T], limits: Limits[T]) -> None:

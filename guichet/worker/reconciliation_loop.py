@@ -15,7 +15,7 @@ from guichet.ledger.reconciliation_runs import Claimed
 from guichet.logs import log
 from guichet.providers.base import Unknown
 from guichet.treasury import conversions
-from guichet.worker.queue_loop import Step
+from guichet.worker.queue_loop import Loop, Step
 from guichet.worker.reconciliation_incidents import follow_up
 
 #: Seconds between two looks for runs that are due.
@@ -27,7 +27,7 @@ _FEES_AT_ONCE: Final = 100
 _BEFORE: Final = HOUR
 
 
-class Reconciliation:
+class Reconciliation(Loop):
     """Makes the runs that are due, one at a time, each as a task: a provider may need minutes for its history, and the
     loop keeps turning meanwhile."""
 

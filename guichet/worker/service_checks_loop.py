@@ -15,6 +15,8 @@ class ServiceChecks(Loop):
     """`keep`: makes the checks when they are due. The server's package has them, which this one does not know."""
 
     name = "checks"
+    #: For the first seconds of a process the processor is the payments': what waited for its start is due.
+    starts_after = 30.0
 
     def __init__(self, ctx: AppContext, keep: Callable[[AppContext], Awaitable[None]]) -> None:
         self.wake = asyncio.Event()

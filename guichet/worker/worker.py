@@ -6,6 +6,7 @@ committed it finds by itself within a second, or at once where they announce it 
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Final, Protocol, TypeVar
 
 from guichet import metrics
@@ -116,6 +117,7 @@ class Worker:
     async def _run(self, loop: Loop) -> None:
         """Runs a loop until the worker stops. No error ends it: work that could not be done is due again."""
         turns, failures = metrics.LOOP_TURNS.labels(loop.name), metrics.LOOP_FAILURES.labels(loop.name, "turn")
+        await self._rest(loop, loop.starts_after)
         while not self._stopping:
             loop.wake.clear()
             turns.inc()
@@ -129,12 +131,13 @@ class Worker:
                 failures.inc()
                 log.error("worker.failed", loop=loop.name, error=repr(error), exc_info=True)
                 pause = POLL_INTERVAL
-            if pause > 0 and not self._stopping:
-                try:
-                    async with asyncio.timeout(pause):
-                        await loop.wake.wait()
-                except TimeoutError:
-                    continue
+            await self._rest(loop, pause)
+
+    async def _rest(self, loop: Loop, seconds: float) -> None:
+        if seconds > 0 and not self._stopping:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await loop.wake.wait()
 
 
 def _merchant(export: Export) -> int:

@@ -49,6 +49,7 @@ async def test_the_cash_desk_sees_a_customer_pay(console: ConsoleFixture, browse
         await cashier.page.get_by_label("Montant (XOF)").fill("abc")
         await cashier.page.get_by_role("button", name="Encaisser").click()
         amount = cashier.page.get_by_label("Montant (XOF)")
+        await expect(amount).to_have_attribute("aria-invalid", "true")
         await expect(amount).to_have_value("abc")
         await cashier.shoot("1-fault")
         await amount.fill("2 500")

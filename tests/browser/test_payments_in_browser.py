@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from guichet.settings import Settings
 from tests.browser.driver import Customer, customer
@@ -60,9 +60,9 @@ async def test_a_payment_is_found_refunded_and_printed_on_a_telephone(
         await awa.page.get_by_text("Le paiement est remboursé").wait_for()
         await awa.page.get_by_role("link", name="Reçu", exact=True).click()
         await awa.page.get_by_role("heading", name="Paiement remboursé").wait_for()
-        assert await awa.page.get_by_role("button", name="Imprimer le reçu").is_visible() is scripts
+        await expect(awa.page.get_by_role("button", name="Imprimer le reçu")).to_be_visible(visible=scripts)
         await awa.page.emulate_media(media="print")
-        assert not await awa.page.get_by_role("link", name="Paiements").is_visible()
+        await expect(awa.page.get_by_role("link", name="Paiements")).not_to_be_visible()
         await awa.shoot("printed")
         await awa.page.emulate_media(media="null")
         awa.nothing_strange()
