@@ -15,7 +15,7 @@ from multiprocessing import forkserver, get_context
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 from guichet.cli import main
 from guichet.server import processes
@@ -33,13 +33,15 @@ class Child:
         arguments: Sequence[str],
         environ: Mapping[str, str],
         folder: Path,
-        out: Path | None = None,
-        err: Path | None = None,
+        out: Path | IO[bytes] | None = None,
+        err: Path | IO[bytes] | None = None,
+        *,
+        own_session: bool = False,
     ) -> None:
         self.args = ["guichet", *arguments]
         self.stdout, out_end = _pipe(out)
         self.stderr, err_end = _pipe(err)
-        run = (list(arguments), dict(environ), folder, out_end, err_end)
+        run = (list(arguments), dict(environ), folder, out_end, err_end, own_session)
         if WORKERS_START_PYTHON in environ:
             self._process = _FORKS.Process(target=_main, args=run)
         else:
@@ -129,14 +131,21 @@ def _received(passed: Any) -> _End:
     return _End(passed.detach())
 
 
-def _pipe(path: Path | None) -> tuple[TextIO | None, _End]:
-    if path is not None:
-        return None, _End(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND))
+def _pipe(target: Path | IO[bytes] | None) -> tuple[TextIO | None, _End]:
+    """A path is a new file."""
+    if isinstance(target, Path):
+        return None, _End(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND))
+    if target is not None:
+        return None, _End(os.dup(target.fileno()))
     reading, writing = os.pipe()
     return os.fdopen(reading, encoding="utf-8"), _End(writing)
 
 
-def _main(arguments: list[str], environ: dict[str, str], folder: Path, out: _End, err: _End) -> None:
+def _main(
+    arguments: list[str], environ: dict[str, str], folder: Path, out: _End, err: _End, own_session: bool = False
+) -> None:
+    if own_session:
+        os.setsid()
     for number, end in ((1, out), (2, err)):
         os.dup2(end.fd, number)
         end.close()
@@ -192,9 +201,8 @@ class _Worker:
 def _work(
     arguments: list[str], environ: dict[str, str], folder: Path, out: _End, err: _End, stdin: _End, *inherited: _End
 ) -> None:
-    os.setsid()
     os.dup2(stdin.fd, 0)
     stdin.close()
     at = arguments.index("--inherit") + 1
     arguments[at : at + 2] = [str(end.fd) for end in inherited]
-    _main(arguments, environ, folder, out, err)
+    _main(arguments, environ, folder, out, err, own_session=True)

@@ -3,9 +3,7 @@
 import http.client
 import json
 import os
-import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.child import Child
 from tests.ports import free_port
 from tests.sdks.faulty_proxy import FaultyProxy, faulty_proxy
 from tests.sdks.packages import DRIVERS, Installed, install, missing
@@ -37,7 +36,7 @@ class DemoServer:
 
     home: Path
     port: int
-    process: subprocess.Popen[str] | None = None
+    process: Child | None = None
     received: list[tuple[bytes, dict[str, str]]] = field(default_factory=list)
     receiver: str = ""
     secret: str = ""
@@ -54,14 +53,14 @@ class DemoServer:
     def start(self) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GUICHET_")}
         environment = {**inherited, "GUICHET_HOME": str(self.home), "GUICHET_LOG_LEVEL": "error"}
-        command = [sys.executable, "-m", "guichet", "demo", "--port", str(self.port)]
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        log = self.home / "log"
+        self.process = Child(["demo", "--port", str(self.port)], environment, self.home, err=log)
         assert self.process.stdout is not None
         assert any("Ctrl-C" in line for line in iter(self.process.stdout.readline, "")), "guichet demo did not start"
 
     def kill(self) -> None:
         assert self.process is not None
-        self.process.send_signal(signal.SIGKILL)
+        self.process.kill()
         self.process.wait()
         assert self.process.stdout is not None
         self.process.stdout.close()
