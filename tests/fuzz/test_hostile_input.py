@@ -26,7 +26,7 @@ CALL = Probe("", b"", "GET", "/v1/balance")
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 async def test_hostile_requests_and_answers_find_nothing(settings: Settings) -> None:
     """On the database that refuses more; `make fuzz` does it on both."""
-    plan = Plan(requests=250, answers=30, seed=SEED, rest=0.2)
+    plan = Plan(requests=180, answers=20, seed=SEED, rest=0.2, limit=30)
 
     found = await trial.run(settings, plan, lambda *_: None)
 
