@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -16,9 +17,12 @@ from typing import Any
 import pytest
 
 from tests.cli.child import Child
+from tests.cli.demonstration import demonstrated
 from tests.ports import free_port
 from tests.sdks.faulty_proxy import FaultyProxy, faulty_proxy
 from tests.sdks.packages import DRIVERS, Installed, install, missing
+
+__all__ = ["demonstrated"]
 
 #: Name → library, arguments of its driver, the address that the service sees.
 LIBRARIES = {
@@ -36,6 +40,7 @@ class DemoServer:
 
     home: Path
     port: int
+    variables: dict[str, str] = field(default_factory=dict)
     process: Child | None = None
     received: list[tuple[bytes, dict[str, str]]] = field(default_factory=list)
     receiver: str = ""
@@ -52,9 +57,9 @@ class DemoServer:
 
     def start(self) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GUICHET_")}
-        environment = {**inherited, "GUICHET_HOME": str(self.home), "GUICHET_LOG_LEVEL": "error"}
+        own = {"GUICHET_HOME": str(self.home), "GUICHET_LOG_LEVEL": "error", **self.variables}
         log = self.home / "log"
-        self.process = Child(["demo", "--port", str(self.port)], environment, self.home, err=log)
+        self.process = Child(["demo", "--port", str(self.port)], {**inherited, **own}, self.home, err=log)
         assert self.process.stdout is not None
         assert any("Ctrl-C" in line for line in iter(self.process.stdout.readline, "")), "guichet demo did not start"
 
@@ -76,8 +81,8 @@ class DemoServer:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[DemoServer]:
-    demo = DemoServer(_made(tmp_path / "demo"), free_port())
+def server(tmp_path: Path, demonstrated: Path) -> Iterator[DemoServer]:
+    demo = DemoServer(shutil.copytree(demonstrated, tmp_path / "demo"), free_port())
 
     class Receiver(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
