@@ -10,7 +10,8 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from io import StringIO
 from multiprocessing import forkserver, get_context
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -106,6 +107,35 @@ def run_command(arguments: Sequence[str], environ: Mapping[str, str], folder: Pa
         child.kill()
         child.wait()
         return None
+
+
+def printed_by_each(commands: Sequence[Sequence[str]], environ: Mapping[str, str]) -> list[str]:
+    """What these commands print, one after the other in one process: for such as only print, `--help`. Each ends with
+    exit code 0, and says nothing on stderr."""
+    reading, writing = _FORKS.Pipe(duplex=False)
+    process = _FORKS.Process(target=_each, args=(commands, dict(environ), writing))
+    process.start()
+    writing.close()
+    ended: list[tuple[object, str, str]] = reading.recv()
+    process.join()
+    assert {(code, err) for code, _, err in ended} == {(0, "")}, ended
+    return [out for _, out, _ in ended]
+
+
+def _each(commands: Sequence[Sequence[str]], environ: dict[str, str], result: Any) -> None:
+    os.environ.clear()
+    os.environ.update(environ)
+    ended: list[tuple[object, str, str]] = []
+    for command in commands:
+        sys.argv = ["guichet", *command]
+        code: object = None
+        with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+            try:
+                main()
+            except SystemExit as end:
+                code = end.code or 0
+        ended.append((code, out.getvalue(), err.getvalue()))
+    result.send(ended)
 
 
 class _End:
