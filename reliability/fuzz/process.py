@@ -12,6 +12,7 @@ from typing import Final
 
 from bench.servers import listening, resident_megabytes
 from guichet.settings import Settings
+from reliability.processes import run_command
 
 #: What no line of the log may hold: each begins an error that nobody expected.
 _UNEXPECTED: Final = ("Traceback (most recent call last)", "[error  ]", "[critical]")
@@ -131,10 +132,5 @@ async def guichet(
 
 async def command(*arguments: str, environ: Mapping[str, str]) -> tuple[int, str]:
     """The exit code of a `guichet …` command, and what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "guichet", *arguments, env=dict(environ),
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    out, _ = await process.communicate()
-    assert process.returncode is not None
-    return process.returncode, out.decode()
+    code, out, err = await run_command([sys.executable, "-m", "guichet", *arguments], environ)
+    return code, out + err

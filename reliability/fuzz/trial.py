@@ -27,23 +27,25 @@ from tests.ports import free_port
 MAX_GROWTH_MEGABYTES: Final = 48.0
 MAX_GROWTH_DESCRIPTORS: Final = 8
 #: The parts of the requests that schemathesis and hypothesis make, and that are sent with every limit on: always enough
-#: of them to be refused.
+#: of them to be refused: so many for each request a minute that one address may make.
 _BY_SCHEMA: Final = 0.02
 _BY_HYPOTHESIS: Final = 0.03
 _LIMITED: Final = 0.05
-_MIN_LIMITED: Final = 320
+_MIN_LIMITED: Final = 8 / 3
 _WARM_UP: Final = 0.1
 
 
 @dataclass(frozen=True)
 class Plan:
     """How much is sent to one database. `answers`: hostile ones that the service must have met. `rest`: seconds without
-    a change of its descriptors after which it counts as at rest, longer than it keeps connections for another use."""
+    a change of its descriptors after which it counts as at rest, longer than it keeps connections for another use.
+    `limit`: requests a minute of one address, while the limits are on."""
 
     requests: int
     answers: int
     seed: int
     rest: float = 6.0
+    limit: int = 120
 
 
 @dataclass
@@ -133,10 +135,11 @@ async def _serving(settings: Settings, seed: int, found: Found) -> AsyncIterator
 async def _attack_with_limits(trial: _Trial) -> None:
     """A part of the requests again, with the limits on that the trial switched off. No provider is there."""
     settings, plan, found = trial.settings, trial.plan, trial.found
-    port, limits = free_port(), {"GUICHET_RATE_LIMIT": "120", "GUICHET_PAGE_RATE_LIMIT": "60"}
+    port = free_port()
+    limits = {"GUICHET_RATE_LIMIT": str(plan.limit), "GUICHET_PAGE_RATE_LIMIT": str(plan.limit // 2)}
     environ = process.environment(settings, port, process.write_providers_file(settings.home, 1)) | limits
     async with process.guichet("serve", port, environ, settings.home) as served:
-        count = max(_MIN_LIMITED, int(plan.requests * _LIMITED))
+        count = max(int(_MIN_LIMITED * plan.limit), int(plan.requests * _LIMITED))
         probes = _probes(plan.seed, plan.requests, plan.requests + count, found.known)
         with served.errors_told(found.faults):
             await send(served.port, probes, found.sent, trial.tell)

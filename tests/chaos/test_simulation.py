@@ -38,6 +38,8 @@ from tests.fakes.unreliable_provider import UnreliableProvider
 from tests.invariants import check_books
 
 ROUTES = {"mtn": ["first", "second"]}
+#: The loops that end what a crash left; the scenario has all of them.
+MOVING_MONEY = ("polling", "callbacks", "refunds", "late results")
 
 
 @dataclass
@@ -142,6 +144,7 @@ async def recover(run: SimulationRun) -> None:
     for operator in run.operators.values():
         operator.mood = lambda verb, reference: ""
     async with run.process() as (ctx, worker):
+        worker.loops = [loop for loop in worker.loops if loop.name in MOVING_MONEY]
         for seconds in (31, 31, 61, 121, 301, 601, 1801, 3601):
             run.clock.advance(seconds)
             await worker.run_until_idle()
@@ -196,9 +199,10 @@ async def run(ground: tuple[Service, Caller], clock: ManualClock, seed: int, dea
     return crash_point.points
 
 
-LIVES = {"sqlite": ((1, 14), (2, 14), (3, 14)), "postgresql": ((4, 5), (5, 5))}
+LIVES = {"sqlite": ((1, 14), (2, 14), (3, 14)), "postgresql": ((4, 3), (5, 3))}
 
 
+@pytest.mark.timeout(300)
 async def test_a_crash_between_any_two_steps_loses_nothing(ground: tuple[Service, Caller]) -> None:
     clock = ManualClock()
     kind = "sqlite" if ground[0].ctx.settings.embedded else "postgresql"

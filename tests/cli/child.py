@@ -10,12 +10,13 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from io import StringIO
 from multiprocessing import forkserver, get_context
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 from guichet.cli import main
 from guichet.server import processes
@@ -33,13 +34,15 @@ class Child:
         arguments: Sequence[str],
         environ: Mapping[str, str],
         folder: Path,
-        out: Path | None = None,
-        err: Path | None = None,
+        out: Path | IO[bytes] | None = None,
+        err: Path | IO[bytes] | None = None,
+        *,
+        own_session: bool = False,
     ) -> None:
         self.args = ["guichet", *arguments]
         self.stdout, out_end = _pipe(out)
         self.stderr, err_end = _pipe(err)
-        run = (list(arguments), dict(environ), folder, out_end, err_end)
+        run = (list(arguments), dict(environ), folder, out_end, err_end, own_session)
         if WORKERS_START_PYTHON in environ:
             self._process = _FORKS.Process(target=_main, args=run)
         else:
@@ -106,6 +109,35 @@ def run_command(arguments: Sequence[str], environ: Mapping[str, str], folder: Pa
         return None
 
 
+def printed_by_each(commands: Sequence[Sequence[str]], environ: Mapping[str, str]) -> list[str]:
+    """What these commands print, one after the other in one process: for such as only print, `--help`. Each ends with
+    exit code 0, and says nothing on stderr."""
+    reading, writing = _FORKS.Pipe(duplex=False)
+    process = _FORKS.Process(target=_each, args=(commands, dict(environ), writing))
+    process.start()
+    writing.close()
+    ended: list[tuple[object, str, str]] = reading.recv()
+    process.join()
+    assert {(code, err) for code, _, err in ended} == {(0, "")}, ended
+    return [out for _, out, _ in ended]
+
+
+def _each(commands: Sequence[Sequence[str]], environ: dict[str, str], result: Any) -> None:
+    os.environ.clear()
+    os.environ.update(environ)
+    ended: list[tuple[object, str, str]] = []
+    for command in commands:
+        sys.argv = ["guichet", *command]
+        code: object = None
+        with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+            try:
+                main()
+            except SystemExit as end:
+                code = end.code or 0
+        ended.append((code, out.getvalue(), err.getvalue()))
+    result.send(ended)
+
+
 class _End:
     """A file descriptor to write to, which is passed to the child."""
 
@@ -129,14 +161,21 @@ def _received(passed: Any) -> _End:
     return _End(passed.detach())
 
 
-def _pipe(path: Path | None) -> tuple[TextIO | None, _End]:
-    if path is not None:
-        return None, _End(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND))
+def _pipe(target: Path | IO[bytes] | None) -> tuple[TextIO | None, _End]:
+    """A path is a new file."""
+    if isinstance(target, Path):
+        return None, _End(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND))
+    if target is not None:
+        return None, _End(os.dup(target.fileno()))
     reading, writing = os.pipe()
     return os.fdopen(reading, encoding="utf-8"), _End(writing)
 
 
-def _main(arguments: list[str], environ: dict[str, str], folder: Path, out: _End, err: _End) -> None:
+def _main(
+    arguments: list[str], environ: dict[str, str], folder: Path, out: _End, err: _End, own_session: bool = False
+) -> None:
+    if own_session:
+        os.setsid()
     for number, end in ((1, out), (2, err)):
         os.dup2(end.fd, number)
         end.close()
@@ -192,9 +231,8 @@ class _Worker:
 def _work(
     arguments: list[str], environ: dict[str, str], folder: Path, out: _End, err: _End, stdin: _End, *inherited: _End
 ) -> None:
-    os.setsid()
     os.dup2(stdin.fd, 0)
     stdin.close()
     at = arguments.index("--inherit") + 1
     arguments[at : at + 2] = [str(end.fd) for end in inherited]
-    _main(arguments, environ, folder, out, err)
+    _main(arguments, environ, folder, out, err, own_session=True)

@@ -11,7 +11,6 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,35 +19,11 @@ from guichet.clock import SECOND, SystemClock
 from guichet.private_files import make_private_file, make_private_folder
 from guichet.webhooks.sender import sign
 from tests.cli.child import Child
-from tests.cli.conftest import Cli, clean_environ, until
+from tests.cli.conftest import Cli, until
+from tests.cli.demonstration import demo, demonstrated, stopped
 from tests.ports import free_port
 
-
-@contextmanager
-def demo(cli: Cli, *arguments: object) -> Iterator[tuple[str, list[str], Child]]:
-    """A running demo: what it printed, the commands it offers, its process."""
-    with cli.start("demo", "--port", free_port(), *arguments) as process:
-        try:
-            assert process.stdout is not None
-            lines: list[str] = []
-            while not (lines and "Ctrl-C" in lines[-1]):
-                line = process.stdout.readline()
-                assert line, process.communicate()
-                lines.append(line)
-            text = "".join(lines)
-            yield text, [line for line in lines if line.startswith("curl ")], process
-        finally:
-            process.kill()
-
-
-@pytest.fixture(scope="module")
-def demonstrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data folder that a demo left: making its month takes two thirds of a start."""
-    folder = tmp_path_factory.mktemp("demonstrated")
-    cli = Cli(clean_environ(folder / "var"), folder)
-    with demo(cli) as (_, _, process):
-        stopped(process)
-    return folder / "var"
+__all__ = ["demonstrated"]
 
 
 @pytest.fixture
@@ -66,15 +41,6 @@ def pasted(command: str) -> dict[str, object]:
     data = answer["data"]
     assert isinstance(data, dict)
     return data
-
-
-def stopped(process: Child) -> float:
-    started = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
-    assert process.returncode == 0
-    assert "Traceback" not in err, err
-    return time.monotonic() - started
 
 
 def facts(text: str) -> dict[str, str]:

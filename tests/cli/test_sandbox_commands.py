@@ -15,7 +15,8 @@ from guichet.clock import SECOND, SystemClock
 from guichet.settings import Settings
 from guichet.webhooks.sender import sign, verify
 from tests.cli.conftest import Cli
-from tests.cli.test_demo import OutputLines, demo, facts, pasted, stopped, stopped_listener
+from tests.cli.demonstration import demo, stopped
+from tests.cli.test_demo import OutputLines, facts, pasted, stopped_listener
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.clock import ManualClock
 from tests.ports import free_port

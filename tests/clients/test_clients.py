@@ -1,29 +1,40 @@
 """What merchants generate from /openapi.json compiles and works, and the linters have nothing to say about it.
 
-Go and Java are left to `make clients`. Where the tools are not installed the tests are skipped, loudly;
-GUICHET_REQUIRE_CLIENTS=1 fails them instead.
+Go, Java and a third TypeScript are left to `make clients`. Where the tools are not installed the tests are skipped,
+loudly; GUICHET_REQUIRE_CLIENTS=1 fails them instead.
 """
 
 import os
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from clients import linters
-from clients.demo import Demo, running_demo
+from clients.demo import Demo
 from clients.generators import CLIENTS, Client, build_and_run
 from clients.linters import LINTERS, lint
+from tests.cli.demonstration import demonstrated
 from tests.ports import free_port
+from tests.sdks.conftest import DemoServer
 
-KEPT: Final = [client for client in CLIENTS if client.name not in ("go", "java")]
+__all__ = ["demonstrated"]
+
+KEPT: Final = [client for client in CLIENTS if client.name not in ("go", "java", "typescript-axios")]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")
-def demo() -> Iterator[Demo]:
-    with running_demo(free_port()) as running:
-        yield running
+def demo(tmp_path_factory: pytest.TempPathFactory, demonstrated: Path) -> Iterator[Demo]:
+    home = shutil.copytree(demonstrated, tmp_path_factory.mktemp("demo") / "var")
+    server = DemoServer(home, free_port(), {"GUICHET_RATE_LIMIT": "0"})
+    server.start()
+    try:
+        yield Demo(f"http://127.0.0.1:{server.port}", server.keys["test"])
+    finally:
+        server.kill()
 
 
 def _require(missing: list[str], what: str) -> None:

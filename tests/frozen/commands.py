@@ -2,11 +2,12 @@
 
 import os
 import re
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
-from tests.frozen.service import COMMAND, run_command
+from tests.frozen.service import COMMAND, printed_by_each
+
+#: The words of a command.
+Path = tuple[str, ...]
 
 _WIDTH: Final = "100"
 #: The panel of sub-commands, and the first word of each of its lines that names one.
@@ -16,23 +17,27 @@ _NAME: Final = re.compile(r"^│ ([a-z][a-z-]*)  ", re.MULTILINE)
 
 def record() -> str:
     """`help.txt`."""
-    return "\n".join(f"$ {' '.join([COMMAND, *path])} --help\n{text}" for path, text in _tree(()))
+    texts: dict[Path, str] = {}
+    asked: list[Path] = [()]
+    while asked:  # One level of the tree after the other.
+        texts |= zip(asked, _helps(asked), strict=True)
+        asked = [(*path, name) for path in asked for name in _children(texts[path])]
+    return "\n".join(f"$ {' '.join([COMMAND, *path])} --help\n{text}" for path, text in _in_order((), texts))
 
 
-def _tree(path: tuple[str, ...]) -> list[tuple[tuple[str, ...], str]]:
-    text = _help(path)
+def _children(text: str) -> list[str]:
     panel = _PANEL.search(text)
-    children = _NAME.findall(panel[1]) if panel else []
-    return [(path, text), *(each for name in children for each in _tree((*path, name)))]
+    return _NAME.findall(panel[1]) if panel else []
 
 
-def _help(path: tuple[str, ...]) -> str:
+def _in_order(path: Path, texts: dict[Path, str]) -> list[tuple[Path, str]]:
+    below = [each for name in _children(texts[path]) for each in _in_order((*path, name), texts)]
+    return [(path, texts[path]), *below]
+
+
+def _helps(paths: list[Path]) -> list[str]:
     """As somebody reads it who has set nothing, without colours and without the spaces at the ends of lines."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(COMMAND.upper())}
     environ = {**inherited, "COLUMNS": _WIDTH, "NO_COLOR": "1", "TERM": "dumb"}
-    with TemporaryDirectory() as name:
-        out, err = Path(name, "out"), Path(name, "err")
-        code = run_command([*path, "--help"], environ, Path(name), out, err)
-        assert (code, err.read_text()) == (0, ""), (path, code, err.read_text())
-        lines = out.read_text(encoding="utf-8").strip("\n").split("\n")
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+    texts = printed_by_each([[*path, "--help"] for path in paths], environ)
+    return ["".join(f"{line.rstrip()}\n" for line in text.strip("\n").split("\n")) for text in texts]

@@ -42,7 +42,7 @@ from guichet.schemas.object_fields import (
 from guichet.settings import Settings, load
 from guichet.webhooks.sender import sign, verify
 from guichet.worker.worker import Worker
-from tests.cli.child import run_command
+from tests.cli.child import printed_by_each
 from tests.fakes.clock import TurningClock
 from tests.fakes.http_server import ScriptedServer
 from tests.ports import free_port
@@ -69,8 +69,8 @@ __all__ = [
     "RunningService",
     "Settings",
     "curl",
+    "printed_by_each",
     "quiet",
-    "run_command",
     "running_service",
     "sign",
     "sqlite_settings",

@@ -26,7 +26,7 @@ CALL = Probe("", b"", "GET", "/v1/balance")
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 async def test_hostile_requests_and_answers_find_nothing(settings: Settings) -> None:
     """On the database that refuses more; `make fuzz` does it on both."""
-    plan = Plan(requests=250, answers=30, seed=SEED, rest=0.2)
+    plan = Plan(requests=180, answers=20, seed=SEED, rest=0.2, limit=30)
 
     found = await trial.run(settings, plan, lambda *_: None)
 
@@ -34,7 +34,7 @@ async def test_hostile_requests_and_answers_find_nothing(settings: Settings) -> 
     assert found.sent.kinds.total() >= plan.requests
     assert sum(count for kind, count in found.answered.items() if kind != "genuine") >= plan.answers
     assert found.audit_is_clean
-    assert {"200", "201", "401", "404", "405", "422", "429"} <= set(found.sent.statuses), "too poor to tell anything"
+    assert {"200", "201", "404", "405", "422", "429"} <= set(found.sent.statuses), "too poor to tell anything"
     assert len(found.agreement.payments) > 1, "too poor to tell anything"
 
 

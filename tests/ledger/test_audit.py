@@ -3,10 +3,16 @@
 import asyncio
 import json
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
-from guichet.clock import DAY
+import pytest
+
+from guichet.bootstrap import database
+from guichet.clock import DAY, SystemClock
+from guichet.db.engine import Database
 from guichet.domain.messages import decode
+from guichet.ledger.audit import audit
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
 from tests.invariants import check_books
@@ -155,7 +161,15 @@ AFTER_THE_CHAIN = [
 ]
 
 
-async def test_the_audit_names_each_tampered_row(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
+@pytest.fixture
+async def db(settings: Settings) -> AsyncIterator[Database]:
+    opened = database(settings)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+async def test_the_audit_names_each_tampered_row(settings: Settings, cli: Cli, db: Database, raw_sql: RawSql) -> None:
     async with yesterday(settings) as service:
         history = await live(service)
         await service.run_worker(200)
@@ -170,31 +184,36 @@ async def test_the_audit_names_each_tampered_row(settings: Settings, cli: Cli, r
     assert len(names["links"]) == 2
     for table in TABLES:
         await raw_sql.keep(table)
-    for statement, expected in _tried(settings):
+    everything = [*IN_THE_CHAIN, *AFTER_THE_CHAIN]
+    last_of_table = {_touched(statement): statement for statement, _ in everything}
+    for statement, expected in everything:
+        by_command = last_of_table[_touched(statement)] == statement
+        # What an audit asks does not depend on what was changed: PostgreSQL meets one change of each table.
+        if not (by_command or settings.embedded):
+            continue
         done = statement.format(**names)
         await raw_sql.run(done)
-        said = cli("ledger", "audit")
-        assert said.code == 1, done
-        sentence = said.err.splitlines()[-1]
-        assert re.match("✗ " + expected.format(**names), sentence), (done, sentence)
+        sentence = await _found(db, cli if by_command else None)
+        assert re.match(expected.format(**names), sentence), (done, sentence)
         [(recorded,)] = await raw_sql.run("SELECT fault FROM ledger_audits ORDER BY id DESC LIMIT 1")
-        assert sentence == f"✗ {decode(recorded)}"
-        for table in _touched(statement):
-            await raw_sql.restore(table)
+        assert sentence == str(decode(recorded))
+        await raw_sql.restore(_touched(statement))
     assert cli("ledger", "audit", "--json").json["clean"] is True
 
 
-def _tried(settings: Settings) -> list[tuple[str, str]]:
-    """What an audit asks does not depend on what was changed: PostgreSQL meets one change of each table."""
-    everything = [*IN_THE_CHAIN, *AFTER_THE_CHAIN]
-    by_table = {_touched(statement)[0]: (statement, expected) for statement, expected in everything}
-    return everything if settings.embedded else list(by_table.values())
+async def _found(db: Database, cli: Cli | None) -> str:
+    """The first fault, told by the command or by what it calls."""
+    if cli is None:
+        report = await audit(db, SystemClock(), lambda _: None)
+        return str(report.fault)
+    said = cli("ledger", "audit")
+    assert said.code == 1
+    return said.err.splitlines()[-1].removeprefix("✗ ")
 
 
-def _touched(statement: str) -> list[str]:
+def _touched(statement: str) -> str:
     words = statement.split()
-    table = words[1] if words[0] == "UPDATE" else words[2]
-    return [table]
+    return words[1] if words[0] == "UPDATE" else words[2]
 
 
 async def test_a_rewritten_hash_chain_contradicts_a_recorded_digest(
@@ -262,8 +281,8 @@ async def test_the_audit_finds_nothing_while_the_service_runs(settings: Settings
                 await service.worker.run_until_idle()
 
         working = asyncio.create_task(work())
-        audits = [await asyncio.to_thread(cli, "ledger", "audit", "--json") for _ in range(6)]
+        audits = [await asyncio.to_thread(cli, "ledger", "audit", "--json") for _ in range(3)]
         stopped.set()
         await working
-    assert [done.code for done in audits] == [0] * 6, audits
+    assert [done.code for done in audits] == [0] * 3, audits
     assert len({json.loads(done.out)["postings"] for done in audits}) > 1, "it really was at work"

@@ -22,6 +22,7 @@ import release.__main__ as release
 from guichet import __version__
 from tests.cli.conftest import ROOT
 from tests.cli.test_demo import pasted
+from tests.made_once import made_once
 from tests.ports import free_port
 
 #: Five to ten seconds for a build on a quiet machine.
@@ -43,9 +44,10 @@ _ONCE: Final = "import sys, pathlib; from release.__main__ import build; build(p
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Distribution:
-    folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([sys.executable, "-c", _ONCE, str(folder)], cwd=ROOT, check=True, capture_output=True)
-    return _found(folder / "out")
+    def make(folder: Path) -> None:
+        subprocess.run([sys.executable, "-c", _ONCE, str(folder)], cwd=ROOT, check=True, capture_output=True)
+
+    return _found(made_once(tmp_path_factory, "dist", make) / "out")
 
 
 def _found(folder: Path) -> Distribution:

@@ -1,5 +1,7 @@
 """`guichet rotate-secrets`: `GUICHET_SECRET_KEYS` goes from one key to the next, again and again, and merchants notice
 nothing.
+
+Every statement runs on both databases where all that is encrypted is encrypted anew, and where somebody changes it.
 """
 
 from dataclasses import replace
@@ -62,10 +64,10 @@ def own_secret(server: RunningCommand, key: str) -> str:
     return str(secret)
 
 
-def test_two_rotations_one_after_the_other(cli: Cli) -> None:
-    first = cli("merchant", "create", "Awa", "--json").json
-    second = cli("merchant", "create", "Zoé", "--json").json
-    with cli.running("serve") as server:
+def test_two_rotations_one_after_the_other(sqlite_cli: Cli) -> None:
+    first = sqlite_cli("merchant", "create", "Awa", "--json").json
+    second = sqlite_cli("merchant", "create", "Zoé", "--json").json
+    with sqlite_cli.running("serve") as server:
         before = {key: own_secret(server, key) for each in (first, second) for key in each["keys"].values()}
         server.stop()
     assert len(set(before.values())) == 4
@@ -73,10 +75,10 @@ def test_two_rotations_one_after_the_other(cli: Cli) -> None:
     oldest = SECRET_KEY
     for _ in range(2):
         newest = new_key()
-        both = with_keys(cli, newest, oldest)
+        both = with_keys(sqlite_cli, newest, oldest)
         assert both("rotate-secrets", "--json").json == {"renewed": 4, "unchanged": 0, "unreadable": []}
         assert both("rotate-secrets", "--json").json == {"renewed": 0, "unchanged": 4, "unreadable": []}
-        only = with_keys(cli, newest)
+        only = with_keys(sqlite_cli, newest)
         with only.running("serve") as server:
             assert {key: own_secret(server, key) for key in before} == before
             server.stop()
@@ -84,11 +86,11 @@ def test_two_rotations_one_after_the_other(cli: Cli) -> None:
     assert "0 secrets encrypted with the first key, 4 already were." in only("rotate-secrets").out
 
 
-def test_it_works_while_the_service_runs_with_both_keys(cli: Cli) -> None:
-    merchant = cli("merchant", "create", "Awa", "--json").json
+def test_it_works_while_the_service_runs_with_both_keys(sqlite_cli: Cli) -> None:
+    merchant = sqlite_cli("merchant", "create", "Awa", "--json").json
     test, live = merchant["keys"]["test"], merchant["keys"]["live"]
     newest = new_key()
-    both = with_keys(cli, newest, SECRET_KEY)
+    both = with_keys(sqlite_cli, newest, SECRET_KEY)
     with both.running("serve") as server:
         before = own_secret(server, test)
         changed = server.call(
@@ -100,11 +102,11 @@ def test_it_works_while_the_service_runs_with_both_keys(cli: Cli) -> None:
         assert own_secret(server, live) == changed[1]["data"]["secret"]
 
 
-def test_a_secret_that_no_key_reads_is_named_and_the_others_are_done(cli: Cli) -> None:
-    cli("merchant", "create", "Awa", "--json")
+def test_a_secret_that_no_key_reads_is_named_and_the_others_are_done(sqlite_cli: Cli) -> None:
+    sqlite_cli("merchant", "create", "Awa", "--json")
     middle, newest = new_key(), new_key()
-    with_keys(cli, middle)("merchant", "create", "Zoé", "--json")
-    missing = with_keys(cli, newest, middle)
+    with_keys(sqlite_cli, middle)("merchant", "create", "Zoé", "--json")
+    missing = with_keys(sqlite_cli, newest, middle)
     sentence = (
         "No key of GUICHET_SECRET_KEYS reads the secrets of merchant 1 (live), merchant 1 (test): "
         "put the missing key back."
@@ -113,7 +115,7 @@ def test_a_secret_that_no_key_reads_is_named_and_the_others_are_done(cli: Cli) -
     assert refused.code == 1
     assert sentence in refused.err
     assert "2 secrets encrypted with the first key, 0 already were." in refused.out
-    found = with_keys(cli, newest, middle, SECRET_KEY)
+    found = with_keys(sqlite_cli, newest, middle, SECRET_KEY)
     assert found("rotate-secrets", "--json").json == {"renewed": 2, "unchanged": 2, "unreadable": []}
 
 
@@ -150,13 +152,13 @@ async def test_the_seed_of_a_telephone_that_proves_itself_meanwhile_is_not_passe
         assert seen[-1] == other
 
 
-def test_the_newest_key_is_the_first(cli: Cli) -> None:
+def test_the_newest_key_is_the_first(sqlite_cli: Cli) -> None:
     """Swapped, the list encrypts with the other key: what decides is the order, not when a key was made."""
-    cli("merchant", "create", "Awa", "--json")
+    sqlite_cli("merchant", "create", "Awa", "--json")
     newest = new_key()
-    assert with_keys(cli, SECRET_KEY, newest)("rotate-secrets", "--json").json["renewed"] == 0
-    assert with_keys(cli, newest, SECRET_KEY)("rotate-secrets", "--json").json["renewed"] == 2
-    assert with_keys(cli, SECRET_KEY, newest)("rotate-secrets", "--json").json["renewed"] == 2
+    assert with_keys(sqlite_cli, SECRET_KEY, newest)("rotate-secrets", "--json").json["renewed"] == 0
+    assert with_keys(sqlite_cli, newest, SECRET_KEY)("rotate-secrets", "--json").json["renewed"] == 2
+    assert with_keys(sqlite_cli, SECRET_KEY, newest)("rotate-secrets", "--json").json["renewed"] == 2
     assert load({"GUICHET_SECRET_KEYS": f"{SECRET_KEY},{newest}"}).secret_keys == (SECRET_KEY, newest)
 
 

@@ -83,16 +83,16 @@ def test_without_grace_the_stop_is_quick_and_the_request_fails(cli: Cli, setting
     assert (status, body["error"]["code"]) == (500, "server_error")
 
 
-def test_an_idle_server_does_not_wait_for_its_grace(cli: Cli) -> None:
-    with cli.running("serve", "--grace", 60) as server:
+def test_an_idle_server_does_not_wait_for_its_grace(sqlite_cli: Cli) -> None:
+    with sqlite_cli.running("serve", "--grace", 60) as server:
         began = time.monotonic()
         server.stop(signal.SIGTERM)
         assert time.monotonic() - began < 5
 
 
-def test_a_draining_server_is_unready_and_still_serves(cli: Cli) -> None:
-    key = cli("merchant", "create", "Awa", "--json").json["keys"]["test"]
-    with cli.running("serve", "--drain", 3) as server:
+def test_a_draining_server_is_unready_and_still_serves(sqlite_cli: Cli) -> None:
+    key = sqlite_cli("merchant", "create", "Awa", "--json").json["keys"]["test"]
+    with sqlite_cli.running("serve", "--drain", 3) as server:
         stopping = threading.Thread(target=server.stop, args=(signal.SIGTERM,))
         began = time.monotonic()
         stopping.start()

@@ -40,13 +40,13 @@ class KeptClients:
             assert status == 201, body
             assert body["data"]["external_id"] == external_id
             order += 1
-            await asyncio.sleep(0.02)  # Leaves the machine to the server that starts.
+            await asyncio.sleep(0.1)  # Leaves the machine to the server that starts.
 
     async def nothing_was_lost(self) -> None:
         """Every payment that was sent exists once, also where a connection was cut."""
         tries = sum(self.sent.values()) - len(self.sent)
         print(f"\n{len(self.sent)} payments, {tries} tries elsewhere, cut: {self.cut}")  # noqa: T201
-        assert len(self.sent) > 100
+        assert len(self.sent) > 30
         _, listed = await self.merchant.call(self.servers[0], "GET", "/payments?per_page=1")
         assert listed["meta"]["total"] == len(self.sent)
 

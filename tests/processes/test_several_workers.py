@@ -149,7 +149,7 @@ async def test_writes_of_several_processes_survive_the_death_of_one(any_fleet: F
     """Each order comes twice, to whichever process: one payment, one credit, one event; what was answered is there."""
     server = await asyncio.to_thread(open_several, any_fleet, 3)
     receiver = Receiver()
-    orders = [f"order-{number}" for number in range(150)]
+    orders = [f"order-{number}" for number in range(60)]
     pool = aiohttp.TCPConnector(force_close=True, limit=24)
     async with aiohttp.ClientSession(connector=pool) as client, ScriptedServer(receiver) as scripted_server:
         merchant = Merchant(client, await new_merchant(any_fleet.settings))

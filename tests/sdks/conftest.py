@@ -3,9 +3,8 @@
 import http.client
 import json
 import os
-import signal
+import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,9 +16,13 @@ from typing import Any
 
 import pytest
 
+from tests.cli.child import Child
+from tests.cli.demonstration import demonstrated
 from tests.ports import free_port
 from tests.sdks.faulty_proxy import FaultyProxy, faulty_proxy
 from tests.sdks.packages import DRIVERS, Installed, install, missing
+
+__all__ = ["demonstrated"]
 
 #: Name → library, arguments of its driver, the address that the service sees.
 LIBRARIES = {
@@ -37,7 +40,8 @@ class DemoServer:
 
     home: Path
     port: int
-    process: subprocess.Popen[str] | None = None
+    variables: dict[str, str] = field(default_factory=dict)
+    process: Child | None = None
     received: list[tuple[bytes, dict[str, str]]] = field(default_factory=list)
     receiver: str = ""
     secret: str = ""
@@ -53,15 +57,15 @@ class DemoServer:
 
     def start(self) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GUICHET_")}
-        environment = {**inherited, "GUICHET_HOME": str(self.home), "GUICHET_LOG_LEVEL": "error"}
-        command = [sys.executable, "-m", "guichet", "demo", "--port", str(self.port)]
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        own = {"GUICHET_HOME": str(self.home), "GUICHET_LOG_LEVEL": "error", **self.variables}
+        log = self.home / "log"
+        self.process = Child(["demo", "--port", str(self.port)], {**inherited, **own}, self.home, err=log)
         assert self.process.stdout is not None
         assert any("Ctrl-C" in line for line in iter(self.process.stdout.readline, "")), "guichet demo did not start"
 
     def kill(self) -> None:
         assert self.process is not None
-        self.process.send_signal(signal.SIGKILL)
+        self.process.kill()
         self.process.wait()
         assert self.process.stdout is not None
         self.process.stdout.close()
@@ -77,8 +81,8 @@ class DemoServer:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[DemoServer]:
-    demo = DemoServer(_made(tmp_path / "demo"), free_port())
+def server(tmp_path: Path, demonstrated: Path) -> Iterator[DemoServer]:
+    demo = DemoServer(shutil.copytree(demonstrated, tmp_path / "demo"), free_port())
 
     class Receiver(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
