@@ -23,14 +23,23 @@ def program() -> str | None:
     return shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 
 
+def keeps_statements() -> bool:
+    """Whether the one that is installed can: 1.21 and later. Debian 12 has 1.18."""
+    said = subprocess.run([str(program()), "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return tuple(map(int, said.split()[1].split(".")[:2])) >= (1, 21)
+
+
 @contextmanager
 def pgbouncer(server_url: str, pool: int) -> Iterator[str]:
-    """The address of a bouncer that leads where `server_url` leads, by a Unix socket."""
+    """The address of a bouncer that leads where `server_url` leads, by a Unix socket. It keeps prepared statements
+    if it can."""
     parts, host, port = _parts(server_url)
+    kept = "max_prepared_statements = 200\n" if keeps_statements() else ""
     config = (
         f"[databases]\n* = host={host} user={parts.username}\n"
         f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
-        f"server_login_retry = 1\nauth_type = any\npool_mode = transaction\ndefault_pool_size = {pool}\n"
+        f"server_login_retry = 1\nauth_type = any\nadmin_users = {parts.username}\npool_mode = transaction\n"
+        f"default_pool_size = {pool}\n{kept}"
     )
     with _running(config, port, host):
         yield f"postgresql://{parts.username}@127.0.0.1:{port}{parts.path}"
@@ -75,7 +84,7 @@ def _running(config: str, port: int, host: Path) -> Iterator[None]:
             _await(process, port)
             yield
         finally:
-            process.terminate()
+            process.kill()  # 1.23 and later would wait until every client has left.
             process.wait(10)
 
 

@@ -15,6 +15,7 @@ from guichet.bootstrap import usable_providers
 from guichet.db.engine import Database, require
 from guichet.db.errors import StorageError
 from guichet.db.postgres.address import read_address
+from guichet.db.postgres.connection import keeps_statements
 from guichet.db.postgres.hosts import PostgresHosts
 from guichet.db.tables import audit_log, metadata, postings
 from guichet.server.doctor.accounts import pending_accounts
@@ -95,6 +96,7 @@ async def database_role(settings: Settings) -> Check | None:
                 missing = await connection.fetch(_MISSING_RIGHTS, *map(list, zip(*needed, strict=True)))
             # PostgreSQL tells a new connection its process; PgBouncer tells a number of its own.
             is_bouncer = connection.get_server_pid() != server_pid
+            keeps = is_bouncer and await keeps_statements(connection)
         finally:
             await connection.close()
     except (StorageError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
@@ -108,7 +110,8 @@ async def database_role(settings: Settings) -> Check | None:
         problems.append("GUICHET_PGBOUNCER is yes, but GUICHET_DATABASE_URL leads to PostgreSQL and to no PgBouncer")
     elif is_bouncer and not settings.pgbouncer:
         problems.append("GUICHET_DATABASE_URL leads to PgBouncer: set GUICHET_PGBOUNCER=yes and GUICHET_LISTEN_URL")
-    return Check("database role", problems, note=role, warnings=warnings)
+    kept = f", PgBouncer keeps {'' if keeps else 'no '}prepared statements" if is_bouncer else ""
+    return Check("database role", problems, note=f"{role}{kept}", warnings=warnings)
 
 
 async def accounts_in_use(settings: Settings, db: Database) -> Check:

@@ -36,8 +36,8 @@ VARIABLES: Final = (
         "GUICHET_PGBOUNCER",
         parsers.flag,
         "no",
-        "`yes`: `GUICHET_DATABASE_URL` is a PgBouncer in transaction mode. No prepared statement outlives its "
-        "transaction, and workers look for work once a second unless `GUICHET_LISTEN_URL` is set.",
+        "`yes`: `GUICHET_DATABASE_URL` is a PgBouncer in transaction mode. "
+        "Workers look for work once a second unless `GUICHET_LISTEN_URL` is set.",
     ),
     Variable(
         "GUICHET_LISTEN_URL",

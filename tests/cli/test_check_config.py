@@ -14,6 +14,7 @@ import trustme
 
 from guichet.cli.environment_checks import ENVIRONMENT_FILE, readable_secrets
 from guichet.settings import Settings
+from reliability.pgbouncer import keeps_statements
 from tests.cli.conftest import Cli, CommandResult
 from tests.conftest import SECRET_KEY
 from tests.db.schema import name_revision
@@ -260,6 +261,8 @@ def test_pgbouncer_stands_where_the_settings_say_so(cli: Cli, settings: Settings
     with pgbouncer(settings.database_url) as url:
         bounced = cli.having(GUICHET_DATABASE_URL=url)
         assert problems(bounced.having(GUICHET_PGBOUNCER="yes")) == {}
+        kept = "keeps" if keeps_statements() else "keeps no"
+        assert f"PgBouncer {kept} prepared statements" in bounced.having(GUICHET_PGBOUNCER="yes")("check-config").out
         assert "leads to PgBouncer" in problems(bounced)["database role"][0]
 
 

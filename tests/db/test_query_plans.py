@@ -16,7 +16,7 @@ from guichet.db.engine import Database, require
 from guichet.db.lists.pages import ListScope, RowKey, status_counts
 from guichet.db.lists.rollup import _DELETE_EMPTY
 from guichet.db.postgres.pool import PLANNER_SETTINGS
-from guichet.db.postgres.statements import ArrayStatements, PostgresDialect
+from guichet.db.postgres.statements import ArrayStatements, PostgresDialect, encode_rows
 from guichet.db.queues.fair_share import Shares
 from guichet.db.statement_cache import CompiledStatement
 from guichet.db.tables import payments as payments_table
@@ -326,6 +326,23 @@ async def test_batch_statements_use_keys_on_empty_tables(postgres_server: str, p
         plan = "\n".join(row[0] for row in await connection.fetch(f"EXPLAIN EXECUTE {name}({unknown})"))
         assert f"Index Scan using {key} " in plan, plan
         assert " Join" not in plan, plan
+    await connection.close()
+
+
+async def test_a_statement_for_many_rows_is_planned_once(postgres_server: str, postgres_template: str) -> None:
+    """By each connection, for any number of rows, after the five plans that PostgreSQL makes of every statement."""
+    server = await asyncpg.connect(postgres_server)
+    await server.execute(f"CREATE DATABASE planned_once TEMPLATE {postgres_template}")
+    await server.close()
+    url = postgres_server.replace("/postgres?", "/planned_once?")
+    connection = await asyncpg.connect(url, server_settings=PLANNER_SETTINGS)
+    for statement in (deliveries._RECORD, payments._FINISH, pending._RECORD_INITIATION.statement):
+        compiled = CompiledStatement(ArrayStatements()[statement], PostgresDialect())  # type: ignore[no-untyped-call]
+        prepared = await connection.prepare(compiled.text)
+        for _ in range(7):
+            await prepared.fetch(*compiled.positional(encode_rows([])))
+        used = "SELECT generic_plans FROM pg_prepared_statements WHERE statement = $1"
+        assert await connection.fetchval(used, compiled.text) == 2, compiled.text
     await connection.close()
 
 

@@ -21,6 +21,16 @@ def pgbouncer(server_url: str, pool: int = POOL) -> Iterator[str]:
 
 
 @contextmanager
+def keeping_pgbouncer(server_url: str) -> Iterator[str]:
+    """One that keeps prepared statements."""
+    _require()
+    if not bouncers.keeps_statements():
+        pytest.skip("LOUD: pgbouncer is older than 1.21, prepared statements behind it are not tested")
+    with bouncers.pgbouncer(server_url, POOL) as url:
+        yield url
+
+
+@contextmanager
 def documented_pgbouncer(server_url: str) -> Iterator[str]:
     """The same with the files of docs/operations/ha, as the role `guichet`."""
     _require()

@@ -3,30 +3,33 @@
 import asyncio
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 
 import aiohttp
 import asyncpg
 import pytest
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, insert, select, text
 
 from guichet.bootstrap import database, service
 from guichet.db import migrate
+from guichet.db.engine import Database
 from guichet.db.schema import REQUIRED_REVISION, current_revision
 from guichet.db.tables import merchants
 from guichet.settings import Settings
 from guichet.worker.queue_loop import POLL_INTERVAL
 from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
-from tests.processes.bouncer import POOL, documented_pgbouncer, pgbouncer
+from tests.processes.bouncer import POOL, documented_pgbouncer, keeping_pgbouncer, pgbouncer
 from tests.processes.fleet import Merchant, Receiver, ServiceProcess, execute, fleet_of, new_merchant, soon
 from tests.processes.kept_clients import paying_all_along
 
 ADD = insert(merchants).values(name="added", status="active", currency="XOF", created_at=1)
 NOBODY_LISTENS = "postgresql://guichet@127.0.0.1:1/guichet"
 ADDED = select(merchants.c.id).where(merchants.c.name == "added")
+#: Statements that one connection of PgBouncer's planned once, for all values.
+REUSED = text("SELECT sum(generic_plans) AS plans FROM pg_prepared_statements WHERE name LIKE 'PGBOUNCER%'")
 
 
 @pytest.fixture
@@ -38,6 +41,14 @@ def direct(new_database: Callable[[], Settings]) -> Settings:
 def bounced(direct: Settings) -> Iterator[Settings]:
     with pgbouncer(direct.database_url) as url:
         yield replace(direct, database_url=url, pgbouncer=True)
+
+
+@asynccontextmanager
+async def opened(direct: Settings, bouncer: str) -> AsyncIterator[Database]:
+    db = database(replace(direct, database_url=bouncer, pgbouncer=True))
+    await db.open()
+    yield db
+    await db.close()
 
 
 async def test_payments_work_behind_pgbouncer_by_polls_and_by_announcements(
@@ -69,8 +80,8 @@ async def test_payments_work_behind_pgbouncer_by_polls_and_by_announcements(
     print(f"\nfrom the request to the webhook: { ({way: round(1000 * each) for way, each in medians.items()}) } ms")  # noqa: T201
     assert medians["announcements"] < POLL_INTERVAL / 2
     assert set(receiver.most.values()) == {1}
-    async with service(bounced) as opened:
-        await check_books(opened.ctx.db)
+    async with service(bounced) as served:
+        await check_books(served.ctx.db)
 
 
 async def _median_delay(merchant: Merchant, receiver: Receiver, server: ServiceProcess, way: str) -> float:
@@ -115,8 +126,8 @@ async def test_what_another_client_sets_on_a_connection_changes_nothing(bounced:
                 status, listed = await merchant.call(server, "GET", path)
                 assert status == 200, listed
             assert not worker.says("worker.failed"), worker.log
-    async with service(bounced) as opened:
-        await check_books(opened.ctx.db)
+    async with service(bounced) as served:
+        await check_books(served.ctx.db)
 
 
 async def test_pgbouncer_is_restarted_without_a_lost_payment(direct: Settings) -> None:
@@ -140,8 +151,8 @@ async def test_pgbouncer_is_restarted_without_a_lost_payment(direct: Settings) -
                     await asyncio.to_thread(first.close)
                     await move(first.enter_context(pgbouncer(direct.database_url)))
                 assert {server.log.count("request.crashed") for server in servers} == {0}
-    async with service(direct) as opened:
-        await check_books(opened.ctx.db)
+    async with service(direct) as served:
+        await check_books(served.ctx.db)
 
 
 async def test_guichet_works_behind_the_documented_file(direct: Settings) -> None:
@@ -154,11 +165,9 @@ async def test_guichet_works_behind_the_documented_file(direct: Settings) -> Non
     )
     await execute(direct, f"ALTER DATABASE {name} OWNER TO guichet")
     with documented_pgbouncer(direct.database_url) as url:
-        opened = database(replace(direct, database_url=url, pgbouncer=True))
-        await opened.open()
-        await asyncio.gather(*(opened.write(ADD) for _ in range(40)))
-        assert {len(rows) for rows in await asyncio.gather(*(opened.all(ADDED) for _ in range(20)))} == {40}
-        await opened.close()
+        async with opened(direct, url) as db:
+            await asyncio.gather(*(db.write(ADD) for _ in range(40)))
+            assert {len(rows) for rows in await asyncio.gather(*(db.all(ADDED) for _ in range(20)))} == {40}
 
 
 async def test_a_statement_is_one_transaction_of_the_server(direct: Settings) -> None:
@@ -167,21 +176,43 @@ async def test_a_statement_is_one_transaction_of_the_server(direct: Settings) ->
     committed = f"SELECT xact_commit FROM pg_stat_database WHERE datname = '{name}'"
     watching = await asyncpg.connect(direct.database_url)
     with pgbouncer(direct.database_url, pool=1) as url:
-        db = database(replace(direct, database_url=url, pgbouncer=True))
-        await db.open()
+        async with opened(direct, url) as db:
 
-        async def reported() -> int:
-            """What the only process that PgBouncer has there committed, with what we ask here."""
-            await db.all(select(func.pg_stat_force_next_flush()))
-            await db.all(ADDED)
-            return int(await watching.fetchval(committed))
+            async def reported() -> int:
+                """What the only process that PgBouncer has there committed, with what we ask here."""
+                await db.all(select(func.pg_stat_force_next_flush()))
+                await db.all(ADDED)
+                return int(await watching.fetchval(committed))
 
-        before = await reported()
-        for _ in range(20):
-            await db.all(ADDED)
-        assert await reported() - before < 30
-        await db.close()
+            before = await reported()
+            for _ in range(20):
+                await db.all(ADDED)
+            assert await reported() - before < 30
     await watching.close()
+
+
+async def test_statements_stay_prepared_where_pgbouncer_keeps_them(direct: Settings) -> None:
+    with keeping_pgbouncer(direct.database_url) as url:
+        async with opened(direct, url) as db:
+            for _ in range(20):
+                await asyncio.gather(*(db.all(ADDED) for _ in range(6)))
+            assert (await db.all(REUSED))[0]["plans"] >= 1
+
+
+async def test_every_statement_is_answered_when_pgbouncer_is_told_to_keep_none(direct: Settings) -> None:
+    """The names that it gave are unknown from then on."""
+    with keeping_pgbouncer(direct.database_url) as url:
+        async with opened(direct, url) as db:
+            await asyncio.gather(*(db.write(ADD) for _ in range(10)))
+            console = await asyncpg.connect(f"{url.rpartition('/')[0]}/pgbouncer", statement_cache_size=0)
+            await console.execute("SET max_prepared_statements = 0")
+            await console.close()
+            for turn in range(2, 5):
+                await asyncio.gather(*(db.write(ADD) for _ in range(10)))
+                async with db.transaction() as tx:
+                    assert len(await tx.all(ADDED)) == 10 * turn
+                found = await asyncio.gather(*(db.all(ADDED) for _ in range(6)))
+                assert {len(rows) for rows in found} == {10 * turn}
 
 
 async def test_the_schema_is_migrated_through_pgbouncer(bounced: Settings) -> None:

@@ -1,6 +1,7 @@
 """One connection to PostgreSQL: what it does in place of asyncpg's, and when its silence ends it."""
 
 import asyncio
+import secrets
 import socket
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
@@ -30,6 +31,9 @@ class Server(Record, frozen=True):
 UNKNOWN_SERVER: Final = Server("", 0)
 #: Numbers of types below this are PostgreSQL's own, the same in every database.
 _FIRST_OTHER_TYPE: Final = 10_000
+#: Of a statement that looks for itself.
+_NAME: Final = "guichet_name"
+_OWN_NAME: Final = "SELECT name FROM pg_catalog.pg_prepared_statements WHERE name = 'guichet_name'"
 
 
 class _NothingPrepared:
@@ -86,18 +90,45 @@ class PostgresConnection(asyncpg.Connection):
                 connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
+async def keeps_statements(connection: asyncpg.Connection) -> bool:
+    """Whether PgBouncer makes a statement that is prepared under a name known to each server that it reaches (1.21 and
+    later, with `max_prepared_statements`): then it gives it a name of its own. Otherwise it passes the name on, and the
+    next message may reach another server, or one that knows the name from another client."""
+    try:
+        statement = await connection.prepare(_OWN_NAME, name=_NAME)
+        return not await statement.fetch()
+    except (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError):
+        return False
+
+
 class BouncerConnection(PostgresConnection):
     """Behind PgBouncer, a statement that outlasts its time is given up by closing its connection.
 
     A cancel request comes as a connection of its own, and may reach the server when another client's COMMIT is there.
     PgBouncer 1.18 (Debian 12) also ends with an error when many come at once.
 
-    No statement stays prepared, and each is parsed where it is executed, in the same round trip. What it takes and
-    returns was described when this connection sent it first, and is kept for five minutes by asyncpg.
+    Statements stay prepared if PgBouncer keeps them. If not, each is parsed where it is executed, in the same round
+    trip; what it takes and returns was described when this connection sent it first, and is kept for five minutes by
+    asyncpg.
     """
 
-    async def _get_statement(self, query: str, timeout: float | None, *, named: object = "", **options: Any) -> Any:
-        statement = await super()._get_statement(query, timeout, named="", **options)  # type: ignore[misc] # not public
+    _keeps_statements = False
+
+    async def find_whether_statements_are_kept(self) -> None:
+        self._names = secrets.token_hex(8)
+        self._keeps_statements = await keeps_statements(self)
+
+    def _get_unique_id(self, prefix: str) -> str:
+        """asyncpg's is unique in its process. Where PgBouncer is told to keep statements no longer, names reach the
+        server as they are: none may be another client's statement."""
+        return f"{super()._get_unique_id(prefix)}{self._names}"  # type: ignore[misc] # not public
+
+    async def _get_statement(
+        self, query: str, timeout: float | None, *, named: str | bool | None = False, **options: Any
+    ) -> Any:
+        if self._keeps_statements or isinstance(named, str):
+            return await super()._get_statement(query, timeout, named=named or True, **options)  # type: ignore[misc]
+        statement = await super()._get_statement(query, timeout, named="", **options)  # type: ignore[misc]
         statement.mark_unprepared()
         return statement
 

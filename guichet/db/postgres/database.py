@@ -60,9 +60,9 @@ class PostgresDatabase(Database):
     Reads have connections of their own: while the standby is away, writes keep theirs until it is back
     (docs/decisions.md, "Reads apart").
 
-    `bouncer`: `url` leads to PgBouncer in transaction mode. No prepared statement then outlives its transaction (each
-    statement is parsed and planned anew), announcements are heard only through `listen_url`, a direct address, and the
-    planner's settings are set for the role instead (docs/operations/postgresql.md).
+    `bouncer`: `url` leads to PgBouncer in transaction mode. No session then outlives its transaction (each
+    statement is parsed and planned anew unless PgBouncer keeps it), announcements are heard only through `listen_url`,
+    a direct address, and the planner's settings are set for the role instead (docs/operations/postgresql.md).
     `statement_timeout`: how long to wait for one statement, in seconds. `read_connections`, `write_connections`: how
     many there may be. `timelines_file`: see `Timelines`.
     """

@@ -88,6 +88,8 @@ def translate(error: BaseException) -> StorageError | None:
         return ConstraintViolated(str(error.constraint_name))
     if _is_refused_value(error):  # Not its text: the driver quotes the value, and logs would show it.
         return ValueRefused(type(error).__name__)
+    if isinstance(error, asyncpg.InvalidSQLStatementNameError):  # PgBouncer no longer keeps what it kept.
+        return StatementNotSent(str(error))
     if isinstance(error, _LOST):
         lost = StatementNotSent if str(error).startswith(_REFUSED_TO_SEND) else ConnectionLost
         return lost(str(error) or type(error).__name__)

@@ -127,7 +127,7 @@ class ConnectionPool:
                 min_size=0,
                 max_size=self._size,
                 connection_class=BouncerConnection if self._bouncer else PostgresConnection,
-                init=_prepare,
+                init=_prepare_bounced if self._bouncer else _prepare,
                 reset=_keep_session,
                 command_timeout=self._statement_timeout,
                 statement_cache_size=_KNOWN_STATEMENTS,
@@ -222,6 +222,11 @@ async def is_set_within(event: asyncio.Event, seconds: float) -> bool:
 
 async def _prepare(connection: Connection) -> None:
     await connection.set_type_codec("uuid", schema="pg_catalog", encoder=str, decoder=str, format="text")
+
+
+async def _prepare_bounced(connection: Connection) -> None:
+    await _prepare(connection)
+    await connection.find_whether_statements_are_kept()
 
 
 async def _keep_session(connection: Connection) -> None:

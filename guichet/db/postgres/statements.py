@@ -112,8 +112,10 @@ def _table_of(types: dict[str, TypeEngine[Any]]) -> Subquery:
     rows = func.json_to_recordset(bindparam(_ROWS, type_=JSON()))
     table = rows.table_valued(*columns, column(_POSITION, Integer())).render_derived("listed", with_types=True)
     # With a limit the planner expects ten rows and finds each by its key; otherwise a hundred, for which it prefers to
-    # read all of a table that looks small.
-    return select(*table.c).limit(bindparam(_COUNT, type_=Integer())).subquery("given")
+    # read all of a table that looks small. It may not know the limit: for one row it would plan each statement anew,
+    # since a plan for all would look ten times as expensive.
+    limit = select(bindparam(_COUNT, type_=Integer())).scalar_subquery()
+    return select(*table.c).limit(limit).subquery("given")
 
 
 def _inserting(statement: Insert, rows_table: Subquery, in_table: Callable[..., Any]) -> Insert:
