@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Final
 
 import asyncpg
+import hypothesis
 import pytest
 import pytest_asyncio
 import starlette.routing
 from argon2 import PasswordHasher
 from cryptography.fernet import Fernet
+from hypothesis import HealthCheck
 
 from guichet import bootstrap
 from guichet.accounts import passwords
@@ -50,6 +52,9 @@ def pytest_configure() -> None:
         os.environ.setdefault("TMPDIR", str(_MEMORY))
         tempfile.tempdir = None  # Asked again.
     starlette.routing.compile_path = cache(starlette.routing.compile_path)
+    # How fast the machine is says nothing about what is drawn.
+    hypothesis.settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session", autouse=True)
