@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Final
 
 import asyncpg
+import hypothesis
 import pytest
+import pytest_asyncio
 import starlette.routing
 from argon2 import PasswordHasher
 from cryptography.fernet import Fernet
+from hypothesis import HealthCheck
 
 from guichet import bootstrap
 from guichet.accounts import passwords
@@ -49,6 +52,9 @@ def pytest_configure() -> None:
         os.environ.setdefault("TMPDIR", str(_MEMORY))
         tempfile.tempdir = None  # Asked again.
     starlette.routing.compile_path = cache(starlette.routing.compile_path)
+    # How fast the machine is says nothing about what is drawn.
+    hypothesis.settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -62,6 +68,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that wait more than they compute go first: one runner gets them all, and the others compute meanwhile. At
     the end of the alphabet they would leave the processors idle."""
     items.sort(key=lambda item: _WAITING.isdisjoint(item.path.parts))
+    for item in items:
+        if "shared_service" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -141,7 +150,9 @@ def postgres_databases(postgres_server: str, postgres_template: str) -> Iterator
 
 #: Folders of tests about pages and rules, which run on SQLite. Those marked `both_databases` run on both: what many do
 #: at once, and as many others as it takes for every statement to run on PostgreSQL. Storage and processes run on both.
-ONE_DATABASE: Final = ("accounts", "checkout", "cli", "console", "contract", "mail", "payments", "providers")
+ONE_DATABASE: Final = (
+    *("accounts", "checkout", "cli", "console", "contract", "mail", "payments", "providers", "webhooks", "worker"),
+)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -178,6 +189,18 @@ def sqlite_settings(base_settings: Settings, sqlite_template: Path, tmp_path: Pa
 @pytest.fixture
 async def service(settings: Settings) -> AsyncIterator[ServiceFixture]:
     async with open_service(settings) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shared_service(
+    base_settings: Settings, sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ServiceFixture]:
+    """One service for all tests that only ask it about merchants of their own: nobody runs its worker, turns its clock
+    or changes what all merchants share. Starting one costs as much as most of these tests."""
+    folder = tmp_path_factory.mktemp("shared")
+    path = shutil.copy(sqlite_template, folder)
+    async with open_service(replace(base_settings, home=folder, database_url=f"sqlite:///{path}")) as opened:
         yield opened
 
 

@@ -171,7 +171,6 @@ async def test_a_process_that_dies_leaves_the_refund_to_the_next(any_checkout: C
     await check_books(ctx.db)
 
 
-@pytest.mark.both_databases
 async def test_it_waits_for_a_frozen_wallet(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     first, second = await two_attempts(checkout)
@@ -206,7 +205,6 @@ async def test_it_waits_where_no_account_refunds(any_checkout: CheckoutFixture) 
     await check_books(checkout.ctx.db)
 
 
-@pytest.mark.both_databases
 async def test_it_waits_where_nobody_knows_who_paid(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     checkout.operator.own_refunds = False

@@ -254,7 +254,6 @@ async def test_what_a_crash_leaves_is_completed_by_the_worker(any_checkout: Chec
     assert [name for name, _ in await told(checkout)] == ["payment.succeeded", "checkout_session.completed"]
 
 
-@pytest.mark.both_databases
 async def test_a_forgotten_customer_is_in_no_session(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     known = {"firstname": "Awa", "email": "awa@example.com"}

@@ -198,7 +198,6 @@ async def test_after_a_success_there_is_no_other_attempt(any_checkout: CheckoutF
     assert await statuses(checkout) == ["succeeded"]
 
 
-@pytest.mark.both_databases
 async def test_the_retry_of_a_failed_attempt_is_one_more_attempt(any_checkout: CheckoutFixture) -> None:
     """The first may still succeed."""
     checkout = any_checkout

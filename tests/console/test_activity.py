@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 import guichet
 from guichet.audit_log import entries
 from guichet.audit_log.entries import verify
@@ -67,7 +65,6 @@ def test_every_act_of_the_code_is_shown_to_merchants_or_kept_from_them() -> None
     assert NOT_SHOWN.isdisjoint(SHOWN)
 
 
-@pytest.mark.both_databases
 async def test_who_did_what_with_filters_and_pages(console: ConsoleFixture) -> None:
     ctx = console.service.ctx
     merchant, other = await console.merchant("Kora"), await console.merchant("Balafon")

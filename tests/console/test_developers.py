@@ -94,7 +94,6 @@ async def test_a_key_has_the_name_that_its_merchant_gave_it(console: ConsoleFixt
     assert f"&lt;b&gt;Caisse · {key[:12]}…" in (await ada.get(f"{here}/developers/requests")).text
 
 
-@pytest.mark.both_databases
 async def test_a_key_that_may_less_and_only_from_some_addresses(console: ConsoleFixture) -> None:
     service = console.service
     client = await service.merchant("Boutique Kora")

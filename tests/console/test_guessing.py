@@ -5,8 +5,6 @@ import re
 from collections import Counter
 from dataclasses import replace
 
-import pytest
-
 from guichet.db.engine import require
 from guichet.mail.messages import text_of
 from guichet.settings import Settings
@@ -60,7 +58,6 @@ async def sign_in_as(service: ServiceFixture, password: str = PASSWORD) -> Conso
     return browser
 
 
-@pytest.mark.both_databases
 async def test_who_knows_the_password_has_twenty_codes_a_day_and_blocks_nobody(settings: Settings) -> None:
     async with open_service(patient(settings)) as service:
         console = ConsoleFixture(service)

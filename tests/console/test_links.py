@@ -37,7 +37,6 @@ async def link_in(console: ConsoleFixture, merchant: Merchant, env: Any = "live"
     return (await create_link(ctx.db, caller, requested_link(ctx.clock, ctx.settings, caller, raw.encode()))).link
 
 
-@pytest.mark.both_databases
 async def test_a_link_is_made_shown_paid_and_closed(console: ConsoleFixture) -> None:
     merchant = await console.merchant()
     browser = await console.joined("awa@example.com", merchant, "cashier")

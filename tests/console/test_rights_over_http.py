@@ -3,6 +3,7 @@
 The pages come from the tables of the console itself, so a new one is covered without a line here.
 """
 
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -61,11 +62,14 @@ async def test_a_merchants_team_sees_what_the_table_says(sqlite_settings: Settin
 
 
 async def _walk_own(walker: Walker, own: Sample, foreign: Sample, role: MerchantRole) -> set[str]:
-    """Both environments of the own merchant; the paths of the pages that were seen."""
-    seen = set()
+    """Both environments of the own merchant, where the role's right is not the same in both or it is the owner; the
+    paths of the pages that were seen."""
+    seen, thorough = set(), role == "owner"
     for env, other in (ENVS, ENVS[::-1]):
         for page in MERCHANT_PAGES:
             may, base = may_as_merchant(role, page.right, env), f"{own.base}/{env}"
+            if not thorough and env == "test" and may == may_as_merchant(role, page.right, "live"):
+                continue
             if is_static(page.path):
                 if page.show is not None:
                     found = await walker.get(base + page.path + _QUERIES.get(page.path, ""), _SEEN if may else _REFUSED)
@@ -73,12 +77,12 @@ async def _walk_own(walker: Walker, own: Sample, foreign: Sample, role: Merchant
                 if page.change is not None:
                     await walker.post(base + page.path, _ANSWERED if may else _REFUSED)
                 continue
-            for address in filled(page.path, own.ids[env]) if page.show else ():
+            for address in islice(filled(page.path, own.ids[env]), None if thorough else 1) if page.show else ():
                 found = await walker.get(base + address, (*_SEEN, *_ABSENT) if may else _REFUSED)
                 seen |= {page.path} if found == 200 else set()
             absent = list(filled(page.path, foreign.ids[env]))
-            if role == "owner":
-                absent += [*filled(page.path, own.ids[other]), *nobodys(page.path)]
+            if thorough:
+                absent += [*filled(page.path, own.ids[other]), *(nobodys(page.path) if env == "live" else ())]
             for address in absent if may else absent[:1]:
                 # What is not there is not said to who may not do the act.
                 await walker.both(page, base + address, _ABSENT if may else _REFUSED, (*_ABSENT, *_REFUSED))
@@ -86,16 +90,17 @@ async def _walk_own(walker: Walker, own: Sample, foreign: Sample, role: Merchant
 
 
 async def _walk_elsewhere(walker: Walker, own: Sample, foreign: Sample, *, thorough: bool) -> None:
-    """A foreign merchant and the back office; one merchant that is not there, an environment that is none."""
+    """A foreign merchant's live pages. `thorough`: all of its pages and the back office, which no role of a team opens;
+    one merchant that is not there, an environment that is none."""
     for page in MERCHANT_PAGES:
         address = next(filled(page.path, foreign.ids["live"]))
         await walker.both(page, f"{foreign.base}/live{address}", _REFUSED)
-        await walker.both(page, f"{foreign.base}/test{address}", _REFUSED)
         if thorough:
+            await walker.both(page, f"{foreign.base}/test{address}", _REFUSED)
             await walker.both(page, f"/console/987654321/live{address}", _REFUSED)
             await walker.both(page, f"{own.base}/staging{address}", _ABSENT)
             await walker.both(page, f"/console/{'9' * 5000}/live{address}", _ABSENT)
-    for each in STAFF_PAGES:
+    for each in STAFF_PAGES if thorough else ():
         await walker.both(each, "/admin" + next(filled(each.path, foreign.of_all)), _REFUSED)
 
 
@@ -107,7 +112,7 @@ async def test_the_staff_see_what_the_table_says(sqlite_settings: Settings, tmp_
             walker = await Walker.begin(role, await console.joined(f"{role}@example.com", None, role))
             seen = await _walk_back_office(walker, one, role)
             for page in MERCHANT_PAGES:
-                for env in ENVS:
+                for env in ENVS if role == "admin" else ENVS[:1]:
                     await walker.both(page, f"{one.base}/{env}" + next(filled(page.path, one.ids[env])), _REFUSED)
             faults += walker.faults
             if role == "admin":
@@ -125,7 +130,7 @@ async def _walk_back_office(walker: Walker, sample: Sample, role: StaffRole) -> 
             if page.change is not None:
                 await walker.post("/admin" + page.path, _ANSWERED if may else _REFUSED)
             continue
-        for address in filled(page.path, sample.of_all):
+        for address in islice(filled(page.path, sample.of_all), None if role == "admin" else 1):
             found = await walker.get("/admin" + address, (*_SEEN, *_ABSENT) if may else _REFUSED)
             seen |= {page.path} if found == 200 else set()
         for address in nobodys(page.path) if role == "admin" else ():

@@ -13,9 +13,9 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("field", SENTENCES)
-async def test_an_error_about_a_length_is_in_french(sqlite_service: ServiceFixture, field: str) -> None:
+async def test_an_error_about_a_length_is_in_french(shared_service: ServiceFixture, field: str) -> None:
     value, sentence = SENTENCES[field]
-    merchant = await sqlite_service.merchant()
+    merchant = await shared_service.merchant()
     body = {"amount": 5000, "operator": "mtn", "phone_number": "22997001234", field: value}
     answer = await merchant.post("/payments", body)
     assert answer.status == 422

@@ -71,7 +71,6 @@ async def test_a_key_names_one_session(merchant: MerchantClient) -> None:
     assert made.status == 201, "another route has keys of its own"
 
 
-@pytest.mark.both_databases
 async def test_what_a_session_cannot_be(service: ServiceFixture, merchant: MerchantClient) -> None:
     now = service.clock.now()
     wrong: tuple[tuple[str, Any], ...] = (

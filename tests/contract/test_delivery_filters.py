@@ -118,8 +118,8 @@ async def test_a_delivery_that_reaches_nobody_says_so(service: ServiceFixture) -
 
 
 @pytest.mark.parametrize("path", ["/webhooks/deliveries", "/refunds"])
-async def test_a_payment_that_is_not_there_has_nothing(service: ServiceFixture, path: str) -> None:
-    merchant, other = await service.merchant(), await service.merchant()
+async def test_a_payment_that_is_not_there_has_nothing(shared_service: ServiceFixture, path: str) -> None:
+    merchant, other = await shared_service.merchant(), await shared_service.merchant()
     await merchant.put("/webhooks/endpoint", {"url": "http://127.0.0.1:9/h"})
     payment = await _refunded(merchant)
     unpaid = await other.pay()
@@ -138,8 +138,8 @@ async def test_a_payment_that_is_not_there_has_nothing(service: ServiceFixture, 
         assert (answer.data, answer.body["meta"]["total"]) == ([], 0), reference
 
 
-async def test_the_refund_of_a_payment(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_the_refund_of_a_payment(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     first, second = await _refunded(merchant), await _refunded(merchant)
     [of_first] = (await merchant.get(f"/refunds?payment_reference={first['reference']}")).data
     assert check_resource("refund", of_first)["payment_reference"] == first["reference"]
@@ -152,8 +152,8 @@ async def test_the_refund_of_a_payment(service: ServiceFixture) -> None:
 
 
 @pytest.mark.parametrize("name", ["status", "event"])
-async def test_other_words_are_refused(sqlite_service: ServiceFixture, name: str) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_other_words_are_refused(shared_service: ServiceFixture, name: str) -> None:
+    merchant = await shared_service.merchant()
     for word in ("", "x", "SUCCESS", "payment", "%00"):
         assert refused_fields(await merchant.get(f"/webhooks/deliveries?{name}={word}")) == {name}
     both = await merchant.get("/webhooks/deliveries?status=x&event=x&page=0")

@@ -86,8 +86,8 @@ async def _session(call: Callable[..., Awaitable[Any]]) -> None:
     assert ended == session | {"status": "expired", "expires_at": ended["expires_at"]}
 
 
-async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: ServiceFixture) -> None:
-    merchant = (await service.merchant()).live
+async def test_every_endpoint_with_a_live_key_that_needs_no_operator(shared_service: ServiceFixture) -> None:
+    merchant = (await shared_service.merchant()).live
     answered: set[str] = set()
 
     async def call(method: str, path: str, at: str, body: object = None, also: tuple[str, ...] = ()) -> Any:
@@ -124,22 +124,22 @@ async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: Se
 
 
 async def test_no_endpoint_answers_without_a_key_and_no_inactive_account_has_a_live_one(
-    sqlite_service: ServiceFixture,
+    shared_service: ServiceFixture,
 ) -> None:
-    pending = await sqlite_service.merchant(status="pending")
-    suspended = await sqlite_service.merchant(status="suspended")
+    pending = await shared_service.merchant(status="pending")
+    suspended = await shared_service.merchant(status="suspended")
     for row in ROWS:
-        anonymous = await sqlite_service.call(row["Method"], f"/v1{_at(row['Path'])}")
+        anonymous = await shared_service.call(row["Method"], f"/v1{_at(row['Path'])}")
         check_error(anonymous, "unauthorized")
         for account in (pending, suspended):
             check_error(await account.live.call(row["Method"], _at(row["Path"])), "merchant_inactive")
             assert (await account.call(row["Method"], _at(row["Path"]))).status in (200, 404, 422), row
 
 
-async def test_a_key_works_in_the_environment_it_names(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant(status="pending")
+async def test_a_key_works_in_the_environment_it_names(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant(status="pending")
     for row in table("keys"):
-        account = MerchantClient(sqlite_service, merchant.id, merchant.keys, row["Environment"])
+        account = MerchantClient(shared_service, merchant.id, merchant.keys, row["Environment"])
         assert account.keys[row["Environment"]].startswith(row["Prefix"])
         answer = await account.get("/webhooks/endpoint")
         if row["Account not active"] == "works":
@@ -151,18 +151,18 @@ async def test_a_key_works_in_the_environment_it_names(sqlite_service: ServiceFi
 
 
 @pytest.mark.parametrize("key", ["absent", "", "Bearer", "Bearer ", "Basic {key}", "{key}", "Bearer x{key}"])
-async def test_a_missing_or_malformed_key_is_refused(sqlite_service: ServiceFixture, key: str) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_a_missing_or_malformed_key_is_refused(shared_service: ServiceFixture, key: str) -> None:
+    merchant = await shared_service.merchant()
     header = key.format(key=merchant.keys["test"])
-    answer = await sqlite_service.call(
+    answer = await shared_service.call(
         "GET", "/v1/balance", headers={} if key == "absent" else {"Authorization": header}
     )
     check_error(answer, "unauthorized")
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
-async def test_a_method_that_a_path_does_not_have_is_refused(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_a_method_that_a_path_does_not_have_is_refused(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     for path in dict.fromkeys(column("endpoints", "Path")):
         for verb in set(VERBS) - _allowed(path):
             answer = await merchant.call(verb, _at(path))
@@ -175,19 +175,19 @@ async def test_a_method_that_a_path_does_not_have_is_refused(sqlite_service: Ser
 @pytest.mark.parametrize(
     "path", ["", "/", "/nothing", "/payments/", "/payments/a/b", "/payments//refund", "/%2Fbalance"]
 )
-async def test_an_unknown_path_is_not_found(sqlite_service: ServiceFixture, path: str) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_an_unknown_path_is_not_found(shared_service: ServiceFixture, path: str) -> None:
+    merchant = await shared_service.merchant()
     for verb in ("GET", "POST", "DELETE"):
         check_error(await merchant.call(verb, path), "not_found")
 
 
-async def test_paths_outside_the_api_answer_in_the_envelope_too(sqlite_service: ServiceFixture) -> None:
+async def test_paths_outside_the_api_answer_in_the_envelope_too(shared_service: ServiceFixture) -> None:
     for path in ("/nothing", "/v2/balance", "/v1x"):
-        check_error(await sqlite_service.call("GET", path), "not_found")
+        check_error(await shared_service.call("GET", path), "not_found")
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row["Paginated"] == "yes"], ids=lambda row: str(row["Path"]))
-async def test_lists_of_a_new_account_are_one_empty_page(sqlite_service: ServiceFixture, row: Row) -> None:
-    answer = await (await sqlite_service.merchant()).get(row["Path"])
+async def test_lists_of_a_new_account_are_one_empty_page(shared_service: ServiceFixture, row: Row) -> None:
+    answer = await (await shared_service.merchant()).get(row["Path"])
     assert check_success(answer, row) == []
     assert answer.body["meta"] == {"current_page": 1, "per_page": 25, "total": 0, "last_page": 1}

@@ -100,8 +100,8 @@ PRODUCED: dict[str, Callable[[ServiceFixture], Awaitable[Answer]]] = {
 
 
 @pytest.mark.parametrize("code", PRODUCED)
-async def test_each_error_is_produced_by_its_own_request(service: ServiceFixture, code: str) -> None:
-    error = check_error(await PRODUCED[code](service), code)
+async def test_each_error_is_produced_by_its_own_request(shared_service: ServiceFixture, code: str) -> None:
+    error = check_error(await PRODUCED[code](shared_service), code)
     assert ("details" in error) is (code == "invalid_request")
 
 
@@ -211,9 +211,9 @@ async def test_every_answer_names_its_request(sqlite_service: ServiceFixture) ->
         assert (await merchant.get("/balance", headers={"X-Request-Id": odd})).headers["X-Request-Id"] != odd
 
 
-async def test_only_a_401_has_the_www_authenticate_header(sqlite_service: ServiceFixture) -> None:
+async def test_only_a_401_has_the_www_authenticate_header(shared_service: ServiceFixture) -> None:
     for code, produce in PRODUCED.items():
-        answer = await produce(sqlite_service)
+        answer = await produce(shared_service)
         assert answer.headers.get("WWW-Authenticate") == ("Bearer" if answer.status == 401 else None), code
         assert ("Allow" in answer.headers) is (code == "method_not_allowed")
 

@@ -81,8 +81,8 @@ def _members(value: Any) -> Iterator[tuple[str, Any]]:
         yield from node.items()
 
 
-async def test_the_page_shows_what_was_recorded(sqlite_service: ServiceFixture) -> None:
-    page = html.unescape((await sqlite_service.call("GET", "/docs")).raw.decode())
+async def test_the_page_shows_what_was_recorded(shared_service: ServiceFixture) -> None:
+    page = html.unescape((await shared_service.call("GET", "/docs")).raw.decode())
 
     answers = [RECORDED["answers"][endpoint.handler.__name__].values() for endpoint in ENDPOINTS]
     shown = [answer for titled in answers for answer in titled]

@@ -22,8 +22,8 @@ REFUSALS: list[RefusalReason] = [
 ]
 
 
-async def test_a_402_names_the_payment_and_says_why(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_a_402_names_the_payment_and_says_why(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     error = check_error(await merchant.post("/payments", order(phone_number="22997000001")), "payment_failed")
     assert error["reason"] == "other"
     payment = check_resource("payment", (await merchant.get(f"/payments/{error['reference']}")).data)
@@ -68,8 +68,8 @@ async def test_what_is_added_to_a_webhook_stands_at_its_end(service: ServiceFixt
     assert fields[-4:] == ["updated_at", "debited_amount", "failure", "payment_link"]
 
 
-async def test_only_a_failed_payment_has_a_failure(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_only_a_failed_payment_has_a_failure(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     assert (await merchant.pay("0000", external_id="a"))["failure"] is None
     assert (await merchant.get("/payments/a")).data["failure"] is None
     await merchant.post("/payments/a/refund")
@@ -138,8 +138,8 @@ async def test_a_second_refund_names_the_first_while_that_is_pending_and_once_it
         await live_service.run_worker(60)
 
 
-async def test_a_payment_that_is_not_succeeded_cannot_be_refunded(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_a_payment_that_is_not_succeeded_cannot_be_refunded(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     await merchant.pay("0002", external_id="pending")
     await merchant.post("/payments", order(phone_number="22997000001", external_id="failed"))
     for name in ("pending", "failed"):

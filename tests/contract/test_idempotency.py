@@ -8,8 +8,6 @@ from tests.contract.shapes import check_error, order
 from tests.fakes.scripted_provider import ScriptedProvider, done
 from tests.service_fixture import Answer, MerchantClient, ServiceFixture
 
-pytestmark = pytest.mark.both_databases
-
 MANY = 64
 
 
@@ -17,6 +15,7 @@ async def _at_once(merchant: MerchantClient, path: str, bodies: list[object]) ->
     return await asyncio.gather(*(merchant.post(path, body) for body in bodies))
 
 
+@pytest.mark.both_databases
 async def test_the_same_payment_64_times_at_once(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     answers = await _at_once(merchant, "/payments", [order(external_id="a")] * MANY)
@@ -25,6 +24,7 @@ async def test_the_same_payment_64_times_at_once(service: ServiceFixture) -> Non
     assert (await merchant.get("/payments")).body["meta"]["total"] == 1
 
 
+@pytest.mark.both_databases
 async def test_64_different_bodies_with_one_external_id(service: ServiceFixture) -> None:
     """Whoever came first decides; the others read what it created."""
     merchant = await service.merchant()
@@ -40,6 +40,7 @@ async def test_64_different_bodies_with_one_external_id(service: ServiceFixture)
     assert payment["description"] == f"n° {payment['amount'] - 1000}"
 
 
+@pytest.mark.both_databases
 async def test_64_payments_without_external_id_are_64_payments(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     answers = await _at_once(merchant, "/payments", [order()] * MANY)
@@ -57,6 +58,7 @@ async def test_a_live_provider_gets_one_request(live_service: ServiceFixture, op
     assert len(operator.charges) == 1
 
 
+@pytest.mark.both_databases
 async def test_64_refunds_at_once_are_one_refund(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await merchant.pay("0000", external_id="a")
@@ -71,6 +73,7 @@ async def test_64_refunds_at_once_are_one_refund(service: ServiceFixture) -> Non
     assert (await merchant.get("/balance")).data["balance"] == 0
 
 
+@pytest.mark.both_databases
 async def test_64_live_refunds_at_once_are_booked_once(
     live_service: ServiceFixture, operator: ScriptedProvider
 ) -> None:
@@ -86,6 +89,7 @@ async def test_64_live_refunds_at_once_are_booked_once(
     assert len(operator.reversals) == 1
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("ending", ["0000", "0003", "1234"])
 async def test_64_reads_at_once_settle_once(service: ServiceFixture, ending: str) -> None:
     merchant = await service.merchant()

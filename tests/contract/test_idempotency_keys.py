@@ -44,9 +44,10 @@ async def test_a_repeated_payment_is_answered_as_it_is_now(service: ServiceFixtu
     assert (again.data["status"], await total(merchant)) == ("succeeded", 1)
 
 
-@pytest.mark.both_databases
-async def test_without_either_a_warning_says_that_a_repetition_would_debit_twice(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_without_either_a_warning_says_that_a_repetition_would_debit_twice(
+    shared_service: ServiceFixture,
+) -> None:
+    merchant = await shared_service.merchant()
     assert [each["code"] for each in (await merchant.post("/payments", order())).body["warnings"]] == ["no_external_id"]
     assert "warnings" not in (await merchant.post("/payments", order(external_id="a"))).body
 
@@ -102,8 +103,10 @@ async def test_bodies_are_compared_by_what_they_say(service: ServiceFixture, aga
         (b'{"b": 1, "a": 2}', b'{"a": 2.0, "\\u0062": 1}', True),
     ],
 )
-async def test_numbers_are_compared_exactly(service: ServiceFixture, first: bytes, again: bytes, is_same: bool) -> None:
-    merchant = await service.merchant()
+async def test_numbers_are_compared_exactly(
+    shared_service: ServiceFixture, first: bytes, again: bytes, is_same: bool
+) -> None:
+    merchant = await shared_service.merchant()
     body = b'{"amount": 5000, "operator": "mtn", "phone_number": "2290197001234", "metadata": {"x": %b}}'
     answers = [await post(merchant, "/payments", body % value) for value in (first, again)]
     assert [answer.status for answer in answers] == [201, 201 if is_same else 409]
@@ -120,8 +123,8 @@ async def test_a_key_that_came_at_once_with_an_old_order_and_with_new_ones(servi
     assert (refused, await total(merchant)) == ({"idempotency_key_reused"}, 2)
 
 
-async def test_a_refused_initiation_is_refused_again(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_a_refused_initiation_is_refused_again(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     refused = order(phone_number="2290197000001")
     first, again = [await post(merchant, "/payments", refused) for _ in range(2)]
     assert (again.status, again.error) == (402, first.error)
@@ -154,7 +157,6 @@ async def test_what_created_nothing_uses_no_key(service: ServiceFixture) -> None
     assert (await post(merchant, "/payments", order(external_id="b"), "k2")).data["amount"] == 5000
 
 
-@pytest.mark.both_databases
 async def test_a_frozen_wallet_uses_no_key(live_service: ServiceFixture) -> None:
     merchant = (await live_service.merchant()).live
     async with live_service.ctx.db.transaction() as tx:
@@ -213,8 +215,8 @@ async def test_a_repeated_refund(live_service: ServiceFixture, operator: Scripte
 
 
 @pytest.mark.parametrize("key", ["", "é", "x" * 256, "a\tb"])
-async def test_a_malformed_key_is_refused(service: ServiceFixture, key: str) -> None:
-    merchant = await service.merchant()
+async def test_a_malformed_key_is_refused(shared_service: ServiceFixture, key: str) -> None:
+    merchant = await shared_service.merchant()
     answer = await post(merchant, "/payments", order(), key)
     check_error(answer, "invalid_request")
     assert list(answer.error["details"]) == ["Idempotency-Key"]

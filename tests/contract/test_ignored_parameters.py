@@ -60,11 +60,11 @@ async def test_unknown_parameters_are_named_on_every_endpoint(sqlite_service: Se
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row['Method']} {row['Path']}" for row in ROWS])
-async def test_parameters_of_the_contract_are_read(sqlite_service: ServiceFixture, row: Any) -> None:
+async def test_parameters_of_the_contract_are_read(shared_service: ServiceFixture, row: Any) -> None:
     """Those of the table of a GET; a POST and a PUT take none."""
     if row["Method"] != "GET" or "{" in row["Path"] or row["Path"] == "/webhooks/endpoint":
         return
-    merchant = await sqlite_service.merchant()
+    merchant = await shared_service.merchant()
     for field in tables("request")[f"GET {row['Path']}"]:
         value = field["Values"].split(", ")[0] or field["Min"] or ("2026-11-20" if field["Type"] == "date" else "x")
         answer = await merchant.get(f"{row['Path']}?{field['Field']}={value}")
@@ -72,16 +72,16 @@ async def test_parameters_of_the_contract_are_read(sqlite_service: ServiceFixtur
         assert answer.status == 422 or "ignored" not in answer.body.get("meta", {}), field
 
 
-async def test_numbers_stay_exact_in_an_answer_with_ignored_parameters(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_numbers_stay_exact_in_an_answer_with_ignored_parameters(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     created = await merchant.post("/payments", order("VISA", amount=19.99, currency="EUR", metadata={"x": 1.0}))
     plain = await merchant.get(f"/payments/{created.data['reference']}")
     named = await merchant.get(f"/payments/{created.data['reference']}?x=1")
     assert named.raw == plain.raw[:-1] + b',"meta":{"ignored":["x"]}}'
 
 
-async def test_a_status_that_does_not_exist_is_named(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_a_status_that_does_not_exist_is_named(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     await merchant.pay("0002")
     answer = await merchant.get("/payments?status=succeded&statut=x")
     assert [each["status"] for each in answer.data] == ["pending"]
@@ -91,15 +91,15 @@ async def test_a_status_that_does_not_exist_is_named(sqlite_service: ServiceFixt
     assert "ignored" not in (await merchant.get("/payments?status=succeeded")).body["meta"]
 
 
-async def test_an_error_has_no_meta(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_an_error_has_no_meta(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     for answer in (await merchant.get("/payments/nothing?x=1"), await merchant.get("/payments?per_page=0&x=1")):
         assert list(answer.body) == ["success", "error"]
 
 
 @pytest.mark.parametrize("path", LISTS)
-async def test_odd_names_are_answered_as_text(sqlite_service: ServiceFixture, path: str) -> None:
-    answer = await (await sqlite_service.merchant()).get(f"{path}?%C3%A9=1&%FF=2&=3&%00=4&")
+async def test_odd_names_are_answered_as_text(shared_service: ServiceFixture, path: str) -> None:
+    answer = await (await shared_service.merchant()).get(f"{path}?%C3%A9=1&%FF=2&=3&%00=4&")
     assert answer.status == 200
     assert answer.body["meta"]["ignored"] == ["é", "\ufffd", "", "\0"]
     assert endpoint("GET", path)["Paginated"] == "yes"

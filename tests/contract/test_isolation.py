@@ -102,8 +102,8 @@ async def test_an_external_id_belongs_to_one_account_and_one_environment(
         assert (await account.get("/payments")).body["meta"]["total"] == 1
 
 
-async def test_a_test_key_cannot_touch_the_production_endpoint(service: ServiceFixture) -> None:
-    merchant, other = await service.merchant(), await service.merchant()
+async def test_a_test_key_cannot_touch_the_production_endpoint(shared_service: ServiceFixture) -> None:
+    merchant, other = await shared_service.merchant(), await shared_service.merchant()
     live = (await merchant.live.put("/webhooks/endpoint", {"url": "https://shop.example/live"})).data
     await merchant.put("/webhooks/endpoint", {"url": "https://shop.example/test", "rotate_secret": True})
     await merchant.put("/webhooks/endpoint", {"url": None, "rotate_secret": True})

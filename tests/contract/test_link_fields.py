@@ -11,8 +11,8 @@ LINK = {"amount": 2500, "description": "Cotisation"}
 MANY = 48
 
 
-async def test_a_repeated_external_id_answers_the_link_that_exists(service: ServiceFixture) -> None:
-    merchant, other = (await service.merchant()).live, (await service.merchant()).live
+async def test_a_repeated_external_id_answers_the_link_that_exists(shared_service: ServiceFixture) -> None:
+    merchant, other = (await shared_service.merchant()).live, (await shared_service.merchant()).live
     first = await merchant.post("/payment-links", LINK | {"external_id": "a"})
     link = check_resource("payment-link", first.data)
     assert link["external_id"] == "a"
@@ -38,15 +38,15 @@ async def test_many_requests_at_once_make_one_link(service: ServiceFixture) -> N
 
 
 @pytest.mark.parametrize("external_id", ["x", "é" * 100, "a b", " ", "d1/é?&#%2F", "\u202e\U0001f4b0"])
-async def test_an_external_id_may_hold_any_characters(service: ServiceFixture, external_id: str) -> None:
-    merchant = (await service.merchant()).live
+async def test_an_external_id_may_hold_any_characters(shared_service: ServiceFixture, external_id: str) -> None:
+    merchant = (await shared_service.merchant()).live
     answers = [await merchant.post("/payment-links", LINK | {"external_id": external_id}) for _ in range(2)]
     assert answers[0].data["external_id"] == external_id
     assert answers[0].raw == answers[1].raw
 
 
-async def test_metadata_is_kept_byte_for_byte(service: ServiceFixture) -> None:
-    merchant = (await service.merchant()).live
+async def test_metadata_is_kept_byte_for_byte(shared_service: ServiceFixture) -> None:
+    merchant = (await shared_service.merchant()).live
     metadata = b'{"b":1.50,  "a": "\\u00e9",\n"n":100000000000000000000000, "b": [ ]}'
     body = b'{"amount": 2500, "description": "x", "metadata": %s}' % metadata
     answer = await merchant.post("/payment-links", body)
@@ -59,8 +59,8 @@ async def test_metadata_is_kept_byte_for_byte(service: ServiceFixture) -> None:
     assert refused_fields(await merchant.post("/payment-links", hidden)) == {"metadata"}
 
 
-async def test_a_return_url_is_answered_as_it_was_sent(service: ServiceFixture) -> None:
-    merchant = (await service.merchant()).live
+async def test_a_return_url_is_answered_as_it_was_sent(shared_service: ServiceFixture) -> None:
+    merchant = (await shared_service.merchant()).live
     for url in ("https://shop.example/merci?panier=77", "http://shop.example:8080/", "https://é.example/ü#x"):
         assert (await merchant.post("/payment-links", LINK | {"return_url": url})).data["return_url"] == url
     for bad in ("javascript:alert(1)", "shop.example", "https://shop example"):

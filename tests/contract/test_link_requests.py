@@ -6,8 +6,8 @@ from tests.service_fixture import ServiceFixture
 LINK = {"amount": 2500, "description": "Cotisation"}
 
 
-async def test_d17_links_do_not_exist_for_a_test_key(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_d17_links_do_not_exist_for_a_test_key(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     link = (await merchant.live.post("/payment-links", LINK)).data
     for body in (LINK, {}, b"{"):
         assert "details" not in check_error(await merchant.post("/payment-links", body), "invalid_request")
@@ -15,8 +15,8 @@ async def test_d17_links_do_not_exist_for_a_test_key(service: ServiceFixture) ->
     check_error(await merchant.get(f"/payment-links/{link['id']}"), "not_found")
 
 
-async def test_d18_the_type_of_a_limited_link_has_its_accent(service: ServiceFixture) -> None:
-    merchant = (await service.merchant()).live
+async def test_d18_the_type_of_a_limited_link_has_its_accent(shared_service: ServiceFixture) -> None:
+    merchant = (await shared_service.merchant()).live
     for written in ('"limit\u00e9"'.encode(), b'"limit\\u00e9"'):
         body = b'{"amount":1,"description":"x","max_uses":1,"type":%s}' % written
         answer = await merchant.post("/payment-links", body)
@@ -26,8 +26,8 @@ async def test_d18_the_type_of_a_limited_link_has_its_accent(service: ServiceFix
         assert refused_fields(refused) == {"type"}
 
 
-async def test_d19_a_link_has_the_merchants_currency_and_ordered_dates(service: ServiceFixture) -> None:
-    euro, franc = (await service.merchant(currency="EUR")).live, (await service.merchant()).live
+async def test_d19_a_link_has_the_merchants_currency_and_ordered_dates(shared_service: ServiceFixture) -> None:
+    euro, franc = (await shared_service.merchant(currency="EUR")).live, (await shared_service.merchant()).live
     assert (await euro.post("/payment-links", LINK | {"amount": 12.5})).data["amount"] == 12.5
     assert refused_fields(await franc.post("/payment-links", LINK | {"amount": 12.5})) == {"amount"}
     past = {"starts_at": "2020-01-01", "expires_at": "2020-01-02"}

@@ -9,8 +9,8 @@ from tests.contract.shapes import refused_fields
 from tests.service_fixture import ServiceFixture
 
 
-async def test_d12_a_page_past_the_end_is_empty_and_true(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_d12_a_page_past_the_end_is_empty_and_true(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     await merchant.pay()
     answer = await merchant.get("/payments?page=7")
     assert (answer.data, answer.body["meta"]["total"], answer.body["meta"]["last_page"]) == ([], 1, 1)

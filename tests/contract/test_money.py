@@ -202,8 +202,8 @@ async def test_d27_operators_without_decimals_debit_a_rounded_total(
         assert payment["total_amount"] == float(Decimal(str(amount)) + Decimal(str(payment["fee_amount"])))
 
 
-async def test_d28_identifiers_are_ten_digits_in_order(service: ServiceFixture) -> None:
-    shops = [await service.merchant(), await service.merchant()]
+async def test_d28_identifiers_are_ten_digits_in_order(shared_service: ServiceFixture) -> None:
+    shops = [await shared_service.merchant(), await shared_service.merchant()]
     seen = [(await shops[number % 2].pay())["identifier"] for number in range(6)]
     assert all(len(identifier) == 10 and identifier.isdigit() for identifier in seen)
     assert sorted(set(seen)) == seen
@@ -215,8 +215,8 @@ async def test_d28_identifiers_are_distinct_under_load(service: ServiceFixture) 
     assert len({payment["identifier"] for payment in made}) == 32
 
 
-async def test_d29_the_refusal_of_0003_is_there_at_once(service: ServiceFixture) -> None:
-    merchant_client = await service.merchant()
+async def test_d29_the_refusal_of_0003_is_there_at_once(shared_service: ServiceFixture) -> None:
+    merchant_client = await shared_service.merchant()
     for ending, status in (("0000", "succeeded"), ("0003", "failed")):
         payment = await merchant_client.pay(ending)
         assert payment["status"] == "pending"

@@ -50,11 +50,11 @@ async def _run(merchant: MerchantClient, source: str, server: str) -> Any:
 @pytest.mark.parametrize(
     "endpoint", [each for each in ENDPOINTS if not each.body and "{" not in each.path], ids=lambda each: each.path
 )
-async def test_the_samples_without_a_body_are_accepted(sqlite_service: ServiceFixture, endpoint: Endpoint) -> None:
-    document = (await sqlite_service.call("GET", "/openapi.json")).body
+async def test_the_samples_without_a_body_are_accepted(shared_service: ServiceFixture, endpoint: Endpoint) -> None:
+    document = (await shared_service.call("GET", "/openapi.json")).body
     [sample] = operation_of(document, endpoint)["x-codeSamples"]
 
-    answer = await _run(await sqlite_service.merchant(), sample["source"], document["servers"][0]["url"])
+    answer = await _run(await shared_service.merchant(), sample["source"], document["servers"][0]["url"])
 
     assert answer.status == endpoint.status, answer.raw
 

@@ -28,15 +28,15 @@ def _required(row: Row) -> set[str]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=CODES)
-async def test_an_operator_with_and_without_what_it_requires(sqlite_service: ServiceFixture, row: Row) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_an_operator_with_and_without_what_it_requires(shared_service: ServiceFixture, row: Row) -> None:
+    merchant = await shared_service.merchant()
     code, card = row["Code"], row["Type"] == "card"
     modes = {mode["operator"]: mode for mode in (await merchant.get("/payment-modes")).data}
 
     payment = check_success(await merchant.post("/payments", order(code)), CREATED)
     assert payment["payment_mode"] == {name: modes[code][name] for name in payment["payment_mode"]}
     assert payment["status"] == "pending"
-    page = rf"{re.escape(sqlite_service.ctx.settings.public_url)}/checkout/[A-Za-z0-9]{{32}}"
+    page = rf"{re.escape(shared_service.ctx.settings.public_url)}/checkout/[A-Za-z0-9]{{32}}"
     assert bool(re.fullmatch(page, payment["payment_url"] or "")) is card
     by_number = {k: v for k, v in order(code).items() if k != "operator"} | {"payment_mode_id": modes[code]["id"]}
     assert (await merchant.post("/payments", by_number)).data["payment_mode"]["operator"] == code
@@ -52,9 +52,9 @@ async def test_an_operator_with_and_without_what_it_requires(sqlite_service: Ser
 
 
 @pytest.mark.parametrize("row", ROWS, ids=CODES)
-async def test_the_debit_bounds_are_those_of_mobile_money_alone(sqlite_service: ServiceFixture, row: Row) -> None:
+async def test_the_debit_bounds_are_those_of_mobile_money_alone(shared_service: ServiceFixture, row: Row) -> None:
     """amount + fee, computed here from the fees that the catalogue shows."""
-    merchant = await sqlite_service.merchant()
+    merchant = await shared_service.merchant()
     code, card = row["Code"], row["Type"] == "card"
     [mode] = [mode for mode in (await merchant.get("/payment-modes")).data if mode["operator"] == code]
     limits = {each["Limit"]: int(each["Value"]) for each in table("limits")}
@@ -77,16 +77,16 @@ async def test_the_debit_bounds_are_those_of_mobile_money_alone(sqlite_service: 
             assert f"{stated} EUR" in check_error(answer, "invalid_request")["message"]
 
 
-async def test_cards_take_any_amount_within_the_fields_own_bounds(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_cards_take_any_amount_within_the_fields_own_bounds(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     for code in ("visa", "MASTERCARD"):
         for amount in (1, 99_999_999):
             payment = (await merchant.post("/payments", order(code, amount=amount))).data
             assert check_resource("payment", payment)["amount"] == amount
 
 
-async def test_a_card_without_one_part_of_the_identity(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_a_card_without_one_part_of_the_identity(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     for part in ("firstname", "lastname", "email"):
         body = order("VISA")
         del body["customer"][part]

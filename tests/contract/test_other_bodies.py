@@ -34,10 +34,10 @@ async def _succeeded(merchant: MerchantClient) -> str:
     return reference
 
 
-async def test_the_reason_of_a_refund(sqlite_service: ServiceFixture) -> None:
+async def test_the_reason_of_a_refund(shared_service: ServiceFixture) -> None:
     rows = _rows("POST /payments/{reference}/refund")
     assert list(rows) == ["reason"]
-    merchant = await sqlite_service.merchant()
+    merchant = await shared_service.merchant()
     longest = int(rows["reason"]["Max length"])
     path = f"/payments/{await _succeeded(merchant)}/refund"
     await _refused(merchant, path, {}, "reason", (5, True, [], {}, "é" * (longest + 1), "nul\0"))
@@ -47,8 +47,8 @@ async def test_the_reason_of_a_refund(sqlite_service: ServiceFixture) -> None:
 
 
 @pytest.mark.parametrize("body", [None, b"", b"  \n", b"{}", b'{"reason":null}', b'{"other":1}'])
-async def test_a_refund_needs_no_body(sqlite_service: ServiceFixture, body: bytes | None) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_a_refund_needs_no_body(shared_service: ServiceFixture, body: bytes | None) -> None:
+    merchant = await shared_service.merchant()
     answer = await merchant.post(f"/payments/{await _succeeded(merchant)}/refund", body)
     assert answer.status == 201
     assert answer.data["reason"] == _rows("POST /payments/{reference}/refund")["reason"]["Default"]
@@ -57,9 +57,9 @@ async def test_a_refund_needs_no_body(sqlite_service: ServiceFixture, body: byte
 # --- links ------------------------------------------------------------------------------------------------------------
 
 
-async def test_the_fields_of_a_link(sqlite_service: ServiceFixture) -> None:
+async def test_the_fields_of_a_link(shared_service: ServiceFixture) -> None:
     rows = _rows("POST /payment-links")
-    merchant = (await sqlite_service.merchant()).live
+    merchant = (await shared_service.merchant()).live
     wrong: dict[str, tuple[object, ...]] = {
         "amount": ("2500", True, None, [], 0, 0.5, 100_000_000, 2500.5),
         "description": (None, 5, True, [], "é" * (int(rows["description"]["Max length"]) + 1)),
@@ -80,8 +80,8 @@ async def test_the_fields_of_a_link(sqlite_service: ServiceFixture) -> None:
     assert (await merchant.get("/payment-links")).data == []
 
 
-async def test_links_as_they_are_answered(service: ServiceFixture) -> None:
-    merchant = (await service.merchant()).live
+async def test_links_as_they_are_answered(shared_service: ServiceFixture) -> None:
+    merchant = (await shared_service.merchant()).live
     permanent = check_resource(
         "payment-link", (await merchant.post("/payment-links", LINK | {"max_uses": "many"})).data
     )
@@ -102,7 +102,7 @@ async def test_links_as_they_are_answered(service: ServiceFixture) -> None:
     assert (await merchant.get(f"/payment-links/{limited['id']}")).data == limited
     assert len({link["url"] for link in (permanent, limited)}) == 2
     for link in (permanent, limited):
-        base = service.ctx.settings.public_url + "/pay/"
+        base = shared_service.ctx.settings.public_url + "/pay/"
         assert link["url"].startswith(base)
         fragments = link["url"].removeprefix(base).split("/")
         assert [len(fragment) for fragment in fragments] == [22, 22]
@@ -112,15 +112,15 @@ async def test_links_as_they_are_answered(service: ServiceFixture) -> None:
 @pytest.mark.parametrize(
     "number", ["0", "-1", "1e0", "x", "%31%00", "9" * 18, "9" * 19, "9" * 40, "%C3%28", "1.0", "٣"]
 )
-async def test_a_link_number_that_names_nothing(service: ServiceFixture, number: str) -> None:
-    merchant = (await service.merchant()).live
+async def test_a_link_number_that_names_nothing(shared_service: ServiceFixture, number: str) -> None:
+    merchant = (await shared_service.merchant()).live
     await merchant.post("/payment-links", LINK)
     path = number if number.isascii() else "%D9%A3"
     assert (await merchant.get(f"/payment-links/{path}")).status == 404
 
 
-async def test_a_long_number_does_not_name_the_link_it_starts_with(sqlite_service: ServiceFixture) -> None:
-    merchant = (await sqlite_service.merchant()).live
+async def test_a_long_number_does_not_name_the_link_it_starts_with(shared_service: ServiceFixture) -> None:
+    merchant = (await shared_service.merchant()).live
     link = (await merchant.post("/payment-links", LINK)).data
     assert (await merchant.get(f"/payment-links/{link['id']:020d}999")).status == 404
 
@@ -128,9 +128,9 @@ async def test_a_long_number_does_not_name_the_link_it_starts_with(sqlite_servic
 # --- fee simulation ---------------------------------------------------------------------------------------------------
 
 
-async def test_the_fields_of_a_fee_simulation(sqlite_service: ServiceFixture) -> None:
+async def test_the_fields_of_a_fee_simulation(shared_service: ServiceFixture) -> None:
     rows = _rows("POST /payment-modes/fees")
-    merchant = await sqlite_service.merchant()
+    merchant = await shared_service.merchant()
     wrong: dict[str, tuple[object, ...]] = {
         "amount": ("5000", True, None, [], 0, 0.99, 100_000_000, 1.005),
         "operator": (5, True, [], "", "unknown", "m" * 33),
@@ -144,8 +144,8 @@ async def test_the_fields_of_a_fee_simulation(sqlite_service: ServiceFixture) ->
     assert refused_fields(await merchant.post("/payment-modes/fees", {"amount": 1})) <= {"operator", "payment_mode_id"}
 
 
-async def test_a_quote_for_every_mode_by_code_and_by_number(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_a_quote_for_every_mode_by_code_and_by_number(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     for mode in (await merchant.get("/payment-modes")).data:
         by_code = await merchant.post(
             "/payment-modes/fees", {"amount": 99_999_999, "operator": mode["operator"].swapcase()}
@@ -162,9 +162,9 @@ async def test_a_quote_for_every_mode_by_code_and_by_number(sqlite_service: Serv
 # --- webhook endpoint -------------------------------------------------------------------------------------------------
 
 
-async def test_the_fields_of_a_webhook_endpoint(sqlite_service: ServiceFixture) -> None:
+async def test_the_fields_of_a_webhook_endpoint(shared_service: ServiceFixture) -> None:
     rows = _rows("PUT /webhooks/endpoint")
-    merchant = await sqlite_service.merchant()
+    merchant = await shared_service.merchant()
     start, longest = "https://shop.example/", int(rows["url"]["Max length"])
     at_most = start + "a" * (longest - len(start))
     wrong: dict[str, tuple[object, ...]] = {
@@ -181,8 +181,8 @@ async def test_the_fields_of_a_webhook_endpoint(sqlite_service: ServiceFixture) 
     assert (await merchant.put("/webhooks/endpoint", {"url": at_most, "rotate_secret": None})).data["url"] == at_most
 
 
-async def test_configuring_rotating_and_disabling(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_configuring_rotating_and_disabling(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     url = "https://shop.example/hook"
 
     async def put(body: dict[str, Any]) -> Any:

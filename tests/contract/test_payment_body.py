@@ -57,8 +57,8 @@ async def _send(merchant: MerchantClient, field: str, value: object) -> Any:
 
 
 @pytest.mark.parametrize("field", ROWS)
-async def test_a_field_of_the_wrong_type_is_named(sqlite_service: ServiceFixture, field: str) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_a_field_of_the_wrong_type_is_named(shared_service: ServiceFixture, field: str) -> None:
+    merchant = await shared_service.merchant()
     for value in WRONG_TYPES[ROWS[field]["Type"]]:
         answer = await _send(merchant, field, value)
         assert answer.status == 422, (field, value, answer.raw)
@@ -68,8 +68,8 @@ async def test_a_field_of_the_wrong_type_is_named(sqlite_service: ServiceFixture
 
 
 @pytest.mark.parametrize("field", [f for f, row in ROWS.items() if row["Max length"] and f != "operator"])
-async def test_lengths_are_inclusive_and_count_characters(sqlite_service: ServiceFixture, field: str) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_lengths_are_inclusive_and_count_characters(shared_service: ServiceFixture, field: str) -> None:
+    merchant = await shared_service.merchant()
     row = ROWS[field]
     longest, shortest = int(row["Max length"]), int(row["Min length"] or 0)
     assert (await _send(merchant, field, _text(field, longest))).status == 201, field
@@ -79,8 +79,8 @@ async def test_lengths_are_inclusive_and_count_characters(sqlite_service: Servic
         assert refused_fields(await _send(merchant, field, _text(field, shortest - 1))) == {field}
 
 
-async def test_an_overlong_operator_code_is_refused(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_an_overlong_operator_code_is_refused(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     longest = int(ROWS["operator"]["Max length"])
     for length in (longest, longest + 1):
         assert refused_fields(await merchant.post("/payments", order(operator="mtn") | {"operator": "m" * length})) == {
@@ -105,10 +105,10 @@ async def test_an_overlong_operator_code_is_refused(sqlite_service: ServiceFixtu
         (b"123456789012345678901234567890", False),
     ],
 )
-async def test_the_amount_is_bounded(sqlite_service: ServiceFixture, amount: bytes, accepted: bool) -> None:
+async def test_the_amount_is_bounded(shared_service: ServiceFixture, amount: bytes, accepted: bool) -> None:
     """A card knows no debit bounds: only those of `amount` are seen."""
     assert (ROWS["amount"]["Min"], ROWS["amount"]["Max"]) == ("1", "99999999")
-    merchant = await sqlite_service.merchant()
+    merchant = await shared_service.merchant()
     customer = b'{"firstname":"A","lastname":"B","email":"a@example.com"}'
     body = b'{"operator":"VISA","currency":"EUR","customer":%s,"amount":%s}' % (customer, amount)
     answer = await merchant.post("/payments", body)
@@ -118,9 +118,9 @@ async def test_the_amount_is_bounded(sqlite_service: ServiceFixture, amount: byt
 
 
 @pytest.mark.parametrize("field", ROWS)
-async def test_required_fields_and_defaults(sqlite_service: ServiceFixture, field: str) -> None:
+async def test_required_fields_and_defaults(shared_service: ServiceFixture, field: str) -> None:
     """Left out or null: the same thing (D2), a refusal if the field is required, its default otherwise."""
-    merchant = await sqlite_service.merchant()
+    merchant = await shared_service.merchant()
     row = ROWS[field]
     if field in ("operator", "payment_mode_id"):
         assert row["Required"] == f"unless {'operator' if field != 'operator' else 'payment_mode_id'}"
@@ -154,16 +154,16 @@ def _without(body: dict[str, Any], field: str, value: object) -> dict[str, Any]:
     return body
 
 
-async def test_accepted_values_of_currency(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_accepted_values_of_currency(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     for currency in ROWS["currency"]["Values"].split(", "):
         assert (await merchant.pay(currency=currency))["currency"] == currency
     for other in ("xof", "GBP", "", "XOF "):
         assert refused_fields(await merchant.post("/payments", order(currency=other))) == {"currency"}
 
 
-async def test_all_errors_are_reported_at_once(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_all_errors_are_reported_at_once(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     everything: dict[str, object] = {
         "amount": 0,
         "currency": "ABC",
@@ -182,8 +182,8 @@ async def test_all_errors_are_reported_at_once(sqlite_service: ServiceFixture) -
     assert refused_fields(await merchant.post("/payments", everything)) == expected
 
 
-async def test_unknown_fields_are_ignored(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_unknown_fields_are_ignored(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     payment = await merchant.pay(status="succeeded", reference="x", customer={"phone_number": "1", "vip": True})
     check_resource("payment", payment)
     assert payment["status"] == "pending"

@@ -20,8 +20,8 @@ def _paging(path: str) -> dict[str, Row]:
 
 
 @pytest.mark.parametrize("path", LISTS)
-async def test_per_page_and_page_are_bounded(sqlite_service: ServiceFixture, path: str) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_per_page_and_page_are_bounded(shared_service: ServiceFixture, path: str) -> None:
+    merchant = await shared_service.merchant()
     for name, row in _paging(path).items():
         lowest, highest = int(row["Min"]), int(row["Max"] or 10**12)
         for value in (lowest, highest):
@@ -52,8 +52,8 @@ async def test_counters_order_last_page_and_past_the_end(service: ServiceFixture
     assert whole == {"current_page": 1, "per_page": 7, "total": 7, "last_page": 1}
 
 
-async def test_payments_of_one_instant_still_come_newest_first(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_payments_of_one_instant_still_come_newest_first(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     created = [(await merchant.pay())["identifier"] for _ in range(5)]
     listed = [payment["identifier"] for payment in (await merchant.get("/payments")).data]
     assert listed == created[::-1]
@@ -131,13 +131,13 @@ async def test_an_unknown_status_is_read_as_pending(sqlite_service: ServiceFixtu
         "%00",
     ],
 )
-async def test_an_unreadable_date_is_refused(sqlite_service: ServiceFixture, name: str, text: str) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_an_unreadable_date_is_refused(shared_service: ServiceFixture, name: str, text: str) -> None:
+    merchant = await shared_service.merchant()
     assert refused_fields(await merchant.get(f"/payments?{name}={text}")) == {name}
 
 
-async def test_every_error_of_a_query_is_reported_at_once(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_every_error_of_a_query_is_reported_at_once(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     answer = await merchant.get("/payments?from=x&to=y&per_page=0&page=0&status=unknown")
     assert refused_fields(answer) == {"from", "to", "per_page", "page"}
 
@@ -145,8 +145,8 @@ async def test_every_error_of_a_query_is_reported_at_once(sqlite_service: Servic
 # --- catalogue and balance --------------------------------------------------------------------------------------------
 
 
-async def test_the_filters_of_the_catalogue_combine(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_the_filters_of_the_catalogue_combine(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     rows = table("operators")
 
     async def found(query: str) -> list[str]:
@@ -168,8 +168,8 @@ async def test_the_filters_of_the_catalogue_combine(sqlite_service: ServiceFixtu
         assert refused_fields(await merchant.get(f"/payment-modes?type={unknown}")) == {"type"}
 
 
-async def test_the_catalogue_row_by_row(sqlite_service: ServiceFixture) -> None:
-    modes: list[Any] = (await (await sqlite_service.merchant()).get("/payment-modes")).data
+async def test_the_catalogue_row_by_row(shared_service: ServiceFixture) -> None:
+    modes: list[Any] = (await (await shared_service.merchant()).get("/payment-modes")).data
     for mode, row in zip(modes, table("operators"), strict=True):
         check_resource("payment-mode", mode)
         assert (mode["operator"], mode["type"]) == (row["Code"], row["Type"])
@@ -178,8 +178,8 @@ async def test_the_catalogue_row_by_row(sqlite_service: ServiceFixture) -> None:
     assert len({mode["id"] for mode in modes}) == len(modes)
 
 
-async def test_the_balance_of_each_currency_in_any_case(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_the_balance_of_each_currency_in_any_case(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     assert (await merchant.get("/balance")).data["currency"] == "XOF"
     for currency in column("currencies", "Currency"):
         for spelling in (currency, currency.lower(), currency.title()):
@@ -191,8 +191,8 @@ async def test_the_balance_of_each_currency_in_any_case(service: ServiceFixture)
 
 
 @pytest.mark.parametrize("path", LISTS)
-async def test_a_page_past_the_end_of_an_empty_list_is_empty(sqlite_service: ServiceFixture, path: str) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_a_page_past_the_end_of_an_empty_list_is_empty(shared_service: ServiceFixture, path: str) -> None:
+    merchant = await shared_service.merchant()
     answer = await merchant.get(f"{path}?page=9&per_page=100")
     assert answer.data == []
     assert answer.body["meta"] == {"current_page": 9, "per_page": 100, "total": 0, "last_page": 1}

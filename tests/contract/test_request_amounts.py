@@ -6,8 +6,8 @@ from tests.contract.shapes import check_plain_numbers, order, refused_fields
 from tests.service_fixture import ServiceFixture
 
 
-async def test_d01_operator_and_payment_mode_id_must_name_the_same_mode(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_d01_operator_and_payment_mode_id_must_name_the_same_mode(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     ids = {mode["operator"]: mode["id"] for mode in (await merchant.get("/payment-modes")).data}
     for operator in ("mtn", "MTN"):
         both = order() | {"operator": operator, "payment_mode_id": ids["mtn"]}
@@ -19,8 +19,8 @@ async def test_d01_operator_and_payment_mode_id_must_name_the_same_mode(sqlite_s
         assert refused_fields(await merchant.post(path, order(payment_mode_id=999))) == {"payment_mode_id"}
 
 
-async def test_d02_types_are_strict_and_null_means_absent(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_d02_types_are_strict_and_null_means_absent(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     for amount, accepted in ((5000, True), (5000.0, True), ("5000", False), (True, False), ([5000], False)):
         assert ((await merchant.post("/payments", order(amount=amount))).status == 201) is accepted
     number = b'{"amount":5000,"payment_mode_id":%s,"phone_number":"22997001234"}'
@@ -46,9 +46,9 @@ async def test_d02_types_are_strict_and_null_means_absent(sqlite_service: Servic
     ],
 )
 async def test_d03_decimals_depend_on_the_currency(
-    sqlite_service: ServiceFixture, currency: str, amount: bytes, accepted: bool
+    shared_service: ServiceFixture, currency: str, amount: bytes, accepted: bool
 ) -> None:
-    merchant = await sqlite_service.merchant()
+    merchant = await shared_service.merchant()
     body = b'{"amount":%s,"currency":"%s","operator":"mtn","phone_number":"22997001234"}'
     answer = await merchant.post("/payments", body % (amount, currency.encode()))
     assert (answer.status == 201) is accepted, answer.raw
@@ -59,16 +59,16 @@ async def test_d03_decimals_depend_on_the_currency(
 @pytest.mark.parametrize(
     "amount", [b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"1e99999999999999999999", b"9" * 5_000]
 )
-async def test_d03_amounts_that_are_not_finite_are_refused(sqlite_service: ServiceFixture, amount: bytes) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_d03_amounts_that_are_not_finite_are_refused(shared_service: ServiceFixture, amount: bytes) -> None:
+    merchant = await shared_service.merchant()
     for path in ("/payments", "/payment-modes/fees"):
         answer = await merchant.post(path, b'{"amount":%s,"operator":"mtn","phone_number":"22997001234"}' % amount)
         assert refused_fields(answer) == ({"amount"} if amount.strip(b"-")[:1].isdigit() else set())
 
 
-async def test_d04_fees_are_half_up_to_the_hundredth(sqlite_service: ServiceFixture) -> None:
+async def test_d04_fees_are_half_up_to_the_hundredth(shared_service: ServiceFixture) -> None:
     """1.75 % of 2.00 is 0.035."""
-    merchant = await sqlite_service.merchant()
+    merchant = await shared_service.merchant()
     quote_ = (await merchant.post("/payment-modes/fees", {"amount": 2, "operator": "mtn"})).data
     assert (quote_["fee_amount"], quote_["total_amount"]) == (0.04, 2.04)
     payment = await merchant.pay(amount=10)

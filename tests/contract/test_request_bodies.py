@@ -32,8 +32,8 @@ BODY = b'{"amount":5000,"operator":"mtn","phone_number":"22997001234"%s}'
     ],
     ids=lambda body: f"{len(body)}-{bytes(body[:12])!r}",
 )
-async def test_d06_an_unacceptable_body_is_refused(sqlite_service: ServiceFixture, body: bytes) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_d06_an_unacceptable_body_is_refused(shared_service: ServiceFixture, body: bytes) -> None:
+    merchant = await shared_service.merchant()
     for method, path in (("POST", "/payments"), ("POST", "/payment-modes/fees"), ("PUT", "/webhooks/endpoint")):
         if body.strip() or path != "/webhooks/endpoint":
             answer = await merchant.call(method, path, body, headers={"Content-Type": "application/json"})
@@ -41,8 +41,8 @@ async def test_d06_an_unacceptable_body_is_refused(sqlite_service: ServiceFixtur
             assert "details" not in error or not body.strip(), answer.raw
 
 
-async def test_d06_bodies_at_the_very_limits_and_of_any_content_type(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_d06_bodies_at_the_very_limits_and_of_any_content_type(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     deepest = b',"metadata":' + b'{"a":' * 30 + b"[]" + b"}" * 30
     assert (await merchant.post("/payments", BODY % deepest)).status == 201
     too_deep = b',"metadata":' + b'{"a":' * 31 + b"[]" + b"}" * 31
@@ -59,9 +59,9 @@ async def test_d06_bodies_at_the_very_limits_and_of_any_content_type(sqlite_serv
 
 @pytest.mark.parametrize("escape", [b"\\u0000", b"\\ud800", b"\\udfff", b"a\\ud83d", b"\\ude00\\ud83d"])
 async def test_d07_nul_and_lone_surrogates_are_refused_on_their_field(
-    sqlite_service: ServiceFixture, escape: bytes
+    shared_service: ServiceFixture, escape: bytes
 ) -> None:
-    merchant = await sqlite_service.merchant()
+    merchant = await shared_service.merchant()
     for field in ("description", "external_id", "otp", "return_url", "callback_url"):
         body = BODY % (b',"%s":"https://x.example/%s"' % (field.encode(), escape))
         assert refused_fields(await merchant.post("/payments", body)) == {field}
@@ -74,8 +74,8 @@ async def test_d07_nul_and_lone_surrogates_are_refused_on_their_field(
     assert (await merchant.post("/payments", ignored)).data["metadata"] == {"a": 1}
 
 
-async def test_d07_a_pair_of_surrogates_is_one_character(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_d07_a_pair_of_surrogates_is_one_character(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     pair = BODY % (b',"description":"%s"' % (b"\\ud83d\\ude00" * 255))
     assert (await merchant.post("/payments", pair)).data["description"] == "😀" * 255
 
@@ -94,8 +94,8 @@ async def test_d07_a_pair_of_surrogates_is_one_character(sqlite_service: Service
         b'{"metadata":{"metadata":1}}',
     ],
 )
-async def test_d08_metadata_comes_back_byte_for_byte(service: ServiceFixture, metadata: bytes) -> None:
-    merchant = await service.merchant()
+async def test_d08_metadata_comes_back_byte_for_byte(shared_service: ServiceFixture, metadata: bytes) -> None:
+    merchant = await shared_service.merchant()
     sent = BODY % (b',"external_id":"a" , "metadata" : %s , "unknown":{"metadata":9}' % metadata)
     wanted = b'"metadata":' + metadata + b',"created_at"'
     for answer in (
@@ -107,8 +107,8 @@ async def test_d08_metadata_comes_back_byte_for_byte(service: ServiceFixture, me
         assert wanted in answer.raw
 
 
-async def test_d08_the_last_metadata_counts_and_null_is_none(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_d08_the_last_metadata_counts_and_null_is_none(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     twice = await merchant.post("/payments", BODY % b',"metadata":{"a":1},"metadata":{"b":1.0}')
     assert b'"metadata":{"b":1.0},' in twice.raw
     assert (await merchant.post("/payments", BODY % b',"metadata":{"a":1},"metadata":null')).data["metadata"] is None

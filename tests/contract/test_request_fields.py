@@ -7,8 +7,8 @@ from tests.contract.tables import column
 from tests.service_fixture import ServiceFixture
 
 
-async def test_d09_phone_numbers_are_kept_as_digits(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_d09_phone_numbers_are_kept_as_digits(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     for sent in ("+22997001234", "22997001234", "+12345678", "123456789012345"):
         payment = (await merchant.post("/payments", order(phone_number=sent))).data
         assert payment["customer"]["phone_number"] == sent.lstrip("+")
@@ -44,8 +44,8 @@ async def test_d09_phone_numbers_are_kept_as_digits(service: ServiceFixture) -> 
         "é" * 100,
     ],
 )
-async def test_d10_an_external_id_may_hold_any_characters(service: ServiceFixture, external_id: str) -> None:
-    merchant = await service.merchant()
+async def test_d10_an_external_id_may_hold_any_characters(shared_service: ServiceFixture, external_id: str) -> None:
+    merchant = await shared_service.merchant()
     payment = await merchant.pay("0000", external_id=external_id)
     assert payment["external_id"] == external_id
     path = f"/payments/{''.join(f'%{byte:02X}' for byte in external_id.encode())}"
@@ -54,8 +54,8 @@ async def test_d10_an_external_id_may_hold_any_characters(service: ServiceFixtur
     assert (await merchant.post(f"{path}/refund")).data["payment_reference"] == payment["reference"]
 
 
-async def test_d10_an_empty_one_is_refused_and_a_reference_wins(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_d10_an_empty_one_is_refused_and_a_reference_wins(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     assert refused_fields(await merchant.post("/payments", order(external_id=""))) == {"external_id"}
     first = await merchant.pay()
     second = await merchant.pay(external_id=first["reference"])
@@ -65,8 +65,8 @@ async def test_d10_an_empty_one_is_refused_and_a_reference_wins(service: Service
         check_error(await merchant.get(f"/payments/{garbage}"), "not_found")
 
 
-async def test_d11_a_replay_is_validated_then_answers_what_exists(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_d11_a_replay_is_validated_then_answers_what_exists(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     card = (await merchant.post("/payments", order("VISA", external_id="card"))).data
     again = await merchant.post("/payments", order("mtn", external_id="card", amount=7000))
     assert again.status == 201
@@ -80,8 +80,8 @@ async def test_d11_a_replay_is_validated_then_answers_what_exists(service: Servi
     assert (await merchant.get("/payments")).body["meta"]["total"] == 2
 
 
-async def test_d14_urls_are_accepted_or_refused(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_d14_urls_are_accepted_or_refused(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     good = {
         "return_url": ("http://shop.example/x", "https://shop.example:8443?a=b", "https://é.example/ü"),
         "callback_url": ("https://shop.example/h", "http://localhost:9/h", "http://127.0.0.1:9/h"),
@@ -106,13 +106,13 @@ async def test_d14_urls_are_accepted_or_refused(sqlite_service: ServiceFixture) 
         assert refused_fields(await merchant.post("/payments", order(callback_url=value))) == {"callback_url"}
 
 
-async def test_d15_checks_run_in_their_documented_order(service: ServiceFixture) -> None:
+async def test_d15_checks_run_in_their_documented_order(shared_service: ServiceFixture) -> None:
     """Each request has every fault from its stage on: the stage that answers is the first."""
-    merchant, inactive = await service.merchant(), (await service.merchant(status="pending")).live
+    merchant, inactive = await shared_service.merchant(), (await shared_service.merchant(status="pending")).live
     nothing = {"Authorization": "Bearer nothing"}
-    check_error(await service.call("DELETE", "/v1/nothing", headers=nothing), "not_found")
-    check_error(await service.call("DELETE", "/v1/payments", b"{", headers=nothing), "method_not_allowed")
-    check_error(await service.call("POST", "/v1/payments", b"{", headers=nothing), "unauthorized")
+    check_error(await shared_service.call("DELETE", "/v1/nothing", headers=nothing), "not_found")
+    check_error(await shared_service.call("DELETE", "/v1/payments", b"{", headers=nothing), "method_not_allowed")
+    check_error(await shared_service.call("POST", "/v1/payments", b"{", headers=nothing), "unauthorized")
     check_error(await inactive.post("/payments", b"{"), "merchant_inactive")
     assert refused_fields(await merchant.post("/payments", b'{"operator":"none","amount":')) == set()
     await merchant.pay("0000", external_id="a")
@@ -123,8 +123,8 @@ async def test_d15_checks_run_in_their_documented_order(service: ServiceFixture)
     assert (await merchant.call("DELETE", "/payments/a")).headers["Allow"] == "GET"
 
 
-async def test_d16_mobile_money_accepts_every_currency(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_d16_mobile_money_accepts_every_currency(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     for currency in column("currencies", "Currency"):
         payment = (await merchant.post("/payments", order(currency=currency, amount=10))).data
         assert (payment["currency"], payment["total_amount"]) == (currency, 10.18)

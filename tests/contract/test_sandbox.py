@@ -61,30 +61,30 @@ async def test_a_phone_number_decides_as_documented_without_a_read(service: Serv
     assert await _stored(merchant, "a") == row["Final status"]
 
 
-async def test_only_the_last_four_digits_count(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_only_the_last_four_digits_count(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     for number, status in (("00000001", 402), ("+000000001", 402), ("00010002", 201), ("000100010", 201)):
         assert (await merchant.post("/payments", order(phone_number=number))).status == status
 
 
 @pytest.mark.parametrize(("choice", "status"), [("success", "succeeded"), ("refusal", "failed")])
 async def test_a_test_cards_page_offers_two_choices_and_leads_back(
-    service: ServiceFixture, choice: str, status: str
+    shared_service: ServiceFixture, choice: str, status: str
 ) -> None:
-    merchant = await service.merchant()
+    merchant = await shared_service.merchant()
     back = "https://shop.example/back?cart=7"
     payment = (await merchant.post("/payments", order("VISA", return_url=back))).data
-    page = payment["payment_url"].removeprefix(service.ctx.settings.public_url)
-    shown = await service.call("GET", page)
+    page = payment["payment_url"].removeprefix(shared_service.ctx.settings.public_url)
+    shown = await shared_service.call("GET", page)
     assert shown.status == 200
     action, name, values = _form(shown.raw.decode())
     assert len(values) == 2
     value = values[0 if choice == "success" else 1]
-    chosen = await service.call(
+    chosen = await shared_service.call(
         "POST",
         action or page,
         f"{name}={value}".encode(),
-        headers={"Content-Type": "application/x-www-form-urlencoded", "Origin": service.base_url},
+        headers={"Content-Type": "application/x-www-form-urlencoded", "Origin": shared_service.base_url},
     )
     assert chosen.status in (302, 303), chosen.raw
     target = urlsplit(chosen.headers["Location"])

@@ -49,8 +49,8 @@ async def test_a_scenario_begins_as_documented(service: ServiceFixture, row: Row
 
 
 @pytest.mark.parametrize("scenario", column("sandbox-scenarios", "Scenario"))
-async def test_a_live_key_is_refused(sqlite_service: ServiceFixture, scenario: str) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_a_live_key_is_refused(shared_service: ServiceFixture, scenario: str) -> None:
+    merchant = await shared_service.merchant()
     body = order(test_scenario=scenario)
     assert refused_fields(await merchant.live.post("/payments", body)) == {"test_scenario"}
     both = await merchant.live.post("/payments", body | {"amount": 0})
@@ -58,8 +58,8 @@ async def test_a_live_key_is_refused(sqlite_service: ServiceFixture, scenario: s
     assert (await merchant.live.get("/payments")).data == []
 
 
-async def test_an_unknown_scenario_is_refused_and_the_known_ones_are_named(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_an_unknown_scenario_is_refused_and_the_known_ones_are_named(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     answer = await merchant.post("/payments", order(test_scenario="nothing"))
     assert refused_fields(answer) == {"test_scenario"}
     [sentence] = answer.error["details"]["test_scenario"]
@@ -68,9 +68,9 @@ async def test_an_unknown_scenario_is_refused_and_the_known_ones_are_named(sqlit
 
 @pytest.mark.parametrize("scenario", column("sandbox-scenarios", "Scenario"))
 async def test_a_card_has_the_scenarios_that_leave_its_page_alone(
-    sqlite_service: ServiceFixture, scenario: str
+    shared_service: ServiceFixture, scenario: str
 ) -> None:
-    merchant = await sqlite_service.merchant()
+    merchant = await shared_service.merchant()
     answer = await merchant.post("/payments", order("VISA", test_scenario=scenario))
     if scenario in BY_SCENARIO:
         assert refused_fields(answer) == {"test_scenario"}
@@ -78,8 +78,8 @@ async def test_a_card_has_the_scenarios_that_leave_its_page_alone(
         assert (answer.status, answer.data["status"]) == (201, "pending")
 
 
-async def test_a_repeated_request_keeps_the_first_scenario(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_a_repeated_request_keeps_the_first_scenario(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     first = await merchant.pay("0000", external_id="a")
     assert (await merchant.pay("0000", external_id="a", test_scenario="amount_mismatch")) == first
     assert (await merchant.get("/payments/a")).data["status"] == "succeeded"
@@ -140,8 +140,8 @@ async def test_a_redirecting_operator(service: ServiceFixture, choice: str, stat
     assert "redirect_url" not in (await merchant.post("/payments", wanted)).data
 
 
-async def test_a_wrong_code_is_answered_as_in_live(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_a_wrong_code_is_answered_as_in_live(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     wanted = order("coris", external_id="a", test_scenario="wrong_otp")
     error = check_error(await merchant.post("/payments", wanted), "payment_failed")
     assert error["message"] == REFUSAL_REASONS["bad_otp"].message

@@ -39,8 +39,8 @@ def _is(value: object, accepted: tuple[object, ...]) -> bool:
 
 
 @pytest.mark.parametrize("row", _rows("POST /payments"), ids=lambda row: str(row["Field"]))
-async def test_what_a_payment_may_state(sqlite_service: ServiceFixture, row: dict[str, str]) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_what_a_payment_may_state(shared_service: ServiceFixture, row: dict[str, str]) -> None:
+    merchant = await shared_service.merchant()
     field, accepted = row["Field"], ACCEPTED[row["Accepted"]]
     for value in OTHERS:
         if not _is(value, accepted):
@@ -52,8 +52,8 @@ async def test_what_a_payment_may_state(sqlite_service: ServiceFixture, row: dic
 
 
 @pytest.mark.parametrize("row", _rows("POST /payments/{reference}/refund"), ids=lambda row: str(row["Field"]))
-async def test_what_a_refund_may_state(service: ServiceFixture, row: dict[str, str]) -> None:
-    merchant = await service.merchant()
+async def test_what_a_refund_may_state(shared_service: ServiceFixture, row: dict[str, str]) -> None:
+    merchant = await shared_service.merchant()
     field, accepted = row["Field"], ACCEPTED[row["Accepted"]]
     path = f"/payments/{await _paid(merchant)}/refund"
     for value in OTHERS:
@@ -66,8 +66,8 @@ async def test_what_a_refund_may_state(service: ServiceFixture, row: dict[str, s
 
 
 @pytest.mark.parametrize("row", _rows("POST /payment-links"), ids=lambda row: str(row["Field"]))
-async def test_what_a_link_may_state(sqlite_service: ServiceFixture, row: dict[str, str]) -> None:
-    merchant = (await sqlite_service.merchant()).live
+async def test_what_a_link_may_state(shared_service: ServiceFixture, row: dict[str, str]) -> None:
+    merchant = (await shared_service.merchant()).live
     field, accepted = row["Field"], ACCEPTED[row["Accepted"]]
     for value in OTHERS:
         if not _is(value, accepted):
@@ -77,16 +77,16 @@ async def test_what_a_link_may_state(sqlite_service: ServiceFixture, row: dict[s
         assert (await merchant.post("/payment-links", LINK | {field: value})).status == 201, (field, value)
 
 
-async def test_a_partial_refund_is_refused_with_the_total(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_a_partial_refund_is_refused_with_the_total(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     path = f"/payments/{await _paid(merchant)}/refund"
     error = check_error(await merchant.post(path, {"amount": 500}), "invalid_request")
     assert "Le remboursement est toujours total : 5087.5 XOF" in error["message"]
     assert (await merchant.post(path, {"amount": 5088})).data["amount"] == TOTAL, "what the operator debited"
 
 
-async def test_the_faults_of_a_refund_are_told_together(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_the_faults_of_a_refund_are_told_together(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     path = f"/payments/{await _paid(merchant)}/refund"
     faulty = {"reason": 5, "amount": 500, "currency": "EUR", "partial": True}
     assert refused_fields(await merchant.post(path, faulty)) == set(faulty)
@@ -94,8 +94,8 @@ async def test_the_faults_of_a_refund_are_told_together(service: ServiceFixture)
     check_error(await merchant.post("/payments/nothing/refund", {"amount": 500}), "not_found")
 
 
-async def test_a_quote_can_be_sent_as_it_came(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_a_quote_can_be_sent_as_it_came(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     quote = (await merchant.post("/payment-modes/fees", {"amount": 5000, "operator": "mtn"})).data
     body = {**quote, "phone_number": "2290197001234"}
     assert (await merchant.post("/payments", body)).data["total_amount"] == quote["total_amount"]
@@ -122,9 +122,9 @@ async def test_a_quote_can_be_sent_as_it_came(service: ServiceFixture) -> None:
     ],
 )
 async def test_bounds_are_told_with_everything_else(
-    sqlite_service: ServiceFixture, body: dict[str, Any], fields: set[str]
+    shared_service: ServiceFixture, body: dict[str, Any], fields: set[str]
 ) -> None:
-    merchant = await sqlite_service.merchant()
+    merchant = await shared_service.merchant()
     answer = await merchant.post("/payments", body)
     assert refused_fields(answer) == fields
     if "amount" in fields and isinstance(body["amount"], int):

@@ -67,7 +67,6 @@ async def test_updated_at_changes_with_the_status_only(service: ServiceFixture) 
     assert refunded == created | {"status": "refunded", "updated_at": refunded["updated_at"]}
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("operators_word", "trigger"), [(done, "confirmed"), (refused, "refused")], ids=["confirmed", "refused"]
 )
@@ -89,7 +88,6 @@ async def test_a_live_payment_becomes_what_the_operator_says(
     assert await _events(live_service, merchant, receiver, secret) == [(PAYMENT[trigger]["Event"], read["status"])]
 
 
-@pytest.mark.both_databases
 async def test_a_final_payment_never_changes_again(live_service: ServiceFixture, operator: ScriptedProvider) -> None:
     merchant = (await live_service.merchant()).live
     await merchant.pay(external_id="a")
@@ -133,7 +131,6 @@ async def test_a_live_refund_is_pending_until_it_was_disbursed(
     assert len(operator.reversals) == 1
 
 
-@pytest.mark.both_databases
 async def test_a_live_refund_that_the_operator_refuses(
     live_service: ServiceFixture, operator: ScriptedProvider, receiver: ScriptedServer
 ) -> None:

@@ -111,8 +111,8 @@ async def test_a_walk_of_pending_payments_loses_none_while_others_settle_and_arr
     assert [reference for reference in seen if reference in kept] == (kept if order == "asc" else kept[::-1])
 
 
-async def test_what_after_may_name(service: ServiceFixture) -> None:
-    merchant, other = await service.merchant(), await service.merchant()
+async def test_what_after_may_name(shared_service: ServiceFixture) -> None:
+    merchant, other = await shared_service.merchant(), await shared_service.merchant()
     first = await merchant.pay(external_id="a/1")
     second = await merchant.pay()
     foreign, live = await other.pay(), "11111111-2222-4333-8444-555555555555"
@@ -133,8 +133,8 @@ async def test_what_after_may_name(service: ServiceFixture) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(LISTS))
-async def test_after_goes_without_page_and_order_has_two_words(sqlite_service: ServiceFixture, path: str) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_after_goes_without_page_and_order_has_two_words(shared_service: ServiceFixture, path: str) -> None:
+    merchant = await shared_service.merchant()
     assert refused_fields(await merchant.get(f"{path}?after=x&page=2")) == {"page"}
     # Generated clients may send the default beside it.
     assert refused_fields(await merchant.get(f"{path}?after=x&page=1")) == {"after"}
@@ -147,8 +147,8 @@ async def test_after_goes_without_page_and_order_has_two_words(sqlite_service: S
     }
 
 
-async def test_after_and_external_id_together(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_after_and_external_id_together(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     first, second = await merchant.pay(external_id="a"), await merchant.pay(external_id="b")
     for after, order, found in ((first, "asc", True), (second, "asc", False), (second, "desc", False)):
         answer = await merchant.get(f"/payments?external_id=b&order={order}&after={after['reference']}")

@@ -42,8 +42,8 @@ def message(answer: Answer) -> str:
 
 
 @pytest.mark.parametrize("row", table("operators"), ids=column("operators", "Code"))
-async def test_an_ordinary_payment_has_no_warning(sqlite_service: ServiceFixture, row: Any) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_an_ordinary_payment_has_no_warning(shared_service: ServiceFixture, row: Any) -> None:
+    merchant = await shared_service.merchant()
     for _ in range(2):
         assert codes(await merchant.post("/payments", order(row["Code"], external_id="commande 1042/é"))) == []
 
@@ -57,8 +57,10 @@ async def test_an_ordinary_payment_has_no_warning(sqlite_service: ServiceFixture
         ({"phone_number": "2290197009999"}, "phone_number (2290197001234 au lieu de 2290197009999)"),
     ],
 )
-async def test_a_replay_that_differs_says_in_what(service: ServiceFixture, changed: dict[str, Any], told: str) -> None:
-    merchant = await service.merchant()
+async def test_a_replay_that_differs_says_in_what(
+    shared_service: ServiceFixture, changed: dict[str, Any], told: str
+) -> None:
+    merchant = await shared_service.merchant()
     first = await merchant.post("/payments", order(external_id="a"))
     again = await merchant.post("/payments", order(external_id="a", **changed))
     assert (again.status, again.data) == (201, first.data)
@@ -67,8 +69,8 @@ async def test_a_replay_that_differs_says_in_what(service: ServiceFixture, chang
     assert (await merchant.get("/payments")).body["meta"]["total"] == 1
 
 
-async def test_a_replay_names_all_that_differs_and_nothing_else(sqlite_service: ServiceFixture) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_a_replay_names_all_that_differs_and_nothing_else(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     await merchant.post("/payments", order(external_id="a"))
     card = order("VISA", external_id="a", amount=6000, description="autre", metadata={"x": 1})
     told = message(await merchant.post("/payments", card))
@@ -144,15 +146,15 @@ async def test_a_currency_that_live_refuses(live_service: ServiceFixture, operat
         ("é b c", False),
     ],
 )
-async def test_spaces_that_nobody_types_again(sqlite_service: ServiceFixture, external_id: str, warned: bool) -> None:
-    merchant = await sqlite_service.merchant()
+async def test_spaces_that_nobody_types_again(shared_service: ServiceFixture, external_id: str, warned: bool) -> None:
+    merchant = await shared_service.merchant()
     answer = await merchant.post("/payments", order(external_id=external_id))
     assert codes(answer) == (["external_id_spaces"] if warned else [])
     assert answer.data["external_id"] == external_id
 
 
-async def test_warnings_come_together_and_stay_out_of_the_payment(service: ServiceFixture) -> None:
-    merchant = await service.merchant()
+async def test_warnings_come_together_and_stay_out_of_the_payment(shared_service: ServiceFixture) -> None:
+    merchant = await shared_service.merchant()
     answer = await merchant.post("/payments", order(external_id=" a", phone_number="0197001234"))
     assert codes(answer) == ["phone_country_mismatch", "external_id_spaces"]
     assert list(answer.body) == ["success", "data", "warnings"]

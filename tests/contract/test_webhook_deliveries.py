@@ -125,7 +125,6 @@ async def test_d34_a_redirect_is_a_failure_and_a_later_success_counts(
     assert len(notifications(receiver, secret, _now(service))) == 2
 
 
-@pytest.mark.both_databases
 async def test_d35_events_of_one_payment_leave_in_the_order_of_the_facts(
     service: ServiceFixture, receiver: ScriptedServer
 ) -> None:

@@ -19,8 +19,8 @@ async def test_the_openapi_document(sqlite_settings: Settings) -> None:
     _compare(await openapi.record(sqlite_settings), "openapi.json")
 
 
-async def test_every_webhook(settings: Settings) -> None:
-    _compare(await webhooks.record(settings), "webhooks.json")
+async def test_every_webhook(sqlite_settings: Settings) -> None:
+    _compare(await webhooks.record(sqlite_settings), "webhooks.json")
 
 
 async def test_every_answer(settings: Settings) -> None:

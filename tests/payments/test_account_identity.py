@@ -194,7 +194,6 @@ async def test_another_identity_of_the_same_key_is_decided_by_two_people(restart
         assert await open_incidents(live) == []
 
 
-@pytest.mark.both_databases
 async def test_two_people_confirm_all_that_was_sent_under_earlier_keys(restarted: Restarted) -> None:
     """The provider publishes no identity. Two keys are renewed, one after the other."""
     restarted.first.identity = None

@@ -57,7 +57,6 @@ async def refund_refused(live: LivePayments, *answers: Scripted) -> Any:
     return refund
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("balance", [0, NEEDED - 1, None])
 async def test_with_a_balance_that_is_too_low_or_unknown_the_refund_waits(
     live: LivePayments, first: ProviderWithFloat, balance: int | None

@@ -16,8 +16,6 @@ from guichet.ledger.hash_chain import chain_head, extend_hash_chain
 from guichet.webhooks.deliveries import PastAttempt, with_attempt
 from tests.service_fixture import MerchantClient, ServiceFixture
 
-pytestmark = pytest.mark.both_databases
-
 NUMBER, EMAIL = "22997001234", "awa_kossou@example.com"
 CUSTOMER = {
     "firstname": "Awa",
@@ -51,6 +49,7 @@ async def _forget(service: ServiceFixture, merchant: MerchantClient) -> Anonymis
     )
 
 
+@pytest.mark.both_databases
 async def test_nothing_names_the_customer_and_the_books_are_the_same(service: ServiceFixture) -> None:
     db = service.ctx.db
     merchant, other = await service.merchant(), await service.merchant()

@@ -13,9 +13,8 @@ from tests.fakes.scripted_provider import done, slow
 from tests.invariants import check_books
 from tests.payments.conftest import LivePayments, stored
 
-pytestmark = pytest.mark.both_databases
 
-
+@pytest.mark.both_databases
 async def test_a_success_settled_sixteen_times_is_credited_once(live: LivePayments) -> None:
     row = await stored(live, await live.merchant.pay())
     success = Succeeded(Hundredths(row.total_amount), row.currency, "tx")
@@ -46,6 +45,7 @@ async def test_a_success_after_a_failure_changes_nothing(live: LivePayments) -> 
     assert await live.queued_events() == ["payment.failed"]
 
 
+@pytest.mark.both_databases
 async def test_a_simultaneous_success_and_failure_settle_once(live: LivePayments) -> None:
     rows = [await stored(live, await live.merchant.pay()) for _ in range(8)]
     both = [(Succeeded(Hundredths(row.total_amount), row.currency), Refused("expired")) for row in rows]
@@ -57,6 +57,7 @@ async def test_a_simultaneous_success_and_failure_settle_once(live: LivePayments
     assert await live.balance() == 5000 * len(succeeded)
 
 
+@pytest.mark.both_databases
 async def test_simultaneous_reads_send_one_status_query(live: LivePayments) -> None:
     """Twenty reads at once send one status query, and all of them answer what it brought."""
     live.first.script("status", slow(done, 0.2))
@@ -69,6 +70,7 @@ async def test_simultaneous_reads_send_one_status_query(live: LivePayments) -> N
     assert len(live.first.references_of("status")) == 1
 
 
+@pytest.mark.both_databases
 async def test_a_status_query_of_a_dead_process_is_repeated_when_its_lease_ends(live: LivePayments) -> None:
     payment = await live.merchant.pay()
     row = await stored(live, payment)

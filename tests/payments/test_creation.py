@@ -16,7 +16,6 @@ from tests.fakes.scripted_provider import done, taken
 from tests.payments.conftest import LivePayments, stored
 
 
-@pytest.mark.both_databases
 async def test_a_payment_is_stored_before_its_request_is_sent(live: LivePayments) -> None:
     seen = []
 
@@ -56,7 +55,6 @@ async def test_only_an_unprocessed_request_goes_to_the_next_route(live: LivePaym
     assert [verb for verb, _ in live.second.calls] == ["initiate", "status"]
 
 
-@pytest.mark.both_databases
 async def test_an_unknown_result_stays_with_its_route(live: LivePayments) -> None:
     live.first.script("initiate", Unknown("socket closed"))
     live.first.script("status", Unknown(), done)

@@ -92,16 +92,16 @@ async def test_the_oldest_refund_is_paid_first(live: LivePayments) -> None:
 async def test_those_who_wait_in_line_are_not_tried_in_vain_and_follow_at_once(live: LivePayments) -> None:
     live.first.script("refund", EMPTY)
     live.second.script("refund", EMPTY)
-    waiting = [await refund_of(live, await paid(live)) for _ in range(15)]
+    waiting = [await refund_of(live, await paid(live)) for _ in range(6)]
     await live.service.run_worker()
     asked = len(live.first.references_of("refund"))
-    for _ in range(5):
+    for _ in range(3):
         live.first.script("refund", EMPTY)
         live.second.script("refund", EMPTY)
         await live.service.run_worker(60)
-    assert len(live.first.references_of("refund")) - asked == 5, "the oldest one, once a minute"
-    live.first.script("refund", *[done] * 15)
-    live.second.script("refund", *[done] * 15)  # Asked by who finds nobody in front there any more.
+    assert len(live.first.references_of("refund")) - asked == 3, "the oldest one, once a minute"
+    live.first.script("refund", *[done] * 6)
+    live.second.script("refund", *[done] * 6)  # Asked by who finds nobody in front there any more.
     await live.service.run_worker(60)
     assert {(await row(live, refund)).status for refund in waiting} == {"succeeded"}
 

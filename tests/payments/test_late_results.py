@@ -90,7 +90,6 @@ async def test_a_late_success_waits_in_suspense_and_changes_nothing_that_was_tol
     assert await accounts(live) == {"float:first::XOF": -5088_00, "suspense:late": 5088_00}
 
 
-@pytest.mark.both_databases
 async def test_a_statement_that_names_late_money_matches(live: LivePayments) -> None:
     """Before it was found, the same line is money that we do not have."""
     payment = await failed(live)

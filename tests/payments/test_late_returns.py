@@ -201,7 +201,6 @@ async def credited(live: LivePayments) -> tuple[Any, Any]:
     return payment, row
 
 
-@pytest.mark.both_databases
 async def test_a_late_payment_that_was_credited_is_returned(live: LivePayments) -> None:
     """The same act; the wallet gives the amount and the service its fee, and no status or event changes."""
     payment, row = await credited(live)
@@ -230,7 +229,6 @@ async def test_a_wallet_that_does_not_cover_the_credit_gives_nothing(live: LiveP
     assert live.first.references_of("refund") == []
 
 
-@pytest.mark.both_databases
 async def test_a_refused_return_can_be_credited_again_and_again(live: LivePayments) -> None:
     payment, row = await credited(live)
     for _ in range(3):

@@ -105,7 +105,6 @@ async def test_a_person_who_paid_otherwise_says_so(live: LivePayments) -> None:
     assert await accounts(live) == {"float:first::XOF": -5088_00, "manual_settlement": 5088_00}
 
 
-@pytest.mark.both_databases
 async def test_a_refund_that_was_paid_all_the_same_is_not_paid_again(live: LivePayments) -> None:
     refund = await failed_refund(live, taken, done)
     with pytest.raises(ActRefused, match="just answered"):

@@ -56,7 +56,6 @@ async def test_many_failures_of_many_merchants_are_one_incident(live: LivePaymen
     assert await _incidents(live) == [("misconfigured_route", "second")], "the last account of the route decides"
 
 
-@pytest.mark.both_databases
 async def test_an_incident_that_was_closed_opens_again(live: LivePayments) -> None:
     live.second.script("initiate", NotProcessed("configuration"))
     for _ in range(2):

@@ -64,7 +64,6 @@ PAYERS_REFUSED = [
 ]
 
 
-@pytest.mark.both_databases
 async def test_an_operator_that_fails_is_shown_everywhere_and_still_takes_payments(
     settings: Settings, cli: Cli
 ) -> None:
@@ -171,7 +170,6 @@ async def test_old_minutes_are_deleted(settings: Settings) -> None:
         assert await recent_attempts(db, made) == {}
 
 
-@pytest.mark.both_databases
 async def test_what_pawapay_says_of_an_operator_is_joined_in(settings: Settings) -> None:
     case = PROVIDER_CASES["pawapay"]
     async with open_simulated_providers(settings, case.setup) as simulated:

@@ -206,7 +206,6 @@ async def test_nobody_can_redirect_a_refund_whose_payer_is_known(live: LivePayme
     assert (await row(live, refund)).payee_number == PAYER
 
 
-@pytest.mark.both_databases
 async def test_a_number_cannot_be_changed_once_the_refund_was_sent(live: LivePayments) -> None:
     refund = await waiting_refund(live)
     live.first.script("refund", taken)

@@ -58,7 +58,6 @@ async def test_a_callback_is_answered_before_its_provider_is_asked(live: LivePay
     assert (row.status, row.due_at) == ("asked", None)
 
 
-@pytest.mark.both_databases
 async def test_the_commit_wakes_the_worker(live: LivePayments) -> None:
     payment = await live.merchant.pay()
     live.first.script("status", done)
@@ -216,7 +215,6 @@ async def test_a_text_that_can_be_no_reference_is_not_stored(live: LivePayments,
     assert answer.status == 200
 
 
-@pytest.mark.both_databases
 async def test_a_callback_about_a_failed_payment_asks_once_in_five_seconds(live: LivePayments) -> None:
     live.first.script("status", Refused("expired"))
     payment = await live.merchant.pay()
@@ -246,7 +244,6 @@ async def test_a_callback_about_a_payment_that_succeeded_causes_no_question(live
     assert questions(live) == 1
 
 
-@pytest.mark.both_databases
 async def test_a_callback_about_a_refund_is_one_row_and_asked_about(live: LivePayments) -> None:
     live.first.script("status", done)
     payment = await live.merchant.pay()
@@ -290,7 +287,6 @@ async def test_a_merchant_always_has_its_payment_asked_about(live: LivePayments)
     assert questions(live) == 5
 
 
-@pytest.mark.both_databases
 async def test_a_clock_that_was_set_back_does_not_silence_callbacks(live: LivePayments) -> None:
     payment = await live.merchant.pay()
     live.first.script("status", Accepted(), done)

@@ -128,7 +128,6 @@ async def _rows_of_others(service: ServiceFixture, merchant: MerchantClient) -> 
     return found
 
 
-@pytest.mark.both_databases
 async def test_an_advance_is_recorded_and_added_up(service: ServiceFixture) -> None:
     merchant, other = await service.merchant(), await service.merchant()
     await merchant.pay()

@@ -18,8 +18,6 @@ from tests.fakes.scripted_provider import ScriptedProvider, done
 from tests.payments.conftest import LivePayments, live_payments, stored
 from tests.service_fixture import open_service
 
-pytestmark = pytest.mark.both_databases
-
 BUDGET = 75.0
 
 
@@ -80,6 +78,7 @@ async def test_a_request_is_answered_after_twenty_seconds_and_the_answer_is_appl
     assert await live.state(payment["reference"]) == "succeeded"
 
 
+@pytest.mark.both_databases
 async def test_a_refusal_is_told_by_a_webhook_if_a_repeated_request_was_answered_while_the_initiation_ran(
     slow_live: LivePayments,
 ) -> None:
@@ -108,6 +107,7 @@ async def test_a_refusal_that_comes_later_is_told_by_a_webhook(slow_live: LivePa
     assert await live.queued_events() == ["payment.failed"]
 
 
+@pytest.mark.both_databases
 async def test_a_refusal_within_twenty_seconds_is_told_by_the_402_alone(slow_live: LivePayments) -> None:
     live = slow_live
     answer = Answer(live)
@@ -129,6 +129,7 @@ async def test_a_success_that_comes_later_is_credited_once(slow_live: LivePaymen
     assert await live.balance() == 5000
 
 
+@pytest.mark.both_databases
 async def test_no_process_asks_or_sends_again_while_the_initiation_runs(slow_live: LivePayments) -> None:
     """Its lease lasts longer than the provider may take."""
     live = slow_live
@@ -166,6 +167,7 @@ async def test_the_initiation_is_given_up_after_the_budget_of_its_provider(slow_
     assert (row.status, row.initiation_ended_at) == ("pending", live.ctx.clock.now())
 
 
+@pytest.mark.both_databases
 async def test_a_process_that_ends_gives_its_initiation_up_and_the_next_one_asks(settings: Settings) -> None:
     provider, clock = ScriptedProvider(), ManualClock()
     provider.initiation_timeout = BUDGET
@@ -184,6 +186,7 @@ async def test_a_process_that_ends_gives_its_initiation_up_and_the_next_one_asks
     assert provider.references_of("initiate") == [payment["reference"]]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("comes", [True, False])
 async def test_at_a_stop_it_has_a_short_grace_and_is_polled_later_else(slow_live: LivePayments, comes: bool) -> None:
     live = slow_live

@@ -46,7 +46,6 @@ async def test_what_is_in_flight_is_no_difference(live: LivePayments) -> None:
     live.first.script("refund", done)
 
 
-@pytest.mark.both_databases
 async def test_an_announced_settlement_has_left_the_wallet(live: LivePayments) -> None:
     await paid(live)
     sent = await record_for(live.service, announced=True, amount=2000_00, from_="first", to="bank:eco")

@@ -12,8 +12,6 @@ from guichet.provider_callbacks.unmatched import MOST, MOST_BYTES, UNKNOWN_ACCOU
 from tests.payments.conftest import LivePayments
 from tests.server.metrics_reader import counted
 
-pytestmark = pytest.mark.both_databases
-
 
 async def count(live: LivePayments, account: str) -> int:
     found = select(func.count()).where(unmatched_callbacks.c.provider_account == bindparam("account"))
@@ -69,6 +67,7 @@ async def test_names_that_strangers_choose_share_one_sample_and_one_label(sqlite
     assert not [each for metric in metrics.collect() for each in metric.samples if "stranger" in str(each.labels)]
 
 
+@pytest.mark.both_databases
 async def test_a_full_sample_grows_no_more_and_still_shows_what_comes_now(live: LivePayments) -> None:
     """Its oldest row is replaced at most once a minute; the other accounts have samples of their own."""
     await fill(live, "first")
@@ -92,6 +91,7 @@ async def test_the_body_that_is_kept_is_bounded(sqlite_live: LivePayments) -> No
     assert len(body) == 8 * 1024
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("body", [b"\xff" * 60_000, "€".encode() * 20_000, b"\x00\x1b" * 30_000])
 async def test_a_row_is_bounded_in_bytes_whatever_was_sent(live: LivePayments, body: bytes) -> None:
     """Each of these characters takes three bytes once it is stored as text."""
@@ -140,6 +140,7 @@ async def test_access_lines_of_strangers_are_sampled_and_all_are_counted(
     assert "/v1/balance" in capsys.readouterr().err
 
 
+@pytest.mark.both_databases
 async def test_callbacks_about_one_payment_are_one_row_and_few_writes(live: LivePayments) -> None:
     """Whoever knows a payment's reference may send many; what is refused was not stored, so it is not acknowledged."""
     payment = await live.merchant.pay()

@@ -11,7 +11,6 @@ from tests.invariants import check_books
 from tests.payments.conftest import LivePayments
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("closed", ["Gelé", "Fermé"])
 async def test_a_payment_to_a_frozen_wallet_is_credited_when_it_reopens(
     live: LivePayments, closed: WalletStatus
@@ -40,7 +39,6 @@ async def test_a_payment_to_a_frozen_wallet_is_credited_when_it_reopens(
     assert await live.balance() == 5000
 
 
-@pytest.mark.both_databases
 async def test_a_suspended_credit_can_be_refunded_as_soon_as_the_wallet_reopens(live: LivePayments) -> None:
     """Before the worker has run: the only refund of a payment must not be lost to a race."""
     live.first.script("status", done)

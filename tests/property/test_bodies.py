@@ -13,7 +13,7 @@ from tests.service_fixture import Answer, MerchantClient, ServiceFixture
 
 #: Examples of each test, a slice: `make fuzz` sends thousands.
 THOROUGH: Final = settings(
-    max_examples=40,
+    max_examples=20,
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -87,7 +87,7 @@ async def test_any_body(
 
 
 @given(body=BODIES)
-@settings(THOROUGH, max_examples=25)
+@settings(THOROUGH, max_examples=15)
 async def test_any_body_of_a_payment_is_storable(
     merchant: MerchantClient, capfd: pytest.CaptureFixture[str], body: bytes
 ) -> None:
@@ -110,7 +110,7 @@ async def test_any_read(
 
 
 @given(segments=st.lists(SEGMENTS, min_size=1, max_size=4), method=st.sampled_from(["GET", "POST", "PUT", "DELETE"]))
-@settings(THOROUGH, max_examples=25)
+@settings(THOROUGH, max_examples=15)
 async def test_any_path(
     sqlite_service: ServiceFixture, capfd: pytest.CaptureFixture[str], segments: list[str], method: str
 ) -> None:
@@ -121,7 +121,7 @@ async def test_any_path(
 
 
 @given(key=st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"), max_size=60))
-@settings(THOROUGH, max_examples=25)
+@settings(THOROUGH, max_examples=15)
 async def test_any_authorization(sqlite_service: ServiceFixture, capfd: pytest.CaptureFixture[str], key: str) -> None:
     for header in (key, f"Bearer {key}", f"Bearer sk_test_{key}"):
         answer = await sqlite_service.call("GET", "/v1/balance", headers={"Authorization": header})

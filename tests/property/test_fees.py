@@ -21,7 +21,7 @@ AMOUNTS = st.one_of(
     st.sampled_from([100, 101, 9_999_999_900, 9_999_999_899]),
 )
 PATIENT = settings(
-    max_examples=150, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=75, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -211,7 +211,7 @@ def test_money_is_neither_made_nor_lost(base_settings: Settings, sqlite_template
             run_state_machine_as_test(
                 partial(MoneyMachine, shared),  # type: ignore[arg-type]
                 settings=settings(
-                    max_examples=18,
+                    max_examples=12,
                     stateful_step_count=30,
                     deadline=None,
                     report_multiple_bugs=False,

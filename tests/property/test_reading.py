@@ -117,7 +117,7 @@ def test_nothing_that_a_stranger_sends_raises(name: str) -> None:
             _read(reader, text.encode())
             _read(reader, text.encode("latin-1", "replace"))
 
-    @settings(max_examples=40, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=20, deadline=None, database=None, derandomize=True)
     @given(form=st.sampled_from(reader.forms), content=st.binary(max_size=60))
     def anything(form: str, content: bytes) -> None:
         before, _, after = form.partition("%s")

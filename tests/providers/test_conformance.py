@@ -32,6 +32,19 @@ QUERY_FAULTS = (
     "lost_answer", "error_500", "unreadable", "halfway", "slow", "unauthorized", "rate_limited", "unavailable",
 )  # fmt: skip
 QUERIED = [BY_NAME[name] for name in QUERY_FAULTS]
+#: On PostgreSQL one scenario of each kind of result: the others lead to the same statements.
+KINDS = frozenset(
+    {
+        "succeeds",
+        "declined",
+        "never_final",
+        "lost_answer",
+        "lost_request",
+        "wrong_amount",
+        "unauthorized",
+        "ambiguous_refusal",
+    }
+)
 #: Turns of the clock until payments have succeeded, and are refunded.
 UNTIL_PAID = 7
 
@@ -55,9 +68,10 @@ async def test_every_scenario_ends_as_the_provider_booked_it(settings: Settings,
     query, which changes nothing of a debit that succeeds, and of a refund."""
     provider_case = PROVIDER_CASES[provider_name]
     async with ready(settings, provider_case) as simulated:
-        refunded = await pay_all(simulated, provider_case, "91", rows(provider_case)) if provider_case.refunds else []
+        scenarios = [each for each in rows(provider_case) if settings.embedded or each.name in KINDS]
+        refunded = await pay_all(simulated, provider_case, "91", scenarios) if provider_case.refunds else []
         queried = await pay_all(simulated, provider_case, "92", QUERIED) if provider_case.polls else []
-        debits = await pay_all(simulated, provider_case, "90", rows(provider_case))
+        debits = await pay_all(simulated, provider_case, "90", scenarios, repeats=True)
         cases = [*debits, *queried, *refunded]
         for seconds in TURNS[:UNTIL_PAID]:
             await simulated.turn(seconds)

@@ -102,7 +102,6 @@ async def test_a_dispute_is_opened_told_and_won(stripe: SimulatedProviders) -> N
     assert await open_kinds(stripe) == []
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(("bearer", "wallet"), [("merchant", 0), ("service", 5000)])
 async def test_a_lost_dispute_is_borne_by_whom_a_person_says(
     stripe: SimulatedProviders, bearer: Any, wallet: int

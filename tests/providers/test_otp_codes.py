@@ -85,7 +85,6 @@ async def ask_and_pay(simulated: SimulatedProviders) -> None:
     await check_books(simulated.service.ctx.db, events_queued=False)
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("account", [CORIS, FEEXPAY], ids=lambda each: each.provider)
 async def test_a_payment_with_a_texted_code_ends_with_a_receipt(settings: Settings, account: ProviderAccount) -> None:
     async with open_simulated_providers(settings, setup(account)) as simulated:

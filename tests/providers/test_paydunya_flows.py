@@ -19,8 +19,6 @@ from tests.providers.conformance import no_fees
 from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
 
-pytestmark = pytest.mark.both_databases
-
 CASE = PROVIDER_CASES["paydunya"]
 
 
@@ -67,6 +65,7 @@ async def test_an_empty_callback_while_a_payout_is_announced_is_no_unmatched_one
         assert await unmatched.list_latest(simulated.service.ctx.db) == []
 
 
+@pytest.mark.both_databases
 async def test_a_payment_whose_token_was_lost_is_found_by_its_callback(settings: Settings) -> None:
     """Our process died between the invoice and the answer to its charge."""
     async with open_simulated_providers(settings, CASE.setup) as simulated:

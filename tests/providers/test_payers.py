@@ -178,7 +178,6 @@ async def test_whoever_paid_on_the_page_gets_the_refund(settings: Settings) -> N
         await check_books(simulated.service.ctx.db)
 
 
-@pytest.mark.both_databases
 async def test_a_refund_waits_when_nobody_knows_who_paid_on_the_page(settings: Settings) -> None:
     async with open_simulated_providers(settings, route("orange_ci", account("fp", "feexpay", FEEXPAY))) as simulated:
         refund = await _paid_on_a_page(simulated, None)

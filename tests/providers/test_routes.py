@@ -122,7 +122,7 @@ async def test_a_lost_request_is_sent_again_under_the_same_id(sqlite_settings: S
         assert (await shown(simulated, answer.data["reference"]))["status"] == "succeeded"
 
 
-@pytest.mark.parametrize("scenario", ["lost_request", "error_500_not_stored", "lost_answer"])
+@pytest.mark.parametrize("scenario", ["lost_request", "error_500_not_stored"])
 @pytest.mark.parametrize("provider_name", ["mtn", "wave", "pawapay", "stripe"])
 async def test_a_refund_without_a_response_is_repeated_and_paid_once(
     sqlite_settings: Settings, provider_name: str, scenario: str

@@ -24,6 +24,7 @@ from tests.webhooks.receivers import (
 )
 
 
+@pytest.mark.both_databases
 async def test_a_payment_event_is_sent_at_once_in_the_documented_form(
     service: ServiceFixture, authority: CertificateAuthority
 ) -> None:

@@ -23,7 +23,8 @@ async def killed_between_claim_and_record(service: ServiceFixture) -> Sequence[D
     return claim.jobs
 
 
-@pytest.mark.parametrize("deaths", range(6))
+@pytest.mark.both_databases
+@pytest.mark.parametrize("deaths", [0, 1, 4, 5])
 async def test_a_delivery_is_sent_at_most_five_times_despite_crashes(
     service: ServiceFixture, authority: CertificateAuthority, deaths: int
 ) -> None:
@@ -58,6 +59,7 @@ async def test_a_result_after_the_end_of_the_lease_is_ignored(
         assert [(each["status"], each["response_code"]) for each in await delivery_log(merchant)] == [("success", 200)]
 
 
+@pytest.mark.both_databases
 async def test_a_start_releases_first_attempts_alone(service: ServiceFixture, authority: CertificateAuthority) -> None:
     """A service that dies at each start does not use up all attempts within seconds."""
 

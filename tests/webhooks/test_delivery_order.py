@@ -14,6 +14,7 @@ from tests.service_fixture import ServiceFixture
 from tests.webhooks.receivers import delivery_log, event, merchant_with_endpoint, receiver, status
 
 
+@pytest.mark.both_databases
 async def test_first_attempts_of_one_payment_keep_their_order(
     service: ServiceFixture, authority: CertificateAuthority
 ) -> None:

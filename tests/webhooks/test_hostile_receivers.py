@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+import pytest
 from sqlalchemy import insert
 
 from guichet.db import tables as t
@@ -69,6 +70,7 @@ async def until(met: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
+@pytest.mark.both_databases
 async def test_hanging_receivers_well_over_the_slots_delay_no_other_merchant(
     settings: Settings,
 ) -> None:

@@ -119,6 +119,7 @@ async def test_a_name_server_that_fails_for_one_merchant_is_the_merchants(
         await client.aclose()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("connected", [False, True])
 async def test_what_was_not_sent_when_the_worker_stops_is_due_again(
     settings: Settings, authority: CertificateAuthority, connected: bool

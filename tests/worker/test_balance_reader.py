@@ -61,6 +61,7 @@ async def _amounts(service: ServiceFixture) -> list[int]:
     return [balance.amount for balance in await provider_balances.stored(service.ctx.db)]
 
 
+@pytest.mark.both_databases
 async def test_balances_are_read_every_five_minutes_and_shown(
     reading: ServiceFixture, provider: ProviderWithBalances
 ) -> None:
@@ -78,11 +79,13 @@ async def test_balances_are_read_every_five_minutes_and_shown(
     assert (provider.asked, await _amounts(reading)) == (2, [4_000_50])
 
 
+@pytest.mark.both_databases
 async def test_a_start_asks_no_provider_at_once(reading: ServiceFixture, provider: ProviderWithBalances) -> None:
     await reading.run_worker(5)
     assert provider.asked == 0
 
 
+@pytest.mark.both_databases
 async def test_the_last_balance_stays_when_the_provider_does_not_answer(
     reading: ServiceFixture, provider: ProviderWithBalances
 ) -> None:
@@ -107,6 +110,7 @@ async def test_a_wallet_that_is_no_longer_stated_disappears(
     assert await _amounts(reading) == [900_000_00]
 
 
+@pytest.mark.both_databases
 async def test_several_workers_read_an_account_once(reading: ServiceFixture, provider: ProviderWithBalances) -> None:
     workers = [Worker(reading.opened.ctx, reading.opened.http_client) for _ in range(4)]
     reading.clock.advance(30)
@@ -114,6 +118,7 @@ async def test_several_workers_read_an_account_once(reading: ServiceFixture, pro
     assert provider.asked == 1
 
 
+@pytest.mark.both_databases
 async def test_a_provider_that_never_answers_delays_nothing_else(
     reading: ServiceFixture, provider: ProviderWithBalances
 ) -> None:
@@ -133,6 +138,7 @@ async def test_a_provider_that_never_answers_delays_nothing_else(
     assert await _amounts(reading) == [900_000_00]
 
 
+@pytest.mark.both_databases
 async def test_a_few_accounts_are_read_at_once(settings: Settings) -> None:
     running, most = 0, 0
 
@@ -155,6 +161,7 @@ async def test_a_few_accounts_are_read_at_once(settings: Settings) -> None:
     assert most == AT_ONCE
 
 
+@pytest.mark.both_databases
 async def test_only_one_process_claims_an_account(worker_dbs: list[Any]) -> None:
     now = Instant(10 * DAY)
     claims = await asyncio.gather(*(provider_balances.claim_due(db, ["a", "b"], now) for db in worker_dbs))

@@ -67,6 +67,7 @@ async def rows(service: ServiceFixture, table: Any) -> int:
     return int((await service.ctx.db.scan(select(func.count()).select_from(table)))[0][0])
 
 
+@pytest.mark.both_databases
 async def test_old_deliveries_are_deleted_and_the_total_stays_exact(
     service: ServiceFixture, authority: CertificateAuthority
 ) -> None:
@@ -137,6 +138,7 @@ async def test_incidents_of_the_test_environment_are_deleted_by_age_alone(servic
     assert await rows(service, t.incidents) == 0
 
 
+@pytest.mark.both_databases
 async def test_old_closed_incidents_and_unmatched_callbacks_are_deleted_and_open_incidents_kept(
     service: ServiceFixture,
 ) -> None:
@@ -162,6 +164,7 @@ async def test_old_closed_incidents_and_unmatched_callbacks_are_deleted_and_open
     assert await rows(service, t.ledger_audits) == 1
 
 
+@pytest.mark.both_databases
 async def test_old_callbacks_are_deleted_unless_they_must_still_be_asked_about(service: ServiceFixture) -> None:
     merchant, now = await service.merchant(), service.clock.now()
     known = {**CALLBACK, "merchant_id": merchant.id, "received_at": now}
@@ -177,6 +180,7 @@ async def test_old_callbacks_are_deleted_unless_they_must_still_be_asked_about(s
     assert await rows(service, t.provider_callbacks) == 1
 
 
+@pytest.mark.both_databases
 async def test_sums_of_days_long_past_are_deleted(service: ServiceFixture) -> None:
     merchants = sorted([(await service.merchant()).id, (await service.merchant()).id])
     today = to_datetime(service.clock.now()).date().toordinal()
@@ -204,6 +208,7 @@ async def test_a_retention_of_zero_keeps_its_kind_of_row_for_ever(
         assert (await listed(merchant), await rows(service, t.unmatched_callbacks)) == ((2, 2), 0)
 
 
+@pytest.mark.both_databases
 async def test_a_backlog_is_deleted_in_batches_then_pruning_rests_for_an_hour(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
@@ -221,6 +226,7 @@ async def test_a_backlog_is_deleted_in_batches_then_pruning_rests_for_an_hour(se
     assert await listed(merchant) == (0, 0)
 
 
+@pytest.mark.both_databases
 async def test_future_dates_and_waiting_rows_do_not_stop_pruning(service: ServiceFixture) -> None:
     """The oldest ids are all pending, or dated a century ahead by a clock that was wrong."""
     merchant, db = await service.merchant(), service.ctx.db
@@ -232,6 +238,7 @@ async def test_future_dates_and_waiting_rows_do_not_stop_pruning(service: Servic
     assert (await _round(db, later(old, 1), 70), await rows(service, t.webhook_deliveries)) == (40, 60)
 
 
+@pytest.mark.both_databases
 async def test_several_workers_prune_at_once_without_conflict(settings: Settings) -> None:
     others = [database(settings) for _ in range(0 if settings.embedded else 3)]
     async with open_service(settings, ManualClock()) as service:

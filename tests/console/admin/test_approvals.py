@@ -249,7 +249,6 @@ async def test_a_payee_and_a_wallet_wait_for_a_second_person(operations: Operati
     await live.set_wallet()
 
 
-@pytest.mark.both_databases
 async def test_who_bears_a_lost_dispute_is_decided_by_two(operations: Operations) -> None:
     live = operations.live
     live.first.script("status", done)

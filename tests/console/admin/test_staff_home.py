@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from guichet.back_office import provider_balances
 from guichet.clock import MINUTE, SECOND
 from guichet.domain.money import Hundredths
@@ -21,7 +19,6 @@ def _marks(page: Page) -> list[str]:
     return re.findall(r'<td><b><a class="go" href="([^"]+)"', page.text)
 
 
-@pytest.mark.both_databases
 async def test_each_mark_of_a_worker_leads_to_its_page(console: ConsoleFixture) -> None:
     staff, service = Staff(console), console.service
     client = await service.merchant("Balafon")

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from sqlalchemy import select
@@ -147,49 +147,48 @@ async def test_the_period_columns_and_words_are_those_that_were_typed(simulated:
     assert "<dt>Manquent chez nous</dt><dd>0</dd>" in page.text
 
 
-@pytest.mark.parametrize(
-    ("content", "fields", "sentence"),
-    [
-        (b"", {}, "Choisissez un fichier"),
-        (b"reference,amount\nx,5\n", {}, "n’a pas de dates"),
-        (b"reference,amount\nx,5\n", {"account": "nobody"}, "Choisissez un compte"),
-        (b"reference,amount\nx,5\n", {"from": "2026-01-01"}, "les deux jours"),
-        (b"reference,amount\nx,5\n", {"from": "hier", "to": "2026-01-01"}, "n’est pas une date"),
-        (b"reference,amount\nx,5\n", {"from": "2026-01-02", "to": "2026-01-01"}, "vient après le dernier"),
-        (b"reference,total\nx,1\n", {}, "Ligne 1 du fichier : aucune colonne « montant » parmi reference, total"),
-        (b"reference,amount\nx\n", {}, "1 au lieu de 2"),
-        (b"reference,amount\n,5\n", {}, "pas de référence"),
-        (b"reference,amount\nx,\n", {}, "pas de montant"),
-        (b"reference,amount,status\nx,5,<b>\xe2\x80\xaedone\n", {}, "le mot « &lt;b&gt;\\u202edone » (état)"),
-        (b"reference,amount,currency\nx,5,CFA\n", {}, "la devise « CFA »"),
-        (b"reference,amount,date\nx,5,hier\n", {}, "« hier » (date) ne se lit pas"),
-        (b"reference,amount\nx\0y,5\n", {}, "octet nul"),
-        (b"reference,amount\nCaf\xe9,5\n", {}, "Ligne 2 du fichier : ce n’est pas de l’UTF-8"),
-        (b'reference,amount\n"x,5\n', {}, "ce n’est pas du CSV"),
-        (b"reference,amount\n" + b"x,1\n" * (MAX_LINES + 1), {}, "plus de 100 000 lignes"),
-        (b"reference,amount\nx,1\n" + b"\n" * MAX_LINES, {}, "plus de 100 000 lignes"),
-        (b"a," * 200_000 + b"b\n", {}, "aucune colonne « référence » parmi a, a,"),
-        (b"reference,amount\n" + b"x" * MAX_STATEMENT, {}, "dépasse 5 Mio"),
-        (b"", {"source": "provider"}, "Donnez les jours à demander"),
-        (b"", {"source": "provider", "from": "2026-01-01", "to": "2026-02-01"}, "31 jours au plus"),
-        (b"", {"source": "provider", "account": "orange"}, "orange_ci ne donne pas d’historique"),
-    ],
-)
-async def test_a_wrong_form_comes_back_with_its_fault(
-    sqlite_settings: Settings, content: bytes, fields: dict[str, str], sentence: str
-) -> None:
+#: What is uploaded and typed, and the sentence that comes back.
+WRONG: Final[list[tuple[bytes, dict[str, str], str]]] = [
+    (b"", {}, "Choisissez un fichier"),
+    (b"reference,amount\nx,5\n", {}, "n’a pas de dates"),
+    (b"reference,amount\nx,5\n", {"account": "nobody"}, "Choisissez un compte"),
+    (b"reference,amount\nx,5\n", {"from": "2026-01-01"}, "les deux jours"),
+    (b"reference,amount\nx,5\n", {"from": "hier", "to": "2026-01-01"}, "n’est pas une date"),
+    (b"reference,amount\nx,5\n", {"from": "2026-01-02", "to": "2026-01-01"}, "vient après le dernier"),
+    (b"reference,total\nx,1\n", {}, "Ligne 1 du fichier : aucune colonne « montant » parmi reference, total"),
+    (b"reference,amount\nx\n", {}, "1 au lieu de 2"),
+    (b"reference,amount\n,5\n", {}, "pas de référence"),
+    (b"reference,amount\nx,\n", {}, "pas de montant"),
+    (b"reference,amount,status\nx,5,<b>\xe2\x80\xaedone\n", {}, "le mot « &lt;b&gt;\\u202edone » (état)"),
+    (b"reference,amount,currency\nx,5,CFA\n", {}, "la devise « CFA »"),
+    (b"reference,amount,date\nx,5,hier\n", {}, "« hier » (date) ne se lit pas"),
+    (b"reference,amount\nx\0y,5\n", {}, "octet nul"),
+    (b"reference,amount\nCaf\xe9,5\n", {}, "Ligne 2 du fichier : ce n’est pas de l’UTF-8"),
+    (b'reference,amount\n"x,5\n', {}, "ce n’est pas du CSV"),
+    (b"reference,amount\n" + b"x,1\n" * (MAX_LINES + 1), {}, "plus de 100 000 lignes"),
+    (b"reference,amount\nx,1\n" + b"\n" * MAX_LINES, {}, "plus de 100 000 lignes"),
+    (b"a," * 200_000 + b"b\n", {}, "aucune colonne « référence » parmi a, a,"),
+    (b"reference,amount\n" + b"x" * MAX_STATEMENT, {}, "dépasse 5 Mio"),
+    (b"", {"source": "provider"}, "Donnez les jours à demander"),
+    (b"", {"source": "provider", "from": "2026-01-01", "to": "2026-02-01"}, "31 jours au plus"),
+    (b"", {"source": "provider", "account": "orange"}, "orange_ci ne donne pas d’historique"),
+]
+
+
+async def test_a_wrong_form_comes_back_with_its_fault(sqlite_settings: Settings) -> None:
     async with open_simulated_providers(sqlite_settings, replace(SETUP, accounts={"fx": FX, **ORANGES})) as simulated:
         finance = await _finance(simulated)
-        sent = {"account": "fx", "source": "file", "column_type": "Sens", **fields}
-        page = await upload(finance, PATH, content, "releve.csv", fields=sent)
-        assert page.status == (413 if "Mio" in sentence else 422)
-        [fault] = re.findall(r'id="fault">.*?<p>(.*?)</p>', page.text)
-        assert sentence in fault.replace("\u00a0", " ").replace("\u202f", " ")
-        assert faults_of(page, "") == []
-        assert "Rien n’a été demandé" in page.text
-        if page.status == 422:
-            assert 'value="Sens"' in page.text, "what was typed stands there again"
-            assert "orange (tous ses comptes)" in page.text
+        for content, fields, sentence in WRONG:
+            sent = {"account": "fx", "source": "file", "column_type": "Sens", **fields}
+            page = await upload(finance, PATH, content, "releve.csv", fields=sent)
+            assert page.status == (413 if "Mio" in sentence else 422), sentence
+            [fault] = re.findall(r'id="fault">.*?<p>(.*?)</p>', page.text)
+            assert sentence in fault.replace("\u00a0", " ").replace("\u202f", " ")
+            assert faults_of(page, "") == []
+            assert "Rien n’a été demandé" in page.text
+            if page.status == 422:
+                assert 'value="Sens"' in page.text, "what was typed stands there again"
+                assert "orange (tous ses comptes)" in page.text
         assert await _jobs(simulated) == []
 
 
