@@ -9,6 +9,7 @@ import signal
 import time
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from bench import console, servers
 from bench.budget.service import WARM_UP, Counted, counted
@@ -34,12 +35,17 @@ async def requests(home: Path, count: int) -> dict[str, float]:
     async with counted(settings, "--no-worker", callgrind=True) as service:
         await service.call([post], WARM_UP)
         listed = await get(service.port, request("GET", "/v1/payments", merchant.key))
-        reference = json.loads(listed)["data"][0]["reference"]
+        newest = json.loads(listed)["data"][0]
         reads = {
-            "GET of a payment": request("GET", f"/v1/payments/{reference}", merchant.key),
+            "GET of a payment": request("GET", f"/v1/payments/{newest['reference']}", merchant.key),
             "list of 25 payments": request("GET", "/v1/payments", merchant.key),
             "the console's list of payments": people.page("/payments"),
             "the console's overview": people.page(),
+            # The names of all payments are read, since no worker has indexed them.
+            **{
+                f"the console's search by {name}": people.page(f"/payments?q={quote(wanted)}")
+                for name, wanted in {"external_id": newest["external_id"], "name": "Awa Diallo"}.items()
+            },
         }
         for content in reads.values():
             await service.call([content], 5)

@@ -28,9 +28,23 @@ _PLAIN: Final = str.maketrans(
 )
 
 
+class _Letters(dict[int, str]):
+    """What a search compares in place of a character, for `str.translate`; worked out when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        letters = unicodedata.normalize("NFKD", chr(code).casefold().translate(_PLAIN))
+        plain = "".join(each if each.isalnum() else " " for each in letters if not unicodedata.combining(each))
+        if code < _MOST_KEPT:
+            self[code] = plain
+        return plain
+
+
+#: Characters above it are worked out each time: hostile names must not fill the memory.
+_MOST_KEPT: Final = 0x2100
+_LETTERS: Final = _Letters()
+
+
 def search_words(text: str) -> list[str]:
     """The words of a name as a search compares them, without accents, case and apostrophes: `N’Guessan Koné` has
     `nguessan` and `kone`. In Python, since databases disagree about accents."""
-    letters = unicodedata.normalize("NFKD", text.casefold().translate(_PLAIN))
-    plain = "".join(each if each.isalnum() else " " for each in letters if not unicodedata.combining(each))
-    return plain.split()
+    return text.translate(_LETTERS).split()

@@ -7,7 +7,7 @@ of the last minutes are not there yet: their names are read from their own rows.
 
 import json
 from collections.abc import Iterable
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, bindparam, delete, select
@@ -17,10 +17,10 @@ from guichet.db.engine import Database, Transaction
 from guichet.db.sql_functions import columns, equal, json_numbers, lock_until_commit, params
 from guichet.db.tables import customer_names, customer_names_head, payments
 from guichet.db.upsert import upsert
-from guichet.domain.ids import MerchantId, PaymentId
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.names import search_words
-from guichet.domain.payments import Payment
+from guichet.domain.payments import PaymentSummary
 from guichet.ledger.hash_chain import SETTLED_AFTER
 
 #: Payments whose names one turn adds. On SQLite this holds the event loop for a millisecond.
@@ -63,23 +63,36 @@ _NAMED: Final = (
     )
     .limit(bindparam("most"))
 )
-#: The newest payments of the merchant that may not be there yet.
+#: The newest payments of the merchant that are not there yet.
 _LATEST: Final = (
     select(payments.c.id, payments.c.firstname, payments.c.lastname)
     .where(
         *equal(payments, "merchant_id", "env"),
         payments.c.created_at >= bindparam("since", type_=BigInteger),
+        payments.c.id > bindparam("after"),
     )
     .order_by(payments.c.created_at.desc(), payments.c.id.desc())
     .limit(_NEWEST)
 )
-_BY_IDS: Final = select(payments).where(payments.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
+_BY_IDS: Final = select(*columns(payments, *PaymentSummary.__struct_fields__)).where(
+    payments.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
+)
 
 
 def names_of(firstname: str | None, lastname: str | None) -> list[str]:
     """A name from each of its words on: `awa kone` and `kone awa`."""
-    words = search_words(f"{firstname or ''} {lastname or ''}")[:_MOST_WORDS]
+    words = _words(firstname, lastname)
     return sorted({" ".join(words[at:] + words[:at]) for at in range(len(words))})
+
+
+def _words(firstname: str | None, lastname: str | None) -> list[str]:
+    return search_words(f"{firstname or ''} {lastname or ''}")[:_MOST_WORDS]
+
+
+def _is_named(wanted: str, firstname: str | None, lastname: str | None) -> bool:
+    """Whether one of `names_of` begins with `wanted`: they all stand in the name written twice."""
+    name = " ".join(_words(firstname, lastname))
+    return len(wanted) <= len(name) and f" {wanted}" in f" {name} {name}"
 
 
 async def add_next(db: Database, now: Instant) -> int:
@@ -117,18 +130,18 @@ async def forget(tx: Transaction, rows: Iterable[tuple[Any, ...]]) -> None:
 
 async def payments_named(
     db: Database, merchant_id: MerchantId, env: Environment, typed: str, most: int
-) -> list[Payment]:
-    """Payments of a name that begins like this at one of its words: at most `most` older ones, and those of the last
-    minutes. Four statements; they read the range of an index, and at most 500 rows of the newest payments."""
+) -> list[PaymentSummary]:
+    """At most `most` payments of a name that begins like this at one of its words; those of the last minutes, which are
+    not in the index, before others. Four statements; they read the range of an index, and at most 500 rows of the
+    newest payments."""
     wanted = " ".join(search_words(typed))
     if not wanted:
         return []
     mine = {"merchant_id": merchant_id, "env": env}
-    head = await db.one(_HEAD)
-    since = earlier(Instant(head[1]), SETTLED_AFTER) if head else Instant(0)
+    last, created_at = await db.one(_HEAD) or (0, SETTLED_AFTER)
+    since = earlier(Instant(created_at), SETTLED_AFTER)
     ids = {row[0] for row in await db.all(_NAMED, **mine, first=wanted, last=wanted + LAST_CHARACTER, most=most)}
-    for payment_id, firstname, lastname in await db.all(_LATEST, **mine, since=since):
-        if any(name.startswith(wanted) for name in names_of(firstname, lastname)):
-            ids.add(PaymentId(payment_id))
-    rows = await db.all(_BY_IDS, ids=json.dumps(sorted(ids))) if ids else []
-    return [Payment(*row) for row in rows]
+    latest = await db.all(_LATEST, **mine, since=since, after=last)
+    ids.update(islice((payment_id for payment_id, *name in latest if _is_named(wanted, *name)), most))
+    rows = await db.all(_BY_IDS, ids=json.dumps(sorted(ids)[-most:])) if ids else []
+    return [PaymentSummary(*row) for row in rows]

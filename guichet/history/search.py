@@ -16,13 +16,13 @@ from guichet.clock import DAY, Instant, earlier
 from guichet.db.engine import Database
 from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
-from guichet.db.sql_functions import in_materialized
+from guichet.db.sql_functions import columns, in_materialized
 from guichet.db.tables import payment_links, payments
 from guichet.db.tables.payment_tables import SESSION_EXTERNAL_ID
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import MAX_AMOUNT, parse_typed
-from guichet.domain.payments import Payment
+from guichet.domain.payments import Payment, PaymentSummary
 from guichet.domain.records import Record
 from guichet.history.customer_names import LAST_CHARACTER, payments_named
 from guichet.links import session_repository as sessions
@@ -43,6 +43,7 @@ _ENDING: Final = 4
 _LAST_ID: Final = 2**63 - 1
 
 _MINE: Final = (payments.c.merchant_id == bindparam("merchant_id"), payments.c.env == bindparam("env"))
+_SHOWN: Final = select(*columns(payments, *PaymentSummary.__struct_fields__))
 _recent: Final = (
     select(payments.c.id, payments.c.created_at, payments.c.phone_number, payments.c.amount, payments.c.total_amount)
     .where(*_MINE, payments.c.created_at >= bindparam("since"))
@@ -51,7 +52,7 @@ _recent: Final = (
     .subquery()
 )
 #: `low` and `high`: what is rounded to the amount that the customer was debited.
-_RECENT: Final = select(payments).where(
+_RECENT: Final = _SHOWN.where(
     in_materialized(
         payments.c.id,
         select(_recent.c.id)
@@ -71,7 +72,7 @@ _RECENT: Final = select(payments).where(
 class Found(Record, frozen=True):
     """Payments that a search found, newest first. `more`: there are others that match."""
 
-    payments: list[Payment]
+    payments: list[Payment | PaymentSummary]
     more: bool = False
 
 
@@ -89,13 +90,17 @@ async def search(
     if not wanted or len(wanted) > _LONGEST or "\0" in wanted:
         return Found([])
     exact = await _exact(db, merchant_id, env, wanted)
-    found: dict[PaymentId, Payment] = {}
+    found: dict[PaymentId, PaymentSummary] = {}
     more = False
     mine = {"merchant_id": merchant_id, "env": env}
-    statements = [_numbered(phone_numbers), _ordered(wanted, env), _recent_ones(wanted, now)]
-    reads = [await db.scan(statement, **mine, **params) for statement, params in filter(None, statements)]
-    lists = [[Payment(*row) for row in rows] for rows in reads]
-    if len(wanted) >= SHORTEST and not wanted.isdigit():
+    statements = [
+        (db.all, _numbered(phone_numbers)),
+        (db.all, _ordered(wanted, env)),
+        (db.scan, _recent_ones(wanted, now)),
+    ]
+    reads = [await read(one[0], **mine, **one[1]) for read, one in statements if one]
+    lists = [[PaymentSummary(*row) for row in rows] for rows in reads]
+    if len(wanted) >= SHORTEST and not wanted.isdigit() and parse_reference(wanted) is None:
         lists.append(await payments_named(db, merchant_id, env, wanted, MOST_FOUND + 1))
     for listed in lists:
         newest = sorted(listed, key=key_of, reverse=True)
@@ -162,13 +167,13 @@ def _begins(order: ColumnElement[Any], at: int) -> tuple[ColumnElement[bool], Co
 
 
 def _all_of(ids: Iterable[Any]) -> Executable:
-    return select(payments).where(in_materialized(payments.c.id, union_all(*ids)))
+    return _SHOWN.where(in_materialized(payments.c.id, union_all(*ids)))
 
 
 def _recent_ones(wanted: str, now: Instant) -> tuple[Executable, dict[str, Any]] | None:
     """Payments of the last 31 days whose telephone number ends with these four digits, or of this amount: the
-    merchant's, or what the customer was debited."""
-    amount = parse_typed(wanted, 2)
+    merchant's, or what the customer was debited. Digits that begin with 0 are a number, not an amount."""
+    amount = None if wanted.isdigit() and wanted.startswith("0") else parse_typed(wanted, 2)
     ending = wanted if len(wanted) == _ENDING and wanted.isascii() and wanted.isdigit() else None
     if ending is None and (amount is None or not 0 < amount <= MAX_AMOUNT):
         return None

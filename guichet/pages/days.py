@@ -1,12 +1,13 @@
 """Days, months and periods that a person chooses in a time zone: how they are read, and their instants."""
 
 from datetime import date, datetime, time, timedelta
+from functools import lru_cache
 from typing import Annotated, Any, Final
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, PlainValidator
 
-from guichet.clock import Instant, earlier, from_datetime, to_datetime
+from guichet.clock import MINUTE, Instant, earlier, from_datetime, to_datetime
 from guichet.domain.records import Record
 from guichet.pages.fields import Fields, text
 
@@ -85,7 +86,13 @@ def this_month(now: Instant, time_zone: ZoneInfo) -> tuple[date, date]:
 
 
 def today(now: Instant, time_zone: ZoneInfo) -> date:
-    return to_datetime(now).astimezone(time_zone).date()
+    return _date(now // MINUTE, time_zone)
+
+
+@lru_cache(maxsize=1024)
+def _date(minute: int, time_zone: ZoneInfo) -> date:
+    """`minute`: from 1970. No time zone of today is off by a part of one; the payments of a list share theirs."""
+    return to_datetime(Instant(minute * MINUTE)).astimezone(time_zone).date()
 
 
 def midnight(day: date, time_zone: ZoneInfo) -> Instant:

@@ -49,8 +49,10 @@ def _amount(hundredths: int, currency: Currency, language: str, coded: bool) -> 
 
 
 def whole_number(number: int, language: str) -> str:
-    """`100 000` for a French reader (with a no-break space), `100,000` for an English one."""
-    return format_decimal(number, locale=language)
+    """`100 000` for a French reader (with a narrow no-break space), `100,000` for an English one. As Babel writes it,
+    which takes a tenth of the list of payments for six of them."""
+    digits = f"{number:,}"
+    return digits if language == ENGLISH else digits.replace(",", "\u202f")
 
 
 def stated_amount(stated: int | float | str | None, currency: str | None, language: str, *, coded: bool = True) -> str:
@@ -81,7 +83,12 @@ def short_date_time(instant: Instant, time_zone: ZoneInfo) -> str:
 
 def time_of_day(instant: Instant, time_zone: ZoneInfo) -> str:
     """`11:15`, of today."""
-    return f"{clock.to_datetime(instant).astimezone(time_zone):%H:%M}"
+    return _time(instant // clock.MINUTE, time_zone)
+
+
+@lru_cache(maxsize=1024)
+def _time(minute: int, time_zone: ZoneInfo) -> str:
+    return clock.to_datetime(Instant(minute * clock.MINUTE)).astimezone(time_zone).time().isoformat("minutes")
 
 
 @lru_cache(maxsize=1024)

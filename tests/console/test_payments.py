@@ -156,6 +156,8 @@ async def test_what_the_search_finds(console: ConsoleFixture) -> None:
         # From here on the worker has added the names, and the payments are no more of the last minutes.
         console.service.clock.advance(3 * 60)
         await console.service.run_worker(60)
+    [again] = await copies(console, client, phone_number=None, firstname="Awa", lastname="N'Dour Kéré")
+    assert await found("kere awa") == [again.reference, awa.reference]
 
 
 async def test_four_digits_and_an_amount_find_what_is_recent(console: ConsoleFixture) -> None:
@@ -173,6 +175,7 @@ async def test_four_digits_and_an_amount_find_what_is_recent(console: ConsoleFix
         ("1256", [other.reference]),  # What the customer was debited.
         ("1255,50", [other.reference]),
         ("1255", []),
+        ("0000001234", []),  # The number of a payment.
         ("old", [old.reference]),
     ):
         page = await browser.get(f"{path}?q={quote(typed)}")

@@ -79,10 +79,11 @@ class Choice(View, frozen=True):
 
 
 def statuses(request: MerchantRequest, typed: Mapping[str, str], counts: ListCounts) -> list[Choice]:
+    others = kept(typed)
     return [
         Choice(
             request.text(f"payments.status.{status}" if status else "payments.any_status"),
-            request.here("/payments", None, **{**kept(typed), "status": status}),
+            request.here("/payments", None, **{**others, "status": status}),
             status == typed["status"],
             counts.text(status, request.language),
         )
@@ -95,11 +96,12 @@ def periods(request: MerchantRequest, typed: Mapping[str, str]) -> list[Choice]:
     now = today(request.now(), request.time_zone)
     of_month, _ = this_month(request.now(), request.time_zone)
     firsts = {"today": now, "7": now - timedelta(days=6), "30": now - timedelta(days=29), "month": of_month}
+    others = kept(typed)
     offered = [("ever", "", ""), *((name, first.isoformat(), now.isoformat()) for name, first in firsts.items())]
     return [
         Choice(
             request.text(f"payments.period.{name}"),
-            request.here("/payments", None, **{**kept(typed), "from": first, "to": last}),
+            request.here("/payments", None, **{**others, "from": first, "to": last}),
             (first, last) == (typed["from"], typed["to"]),
         )
         for name, first, last in offered

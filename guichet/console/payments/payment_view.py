@@ -5,7 +5,6 @@ from typing import Literal
 
 from msgspec import structs
 
-from guichet.clock import to_datetime
 from guichet.console.own_sales import shows_payment
 from guichet.console.page_request import MerchantRequest
 from guichet.db.references import parse_reference
@@ -16,7 +15,7 @@ from guichet.domain.errors import NotFound
 from guichet.domain.ids import PaymentId
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, PaymentSummary
-from guichet.pages.formatting import full_phone
+from guichet.pages.formatting import full_phone, time_of_day
 from guichet.pages.views import View
 from guichet.payments import repository
 from guichet.printable import printable
@@ -89,7 +88,7 @@ def payment_row(
         phone=None if payment.phone_number is None else full_phone(payment.phone_number),
         operator=mode.name if mode else payment.operator,
         created=request.date_time(payment.created_at),
-        time=to_datetime(payment.created_at).astimezone(request.time_zone).time().isoformat("minutes"),
+        time=time_of_day(payment.created_at, request.time_zone),
         contest=contest,
     )
 
