@@ -12,6 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
+import apsw
+
 from bench.rounds import Ratio
 from guichet import __version__
 
@@ -97,7 +99,8 @@ def machine() -> str:
     return (
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {os.cpu_count()} cores ({model}), load average {load:.1f} when this "
         f"was written, {platform.system()} {platform.release()}. Guichet {__version__}, "
-        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {_postgres_version()}, "
+        f"Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()} (the bare handler's: "
+        f"{sqlite3.sqlite_version}), {_postgres_version()}, "
         f"Node {_said('node', '--version') or 'missing'}; {packages}."
     )
 

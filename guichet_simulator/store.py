@@ -6,12 +6,13 @@ a scenario may falsify what a provider shows, never its books, and the conforman
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
+
+import apsw
 
 from guichet.clock import Instant
 from guichet_simulator.models import PENDING, SUCCEEDED, FinalState, Kind, QueuedCallback, Transaction
@@ -44,38 +45,39 @@ class Store:
         if path is not None:
             path.parent.mkdir(0o700, parents=True, exist_ok=True)
             path.touch(0o600)  # SQLite gives its files beside it the same mode.
-        self._db = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False, timeout=5)
-        self._db.row_factory = sqlite3.Row
+        self._db = apsw.Connection(str(path or ":memory:"))
+        self._db.row_trace = _by_name
+        self._db.set_busy_timeout(5_000)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._create_tables()
 
     def _create_tables(self) -> None:
-        [(version,)] = self._db.execute("PRAGMA user_version").fetchall()
-        if version == SCHEMA_VERSION:
+        if self._db.pragma("user_version") == SCHEMA_VERSION:
             return
         old = self.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
         drops = "".join(f"DROP TABLE IF EXISTS {row['name']};" for row in old)
         schema = (resources.files("guichet_simulator") / "schema.sql").read_text(encoding="utf-8")
         # In one transaction: several processes start on a new file at the same time.
-        self._db.executescript(f"BEGIN IMMEDIATE; {drops} {schema} ; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+        self._db.execute(f"BEGIN IMMEDIATE; {drops} {schema} ; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
 
     def close(self) -> None:
         self._db.close()
 
-    def rows(self, sql: str, *args: object) -> list[sqlite3.Row]:
-        return self._db.execute(sql, args).fetchall()
+    def rows(self, sql: str, *args: Any) -> list[dict[str, Any]]:
+        found: list[Any] = self._db.execute(sql, args).fetchall()  # What `_by_name` made of them.
+        return found
 
-    def run(self, sql: str, *args: object) -> int:
+    def run(self, sql: str, *args: Any) -> int:
         """The number of rows changed."""
-        return self._db.execute(sql, args).rowcount
+        self._db.execute(sql, args)
+        return self._db.changes()
 
     def insert(self, table: str, values: Mapping[str, Any]) -> int:
         """The new row's id. Names of columns come from this package only; values are always parameters."""
         columns, marks = ", ".join(values), ", ".join("?" * len(values))
-        cursor = self._db.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(values.values()))  # noqa: S608
-        assert cursor.lastrowid is not None
-        return cursor.lastrowid
+        self._db.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(values.values()))  # noqa: S608
+        return self._db.last_insert_rowid()
 
     # Transactions
 
@@ -83,7 +85,7 @@ class Store:
         """Raises DuplicateRef when the provider already has a transaction with this `ref`."""
         try:
             row = self.insert("transactions", {**values, "detail": json.dumps(values.get("detail", {}))})
-        except sqlite3.IntegrityError as fault:
+        except apsw.ConstraintError as fault:
             if "UNIQUE" not in str(fault):
                 raise
             raise DuplicateRef(values["ref"]) from fault
@@ -97,7 +99,7 @@ class Store:
         where = "provider = ? AND kind = ? AND resource = ? AND ref = ? AND company = ?"
         return next(iter(self.select(where, provider, kind, resource, ref, company)), None)
 
-    def select(self, where: str, *args: object) -> list[Transaction]:
+    def select(self, where: str, *args: Any) -> list[Transaction]:
         """Newest first. `where` is written in this package and never comes from a request."""
         # "+": SQLite would rather read the whole table in this order than use the index of the condition.
         sql = f"SELECT * FROM transactions WHERE {where} ORDER BY +id DESC"  # noqa: S608
@@ -149,10 +151,10 @@ class Store:
 
     # Callbacks
 
-    def callbacks(self, where: str, *args: object, limit: int = -1) -> list[QueuedCallback]:
+    def callbacks(self, where: str, *args: Any, limit: int = -1) -> list[QueuedCallback]:
         """Oldest first, at most `limit` unless it is negative."""
         sql = f"SELECT * FROM callbacks WHERE {where} ORDER BY due_at, id LIMIT {limit}"  # noqa: S608
-        return [QueuedCallback(**{**dict(row), "forged": bool(row["forged"])}) for row in self.rows(sql, *args)]
+        return [QueuedCallback(**{**row, "forged": bool(row["forged"])}) for row in self.rows(sql, *args)]
 
     def next_due(self) -> Instant | None:
         [row] = self.rows(
@@ -176,6 +178,10 @@ class Store:
             self.run(f"DELETE FROM {table}")  # noqa: S608
 
 
-def _transaction(row: sqlite3.Row) -> Transaction:
+def _by_name(cursor: apsw.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
+    return {name: value for (name, _), value in zip(cursor.get_description(), row, strict=True)}
+
+
+def _transaction(row: Mapping[str, Any]) -> Transaction:
     values = {name: row[name] for name in _COLUMNS}
     return Transaction(**{**values, "detail": json.loads(values["detail"])})

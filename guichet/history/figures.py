@@ -11,7 +11,6 @@ day up: its rows, one by one, would cost more than all the rest of the overview.
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
@@ -130,17 +129,43 @@ def _figures(
 ) -> Select[*tuple[Any, ...]]:
     """Rows (place, name, sums) from the hour of one parameter until before that of the other. `other`: of the other
     currencies; `only`: see `_sums`."""
-    c, currency = table.c, bindparam("currency", type_=table.c.currency.type)
     rows = select(_number(place) if isinstance(place, int) else place, name, *_sums(table, only)).where(
-        c.merchant_id == bindparam("merchant_id"),
-        c.env == bindparam("environment"),
-        c.hour >= bindparam(hours[0]),
-        c.hour < bindparam(hours[1]),
-        c.currency != currency if other else c.currency == currency,
+        *_of_the_merchant(table, other=other), table.c.hour >= bindparam(hours[0]), table.c.hour < bindparam(hours[1])
     )
     if table is list_count_changes:
-        rows = rows.where(c.list_name == _text("payments"), c.operator != _text(""))
+        rows = rows.where(table.c.list_name == _text("payments"), table.c.operator != _text(""))
     return rows
+
+
+def _of_the_merchant(table: Table, *, other: bool = False) -> list[ColumnElement[bool]]:
+    c, currency = table.c, bindparam("currency", type_=table.c.currency.type)
+    return [
+        c.merchant_id == bindparam("merchant_id"),
+        c.env == bindparam("environment"),
+        c.currency != currency if other else c.currency == currency,
+    ]
+
+
+def _by_day(days: range, only: str) -> Select[*tuple[Any, ...]]:
+    """Rows like those of `_figures`, of each of these days that has a payment."""
+    hour = payment_figures.c.hour.type
+    day = union_all(
+        *(
+            select(
+                _number(each).label("place"),
+                bindparam(_BOUNDS[each], type_=hour).label("since"),
+                bindparam(_BOUNDS[each + 1], type_=hour).label("until"),
+            )
+            for each in days
+        )
+    ).subquery()
+    hours = payment_figures.c.hour
+    return (
+        select(day.c.place, _text(""), *_sums(payment_figures, only))
+        .join(payment_figures, (hours >= day.c.since) & (hours < day.c.until))
+        .where(*_of_the_merchant(payment_figures))
+        .group_by(day.c.place)
+    )
 
 
 #: The parameters that name the first hour of each day, and of the one after them.
@@ -148,10 +173,8 @@ _BOUNDS: Final = [f"bound_{day}" for day in range(2 * DAYS + 1)]
 _MONTH: Final = (_BOUNDS[DAYS], _BOUNDS[-1])
 _rolled_up, _changes = payment_figures.c, list_count_changes.c
 _FIGURES: Final = union_all(
-    *(
-        _figures(payment_figures, day, _text(""), hours, only="amount" if day < DAYS else "")
-        for day, hours in enumerate(pairwise(_BOUNDS))
-    ),
+    _by_day(range(DAYS), "amount"),
+    _by_day(range(DAYS, 2 * DAYS), ""),
     _figures(payment_figures, _YESTERDAY, _text(""), (_BOUNDS[-3], "same_hour"), only="amount"),
     _figures(payment_figures, _OPERATOR, _rolled_up.operator, ("first_of_period", _MONTH[1])).group_by(
         _rolled_up.operator

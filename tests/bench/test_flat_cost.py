@@ -113,10 +113,10 @@ async def _steps(ctx: AppContext, read: Callable[[AppContext], Awaitable[Any]]) 
     scanning = [db._scan_connections.get() for _ in range(2)]
     taken = 0
 
-    def count() -> int:
+    def count() -> bool:
         nonlocal taken
         taken += 1
-        return 0
+        return False
 
     for connection in (db._reader, *scanning):
         connection.set_progress_handler(count, 10)
@@ -124,9 +124,9 @@ async def _steps(ctx: AppContext, read: Callable[[AppContext], Awaitable[Any]]) 
         db._scan_connections.put(connection)
     await read(ctx)
     await asyncio.sleep(0)
-    db._reader.set_progress_handler(None, 0)
+    db._reader.set_progress_handler(None)
     for _ in scanning:
         connection = db._scan_connections.get()
-        connection.set_progress_handler(None, 0)
+        connection.set_progress_handler(None)
         db._scan_connections.put(connection)
     return taken

@@ -198,10 +198,10 @@ async def test_a_turn_has_a_fixed_cost(service: ServiceFixture, merchant: Mercha
     """However many sessions have a payment that nobody ends."""
     taken, steps = 0, []
 
-    def count() -> int:
+    def count() -> bool:
         nonlocal taken
         taken += 1
-        return 0
+        return False
 
     worker = Housekeeping(service.ctx)
     for many in (600, 2400):

@@ -1,12 +1,12 @@
 """Every error code that an endpoint can answer, produced by its own request; and the headers of every answer."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import apsw
 import asyncpg
 import pytest
 
@@ -178,7 +178,7 @@ async def _damage(settings: Settings) -> None:
 
 
 def _run_sqlite(path: Path, statement: str) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with closing(apsw.Connection(str(path))) as connection:
         connection.execute(statement)
 
 

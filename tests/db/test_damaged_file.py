@@ -2,9 +2,9 @@
 
 import asyncio
 import os
-import sqlite3
 from pathlib import Path
 
+import apsw
 import pytest
 
 from guichet.bootstrap import database, ensure_schema
@@ -76,10 +76,10 @@ async def test_a_begin_that_fails_fails_everybody_who_waits_and_the_next_one_wor
     """Whatever the driver raises: here the connection refuses every statement for a while."""
     db = database(sqlite_settings)
     await db.open()
-    writer: sqlite3.Connection = db._writer._connection  # type: ignore[attr-defined]
-    writer.set_authorizer(lambda *_: sqlite3.SQLITE_DENY)
+    writer: apsw.Connection = db._writer._connection  # type: ignore[attr-defined]
+    writer.authorizer = lambda *_: apsw.SQLITE_DENY
     assert all(isinstance(each, StorageError) for each in (await outcomes_of(db))[:3])
-    writer.set_authorizer(None)
+    writer.authorizer = None
     async with asyncio.timeout(AT_ONCE):
         await add(db, "after")
     assert "after" in await names(db)

@@ -1,7 +1,6 @@
 """What is particular to the embedded database: its writers share commits."""
 
 import asyncio
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -9,6 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+import apsw
 import pytest
 from sqlalchemy import func, insert, select, text
 
@@ -45,13 +45,13 @@ async def test_many_transactions_share_few_commits_and_are_all_durable(
     embedded: Database, sqlite_settings: Settings
 ) -> None:
     """A commit changes `data_version` as another connection sees it: counting these changes counts commits."""
-    watcher = sqlite3.connect(sqlite_settings.sqlite_path, isolation_level=None)
+    watcher = apsw.Connection(str(sqlite_settings.sqlite_path))
     seen: set[int] = set()
     finished = False
 
     async def watch() -> None:
         while not finished:
-            seen.add(watcher.execute("PRAGMA data_version").fetchone()[0])
+            seen.add(watcher.pragma("data_version"))
             await asyncio.sleep(0)
 
     async def one(number: int) -> None:
@@ -255,7 +255,7 @@ async def test_waiting_for_another_writing_process_does_not_block_the_loop(
 
 
 async def test_a_file_locked_by_another_process_is_waited_for(sqlite_settings: Settings) -> None:
-    other = sqlite3.connect(sqlite_settings.sqlite_path, isolation_level=None, check_same_thread=False)
+    other = apsw.Connection(str(sqlite_settings.sqlite_path))
     other.execute("PRAGMA locking_mode = EXCLUSIVE")
     other.execute("PRAGMA user_version = 1")  # Exclusive: no other connection can read.
     leaving = threading.Timer(0.3, other.close)
@@ -270,7 +270,7 @@ async def test_a_file_locked_by_another_process_is_waited_for(sqlite_settings: S
 
 async def test_reads_do_not_wait_for_another_writer(embedded: Database, sqlite_settings: Settings) -> None:
     await add(embedded, "before")
-    other = sqlite3.connect(sqlite_settings.sqlite_path, isolation_level=None)
+    other = apsw.Connection(str(sqlite_settings.sqlite_path))
     other.execute("BEGIN IMMEDIATE")
     other.execute("UPDATE merchants SET name = 'changed'")
     async with asyncio.timeout(5):  # The other writer never ends before.

@@ -7,7 +7,6 @@ renamed, one line of this file follows. What they observe goes through HTTP.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
+import apsw
 import asyncpg
 from yarl import URL
 
@@ -180,7 +180,7 @@ class RunningService:
         """Takes the table of payments away behind the service's back."""
         statement = f"ALTER TABLE {PAYMENTS_TABLE} RENAME TO mislaid"
         if self._settings.embedded:
-            with closing(sqlite3.connect(self._settings.sqlite_path)) as file, file:
+            with closing(apsw.Connection(str(self._settings.sqlite_path))) as file:
                 file.execute(statement)
             return
         connection = await asyncpg.connect(self._settings.database_url)

@@ -1,11 +1,11 @@
 """A history of payments and refunds with every final state, and raw SQL on the tables."""
 
-import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from typing import Any
 
+import apsw
 import asyncpg
 
 from guichet.clock import DAY, SystemClock, earlier, whole_second
@@ -132,12 +132,9 @@ class RawSql:
 
     async def run(self, statement: str) -> list[tuple[Any, ...]]:
         if self._settings.embedded:
-            connection = sqlite3.connect(self._settings.sqlite_path, timeout=10)
-            try:
-                with connection:
-                    return [tuple(row) for row in connection.execute(statement).fetchall()]
-            finally:
-                connection.close()
+            with closing(apsw.Connection(str(self._settings.sqlite_path))) as connection:
+                connection.set_busy_timeout(10_000)
+                return connection.execute(statement).fetchall()
         server = await asyncpg.connect(self._settings.database_url)
         try:
             # Foreign keys look away, as they do for whoever owns the database.

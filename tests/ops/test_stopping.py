@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import apsw
 import asyncpg
 import pytest
 
@@ -27,7 +27,7 @@ def busy_database(settings: Settings, seconds: float) -> Iterator[None]:
     held = threading.Event()
 
     def hold_sqlite() -> None:
-        connection = sqlite3.connect(settings.sqlite_path, isolation_level=None)
+        connection = apsw.Connection(str(settings.sqlite_path))
         connection.execute("BEGIN IMMEDIATE")
         held.set()
         time.sleep(seconds)

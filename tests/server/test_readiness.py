@@ -1,11 +1,11 @@
 """`/readyz`: ready means that a write would work; the answer comes in time, and strangers cannot make it expensive."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import aiohttp
+import apsw
 import asyncpg
 import pytest
 from sqlalchemy import text
@@ -37,7 +37,7 @@ def not_ready(reason: str) -> dict[str, str]:
 async def nobody_can_write(settings: Settings) -> AsyncIterator[None]:
     """Another process has locked what is written; reads work."""
     if settings.embedded:
-        other = sqlite3.connect(settings.sqlite_path, isolation_level=None)
+        other = apsw.Connection(str(settings.sqlite_path))
         other.execute("BEGIN IMMEDIATE")
         yield
         other.execute("ROLLBACK")

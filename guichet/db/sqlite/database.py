@@ -2,18 +2,18 @@
 
 import asyncio
 import queue
-import sqlite3
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, closing
 from pathlib import Path
 from typing import Any, Final
 
+import apsw
 from sqlalchemy import Executable
 
 from guichet.db.engine import Database, GroupedWrite, Row, Transaction
 from guichet.db.errors import DatabaseDamaged, DatabaseUnusable
-from guichet.db.sqlite.errors import is_damage, translate
+from guichet.db.sqlite.errors import DAMAGE, translate
 from guichet.db.sqlite.group_commit import BUSY_TIMEOUT, GroupCommit
 from guichet.db.sqlite.statements import STATEMENTS, execute
 from guichet.db.statement_cache import CompiledStatement
@@ -35,7 +35,7 @@ class SqliteDatabase(Database):
         self._writer = GroupCommit(self._connect())
         self._reader = self._connect(read_only=True)
         self._scan_threads = ThreadPoolExecutor(_SCAN_THREADS, thread_name_prefix="scan")
-        self._scan_connections: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        self._scan_connections: queue.SimpleQueue[apsw.Connection] = queue.SimpleQueue()
         for _ in range(_SCAN_THREADS):  # Now, since a process may be out of descriptors later.
             self._scan_connections.put(self._connect(read_only=True))
 
@@ -46,13 +46,11 @@ class SqliteDatabase(Database):
             self._scan_connections.get().close()
         self._reader.close()
 
-    def _connect(self, *, read_only: bool = False) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, cached_statements=512
-        )
+    def _connect(self, *, read_only: bool = False) -> apsw.Connection:
+        connection = apsw.Connection(str(self._path), statementcachesize=512)
         try:
             _configure(connection, read_only=read_only)
-        except sqlite3.Error as error:
+        except apsw.Error as error:
             translated = translate(error, connection)  # Which asks the connection for its file.
             connection.close()
             raise translated from error
@@ -75,7 +73,7 @@ class SqliteDatabase(Database):
 
         return await asyncio.get_running_loop().run_in_executor(self._scan_threads, scanned)
 
-    def _read(self, connection: sqlite3.Connection, compiled: CompiledStatement, values: Sequence[Any]) -> list[Row]:
+    def _read(self, connection: apsw.Connection, compiled: CompiledStatement, values: Sequence[Any]) -> list[Row]:
         try:
             return execute(connection, compiled, values)
         except DatabaseDamaged as error:
@@ -101,7 +99,10 @@ class SqliteDatabase(Database):
         return self._writer.transaction()
 
 
-def _configure(connection: sqlite3.Connection, *, read_only: bool) -> None:
+def _configure(connection: apsw.Connection, *, read_only: bool) -> None:
+    connection.set_busy_timeout(int(BUSY_TIMEOUT * 1000))
+    # One plan for each statement: this build of SQLite would make a new one whenever a parameter has another value.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.execute("PRAGMA foreign_keys = ON")
     # What a rollback of a block would restore stays in memory: a temporary file costs 7 % of the loop's time.
     connection.execute("PRAGMA temp_store = MEMORY")
@@ -125,11 +126,12 @@ def read_revision(path: Path) -> str | None:
     if not path.exists():
         return None
     try:
-        with closing(sqlite3.connect(path, timeout=30)) as connection:
+        with closing(apsw.Connection(str(path))) as connection:
+            connection.set_busy_timeout(30_000)
             migrated = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone() if migrated else None
-    except sqlite3.Error as error:
-        if is_damage(error):
-            raise DatabaseDamaged(str(path), str(error)) from error
+    except DAMAGE as error:
+        raise DatabaseDamaged(str(path), str(error)) from error
+    except apsw.Error as error:
         raise DatabaseUnusable(str(error)) from error
     return row[0] if row else None

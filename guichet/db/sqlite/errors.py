@@ -1,9 +1,9 @@
-"""What errors of `sqlite3` mean: which are ours (`errors.py`), and which column or file they are about."""
+"""What errors of `apsw` mean: which are ours (`errors.py`), and which column or file they are about."""
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
+import apsw
 from sqlalchemy import Index, PrimaryKeyConstraint, UniqueConstraint
 
 from guichet.db.errors import (
@@ -17,45 +17,31 @@ from guichet.db.errors import (
 )
 from guichet.db.tables import metadata
 
-#: What the driver raises while a statement runs. The last two: an integer of more than 64 bits, half of a surrogate
-#: pair.
-DRIVER_ERRORS: Final = (sqlite3.Error, OverflowError, UnicodeEncodeError)
-_DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+#: What says that the file is corrupt.
+DAMAGE: Final = (apsw.CorruptError, apsw.NotADBError)
+#: What the driver raises while a statement runs. Besides its own: an integer of more than 64 bits, half of a surrogate
+#: pair, what is neither text nor number.
+DRIVER_ERRORS: Final = (apsw.Error, OverflowError, UnicodeEncodeError, TypeError)
+
+_CAUSES: Final[dict[type[Exception], type[StorageUnavailable]]] = {
+    apsw.FullError: DiskFull,
+    apsw.ReadOnlyError: ReadOnlyServer,
+}
 
 
-def translate(error: Exception, connection: sqlite3.Connection) -> StorageError:
+def translate(error: Exception, connection: apsw.Connection) -> StorageError:
     """An error of DRIVER_ERRORS as ours. `connection`: the one that raised it."""
-    if not isinstance(error, sqlite3.Error) or isinstance(error, sqlite3.DataError):
-        return ValueRefused(type(error).__name__)
-    if isinstance(error, sqlite3.IntegrityError):
-        return ConstraintViolated(_constraint_name(str(error)))
-    if is_damage(error):
-        return DatabaseDamaged(_file_of(connection), str(error))
-    if result_code(error) == sqlite3.SQLITE_FULL:
-        return DiskFull(str(error))
-    if result_code(error) == sqlite3.SQLITE_READONLY:
-        return ReadOnlyServer(str(error))
-    return StorageUnavailable(str(error)) if isinstance(error, sqlite3.OperationalError) else StorageError(str(error))
-
-
-def result_code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code; 0 for an error of the Python module itself."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-def is_damage(error: sqlite3.Error) -> bool:
-    """Whether it says that the file is corrupt."""
-    return result_code(error) in _DAMAGED
-
-
-def _file_of(connection: sqlite3.Connection) -> str:
-    """The path of the database's file. The statement does not read the file."""
-    try:
-        (_, _, path) = connection.execute("PRAGMA database_list").fetchone()
-    except sqlite3.Error:
-        return "of GUICHET_DATABASE_URL"
-    else:
-        return str(path)
+    text = str(error)
+    match error:
+        case apsw.ConstraintError():
+            return ConstraintViolated(_constraint_name(text))
+        case apsw.CorruptError() | apsw.NotADBError():
+            return DatabaseDamaged(connection.filename, text)
+        case apsw.TooBigError() | OverflowError() | UnicodeEncodeError():
+            return ValueRefused(type(error).__name__)
+    if hasattr(error, "result"):  # SQLite's own; those of the driver have none.
+        return _CAUSES.get(type(error), StorageUnavailable)(text)
+    return StorageError(text)
 
 
 def _constraint_name(message: str) -> str:

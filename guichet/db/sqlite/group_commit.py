@@ -9,7 +9,6 @@ group.
 """
 
 import asyncio
-import sqlite3
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -17,10 +16,12 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Final
 
+import apsw
+
 from guichet import metrics
 from guichet.db.engine import Row
 from guichet.db.errors import ConstraintViolated, DatabaseDamaged, StorageError, StorageUnavailable
-from guichet.db.sqlite.errors import DRIVER_ERRORS, result_code, translate
+from guichet.db.sqlite.errors import DRIVER_ERRORS, translate
 from guichet.db.sqlite.statements import SqliteTransaction, execute
 from guichet.db.statement_cache import CompiledStatement
 from guichet.logs import log
@@ -38,7 +39,7 @@ Waiter = asyncio.Future[list[Row]]
 class GroupCommit:
     """Cost of a write: its statements, and one fsync shared by everything written in the same iteration."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._transaction = SqliteTransaction(connection)
         #: Loops that wait for a commit; None ends the thread. With an executor and its futures a POST takes 110,000
@@ -93,7 +94,7 @@ class GroupCommit:
         except BaseException as error:
             self._roll_back_block()
             self.note(error)
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, apsw.Error):
                 raise translate(error, self._connection) from error
             raise
         finally:
@@ -114,7 +115,7 @@ class GroupCommit:
         try:
             self._connection.execute("ROLLBACK TO block")
             self._connection.execute("RELEASE block")
-        except sqlite3.Error:
+        except apsw.Error:
             # SQLite rolled back the whole group by itself (a full or failing disk). The commit will then fail, and
             # every writer of the group gets an error.
             self._roll_back_group()
@@ -122,7 +123,7 @@ class GroupCommit:
     def _roll_back_group(self) -> None:
         """If even this fails, the next BEGIN tries it again."""
         if self._connection.in_transaction:
-            with suppress(sqlite3.Error):
+            with suppress(apsw.Error):
                 self._connection.execute("ROLLBACK")
 
     async def _enter_group(self) -> None:
@@ -163,10 +164,10 @@ class GroupCommit:
         self._roll_back_group()  # What a rollback that failed left behind; nothing otherwise.
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
-            if result_code(error) != sqlite3.SQLITE_BUSY:
-                raise translate(error, self._connection) from error
+        except apsw.BusyError:
             return False
+        except apsw.Error as error:
+            raise translate(error, self._connection) from error
         self._begun, self._busy_since = True, None
         return True
 

@@ -1,21 +1,18 @@
-"""Runs statements on a `sqlite3` connection, and translates the driver's values and errors."""
+"""Runs statements on an `apsw` connection, and translates the driver's values and errors."""
 
 import re
-import sqlite3
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain
 from typing import Any, Final
 
+import apsw
 from sqlalchemy import Executable
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from guichet.db.engine import Row, Transaction
 from guichet.db.sqlite.errors import DRIVER_ERRORS, translate
 from guichet.db.statement_cache import CompiledStatement, StatementCache
-
-#: Without an adapter of its own, each None parameter costs two exceptions that the driver raises and swallows.
-sqlite3.register_adapter(type(None), {None: None}.get)
 
 #: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
 STATEMENTS: Final = StatementCache(sqlite_dialect(paramstyle="qmark"))
@@ -32,7 +29,7 @@ _UPDATE: Final = re.compile(r"(UPDATE \w+ SET )((?:(?!SELECT).)*)(\sWHERE )((?:(
 class SqliteTransaction(Transaction):
     __slots__ = ("_connection",)
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
     async def all(self, statement: Executable, **params: Any) -> list[Row]:
@@ -46,11 +43,10 @@ class SqliteTransaction(Transaction):
         return execute_many(self._connection, compiled, [compiled.positional(params) for params in rows])
 
 
-def execute(connection: sqlite3.Connection, compiled: CompiledStatement, values: Sequence[Any]) -> list[Row]:
+def execute(connection: apsw.Connection, compiled: CompiledStatement, values: Sequence[Any]) -> list[Row]:
     """The rows that the statement returns. Raises StorageError."""
     try:
-        cursor = connection.execute(compiled.text, values)
-        rows: list[Row] = cursor.fetchall()
+        rows: list[Row] = connection.execute(compiled.text, values).fetchall()
     except DRIVER_ERRORS as error:
         raise translate(error, connection) from error
     if compiled.booleans and rows:
@@ -58,9 +54,7 @@ def execute(connection: sqlite3.Connection, compiled: CompiledStatement, values:
     return rows
 
 
-def execute_many(
-    connection: sqlite3.Connection, compiled: CompiledStatement, rows: Sequence[Sequence[Any]]
-) -> list[Row]:
+def execute_many(connection: apsw.Connection, compiled: CompiledStatement, rows: Sequence[Sequence[Any]]) -> list[Row]:
     """Runs the statement once for each row of values; the rows that it returned. Raises like `execute`."""
     if compiled.returns_rows:
         return [row for values in rows for row in execute(connection, compiled, values)]
