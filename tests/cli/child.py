@@ -19,10 +19,14 @@ from typing import Any, TextIO
 
 from guichet.cli import main
 from guichet.server import processes
+from guichet.worker import queue_loop, worker
+from tests.patience import PATIENCE
 
 _FORKS = get_context("forkserver")
 _FORKS.set_forkserver_preload(["tests.cli.fork_server"])
 WORKERS_START_PYTHON = "WORKERS_START_PYTHON"
+#: A variable: seconds between two looks of a worker that nobody wakes.
+POLLS_EVERY = "POLLS_EVERY"
 
 
 class Child:
@@ -96,10 +100,10 @@ class Child:
 
 
 def run_command(arguments: Sequence[str], environ: Mapping[str, str], folder: Path, out: Path, err: Path) -> int | None:
-    """The exit code; what it printed is in `out` and `err`. None when it took longer than a minute."""
+    """The exit code; what it printed is in `out` and `err`. None when it did not end."""
     child = Child(arguments, environ, folder, out, err)
     try:
-        return child.wait(60)
+        return child.wait(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()
@@ -145,6 +149,8 @@ def _main(arguments: list[str], environ: dict[str, str], folder: Path, out: _End
     os.umask(0)
     os.environ.clear()
     os.environ.update(environ)
+    if POLLS_EVERY in environ:
+        queue_loop.POLL_INTERVAL = worker.POLL_INTERVAL = float(environ[POLLS_EVERY])  # type: ignore[misc, attr-defined]
     os.chdir(folder)
     sys.argv = ["guichet", *arguments]
     main()

@@ -21,6 +21,7 @@ from guichet.private_files import make_private_file, make_private_folder
 from guichet.webhooks.sender import sign
 from tests.cli.child import Child
 from tests.cli.conftest import Cli, clean_environ, until
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 
@@ -60,7 +61,7 @@ def after_demo(fresh: Cli, demonstrated: Path) -> Cli:
 
 def pasted(command: str) -> dict[str, object]:
     """What a shell prints when `command` is pasted into it."""
-    done = subprocess.run(shlex.split(command), capture_output=True, text=True, timeout=20, check=True)
+    done = subprocess.run(shlex.split(command), capture_output=True, text=True, timeout=PATIENCE, check=True)
     answer: dict[str, object] = json.loads(done.stdout)
     assert answer["success"] is True, answer
     data = answer["data"]
@@ -71,7 +72,7 @@ def pasted(command: str) -> dict[str, object]:
 def stopped(process: Child) -> float:
     started = time.monotonic()
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert "Traceback" not in err, err
     return time.monotonic() - started
@@ -129,7 +130,7 @@ def _commands_work(text: str, commands: list[str]) -> None:
 def _leads_to(link: str) -> str:
     """The status, and the address of a redirect."""
     command = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code} %{redirect_url}", link]
-    return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
 
 
 def test_demo_keys_are_added_to_another_database_and_replaced_once_revoked(cli: Cli) -> None:
@@ -218,7 +219,7 @@ class OutputLines:
             self.seen.append(line)
 
     def wait(self, pattern: str) -> str:
-        until(lambda: any(re.search(pattern, line) for line in self.seen), 15)
+        until(lambda: any(re.search(pattern, line) for line in self.seen))
         return next(line for line in self.seen if re.search(pattern, line))
 
 
@@ -279,7 +280,7 @@ def _signature(secret: str, body: str = '{"id":"x"}') -> str:
 
 def stopped_listener(process: Child) -> None:
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0
+    assert process.wait(timeout=PATIENCE) == 0
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "203.0.113.1"])

@@ -11,6 +11,7 @@ import pytest
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, RunningCommand, until
 from tests.ledger.ledger_history import RawSql
+from tests.patience import PATIENCE
 
 ORDER = {"amount": 5000, "operator": "mtn", "phone_number": "2290197001299"}
 #: Seconds until the customer approves: the server is down by then.
@@ -38,7 +39,7 @@ def test_payments_due_while_the_server_was_down_are_notified_at_its_start(cli: C
     port = server.address.rpartition(":")[2]
     with cli.start("serve", "--no-worker", "--port", port) as process:
         try:
-            until(lambda: notified(settings), 20)
+            until(lambda: notified(settings))
         finally:
             process.kill()
 
@@ -49,7 +50,7 @@ def raw_answer(server: RunningCommand, path: str, body: object) -> bytes:
     sent = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\nContent-Length: {len(sent)}\r\n\r\n"
     received = b""
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.sendall(head.encode() + sent)
         try:
             while chunk := connection.recv(4096):

@@ -18,6 +18,7 @@ from guichet.db.errors import ConstraintViolated, DiskFull, StorageError, Storag
 from guichet.db.tables import merchants, payment_links
 from guichet.settings import Settings
 from tests.db.merchant_rows import ADD, NAMES, add, names
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ async def test_transactions_get_their_turn_among_endless_statements(embedded: Da
             await add(embedded, f"statement {number}")
 
     writers = [asyncio.create_task(writer(number)) for number in range(8)]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         for number in range(5):
             async with embedded.transaction() as tx:
                 await tx.write(ADD.values(name=f"body {number}"))
@@ -136,7 +137,7 @@ async def test_a_transaction_that_awaits_something_else_is_refused_alone(embedde
 
 
 async def test_a_transaction_inside_a_transaction_is_refused_at_once(embedded: Database) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         with pytest.raises(StorageError):  # noqa: PT012
             async with embedded.transaction() as tx:
                 await tx.write(ADD.values(name="outer"))
@@ -273,7 +274,7 @@ async def test_reads_do_not_wait_for_another_writer(embedded: Database, sqlite_s
     other = sqlite3.connect(sqlite_settings.sqlite_path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     other.execute("UPDATE merchants SET name = 'changed'")
-    async with asyncio.timeout(5):  # The other writer never ends before.
+    async with asyncio.timeout(PATIENCE):  # The other writer never ends before.
         assert await names(embedded) == ["before"]
         assert [row[0] for row in await embedded.all(NAMES)] == ["before"]
     other.execute("COMMIT")

@@ -13,6 +13,7 @@ import pytest
 from guichet.clock import SECOND, SystemClock
 from guichet.domain.events import SIGNATURE_AGE
 from guichet.webhooks.sender import sign
+from tests.patience import PATIENCE
 
 SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
 SECRET = "whsec_" + "Ab3" * 13 + "x"
@@ -31,7 +32,7 @@ class Sample:
             input=body,
             env={**os.environ, "WEBHOOK_SECRET": secret},
             capture_output=True,
-            timeout=20,
+            timeout=PATIENCE,
             check=False,
         )
         # A crash also exits with 1 in all three languages; only a 1 without output is a refused signature.
@@ -170,7 +171,7 @@ def called(sample: Sample, **arguments: object) -> str:
         env={**os.environ, "SAMPLE": file, "ARGUMENTS": json.dumps({"body": BODY.decode(), **arguments})},
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=PATIENCE,
         check=True,
     )
     assert done.stderr == ""
@@ -205,7 +206,7 @@ def test_the_command_line_does_not_verify_without_a_secret(sample: Sample, secre
         input=BODY,
         env=environ if secret is None else {**environ, "WEBHOOK_SECRET": secret},
         capture_output=True,
-        timeout=20,
+        timeout=PATIENCE,
         check=False,
     )
 

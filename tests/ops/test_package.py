@@ -22,6 +22,7 @@ import release.__main__ as release
 from guichet import __version__
 from tests.cli.conftest import ROOT
 from tests.cli.test_demo import pasted
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 #: Five to ten seconds for a build on a quiet machine.
@@ -151,7 +152,7 @@ def _demo(programs: Path, folder: Path) -> Iterator[str]:
         yield text
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
 
 
 def test_the_installed_wheel_takes_a_payment(installed: Path, tmp_path: Path) -> None:
@@ -167,7 +168,7 @@ def test_the_installed_wheel_takes_a_payment(installed: Path, tmp_path: Path) ->
             '{"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"}}\''
         )
         for address in (f"{root}/docs", f"{root}/docs/guide", f"{root}/simulator/phone", str(card["payment_url"])):
-            with urlopen(Request(address, headers={"Accept": "text/html"}), timeout=20) as page:
+            with urlopen(Request(address, headers={"Accept": "text/html"}), timeout=PATIENCE) as page:
                 assert page.status == 200
     where = [str(installed / "python"), "-c", "import guichet; print(guichet.__file__)"]
     file = subprocess.run(where, cwd=tmp_path, check=True, capture_output=True, text=True).stdout

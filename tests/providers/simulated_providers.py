@@ -16,6 +16,7 @@ from guichet.settings import Settings
 from guichet_simulator.app import SECRETS, Dashboard, create_simulator
 from guichet_simulator.store import Store
 from tests.fakes.clock import TurningClock
+from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service, serving
 
@@ -87,7 +88,7 @@ class SimulatedProviders:
 
     async def quiet(self) -> None:
         """Waits until every decision that is due was taken and every callback that is due has been answered."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while self.store.rows(_UNANSWERED, self.clock.now()):
                 await asyncio.sleep(0.002)
 

@@ -26,6 +26,7 @@ from tests.cli.conftest import Cli, answers, until
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import ScriptedServer
 from tests.fakes.scripted_provider import ScriptedProvider, done, taken
+from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service, serving
 
@@ -118,7 +119,7 @@ async def traced_service(settings: Settings, address: str, operator: ScriptedPro
 
 
 async def received(collector: Collector, *names: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not {*names} <= {span.name for span in collector.spans}:
             await asyncio.sleep(0.05)
 
@@ -283,7 +284,7 @@ async def test_stopping_does_not_wait_for_an_absent_collector(sqlite_settings: S
         for _ in range(20):
             await merchant_client.pay("0000")
         began = loop.time()
-    assert loop.time() - began < 1.5
+    assert loop.time() - began < 8, "the library itself tries for ten seconds"
 
 
 async def test_without_settings_nothing_is_traced(sqlite_service: ServiceFixture) -> None:
@@ -303,11 +304,11 @@ def test_a_missing_tracing_extra_is_reported(sqlite_cli: Cli) -> None:
     without = sqlite_cli.having(PYTHONPATH=path)
     port = free_port()
     with _start(without, port) as process:
-        until(lambda: answers(f"http://127.0.0.1:{port}/readyz"), 20)
+        until(lambda: answers(f"http://127.0.0.1:{port}/readyz"))
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE)
     with _start(without.having(GUICHET_OTLP_ENDPOINT="http://127.0.0.1:4318"), free_port()) as process:
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert err.splitlines()[-1] == (
         "✗ GUICHET_OTLP_ENDPOINT needs OpenTelemetry, which is not installed: run `make tracing` "

@@ -10,6 +10,7 @@ from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.clock import ManualClock
 from tests.fakes.scripted_provider import ScriptedProvider, done
 from tests.invariants import check_books
+from tests.patience import PATIENCE
 from tests.service_fixture import ServiceFixture, open_service
 from tests.webhooks.receivers import (
     DELAYS,
@@ -159,7 +160,7 @@ async def test_in_production_only_public_addresses_are_contacted(
             answer = await merchant.put("/webhooks/endpoint", {"url": url})
             if answer.status == 200:
                 await merchant.post("/webhooks/test")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await service.run_worker()
         entries = await delivery_log(merchant)
         assert len(entries) >= 8
