@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from importlib import import_module
 from multiprocessing import forkserver, get_context
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -25,8 +26,8 @@ from tests.patience import PATIENCE
 _FORKS = get_context("forkserver")
 _FORKS.set_forkserver_preload(["tests.cli.fork_server"])
 WORKERS_START_PYTHON = "WORKERS_START_PYTHON"
-#: A variable: seconds between two looks of a worker that nobody wakes.
-POLLS_EVERY = "POLLS_EVERY"
+#: Variables, in seconds: between two looks of a worker that nobody wakes, and until Redis counts as away.
+POLLS_EVERY, REDIS_ANSWERS_IN = "POLLS_EVERY", "REDIS_ANSWERS_IN"
 
 
 class Child:
@@ -151,6 +152,9 @@ def _main(arguments: list[str], environ: dict[str, str], folder: Path, out: _End
     os.environ.update(environ)
     if POLLS_EVERY in environ:
         queue_loop.POLL_INTERVAL = worker.POLL_INTERVAL = float(environ[POLLS_EVERY])  # type: ignore[misc, attr-defined]
+    if REDIS_ANSWERS_IN in environ:
+        redis_windows = import_module("guichet.server.redis_windows")
+        redis_windows.REDIS_TIMEOUT = float(environ[REDIS_ANSWERS_IN])  # type: ignore[attr-defined]
     os.chdir(folder)
     sys.argv = ["guichet", *arguments]
     main()

@@ -17,7 +17,7 @@ from clients.linters import LINTERS, lint
 from tests.ports import free_port
 
 KEPT: Final = [client for client in CLIENTS if client.name not in ("go", "java")]
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

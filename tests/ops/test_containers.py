@@ -199,7 +199,6 @@ def test_a_secret_that_cannot_be_read_stops_the_start(container: Container) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 def test_the_steps_of_compose_without_containers(cli: Cli, container: Container) -> None:
     """migrate, then a server and a worker, their health checks, a merchant, a payment, and a stop in time."""

@@ -26,7 +26,7 @@ from tests.patience import PATIENCE
 from tests.ports import free_port
 
 #: Five to ten seconds for a build on a quiet machine.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 
 GUIDES = ("guide-marchand.md", "guide-webhooks.md")

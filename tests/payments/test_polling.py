@@ -66,7 +66,7 @@ async def test_frequent_reads_do_not_postpone_the_next_poll(sqlite_live: LivePay
 
 
 @pytest.mark.both_databases
-@pytest.mark.timeout(30, method="thread")  # The event loop itself would be blocked.
+@pytest.mark.timeout(PATIENCE, method="thread")  # The event loop itself would be blocked.
 async def test_reads_go_on_while_another_process_asks(live: LivePayments) -> None:
     """Its lease stays when it is killed. A read that came between the end of a question and its removal used to wait
     for it without an end, and nothing else ran any more."""

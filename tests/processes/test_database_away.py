@@ -19,6 +19,7 @@ from sqlalchemy import func, insert, select
 
 from guichet.bootstrap import service
 from guichet.db.errors import NoPrimary, StorageUnavailable
+from guichet.db.postgres import pool
 from guichet.db.postgres.database import PostgresDatabase
 from guichet.db.postgres.pool import READ_CONNECTIONS, RECONNECT_TIMEOUT, STATEMENT_TIMEOUT
 from guichet.db.tables import merchants
@@ -111,13 +112,17 @@ async def test_connections_to_a_demoted_primary_are_dropped(own: Settings, db: P
                 break
 
 
-async def test_a_restart_is_waited_for_and_a_longer_outage_fails_fast(postgres: Postgres, db: PostgresDatabase) -> None:
+async def test_a_restart_is_waited_for_and_a_longer_outage_fails_fast(
+    postgres: Postgres, db: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await db.write(ADD)
     await postgres.stop()
-    waiting = [asyncio.create_task(db.write(ADD)) for _ in range(40)]
-    await asyncio.sleep(0.5)
-    await postgres.start()
-    await asyncio.gather(*waiting)
+    with monkeypatch.context() as patience:
+        patience.setattr(pool, "RECONNECT_TIMEOUT", PATIENCE)
+        waiting = [asyncio.create_task(db.write(ADD)) for _ in range(40)]
+        await asyncio.sleep(0.5)
+        await postgres.start()
+        await asyncio.gather(*waiting)
     await postgres.stop()
     with pytest.raises(StorageUnavailable):
         await db.write(ADD)

@@ -17,7 +17,7 @@ from guichet.bootstrap import service
 from guichet.db.queues.fair_share import FIRST_WINDOW
 from guichet.settings import Settings
 from guichet.worker.queue_loop import POLL_INTERVAL
-from tests.cli.child import POLLS_EVERY
+from tests.cli.child import POLLS_EVERY, REDIS_ANSWERS_IN
 from tests.fakes.http_server import ScriptedServer
 from tests.fakes.redis import RedisServer
 from tests.invariants import check_books
@@ -53,7 +53,7 @@ class SharedFleet:
 
 @pytest.fixture(scope="module")
 def company(new_database: Callable[[], Settings], redis: RedisServer) -> Iterator[SharedFleet]:
-    with fleet_of(new_database(), GUICHET_REDIS_URL=redis.url) as fleet:
+    with fleet_of(new_database(), **{"GUICHET_REDIS_URL": redis.url, REDIS_ANSWERS_IN: str(PATIENCE)}) as fleet:
         company = SharedFleet(
             fleet, [fleet.server("--no-worker") for _ in range(3)], [fleet.worker() for _ in range(2)]
         )
@@ -165,7 +165,6 @@ async def test_the_rate_limit_is_shared_and_continues_without_redis(
     company: SharedFleet, merchant: Merchant, redis: RedisServer
 ) -> None:
     addresses = (f"203.0.113.{number}" for number in count(1))
-    # On a loaded machine, Redis can seem to be away while the servers start.
     await _until_counted_together(company, merchant, addresses)
     redis.stop()
     try:

@@ -62,7 +62,7 @@ async def databases() -> AsyncIterator[Cluster]:
 async def is_standby(port: int) -> bool | None:
     """What answers behind HAProxy; None when nothing does."""
     try:
-        connection = await asyncpg.connect(f"postgresql://postgres@127.0.0.1:{port}/postgres", timeout=2)
+        connection = await asyncpg.connect(f"postgresql://postgres@127.0.0.1:{port}/postgres", timeout=10)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
         return None
     try:

@@ -23,7 +23,7 @@ CASES: Final = json.loads(Path(__file__).with_name("cases.json").read_text(encod
 #: An address from which every request of this minute has been made.
 EXHAUSTED: Final = "127.0.0.9"
 _numbers = count(100_000)
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 class Run:
