@@ -9,6 +9,7 @@ from guichet.accounts import passwords as module
 from guichet.accounts.errors import TooBusy
 from guichet.accounts.passwords import AT_ONCE, MOST_WAITING, Passwords, is_outdated
 from tests.conftest import REAL_HASHER
+from tests.patience import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +43,7 @@ async def test_a_flood_is_refused_beyond_the_queue_and_served_two_at_once(monkey
         with lock:
             running += 1
             most = max(most, running)
-        assert go_on.wait(20)
+        assert go_on.wait(timeout=PATIENCE)
         with lock:
             running -= 1
         return True

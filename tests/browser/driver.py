@@ -8,14 +8,27 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.async_api import Browser, BrowserContext, CDPSession, ConsoleMessage, Error, Page, Request
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    CDPSession,
+    ConsoleMessage,
+    Error,
+    Locator,
+    Page,
+    Request,
+    expect,
+)
 
 from tests.browser import axe
 from tests.browser.conftest import SHOTS
 from tests.console.conftest import ConsoleBrowser
+from tests.patience import PATIENCE
 
 PHONE: Final = {"width": 360, "height": 640}
 DESKTOP: Final = {"width": 1280, "height": 800}
+_PATIENCE: Final = 1000 * PATIENCE
+expect.set_options(timeout=_PATIENCE)
 _UNFOLD: Final = "document.querySelectorAll('details').forEach(d => { d.removeAttribute('name'); d.open = true })"
 #: An open menu lies over the page.
 _FOLD_MENUS: Final = "document.querySelectorAll('.dock details, .drop').forEach(d => { d.open = false })"
@@ -84,6 +97,13 @@ class Customer:
         assert response is not None
         return response.status
 
+    async def follow(self, control: Locator, key: str = "") -> None:
+        """Clicks, or presses a key, on what leads to another page, and waits until that one is whole. A mere click may
+        return before, and what is asked or typed next then meets the page that is about to go."""
+        await control.wait_for()  # On the page that has it, which may itself be awaited.
+        async with self.page.expect_navigation():
+            await (control.press(key) if key else control.click())
+
     async def shoot(self, step: str) -> None:
         if not os.environ.get("GUICHET_SCREENSHOTS"):
             return
@@ -103,16 +123,16 @@ class Customer:
     async def pay(self, country: str, operator: str, number: str) -> None:
         mode = await self.choose(country, operator)
         await mode.get_by_label(f"Votre numéro {operator}").fill(number)
-        await mode.get_by_role("button").click()
+        await self.follow(mode.get_by_role("button"))
 
     async def go_to(self, section: str) -> None:
         """By the menu of a telephone, in which most sections are behind "Plus"."""
         await self.page.locator(".dock summary").click()
-        await self.page.locator(".sheet").get_by_role("link", name=section).click()
+        await self.follow(self.page.locator(".sheet").get_by_role("link", name=section))
 
     async def sign_out(self) -> None:
         await self.page.locator(".top details.drop summary").click()
-        await self.page.get_by_role("button", name="Se déconnecter").click()
+        await self.follow(self.page.get_by_role("button", name="Se déconnecter"))
 
     async def title(self) -> str:
         return await self.page.locator("h1").inner_text()
@@ -236,7 +256,7 @@ async def customer(
         if judged:
             await context.add_init_script(AXE_SCRIPT)
         page = await context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(_PATIENCE)
     someone = Customer(page, page.context, base, name, scripts)
 
     def said(message: ConsoleMessage) -> None:

@@ -49,18 +49,18 @@ async def test_somebody_reads_the_balance_and_exports_it_on_a_telephone(
     async with customer(browser, console.service.base_url, f"balance-{scripts}", scripts=scripts, signs_in=True) as awa:
         await _join(console, awa, merchant_id, f"awa-{scripts}@example.com")
         await awa.open(f"/console/{merchant_id}/test/balance")
-        await awa.page.get_by_role("link", name="Plus anciens").click()
-        await awa.page.get_by_role("link", name="Plus récents").click()
+        await awa.follow(awa.page.get_by_role("link", name="Plus anciens"))
+        await awa.follow(awa.page.get_by_role("link", name="Plus récents"))
         async with awa.page.expect_download() as document:
             await awa.page.get_by_role("button", name="Télécharger en PDF").click()
         assert (await document.value).suggested_filename.startswith("releve-boutique-kora")
-        await awa.page.get_by_role("link", name="Exporter en CSV ou Excel").click()
+        await awa.follow(awa.page.get_by_role("link", name="Exporter en CSV ou Excel"))
         async with awa.page.expect_download() as file:
             await awa.page.get_by_role("button", name="Exporter").click()
         assert (await file.value).suggested_filename.endswith(".csv")
         monkeypatch.setattr(rows, "MOST_DIRECT_ROWS", 5)
         await awa.page.get_by_label("Format").select_option("xlsx")
-        await awa.page.get_by_role("button", name="Exporter").click()
+        await awa.follow(awa.page.get_by_role("button", name="Exporter"))
         await awa.page.get_by_text("En préparation").wait_for()
         await console.service.run_worker()
         if not scripts:
@@ -88,7 +88,7 @@ async def test_every_page_of_the_balance_is_accessible_and_whole(
         async with awa.page.expect_download():
             await awa.page.get_by_role("button", name="Exporter").click()
         monkeypatch.setattr(rows, "MOST_DIRECT_ROWS", 5)
-        await awa.page.get_by_role("button", name="Exporter").click()
+        await awa.follow(awa.page.get_by_role("button", name="Exporter"))
         await awa.page.get_by_text("En préparation").first.wait_for()
         await awa.seen("exports")
         number = (await awa.page.locator(".rows li").count()) or 1

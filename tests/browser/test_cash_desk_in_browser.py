@@ -39,7 +39,7 @@ async def _hosted(cashier: Customer) -> str:
 async def _sell(cashier: Customer, *keys: str) -> None:
     for key in keys:
         await cashier.page.get_by_role("button", name=key, exact=True).click()
-    await cashier.page.get_by_role("button", name="Encaisser").click()
+    await cashier.follow(cashier.page.get_by_role("button", name="Encaisser"))
     await cashier.page.get_by_text("Le client paie").wait_for()
 
 
@@ -51,11 +51,11 @@ async def test_it_fits_a_telephone_and_rings(console: ConsoleFixture, browser: B
         await _fits_without_scrolling(cashier)
         await cashier.shoot("1-empty")
         await _sell(cashier, "5", "000")
-        assert re.search(r"/cash-desk/\d+$", cashier.page.url)
+        await expect(cashier.page).to_have_url(re.compile(r"/cash-desk/\d+$"))
         await _fits_without_scrolling(cashier)
         await cashier.shoot("2-waiting")
         await pay(console.browser(), await _hosted(cashier), "0197000000")
-        await expect(cashier.page.locator("h1")).to_have_text("Payé", timeout=12_000)
+        await expect(cashier.page.locator("h1")).to_have_text("Payé")
         await expect(cashier.page).to_have_title(re.compile("^Payé · 5.000"))
         await expect(cashier.page.locator("#said")).to_have_text("Payé")
         assert await cashier.page.evaluate("heard") == [["vibrate", 3], ["tone"], ["tone"]]
@@ -76,13 +76,13 @@ async def test_a_lost_connection_is_said_and_made_up_for(console: ConsoleFixture
         await _sell(cashier, "7", "0", "0")
         await cashier.context.set_offline(True)
         lost = cashier.page.locator("#lost")
-        await expect(lost).to_have_text(re.compile(r"Connexion perdue depuis \d+ s\."), timeout=12_000)
+        await expect(lost).to_have_text(re.compile(r"Connexion perdue depuis \d+ s\."))
         await expect(cashier.page.locator(".qr")).to_be_visible()
         await cashier.shoot("waiting")
         await _fits_without_scrolling(cashier)
         await pay(console.browser(), await _hosted(cashier), "0197000000")
         await cashier.context.set_offline(False)
-        await expect(cashier.page.locator("h1")).to_have_text("Payé", timeout=12_000)
+        await expect(cashier.page.locator("h1")).to_have_text("Payé")
         await expect(lost).to_be_hidden()
 
 
@@ -106,7 +106,7 @@ async def test_an_amount_that_could_not_be_sent_makes_one_sale(console: ConsoleF
         await expect(cashier.page.locator("#lost")).to_contain_text("touchez de nouveau")
         await expect(cashier.page.get_by_label("Montant (XOF)")).to_have_value("1500")
         lost = False
-        await cashier.page.get_by_role("button", name="Encaisser").click()
+        await cashier.follow(cashier.page.get_by_role("button", name="Encaisser"))
         await cashier.page.get_by_text("Le client paie").wait_for()
         await cashier.open(f"/console/{merchant.id}/test/cash-desk")
         await expect(cashier.page.locator(".rows li")).to_have_count(1)
@@ -120,7 +120,7 @@ async def test_a_receipt_prints_whole_on_one_page(console: ConsoleFixture, brows
         await _sell(cashier, "9", "5", "0", "000")
         hosted = await _hosted(cashier)
         paid = await pay(console.browser(), hosted, "0197000000")
-        await cashier.page.get_by_role("link", name="Reçu").click()
+        await cashier.follow(cashier.page.get_by_role("link", name="Reçu"))
         await cashier.page.locator(".slip").wait_for()
         await cashier.accessible()
         async with customer(browser, base, "hosted") as awa:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -54,19 +54,21 @@ async def test_back_to_the_merchant(
     async with customer(browser, checkout.url, name, scripts=scripts) as awa:
         await awa.open(path)
         await awa.shoot("1-choice")
-        await awa.page.get_by_role("button", name=button).click()
+        await awa.follow(awa.page.get_by_role("button", name=button))
         await awa.page.wait_for_url("**/new?**")
         reference = (await checkout.api("GET", "/payments", checkout.test))[0]["reference"]
         assert await awa.page.locator("#q").inner_text() == f"order=42 reference={reference} status={status}"
         assert site.referrers == [None]
+        title = "Paiement réussi" if status == "succeeded" else "Le paiement n’a pas abouti"
         # Going back shows what became of it, not the choice.
         await awa.page.go_back()
-        assert await awa.page.get_by_role("button", name=button).count() == 0
+        await expect(awa.page.locator("h1")).to_have_text(title)
+        await expect(awa.page.get_by_role("button", name=button)).to_have_count(0)
         await awa.page.reload()
-        assert await awa.title() == ("Paiement réussi" if status == "succeeded" else "Le paiement n’a pas abouti")
+        await expect(awa.page.locator("h1")).to_have_text(title)
         await awa.shoot("2-after")
-        assert await awa.page.get_by_role("button", name="Paiement refusé").count() == 0
-        await awa.page.get_by_role("link", name="Retourner chez Boutique Kora").click()
+        await expect(awa.page.get_by_role("button", name="Paiement refusé")).to_have_count(0)
+        await awa.follow(awa.page.get_by_role("link", name="Retourner chez Boutique Kora"))
         assert f"status={status}" in awa.page.url
     assert (await checkout.api("GET", "/payments", checkout.test))[0]["status"] == status
 
@@ -76,8 +78,8 @@ async def test_two_tabs_make_one_choice(browser: Browser, checkout: CheckoutFixt
     async with customer(browser, checkout.url, "tabs") as one, customer(browser, checkout.url, "tabs-2") as two:
         await one.open(path)
         await two.open(path)
-        await one.page.get_by_role("button", name="Paiement réussi").click()
-        await two.page.get_by_role("button", name="Paiement refusé").click()
+        await one.follow(one.page.get_by_role("button", name="Paiement réussi"))
+        await two.follow(two.page.get_by_role("button", name="Paiement refusé"))
         assert await one.title() == await two.title() == "Paiement réussi"
         one.nothing_strange()
         two.nothing_strange()

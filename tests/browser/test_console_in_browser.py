@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from guichet.settings import Settings
 from tests.accounts.totp import code_of
@@ -27,7 +27,7 @@ async def _set_up(console: ConsoleFixture, awa: Customer) -> str:
     await awa.page.get_by_role("heading", name="Protéger mon compte").wait_for()
     seed = (await awa.page.locator(".mono-text").inner_text()).replace(" ", "")
     await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, console.service.clock.now()))
-    await awa.page.get_by_role("button", name="Activer").click()
+    await awa.follow(awa.page.get_by_role("button", name="Activer"))
     await awa.page.get_by_role("heading", name="Vos codes de secours").wait_for()
     console.service.clock.advance(60)
     return seed
@@ -41,21 +41,21 @@ async def test_an_owner_joins_invites_and_signs_out_on_a_telephone(
     async with customer(browser, service.base_url, f"console-{scripts}", scripts=scripts, signs_in=True) as awa:
         await awa.open(await console.invited(AWA, await console.merchant()))
         await awa.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
-        await awa.page.get_by_role("button", name="Continuer").click()
+        await awa.follow(awa.page.get_by_role("button", name="Continuer"))
         seed = await _set_up(console, awa)
-        await awa.page.get_by_role("link", name="Je les ai notés").click()
+        await awa.follow(awa.page.get_by_role("link", name="Je les ai notés"))
         await awa.go_to("Équipe")
         await awa.page.get_by_label("Nom", exact=True).fill("Ada Mensah")
         await awa.page.get_by_label("Adresse e-mail").fill("ada@example.com")
         await awa.page.get_by_role("radio", name="Caisse").check()
-        await awa.page.get_by_role("button", name="Envoyer l’invitation").click()
+        await awa.follow(awa.page.get_by_role("button", name="Envoyer l’invitation"))
         await awa.page.get_by_text("ada@example.com").wait_for()
         await awa.sign_out()
         await awa.page.get_by_label("Adresse e-mail").fill(AWA)
         await awa.page.get_by_label("Mot de passe", exact=True).fill(PASSWORD)
-        await awa.page.get_by_role("button", name="Se connecter").click()
+        await awa.follow(awa.page.get_by_role("button", name="Se connecter"))
         await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, service.clock.now()))
-        await awa.page.get_by_role("button", name="Continuer").click()
+        await awa.follow(awa.page.get_by_role("button", name="Continuer"))
         await awa.page.get_by_role("heading", name="Vue d’ensemble").wait_for()
         awa.nothing_strange()
 
@@ -69,13 +69,13 @@ async def test_every_page_is_accessible_and_whole(console: ConsoleFixture, brows
         await awa.seen("sign-in", "/console/sign-in")
         await awa.page.get_by_label("Adresse e-mail").fill(email)
         await awa.page.get_by_label("Mot de passe", exact=True).fill("mauvais mot de passe")
-        await awa.page.get_by_role("button", name="Se connecter").click()
+        await awa.follow(awa.page.get_by_role("button", name="Se connecter"))
         await awa.seen("sign-in-refused")
         await awa.seen("password", "/console/password")
         await awa.seen("link-used", "/console/password/" + "x" * 43)
         await awa.seen("invitation", await console.invited(email, merchant))
         await awa.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
-        await awa.page.get_by_role("button", name="Continuer").click()
+        await awa.follow(awa.page.get_by_role("button", name="Continuer"))
         await awa.seen("setup")
         await _set_up(console, awa)
         await awa.seen("recovery")
@@ -90,7 +90,7 @@ async def test_every_page_is_accessible_and_whole(console: ConsoleFixture, brows
         ):
             await awa.seen(re.sub(r"\W", "", page) or "home", f"/console{page}")
         await awa.open(f"/console/{merchant.id}/live/team")
-        await awa.page.get_by_role("button", name="Retirer", exact=True).first.click()
+        await awa.follow(awa.page.get_by_role("button", name="Retirer", exact=True).first)
         await awa.page.get_by_role("heading", name=re.compile("Retirer |Quitter ")).wait_for()
         await awa.seen("team-removal")
 
@@ -101,7 +101,7 @@ async def test_a_password_is_weighed_and_shown(console: ConsoleFixture, browser:
         field, meter = awa.page.get_by_label("Nouveau mot de passe"), awa.page.get_by_role("meter")
         for typed, weight in (("aaaaaaaaaaaaaaaaaa", 2), ("trois chats", 11), (PASSWORD, 19)):
             await field.fill(typed)
-            assert await meter.evaluate("(element) => element.value") == weight
+            await expect(meter).to_have_js_property("value", weight)
         await awa.page.get_by_label("Afficher le mot de passe").check()
-        assert await field.get_attribute("type") == "text"
+        await expect(field).to_have_attribute("type", "text")
         await awa.seen("password")

@@ -33,14 +33,14 @@ async def _link_with_long_texts(checkout: CheckoutFixture, awa: Customer) -> Non
 async def _link_with_faults(checkout: CheckoutFixture, awa: Customer) -> None:
     await awa.open(await checkout.link())
     mode = await awa.choose("Bénin", "Coris Money")
-    await mode.get_by_role("button", name="Payer").click()
+    await awa.follow(mode.get_by_role("button", name="Payer"))
 
 
 async def _link_with_a_code_on_its_way(checkout: CheckoutFixture, awa: Customer) -> None:
     await awa.open(await checkout.link())
     mode = await awa.choose("Bénin", "Coris Money")
     await mode.get_by_label("Votre numéro Coris Money").fill("01 97 00 00 45")
-    await mode.get_by_role("button", name="Recevoir le code par SMS").click()
+    await awa.follow(mode.get_by_role("button", name="Recevoir le code par SMS"))
     await awa.page.get_by_text("Un code a été envoyé").wait_for()
 
 
@@ -49,14 +49,14 @@ async def _link_without_a_code(checkout: CheckoutFixture, awa: Customer) -> None
     await awa.open(await checkout.link())
     mode = await awa.choose("Bénin", "Coris Money")
     await mode.get_by_label("Votre numéro Coris Money").fill("01 97 00 00 45")
-    await mode.get_by_role("button", name="Recevoir le code par SMS").click()
+    await awa.follow(mode.get_by_role("button", name="Recevoir le code par SMS"))
     await awa.page.get_by_text("Attendez une minute").wait_for()
 
 
 async def _link_with_card_faults(checkout: CheckoutFixture, awa: Customer) -> None:
     await awa.open(await checkout.link())
     mode = await awa.choose("Carte bancaire", "Visa")
-    await mode.get_by_role("button").click()
+    await awa.follow(mode.get_by_role("button"))
 
 
 async def _link_too_big(checkout: CheckoutFixture, awa: Customer) -> None:

@@ -8,6 +8,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.browser.driver import customer
 from tests.checkout.checkout_fixture import CheckoutFixture
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -27,7 +28,7 @@ async def test_a_customer_pays_a_link_in_the_browser(
         await expect(mode.get_by_text("Total à payer")).to_be_visible()
         await awa.shoot("2-operator")
         await mode.get_by_label("Votre numéro MTN MoMo").fill("01 97")
-        await mode.get_by_role("button", name="Payer").click()
+        await awa.follow(mode.get_by_role("button", name="Payer"))
         await expect(awa.page.get_by_text("pas complet")).to_be_visible()
         number = awa.page.locator("details.mode[open]").get_by_label("Votre numéro MTN MoMo")
         await expect(number).to_be_focused()
@@ -35,13 +36,13 @@ async def test_a_customer_pays_a_link_in_the_browser(
         await expect(number).to_have_accessible_description(re.compile("pas complet"))
         await awa.shoot("3-fault")
         await number.fill("01 97 00 00 45")
-        await awa.page.locator("details.mode[open] button").click()
+        await awa.follow(awa.page.locator("details.mode[open] button"))
         assert await awa.title() == "Validez le paiement sur votre téléphone"
         await awa.shoot("4-waiting")
         checkout.operator.approve(checkout.operator.last.payment.reference)
         checkout.pass_time(6)
         # Nobody touches the page: it changes by itself.
-        await expect(awa.page.locator("h1")).to_have_text("Paiement réussi", timeout=12_000)
+        await expect(awa.page.locator("h1")).to_have_text("Paiement réussi")
         if scripts:
             await expect(awa.page.locator("h1")).to_be_focused()
             await expect(awa.page.get_by_role("button", name="Imprimer le reçu")).to_be_visible()
@@ -63,12 +64,12 @@ async def test_a_refusal_and_a_second_try(browser: Browser, checkout: CheckoutFi
         await awa.pay("Togo", "Moov Money", "96 12 34 56")
         checkout.operator.refuse(checkout.operator.last.payment.reference)
         checkout.pass_time(6)
-        await expect(awa.page.locator("h1")).to_have_text("Le paiement n’a pas abouti", timeout=12_000)
+        await expect(awa.page.locator("h1")).to_have_text("Le paiement n’a pas abouti")
         await awa.shoot("failure")
-        await awa.page.get_by_role("link", name="Réessayer").click()
+        await awa.follow(awa.page.get_by_role("link", name="Réessayer"))
         # Where the customer was: the same country and operator, unfolded.
         await awa.page.get_by_label("Votre numéro Moov Money").and_(awa.page.locator(":visible")).fill("96 12 34 57")
-        await awa.page.locator("details.mode[open] button").click()
+        await awa.follow(awa.page.locator("details.mode[open] button"))
         assert await awa.title() == "Validez le paiement sur votre téléphone"
         awa.nothing_strange()
     assert [charge.payment.phone_number for charge in checkout.operator.charges.values()] == [
@@ -87,7 +88,7 @@ async def test_a_double_click_charges_once(browser: Browser, checkout: CheckoutF
         await expect(awa.page.locator("h1")).to_have_text("Validez le paiement sur votre téléphone")
         awa.nothing_strange()
         # The second click may be answered first, while the provider still takes the first one's charge.
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while not checkout.operator.charges:
                 await asyncio.sleep(0.05)
         await asyncio.sleep(2 * checkout.operator.slowness)
@@ -133,17 +134,17 @@ async def test_the_customers_country_is_open_already(browser: Browser, checkout:
 async def test_english_sticks_to_the_end(browser: Browser, checkout: CheckoutFixture) -> None:
     async with customer(browser, checkout.url, "english", scripts=False) as ama:
         await ama.open(await checkout.link())
-        await ama.page.get_by_role("link", name="English").click()
+        await ama.follow(ama.page.get_by_role("link", name="English"))
         await ama.shoot("link")
         await ama.choose("Togo", "T-Money")
         await ama.page.get_by_label("Your T-Money number").fill("90 12 34 56")
-        await ama.page.locator("details.mode[open] button").click()
+        await ama.follow(ama.page.locator("details.mode[open] button"))
         assert await ama.title() == "Confirm the payment on your phone"
         checkout.operator.approve(checkout.operator.last.payment.reference)
         checkout.pass_time(6)
-        await expect(ama.page.locator("h1")).to_have_text("Payment successful", timeout=12_000)
+        await expect(ama.page.locator("h1")).to_have_text("Payment successful")
         await ama.shoot("receipt")
-        await ama.page.get_by_role("link", name="Français").click()
+        await ama.follow(ama.page.get_by_role("link", name="Français"))
         assert await ama.title() == "Paiement réussi"
         ama.nothing_strange()
 
@@ -163,8 +164,8 @@ async def test_losing_the_last_use_to_another_customer_is_explained(
         await awa.shoot("taken")
         checkout.operator.refuse(checkout.operator.last.payment.reference)
         checkout.pass_time(6)
-        await expect(kofi.page.locator("h1")).to_have_text("Le paiement n’a pas abouti", timeout=12_000)
-        await awa.page.get_by_role("link", name="Réessayer").click()
+        await expect(kofi.page.locator("h1")).to_have_text("Le paiement n’a pas abouti")
+        await awa.follow(awa.page.get_by_role("link", name="Réessayer"))
         await awa.pay("Bénin", "MTN MoMo", "01 97 00 00 45")
         assert await awa.title() == "Validez le paiement sur votre téléphone"
 
@@ -189,7 +190,7 @@ async def test_the_receipt_is_made_for_paper(browser: Browser, checkout: Checkou
         await awa.page.add_init_script("window.print = () => { document.title = 'printed' }")
         await awa.open(path)
         await awa.page.get_by_role("button", name="Imprimer le reçu").click()
-        assert await awa.page.title() == "printed"
+        await expect(awa.page).to_have_title("printed")
         await awa.page.emulate_media(media="print", color_scheme="dark")
         for gone in (".top", ".foot", "[data-print]"):
             await expect(awa.page.locator(gone).first).to_be_hidden()
@@ -202,11 +203,11 @@ async def test_the_receipt_is_made_for_paper(browser: Browser, checkout: Checkou
 
 async def test_no_site_can_frame_the_page(browser: Browser, checkout: CheckoutFixture) -> None:
     async with customer(browser, checkout.url, "frame", changes_browser=True) as awa:
-        await awa.page.set_content(f'<iframe src="{checkout.url}{await checkout.link()}"></iframe>')
-        await awa.page.wait_for_timeout(500)
+        path = await checkout.link()
+        async with awa.page.expect_console_message(lambda said: "frame-ancestors" in said.text):
+            await awa.page.set_content(f'<iframe src="{checkout.url}{path}"></iframe>')
         frame = awa.page.frames[1]
         assert "Boutique Kora" not in await frame.content()
-        assert awa.complaints
 
 
 async def _tab_to(page: Page, words: str) -> None:

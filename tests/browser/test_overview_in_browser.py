@@ -72,9 +72,9 @@ async def test_the_overview_of_a_month(console: ConsoleFixture, browser: Browser
         await awa.open("/console")
         await awa.page.get_by_text("points à vérifier").click()
         await awa.page.get_by_text("La clé sk_live_Ab3x… expire").wait_for()
-        await awa.page.get_by_role("link", name="Aujourd’hui", exact=True).click()
+        await awa.follow(awa.page.get_by_role("link", name="Aujourd’hui", exact=True))
         await awa.page.get_by_role("heading", name="Par opérateur · Aujourd’hui").wait_for()
-        await awa.page.get_by_role("link", name="30 jours", exact=True).press("Enter")
+        await awa.follow(awa.page.get_by_role("link", name="30 jours", exact=True), "Enter")
         await awa.page.get_by_role("heading", name="Par opérateur · 30 jours").wait_for()
         await awa.page.get_by_text("Les mêmes chiffres en tableau").first.press("Enter")
         assert await awa.page.locator("details tbody tr").count() > 20

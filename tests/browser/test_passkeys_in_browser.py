@@ -2,9 +2,7 @@
 telephone in place of the one before."""
 
 import re
-from contextlib import closing
 from dataclasses import replace
-from socket import socket
 
 import pytest
 from playwright.async_api import Browser
@@ -15,6 +13,7 @@ from guichet.settings import Settings
 from tests.accounts.totp import code_of
 from tests.browser.driver import customer
 from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.ports import free_port
 from tests.service_fixture import open_service
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -26,13 +25,15 @@ AUTHENTICATOR = {
     "isUserVerified": True,
     "automaticPresenceSimulation": True,
 }
+SAYS_REFUSED = """() => {
+  const get = navigator.credentials.get.bind(navigator.credentials);
+  navigator.credentials.get = asked => get(asked).catch(error => { console.info("refused"); throw error; });
+}"""
 
 
 async def test_a_passkey_signs_in_and_is_a_second_factor(sqlite_settings: Settings, browser: Browser) -> None:
-    with closing(socket()) as free:  # An address is no host of a passkey, so the name must be known before.
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    base = f"http://localhost:{port}"
+    port = free_port()
+    base = f"http://localhost:{port}"  # An address is no host of a passkey.
     async with open_service(replace(sqlite_settings, public_url=base), port=port) as service:
         console = ConsoleFixture(service)
         async with customer(browser, base, "passkey", signs_in=True, changes_browser=True) as awa:
@@ -45,7 +46,7 @@ async def test_a_passkey_signs_in_and_is_a_second_factor(sqlite_settings: Settin
 
             await awa.open("/console/security")
             await awa.page.get_by_label("Nom de cet appareil").fill("Téléphone d’Awa")
-            await awa.page.get_by_role("button", name="Ajouter une clé d’accès").click()
+            await awa.follow(awa.page.get_by_role("button", name="Ajouter une clé d’accès"))
             await awa.page.get_by_text("jamais utilisée").wait_for()
             await awa.accessible()
             await awa.fits()
@@ -54,36 +55,37 @@ async def test_a_passkey_signs_in_and_is_a_second_factor(sqlite_settings: Settin
 
             service.clock.advance(STEP_UP_LASTS / SECOND + 1)
             await awa.open("/console/security")
-            await awa.page.get_by_role("link", name="Confirmer mon identité").click()
-            await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
+            await awa.follow(awa.page.get_by_role("link", name="Confirmer mon identité"))
+            await awa.follow(awa.page.get_by_role("button", name="Utiliser une clé d’accès"))
             await awa.page.get_by_text("utilisée le").wait_for()
 
             await awa.sign_out()
             await awa.shoot("sign-in")
             await devices.send("WebAuthn.setUserVerified", {"authenticatorId": device, "isUserVerified": False})
-            await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
-            await awa.page.wait_for_timeout(500)
+            await awa.page.evaluate(SAYS_REFUSED)
+            async with awa.page.expect_console_message(lambda said: said.text == "refused"):
+                await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
             assert "/console/sign-in" in awa.page.url, "a key without its finger or PIN"
             await devices.send("WebAuthn.setUserVerified", {"authenticatorId": device, "isUserVerified": True})
-            await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
+            await awa.follow(awa.page.get_by_role("button", name="Utiliser une clé d’accès"))
             await awa.page.locator(".top details.drop summary").wait_for()
 
             await awa.open("/console/security")
-            await awa.page.get_by_role("link", name="Changer de téléphone").click()
+            await awa.follow(awa.page.get_by_role("link", name="Changer de téléphone"))
             seed = (await awa.page.locator(".mono-text").inner_text()).replace(" ", "")
             await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, service.clock.now()))
-            await awa.page.get_by_role("button", name="Activer").click()
-            await awa.page.get_by_role("button", name=re.compile("Retirer")).click()
+            await awa.follow(awa.page.get_by_role("button", name="Activer"))
+            await awa.follow(awa.page.get_by_role("button", name=re.compile("Retirer")))
             await awa.page.get_by_text("Téléphone d’Awa").wait_for(state="detached")
             await awa.sign_out()
-            await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
+            await awa.follow(awa.page.get_by_role("button", name="Utiliser une clé d’accès"))
             await awa.page.get_by_text("n’a pas été acceptée").wait_for()
 
             service.clock.advance(60)
             await awa.open("/console/sign-in")
             await awa.page.get_by_label("Adresse e-mail").fill("awa@example.com")
             await awa.page.get_by_label("Mot de passe", exact=True).fill(PASSWORD)
-            await awa.page.get_by_role("button", name="Se connecter").click()
+            await awa.follow(awa.page.get_by_role("button", name="Se connecter"))
             await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, service.clock.now()))
-            await awa.page.get_by_role("button", name="Continuer").click()
+            await awa.follow(awa.page.get_by_role("button", name="Continuer"))
             await awa.page.locator(".top details.drop summary").wait_for()

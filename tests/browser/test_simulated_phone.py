@@ -14,8 +14,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, expect
 
-from tests.browser.driver import customer
+from tests.browser.driver import Customer, customer
 from tests.cli.conftest import clean_environ
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -78,7 +79,7 @@ async def test_the_simulated_phone_decides_the_payment(
         await phone.goto(server.url + str(href))
         await phone.locator("a.card").first.click()
         await phone.get_by_role("button", name=button).click()
-        await expect(awa.page.locator("h1")).to_have_text(title, timeout=20_000)
+        await expect(awa.page.locator("h1")).to_have_text(title)
         await awa.shoot("end")
         awa.nothing_strange()
     payment = (await server.api("GET", "/payments"))[0]
@@ -89,10 +90,10 @@ async def test_an_operators_own_page_leads_back_to_the_receipt(browser: Browser,
     async with customer(browser, server.url, "simulated-wave") as awa:
         await awa.open(await server.link())
         await awa.pay("Sénégal", "Wave", "77 123 45 67")
-        await awa.page.get_by_role("link", name="Continuer avec Wave").click()
+        await awa.follow(awa.page.get_by_role("link", name="Continuer avec Wave"))
         await awa.shoot("operator")
-        await awa.page.get_by_role("button", name="Approuver").click()
-        await expect(awa.page.locator("h1")).to_have_text("Paiement réussi", timeout=20_000)
+        await awa.follow(awa.page.get_by_role("button", name="Approuver"))
+        await expect(awa.page.locator("h1")).to_have_text("Paiement réussi")
     assert (await server.api("GET", "/payments"))[0]["status"] == "succeeded"
     assert (await server.api("GET", "/payment-links"))[0]["uses_count"] == 1
 
@@ -104,13 +105,13 @@ async def test_a_code_comes_by_sms(browser: Browser, server: Server, scripts: bo
         await awa.open(await server.link())
         mode = await awa.choose("Bénin", "Coris Money")
         await awa.shoot("1-form")
-        await mode.get_by_role("button", name="Recevoir le code par SMS").click()
+        await awa.follow(mode.get_by_role("button", name="Recevoir le code par SMS"))
         number = awa.page.get_by_label("Votre numéro Coris Money")
         await expect(number).to_be_focused()
         await expect(number).to_have_accessible_description(re.compile("Écrivez le numéro"))
         await awa.shoot("2-fault")
         await number.fill("01 97 00 00 45")
-        await awa.page.get_by_role("button", name="Recevoir le code par SMS").click()
+        await awa.follow(awa.page.get_by_role("button", name="Recevoir le code par SMS"))
         code = awa.page.locator("details.mode[open]").get_by_label("Code de paiement")
         await expect(code).to_be_focused()
         await expect(code).to_have_accessible_description(re.compile("Un code a été envoyé"))
@@ -120,8 +121,8 @@ async def test_a_code_comes_by_sms(browser: Browser, server: Server, scripts: bo
         assert await server.api("GET", "/payments") == before
         await code.fill(await _read_code(awa.context, server))
         # Enter pays: it does not request another code.
-        await code.press("Enter")
-        await expect(awa.page.locator("h1")).to_have_text("Paiement réussi", timeout=20_000)
+        await awa.follow(code, "Enter")
+        await expect(awa.page.locator("h1")).to_have_text("Paiement réussi")
         await awa.shoot("4-receipt")
         awa.nothing_strange()
     payment = (await server.api("GET", "/payments"))[0]
@@ -141,22 +142,22 @@ async def test_a_card_is_typed_on_the_banks_page(browser: Browser, server: Serve
     async with customer(browser, server.url, "simulated-card") as awa:
         await awa.open(await server.link())
         mode = await awa.choose("Carte bancaire", "Visa")
-        await _fill_card(mode)
-        await awa.page.get_by_role("link", name="Continuer avec Visa").click()
-        await awa.page.get_by_role("button", name="Approuver").click()
-        await expect(awa.page.locator("h1")).to_have_text("Paiement réussi", timeout=20_000)
+        await _fill_card(awa, mode)
+        await awa.follow(awa.page.get_by_role("link", name="Continuer avec Visa"))
+        await awa.follow(awa.page.get_by_role("button", name="Approuver"))
+        await expect(awa.page.locator("h1")).to_have_text("Paiement réussi")
     assert (await server.api("GET", "/payments"))[0]["payment_mode"]["operator"] == "VISA"
 
 
-async def _fill_card(mode: Any) -> None:
+async def _fill_card(awa: Customer, mode: Any) -> None:
     await mode.get_by_label("Prénom").fill("Awa")
     await mode.get_by_label("Nom", exact=True).fill("Diop")
     await mode.get_by_label("Adresse e-mail").fill("awa@example.com")
-    await mode.get_by_role("button").click()
+    await awa.follow(mode.get_by_role("button"))
 
 
 async def _answers(url: str) -> None:
-    async with aiohttp.ClientSession() as http, asyncio.timeout(20):
+    async with aiohttp.ClientSession() as http, asyncio.timeout(PATIENCE):
         while True:
             try:
                 async with http.get(url) as answer:

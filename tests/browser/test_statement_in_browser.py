@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, FilePayload
+from playwright.async_api import Browser, FilePayload, expect
 
 from guichet.settings import Settings
 from tests.browser.driver import customer
@@ -41,20 +41,20 @@ async def test_a_statement_is_corrected_and_compared(
         page = awa.page
         lines = f"Ref;Montant;Jour\n{paid['reference']};12;2026-01-03\n=inconnu;500,50;03/01/2026\n"
         await page.get_by_label("Fichier CSV").set_input_files(_file(lines))
-        await page.get_by_role("button", name="Comparer").click()
+        await awa.follow(page.get_by_role("button", name="Comparer"))
         await page.get_by_role("alert").get_by_text("aucune colonne").wait_for()
         await page.get_by_label("Colonne\u00a0: référence").fill("Ref")
         await page.get_by_label("Colonne\u00a0: montant").fill("Montant")
         await page.get_by_label("Colonne\u00a0: date").fill("Jour")
         await page.get_by_label("Fichier CSV").set_input_files(_file(lines))
-        await page.get_by_role("button", name="Comparer").click()
+        await awa.follow(page.get_by_role("button", name="Comparer"))
         await page.get_by_text("en cours").first.wait_for()
         await simulated.nudged(service.worker.run_until_idle())
         if not scripts:
             await page.reload()
         await page.get_by_role("heading", name="Écarts").wait_for()
-        assert await page.get_by_text("=inconnu").count() == 1
-        assert await page.get_by_text(paid["reference"]).count() == 2, "ours and the provider's"
+        await expect(page.get_by_text("=inconnu")).to_have_count(1)
+        await expect(page.get_by_text(paid["reference"])).to_have_count(2)  # Ours and the provider's.
         await awa.seen("result")
         async with page.expect_download() as downloading:
             await page.get_by_role("link", name="Télécharger les écarts").click()

@@ -22,6 +22,7 @@ from reliability.processes import ManagedProcess, clean_environ, guichet
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer, answers
 from tests.invariants import check_books
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 OK = answers(b"HTTP/1.1 204 No Content\r\n\r\n")
@@ -110,14 +111,14 @@ async def test_deliveries_cut_off_by_a_kill_are_sent_again(settings: Settings, a
             async with client.put(f"{server.url}/webhooks/endpoint", json={"url": receiver.url()}) as answer:
                 assert answer.status == 200
             await asyncio.gather(*(create(client, server, n, answered) for n in range(20)))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 while len(receiver.received) < FIRST_WINDOW:
                     await asyncio.sleep(0.02)
             await server.kill()
         recovered.set()
         await half_a_minute_passes(settings)
         async with serving(settings) as server:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 while len(receiver.received) < 20 + FIRST_WINDOW:
                     await asyncio.sleep(0.1)
                 log: list[Any] = []

@@ -20,6 +20,7 @@ from guichet.mail.outbox import Outbox
 from guichet.settings import Settings
 from tests.chaos.test_kill import serving
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer, answers, hangs
+from tests.patience import PATIENCE
 
 _PROVIDERS = """
 [accounts.one]
@@ -49,7 +50,7 @@ async def _job(ctx: AppContext, number: int) -> StaffJob:
 
 
 async def _ended(ctx: AppContext, number: int) -> StaffJob:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while (job := await _job(ctx, number)).status == "pending":
             await asyncio.sleep(0.05)
     return job
@@ -71,7 +72,7 @@ async def test_a_job_whose_worker_was_killed_waits_for_its_lease_and_is_done_the
             await invite(tx, Outbox(ctx.vault), wanted, _ACTOR, "http://localhost/console", ctx.clock.now())
         check = await _asked(ctx, ProviderCheck())
         async with serving(settings, GUICHET_PROVIDERS_FILE=str(providers)) as server:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 while not provider.received:
                     await asyncio.sleep(0.02)
             await server.kill()

@@ -72,7 +72,6 @@ def _sooner(due: Column[Any]) -> Update:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # A dozen processes start and are killed, beside those of all other test runners.
 async def test_the_books_of_providers_guichet_and_merchants_agree_after_kills(
     settings: Settings, tmp_path: Path
 ) -> None:

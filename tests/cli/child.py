@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from importlib import import_module
 from io import StringIO
 from multiprocessing import forkserver, get_context
 from multiprocessing.reduction import DupFd
@@ -20,10 +21,14 @@ from typing import IO, Any, TextIO
 
 from guichet.cli import main
 from guichet.server import processes
+from guichet.worker import queue_loop, worker
+from tests.patience import PATIENCE
 
 _FORKS = get_context("forkserver")
 _FORKS.set_forkserver_preload(["tests.cli.fork_server"])
 WORKERS_START_PYTHON = "WORKERS_START_PYTHON"
+#: Variables, in seconds: between two looks of a worker that nobody wakes, and until Redis counts as away.
+POLLS_EVERY, REDIS_ANSWERS_IN = "POLLS_EVERY", "REDIS_ANSWERS_IN"
 
 
 class Child:
@@ -99,10 +104,10 @@ class Child:
 
 
 def run_command(arguments: Sequence[str], environ: Mapping[str, str], folder: Path, out: Path, err: Path) -> int | None:
-    """The exit code; what it printed is in `out` and `err`. None when it took longer than a minute."""
+    """The exit code; what it printed is in `out` and `err`. None when it did not end."""
     child = Child(arguments, environ, folder, out, err)
     try:
-        return child.wait(60)
+        return child.wait(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()
@@ -184,6 +189,11 @@ def _main(
     os.umask(0)
     os.environ.clear()
     os.environ.update(environ)
+    if POLLS_EVERY in environ:
+        queue_loop.POLL_INTERVAL = worker.POLL_INTERVAL = float(environ[POLLS_EVERY])  # type: ignore[misc, attr-defined]
+    if REDIS_ANSWERS_IN in environ:
+        redis_windows = import_module("guichet.server.redis_windows")
+        redis_windows.REDIS_TIMEOUT = float(environ[REDIS_ANSWERS_IN])  # type: ignore[attr-defined]
     os.chdir(folder)
     sys.argv = ["guichet", *arguments]
     main()

@@ -18,6 +18,7 @@ import pytest
 from guichet.settings import Settings
 from tests.cli.child import Child, run_command
 from tests.conftest import SECRET_KEY
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 ROOT: Final = Path(__file__).parents[2]
@@ -65,7 +66,10 @@ class RunningCommand:
     def stop(self, with_signal: int = signal.SIGINT) -> None:
         """It ends by itself, with exit code 0."""
         self.process.send_signal(with_signal)
-        assert self.process.wait(timeout=20) == 0
+        self.ends()
+
+    def ends(self) -> None:
+        assert self.process.wait(timeout=PATIENCE) == 0
 
     def call(self, method: str, path: str, key: str, body: object = None) -> tuple[int, Any]:
         request = urllib.request.Request(
@@ -75,7 +79,7 @@ class RunningCommand:
             method=method,
         )
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             with error:
@@ -106,29 +110,29 @@ class Cli:
         with self.start(*arguments, "--port", port) as process:
             running = RunningCommand(process, f"http://127.0.0.1:{port}")
             try:
-                until(lambda: process.poll() is not None or answers(running.address + ready), 20)
+                until(lambda: process.poll() is not None or answers(running.address + ready))
                 assert process.poll() is None, process.communicate()
                 yield running
             finally:
                 process.kill()
 
 
-def until(condition: Callable[[], object], seconds: float) -> float:
-    """Waits until `condition()` holds; fails after `seconds`. Returns when it last did not hold, in seconds."""
+def until(condition: Callable[[], object]) -> float:
+    """Waits until `condition()` holds. Returns when it last did not hold, in seconds."""
     started = time.monotonic()
     latest = 0.0
     while True:
         elapsed = time.monotonic() - started
         if condition():
             return latest
-        assert elapsed < seconds, "the condition did not come true in time"
+        assert elapsed < PATIENCE, "the condition did not come true in time"
         latest = elapsed
         time.sleep(0.02)
 
 
 def answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=5):
+        with urllib.request.urlopen(url, timeout=PATIENCE):
             return True
     except (OSError, urllib.error.HTTPError):
         return False
@@ -174,7 +178,7 @@ def development(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
     cli = Cli({**clean_environ(folder / "var"), "GUICHET_PUBLIC_URL": address}, folder)
     with cli.start("serve", "--port", port) as server:
         try:
-            until(lambda: answers(f"{address}/readyz"), 20)
+            until(lambda: answers(f"{address}/readyz"))
             yield cli
         finally:
             server.kill()

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.child import Child
 from tests.cli.conftest import Cli, clean_environ
 from tests.made_once import made_once
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 
@@ -34,7 +35,7 @@ def demo(cli: Cli, *arguments: object) -> Iterator[tuple[str, list[str], Child]]
 def stopped(process: Child) -> float:
     started = time.monotonic()
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert "Traceback" not in err, err
     return time.monotonic() - started

@@ -53,7 +53,7 @@ def test_a_server_whose_file_is_damaged_answers_errors_and_is_not_ready(
     with sqlite_cli.running("serve") as server:
         assert pay(server, key, 1)[0] == 201
         damage(sqlite_settings.sqlite_path, 0)
-        until(lambda: readiness(server)[0] == 503, 10)
+        until(lambda: readiness(server)[0] == 503)
         assert readiness(server)[1]["reason"] == "the database file is damaged"
         for method, path, body in (
             ("POST", "/v1/payments", ORDER),

@@ -8,6 +8,7 @@ from typing import Any
 
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, answers, cli_for
+from tests.patience import PATIENCE
 
 
 def modes(folder: Path) -> dict[str, str]:
@@ -42,7 +43,7 @@ def test_files_of_an_earlier_version_are_made_private_at_the_start(sqlite_cli: C
             ("guichet.db", "guichet.db-wal", "guichet.db-shm"), "0600"
         )
         server.process.terminate()
-        assert "files.tightened" in "".join(server.process.communicate(20))
+        assert "files.tightened" in "".join(server.process.communicate(timeout=PATIENCE))
     assert _modes_check(sqlite_cli)["ok"] is True
 
 

@@ -18,6 +18,7 @@ import pytest
 from guichet.settings import Settings
 from reliability.postgresql import PostgresqlServer
 from tests.cli.conftest import Cli, RunningCommand, cli_for, until
+from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.processes.failover import server_folder
 
@@ -26,7 +27,7 @@ ORDER = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002"}
 
 def readiness(server: RunningCommand) -> tuple[int, dict[str, Any]]:
     try:
-        with urllib.request.urlopen(server.address + "/readyz", timeout=5) as answer:
+        with urllib.request.urlopen(server.address + "/readyz", timeout=PATIENCE) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         with error:
@@ -42,10 +43,10 @@ def refused_and_recovered(server: RunningCommand, key: str, reason: str) -> Iter
     assert readiness(server)[0] == 200
     assert pay(server, key, 1)[0] == 201
     yield
-    until(lambda: readiness(server)[0] == 503, 10)
+    until(lambda: readiness(server)[0] == 503)
     assert readiness(server)[1]["reason"] == reason
     yield
-    until(lambda: readiness(server)[0] == 200, 10)
+    until(lambda: readiness(server)[0] == 200)
     assert [pay(server, key, number)[0] for number in (1, 2)] == [201, 201]
     server.stop()
 

@@ -17,6 +17,7 @@ from guichet.settings import Settings
 from tests.cli.conftest import ROOT, Cli, CommandResult, cli_for
 from tests.db.rows import AVAILABILITY, DELIVERY, DISPUTE, INCIDENT, LATE_RESULT, RUN
 from tests.ledger.ledger_history import live, yesterday
+from tests.patience import PATIENCE
 
 #: Clears the screen, hides a link (OSC 8), fills the clipboard (OSC 52), rings, goes back, opens a colour with a C1
 #: control, deletes, reverses the text (bidi), breaks the line, names a language by tags, and is markup.
@@ -195,6 +196,6 @@ def _python(cli: Cli, code: str) -> CommandResult:
     import sys
 
     done = subprocess.run(
-        [sys.executable, "-c", code], env=dict(cli.environ), cwd=ROOT, capture_output=True, check=True, timeout=20
+        [sys.executable, "-c", code], env=dict(cli.environ), cwd=ROOT, capture_output=True, check=True, timeout=PATIENCE
     )
     return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -18,6 +18,7 @@ from guichet.db.schema import REQUIRED_REVISION, parse_revision
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
 from tests.db.schema import NEXT_MIGRATION, NEXT_REVISION, name_revision
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 pytestmark = pytest.mark.both_databases
@@ -167,7 +168,7 @@ async def test_a_server_that_refuses_to_start_accepts_no_connection(settings: Se
     port = free_port()
     with cli.start("serve", "--port", port, "--workers", workers) as process:
         assert accepted(port, lambda: process.poll() is not None) == 0
-        assert process.wait(20) == 1
+        assert process.wait(timeout=PATIENCE) == 1
 
 
 def test_a_server_whose_metrics_port_is_taken_accepts_no_connection(cli: Cli) -> None:
@@ -177,12 +178,12 @@ def test_a_server_whose_metrics_port_is_taken_accepts_no_connection(cli: Cli) ->
         environ = {"GUICHET_METRICS_PORT": str(taken.getsockname()[1])}
         with cli.having(**environ).start("serve", "--port", port) as process:
             assert accepted(port, lambda: process.poll() is not None) == 0
-            assert process.wait(20) == 1
+            assert process.wait(timeout=PATIENCE) == 1
 
 
 def accepted(port: int, ended: Callable[[], bool]) -> int:
     """How many connections to the port were accepted until `ended`."""
-    count, deadline = 0, time.monotonic() + 30
+    count, deadline = 0, time.monotonic() + PATIENCE
     while not ended() and time.monotonic() < deadline:
         with socket.socket() as client:
             count += client.connect_ex(("127.0.0.1", port)) == 0

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Cli, clean_environ
+from tests.patience import PATIENCE
 
 FILE = """
 [accounts.wave_senegal]
@@ -41,7 +42,7 @@ def _call(simulator: str, method: str, path: str, body: object = None) -> Any:
     headers = {"Authorization": "Bearer wave_sn_prod_1", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{simulator}{path}", data, headers, method=method)
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         return json.load(answer)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Cli, until
+from tests.patience import PATIENCE
 
 FAST = ("--every", "0.05", "--yes")
 
@@ -114,9 +115,9 @@ def test_an_interrupted_try_tells_what_is_open(development: Cli) -> None:
         assert child.stdout is not None
         first = child.stdout.readline()
         [reference] = re.findall(r"^1\. Payment ([0-9a-f-]{36}):", first)
-        until(lambda: _simulator(development, f"/transactions?reference={reference}")["transactions"], 20)
+        until(lambda: _simulator(development, f"/transactions?reference={reference}")["transactions"])
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(20)
+        out, err = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130, (out, err)
     assert f"! The payment {reference} is open at mtn_benin" in out
     assert "Traceback" not in err

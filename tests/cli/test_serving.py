@@ -10,6 +10,7 @@ import pytest
 from guichet.db.schema import REQUIRED_REVISION
 from guichet.settings import VARIABLES, Settings
 from tests.cli.conftest import Cli, cli_for, until
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 #: A value that cannot be meant, for each variable.
@@ -212,25 +213,25 @@ def test_a_running_server_sees_every_change_within_a_second(cli: Cli) -> None:
         assert (status(), status(live), status(body=order)) == (200, 200, 201)
 
         cli("mode", "disable", "mtn", "--merchant", merchant["id"])
-        assert until(lambda: status(body=order) == 422, 5) < 1
+        assert until(lambda: status(body=order) == 422) < 1
         cli("mode", "enable", "mtn", "--merchant", merchant["id"])
-        assert until(lambda: status(body=order) == 201, 5) < 1
+        assert until(lambda: status(body=order) == 201) < 1
         cli("mode", "fee", "mtn", "--percent", "10", "--fixed", "1")
 
         def fee() -> float:
             quoted = server.call("POST", "/v1/payment-modes/fees", test, {"amount": 100, "operator": "mtn"})
             return float(quoted[1]["data"]["fee_amount"])
 
-        assert until(lambda: fee() == 11, 5) < 1
+        assert until(lambda: fee() == 11) < 1
 
         cli("merchant", "status", merchant["id"], "suspended")
-        assert until(lambda: status(live) == 403, 5) < 1
+        assert until(lambda: status(live) == 403) < 1
         assert status() == 200
 
         more = cli("key", "create", merchant["id"], "--env", "test", "--json").json
         assert status(more["key"]) == 200
         cli("key", "revoke", more["id"])
-        assert until(lambda: status(more["key"]) == 401, 5) < 1
+        assert until(lambda: status(more["key"]) == 401) < 1
         assert status() == 200
 
 
@@ -258,7 +259,7 @@ def test_the_worker_runs_beside_a_server_without_one(cli: Cli, settings: Setting
             assert answer["success"] is True, answer
             return bool(answer["data"])
 
-        until(succeeded, 10)
+        until(succeeded)
         worker.terminate()
-        assert worker.wait(10) == 0
+        assert worker.wait(timeout=PATIENCE) == 0
         server.stop()

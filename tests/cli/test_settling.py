@@ -77,7 +77,7 @@ def live(cli: Cli, port: int) -> Iterator[Live]:
     with here.start("serve", "--port", port) as process:
         server = RunningCommand(process, f"http://127.0.0.1:{port}")
         try:
-            until(lambda: _answers(server), 20)
+            until(lambda: _answers(server))
             asyncio.run(_join(here))
             yield Live(here, server, key)
         finally:
@@ -117,7 +117,7 @@ def test_a_stuck_payment_is_ended_and_the_log_says_by_whom(live: Live) -> None:
 
 def test_two_people_override_a_provider(live: Live) -> None:
     wrong_amount = live.pay("9019")
-    until(lambda: live.cli("incidents", "--json").json["incidents"] or live.status(wrong_amount) != "pending", 20)
+    until(lambda: live.cli("incidents", "--json").json["incidents"] or live.status(wrong_amount) != "pending")
     live.ask("payment", "settle", wrong_amount, "--succeeded", "--override")
     assert live.status(wrong_amount) == "pending"
     live.approve(1)
@@ -128,7 +128,7 @@ def test_two_people_override_a_provider(live: Live) -> None:
 
 def test_a_refund_is_ended_by_hand(live: Live) -> None:
     payment = live.pay("9109")
-    until(lambda: live.status(payment) == "succeeded", 20)
+    until(lambda: live.status(payment) == "succeeded")
     status, body = live.server.call("POST", f"/v1/payments/{payment}/refund", live.key, {})
     assert status == 201, body
     refund = body["data"]["reference"]

@@ -3,18 +3,22 @@
 import asyncio
 import json
 import socket
-import time
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
 
+from guichet.bootstrap import SIMULATOR_STATE
+from guichet.clock import SECOND
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, RunningCommand, until
 from tests.ledger.ledger_history import RawSql
+from tests.patience import PATIENCE
 
 ORDER = {"amount": 5000, "operator": "mtn", "phone_number": "2290197001299"}
-#: Seconds until the customer approves: the server is down by then.
-APPROVED_AFTER = 1.5
+#: Seconds until the customer approves.
+APPROVED_AFTER = 3600
 
 
 def as_stored(server: RunningCommand, key: str) -> Any:
@@ -33,12 +37,13 @@ def test_payments_due_while_the_server_was_down_are_notified_at_its_start(cli: C
         assert server.call("POST", "/v1/payments", key, ORDER)[0] == 201
         assert as_stored(server, key) == "pending"
         server.stop()
-    time.sleep(APPROVED_AFTER)
+    with closing(sqlite3.connect(settings.home / SIMULATOR_STATE)) as simulator, simulator:
+        simulator.execute("UPDATE transactions SET due_at = due_at - ?", (APPROVED_AFTER * SECOND,))
     # Its notification goes to the address that was served when the payment was made.
     port = server.address.rpartition(":")[2]
     with cli.start("serve", "--no-worker", "--port", port) as process:
         try:
-            until(lambda: notified(settings), 20)
+            until(lambda: notified(settings))
         finally:
             process.kill()
 
@@ -49,7 +54,7 @@ def raw_answer(server: RunningCommand, path: str, body: object) -> bytes:
     sent = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\nContent-Length: {len(sent)}\r\n\r\n"
     received = b""
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.sendall(head.encode() + sent)
         try:
             while chunk := connection.recv(4096):

@@ -23,7 +23,7 @@ from tests.sdks.conftest import DemoServer
 __all__ = ["demonstrated"]
 
 KEPT: Final = [client for client in CLIENTS if client.name not in ("go", "java", "typescript-axios")]
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from guichet.accounts import passwords
 from guichet.accounts.passwords import AT_ONCE, MOST_WAITING
 from guichet.settings import Settings
 from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.patience import PATIENCE
 from tests.service_fixture import open_service
 
 AWA = "awa@example.com"
@@ -29,7 +30,7 @@ async def test_two_hundred_sign_ins_at_once(sqlite_settings: Settings, monkeypat
         with lock:
             running += 1
             most = max(most, running)
-        assert go_on.wait(60)
+        assert go_on.wait(timeout=PATIENCE)
         with lock:
             running -= 1
         return True
@@ -52,7 +53,7 @@ async def test_two_hundred_sign_ins_at_once(sqlite_settings: Settings, monkeypat
 
         try:
             flood = [asyncio.create_task(sign_in(number)) for number in range(AT_ONCE + MOST_WAITING + TOO_MANY)]
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE):
                 while sum(task.done() for task in flood) < TOO_MANY:
                     await asyncio.sleep(0.02)
                 assert (await console.browser().get("/console/sign-in")).status == 200, "other pages do not wait"

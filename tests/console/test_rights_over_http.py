@@ -6,8 +6,6 @@ The pages come from the tables of the console itself, so a new one is covered wi
 from itertools import islice
 from pathlib import Path
 
-import pytest
-
 from guichet.accounts import users
 from guichet.console.merchant_pages import MERCHANT_PAGES
 from guichet.console.sections import MerchantPage, StaffPage
@@ -21,7 +19,6 @@ from tests.console.page_walk import Walker, console_over_tls, filled, is_static,
 from tests.console.samples import Sample
 
 # Two thousand requests, beside those of all other test runners.
-pytestmark = pytest.mark.timeout(300)
 
 #: What a page does not open without.
 _QUERIES = {"/balance/statement.pdf": "?month=2026-01"}

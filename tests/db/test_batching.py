@@ -6,6 +6,7 @@ import pytest
 
 from guichet.db.batching import Batching
 from guichet.db.errors import StorageUnavailable
+from tests.patience import PATIENCE
 
 
 async def test_simultaneous_items_are_written_in_one_batch() -> None:
@@ -84,5 +85,5 @@ async def test_an_item_that_comes_right_after_an_answer_is_written() -> None:
         return items
 
     batches = Batching(write, most=3)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         assert [await batches.add(item) for item in (1, 2, 3)] == [1, 2, 3]

@@ -12,11 +12,10 @@ from guichet.db.engine import Database
 from guichet.db.errors import DatabaseDamaged, StorageError
 from guichet.settings import Settings
 from tests.db.merchant_rows import ADD, add, names
+from tests.patience import PATIENCE
 
 #: Rows enough that the table has pages of its own in the middle of the file.
 ROWS = 300
-#: Writes and reads answer within this many seconds, or something waits for ever.
-AT_ONCE = 5.0
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ async def outcomes_of(db: Database) -> list[BaseException | None]:
         async with db.transaction() as tx:
             await tx.write(ADD.values(name="block"))
 
-    async with asyncio.timeout(AT_ONCE):
+    async with asyncio.timeout(PATIENCE):
         first = await asyncio.gather(add(db, "a"), block(), add(db, "b"), names(db), return_exceptions=True)
         again = await asyncio.gather(block(), add(db, "c"), return_exceptions=True)
     return [each if isinstance(each, BaseException) else None for each in (*first, *again)]
@@ -60,7 +59,7 @@ async def test_a_file_damaged_while_it_is_open_fails_reads_and_writes_at_once(fi
     found = await outcomes_of(db)
     assert {type(each) for each in found} == {DatabaseDamaged}
     assert all(str(filled.sqlite_path) in str(each) and "restore a backup" in str(each) for each in found)
-    async with asyncio.timeout(AT_ONCE):
+    async with asyncio.timeout(PATIENCE):
         await db.close()
 
 
@@ -80,7 +79,7 @@ async def test_a_begin_that_fails_fails_everybody_who_waits_and_the_next_one_wor
     writer.authorizer = lambda *_: apsw.SQLITE_DENY
     assert all(isinstance(each, StorageError) for each in (await outcomes_of(db))[:3])
     writer.authorizer = None
-    async with asyncio.timeout(AT_ONCE):
+    async with asyncio.timeout(PATIENCE):
         await add(db, "after")
     assert "after" in await names(db)
     await db.close()

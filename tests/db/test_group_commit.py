@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -18,6 +17,7 @@ from guichet.db.errors import ConstraintViolated, DiskFull, StorageError, Storag
 from guichet.db.tables import merchants, payment_links
 from guichet.settings import Settings
 from tests.db.merchant_rows import ADD, NAMES, add, names
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ async def test_transactions_get_their_turn_among_endless_statements(embedded: Da
             await add(embedded, f"statement {number}")
 
     writers = [asyncio.create_task(writer(number)) for number in range(8)]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         for number in range(5):
             async with embedded.transaction() as tx:
                 await tx.write(ADD.values(name=f"body {number}"))
@@ -136,7 +136,7 @@ async def test_a_transaction_that_awaits_something_else_is_refused_alone(embedde
 
 
 async def test_a_transaction_inside_a_transaction_is_refused_at_once(embedded: Database) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         with pytest.raises(StorageError):  # noqa: PT012
             async with embedded.transaction() as tx:
                 await tx.write(ADD.values(name="outer"))
@@ -216,12 +216,12 @@ async def test_a_transaction_that_sqlite_rolled_back_fails_every_write_in_it(emb
 
 
 HOLDER = """
-import sqlite3, sys, time
+import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.execute("BEGIN IMMEDIATE")
 connection.execute("INSERT INTO merchants (name, status, currency, created_at) VALUES ('other', 'active', 'XOF', 1)")
 print("locked", flush=True)
-time.sleep(0.5)
+sys.stdin.readline()
 connection.execute("COMMIT")
 """
 
@@ -230,27 +230,23 @@ async def test_waiting_for_another_writing_process_does_not_block_the_loop(
     embedded: Database, sqlite_settings: Settings
 ) -> None:
     other = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", HOLDER, str(sqlite_settings.sqlite_path), stdout=subprocess.PIPE
+        sys.executable,
+        "-c",
+        HOLDER,
+        str(sqlite_settings.sqlite_path),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
+    assert other.stdin is not None
     assert other.stdout is not None
     assert await other.stdout.readline() == b"locked\n"
-    longest = 0.0
-
-    async def heartbeat() -> None:
-        nonlocal longest
-        while True:
-            before = time.perf_counter()
-            await asyncio.sleep(0.01)
-            longest = max(longest, time.perf_counter() - before)
-
-    beating = asyncio.create_task(heartbeat())
-    before = time.perf_counter()
-    await asyncio.gather(*(add(embedded, str(number)) for number in range(20)))
-    waited = time.perf_counter() - before
-    beating.cancel()
+    writing = asyncio.gather(*(add(embedded, str(number)) for number in range(20)))
+    for _ in range(20):  # A loop that stood still would not get here before the lock's end.
+        await asyncio.sleep(0.01)
+    assert not writing.done(), "the other process has the lock"
+    other.stdin.write(b"\n")
+    await writing
     await other.wait()
-    assert waited > 0.3, "the other process had the lock"
-    assert longest < 0.25, f"the loop stood still for {longest:.3f} s"
     assert sorted(await names(embedded)) == sorted(["other", *(str(number) for number in range(20))])
 
 
@@ -273,7 +269,7 @@ async def test_reads_do_not_wait_for_another_writer(embedded: Database, sqlite_s
     other = apsw.Connection(str(sqlite_settings.sqlite_path))
     other.execute("BEGIN IMMEDIATE")
     other.execute("UPDATE merchants SET name = 'changed'")
-    async with asyncio.timeout(5):  # The other writer never ends before.
+    async with asyncio.timeout(PATIENCE):  # The other writer never ends before.
         assert await names(embedded) == ["before"]
         assert [row[0] for row in await embedded.all(NAMES)] == ["before"]
     other.execute("COMMIT")

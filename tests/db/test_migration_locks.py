@@ -11,6 +11,7 @@ from guichet.db.errors import StorageUnavailable
 from guichet.db.schema import REQUIRED_REVISION
 from guichet.settings import Settings
 from tests.db.schema import next_release
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 _WAITING = """
@@ -20,7 +21,7 @@ _WAITING = """
 
 
 async def _until_it_waits(watch: asyncpg.Connection) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not await watch.fetchval(_WAITING):
             await asyncio.sleep(0.01)
 
@@ -52,7 +53,7 @@ async def test_a_long_transaction_ends_the_migration_with_a_sentence_and_blocks_
         await backup.execute("LOCK TABLE payments IN ACCESS SHARE MODE")
         migration = asyncio.create_task(migrate.run_migrations(settings, next_release(tmp_path)))
         await _until_it_waits(backup)
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(PATIENCE):
             await reader.fetchval("SELECT count(*) FROM payments")
         with pytest.raises(StorageUnavailable, match='"payments" stayed in use'):
             await migration

@@ -16,6 +16,7 @@ import pytest
 
 from guichet.clock import SECOND, SystemClock
 from guichet.webhooks.sender import sign
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
@@ -59,7 +60,7 @@ class Shop:
 
     def _listens(self) -> bool:
         try:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
             connection.connect()
         except OSError:
             return False
@@ -70,7 +71,7 @@ class Shop:
         """The status of its answer."""
         if header is None and signed:
             header = sign(SECRET, SystemClock().now() // SECOND, body)
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         connection.request("POST", "/", body, {} if header is None else {"X-Service-Signature": header})
         status = connection.getresponse().status
         connection.close()

@@ -15,6 +15,7 @@ import pytest
 from guichet.clock import SECOND, SystemClock
 from guichet.domain.events import SIGNATURE_AGE
 from guichet.webhooks.sender import sign
+from tests.patience import PATIENCE
 
 SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
 SECRET = "whsec_" + "Ab3" * 13 + "x"
@@ -90,7 +91,7 @@ class Sample:
         """The sample's own command."""
         environ = {**os.environ, "WEBHOOK_SECRET": SECRET}
         return subprocess.run(
-            [*self.command, header], input=body, env=environ, capture_output=True, timeout=20, check=False
+            [*self.command, header], input=body, env=environ, capture_output=True, timeout=PATIENCE, check=False
         )
 
 
@@ -222,7 +223,7 @@ def test_the_command_line_does_not_verify_without_a_secret(sample: Sample, secre
         input=BODY,
         env=environ if secret is None else {**environ, "WEBHOOK_SECRET": secret},
         capture_output=True,
-        timeout=20,
+        timeout=PATIENCE,
         check=False,
     )
 

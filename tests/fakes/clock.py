@@ -58,8 +58,11 @@ class TurningClock(ManualClock):
 class RealClock(ManualClock):
     """The machine's clock, where a test promises something about real time."""
 
+    def __init__(self) -> None:
+        super().__init__(Instant(0))
+
     def now(self) -> Instant:
-        return SystemClock().now()
+        return later(self._now, SystemClock().now())
 
     def monotonic(self) -> int:
         return SystemClock().monotonic()

@@ -39,7 +39,6 @@ ASKED = PageProbe(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # The service starts beside those of all other test runners.
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 async def test_hostile_requests_to_the_console_find_nothing(settings: Settings) -> None:
     """On the database that refuses more: NUL, halves of surrogate pairs, numbers of more than 64 bits."""

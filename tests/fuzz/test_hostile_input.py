@@ -22,7 +22,6 @@ CALL = Probe("", b"", "GET", "/v1/balance")
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # Five processes start, one after the other, beside those of all other test runners.
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 async def test_hostile_requests_and_answers_find_nothing(settings: Settings) -> None:
     """On the database that refuses more; `make fuzz` does it on both."""

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from guichet.clock import SystemClock
 from guichet_simulator.app import create_simulator
+from tests.patience import PATIENCE
 from tests.service_fixture import running
 
 
@@ -51,8 +52,8 @@ class CallbackReceiver:
     received: list[Received] = field(default_factory=list)
     answers: list[int] = field(default_factory=list)
 
-    async def wait_for(self, count: int, seconds: float = 5) -> list[Received]:
-        async with asyncio.timeout(seconds):
+    async def wait_for(self, count: int) -> list[Received]:
+        async with asyncio.timeout(PATIENCE):
             while len(self.received) < count:
                 await asyncio.sleep(0.02)
         return self.received

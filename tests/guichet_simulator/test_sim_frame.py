@@ -66,7 +66,7 @@ async def test_a_refused_callback_is_repeated_with_the_same_event(
     )
     await simulator.force("feexpay", "final_success")
     await simulator.json("POST", f"{PAYIN}/mtn", json=order("2290161000000"), headers=KEY)
-    first, second = await callback_receiver.wait_for(2, seconds=8)
+    first, second = await callback_receiver.wait_for(2)
     assert first.body[:60] == second.body[:60]
 
 

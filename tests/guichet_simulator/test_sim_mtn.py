@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 
 from tests.guichet_simulator.conftest import CallbackReceiver, Simulator
+from tests.patience import PATIENCE
 
 COLLECT = "/mtn/collection/v1_0/requesttopay"
 REFUND = "/mtn/disbursement/v1_0/refund"
@@ -48,7 +49,7 @@ async def create_payment(
 
 
 async def ask_until(simulator: Simulator, path: str, headers: dict[str, str], wanted: str) -> Any:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while (answer := await simulator.json("GET", path, headers=headers))["status"] != wanted:
             await asyncio.sleep(0.02)
     return answer
@@ -80,7 +81,7 @@ async def test_a_callback_is_sent_once_even_if_it_is_refused(
     headers = await access(simulator) | {"X-Callback-Url": callback_receiver.url}
     await create_payment(simulator, headers, phone="2290161009007")
     await callback_receiver.wait_for(1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while True:
             [sent] = (await simulator.json("GET", "/control/callbacks"))["callbacks"]
             if sent["answered"]:

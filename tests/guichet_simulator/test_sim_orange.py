@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from tests.guichet_simulator.conftest import CallbackReceiver, Simulator
+from tests.patience import PATIENCE
 
 BASE = "/orange/orange-money-webpay/ml/v1"
 BASIC = {"Authorization": "Basic " + base64.b64encode(b"id:secret").decode()}
@@ -160,7 +161,7 @@ async def test_the_amount_chooses_the_expiry_scenario(
 ) -> None:
     headers = await access(simulator)
     taken = await pay(simulator, headers, amount=19005, notif_url=callback_receiver.url)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while (await ask(simulator, headers, taken["pay_token"], amount=19005))["status"] != "EXPIRED":
             await asyncio.sleep(0.02)
     await asyncio.sleep(0.1)

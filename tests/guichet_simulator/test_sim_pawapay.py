@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from tests.guichet_simulator import pawapay_samples as samples
 from tests.guichet_simulator.conftest import CallbackReceiver, Received, Simulator
+from tests.patience import PATIENCE
 
 KEY = {"Authorization": "Bearer token"}
 URLS: dict[str, Any] = {"successfulUrl": "https://m.example/ok", "failedUrl": "https://m.example/ko"}
@@ -44,7 +45,7 @@ async def ask(simulator: Simulator, ref: str, what: str = "deposits", status: in
 
 
 async def ask_until(simulator: Simulator, ref: str, wanted: str, what: str = "deposits") -> Any:
-    async with asyncio.timeout(6):
+    async with asyncio.timeout(PATIENCE):
         while (answer := await ask(simulator, ref, what))["data"]["status"] != wanted:
             await asyncio.sleep(0.02)
     return answer["data"]

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 
 from tests.guichet_simulator.conftest import CallbackReceiver, Simulator
+from tests.patience import PATIENCE
 
 KEYS = {
     "PAYDUNYA-MASTER-KEY": "master",
@@ -98,7 +99,7 @@ async def state(simulator: Simulator, token: str) -> Any:
 
 
 async def until(simulator: Simulator, token: str, wanted: str) -> Any:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while (found := await state(simulator, token))["status"] != wanted:
             await asyncio.sleep(0.02)
     return found
@@ -178,7 +179,7 @@ async def test_a_refused_invoice_stays_pending_and_can_be_charged_again(simulato
     token = await create(simulator)
     await simulator.force("paydunya", "declined", after=0)
     await charge(simulator, token)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while (await charge(simulator, token))["success"] is not True:
             await asyncio.sleep(0.02)
     [held] = (await simulator.truth())["transactions"]
@@ -278,7 +279,7 @@ async def test_a_payout_is_announced_submitted_and_read(simulator: Simulator, ad
     assert (sent["response_code"], sent["status"]) == ("00", "pending")
     for more in ({"disburse_invoice": token, "disburse_id": "r-2"}, {"disburse_invoice": "x", "disburse_id": "r-1"}):
         assert (await ask(simulator, "submit-invoice", **more))["response_code"] != "00"
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while (done := await ask(simulator, "check-status", disburse_invoice=token))["status"] == "pending":
             await asyncio.sleep(0.02)
     assert (done["status"], done["amount"], done["disburse_id"]) == ("success", "500.00", "r-1")

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from guichet.clock import SystemClock
 from guichet_simulator.app import create_simulator
 from tests.guichet_simulator.conftest import loopback, serve
+from tests.patience import PATIENCE
 
 BODY = {"shop": "s", "amount": 500, "phoneNumber": "2290161000000", "description": "x", "callback_info": "ref-1"}
 PAYIN = "/feexpay/api/transactions/public/requesttopay/mtn"
@@ -67,7 +68,7 @@ async def raw_answer(base: str, path: str, body: bytes) -> bytes:
     writer.write(head.encode() + body)
     received = b""
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while chunk := await reader.read(4096):
                 received += chunk
     except ConnectionResetError:

@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 
 from tests.guichet_simulator.conftest import CallbackReceiver, Received, Simulator
+from tests.patience import PATIENCE
 
 SESSIONS = "/stripe/v1/checkout/sessions"
 KEY = {"Authorization": "Bearer sk_live_key"}
@@ -89,7 +90,7 @@ async def test_a_declined_card_leaves_the_session_open(
     event = json.loads(notice.body)
     assert event["type"] == "payment_intent.payment_failed"
     assert event["data"]["object"]["last_payment_error"]["decline_code"] == "insufficient_funds"
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(PATIENCE):
         while (await read(simulator, session["id"]))["status"] != "expired":
             await asyncio.sleep(0.05)
     await callback_receiver.wait_for(2)
@@ -222,7 +223,7 @@ async def test_refunds_are_sent_and_read(simulator: Simulator, callback_receiver
     assert (refund["amount"], refund["currency"], refund["payment_intent"]) == (1000, "xof", intent)
     assert await give_back(simulator, intent, key="r1") == refund
     assert (await give_back(simulator, intent, 400))["error"]["code"] == "charge_already_refunded"
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         path = f"/stripe/v1/refunds/{refund['id']}"
         while (await simulator.json("GET", path, headers=KEY))["status"] != "succeeded":
             await asyncio.sleep(0.02)

@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 
 from tests.guichet_simulator.conftest import CallbackReceiver, Received, Simulator
+from tests.patience import PATIENCE
 
 SESSIONS = "/wave/v1/checkout/sessions"
 KEY = {"Authorization": "Bearer wave_sn_prod_key"}
@@ -31,7 +32,7 @@ async def read(simulator: Simulator, session: str) -> Any:
 
 
 async def read_until(simulator: Simulator, session: str, payment_status: str) -> Any:
-    async with asyncio.timeout(6):
+    async with asyncio.timeout(PATIENCE):
         while (answer := await read(simulator, session))["payment_status"] != payment_status:
             await asyncio.sleep(0.02)
     return answer
@@ -224,7 +225,7 @@ async def test_payouts_are_sent_and_read(simulator: Simulator) -> None:
     assert await simulator.json("POST", "/wave/v1/payout", json=body, headers=headers) == first
     other = body | {"receive_amount": "501"}
     assert (await simulator.json("POST", "/wave/v1/payout", 409, json=other, headers=headers))["code"]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         path = f"/wave/v1/payout/{first['id']}"
         while (await simulator.json("GET", path, headers=KEY))["status"] != "succeeded":
             await asyncio.sleep(0.02)

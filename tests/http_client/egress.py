@@ -15,10 +15,8 @@ from tests.fakes.name_server import ScriptedResolver
 
 PUBLIC = ip_network("127.0.0.2/32")
 HOST = "shop.test"
-#: Far beyond what a request here takes; reached only when something hangs that must not.
-PATIENCE = 20.0
 #: For peers that do hang.
-SHORT = 0.4
+SHORT = 1.0
 
 
 @asynccontextmanager

@@ -7,7 +7,8 @@ import pytest
 from guichet.http_client import Forbidden, NotSent, is_loopback_host, is_public
 from tests.fakes.http_server import ScriptedServer
 from tests.fakes.name_server import ScriptedResolver
-from tests.http_client.egress import HOST, PATIENCE, client
+from tests.http_client.egress import HOST, client
+from tests.patience import PATIENCE
 
 PUBLIC_ADDRESSES = ["8.8.8.8", "1.1.1.1", "41.85.160.1", "102.64.0.1", "2606:4700:4700::1111", "2c0f:f248::1"]
 REFUSED_ADDRESSES = {

@@ -9,7 +9,8 @@ from guichet.http_client import Forbidden, HttpClient, NotSent
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import ScriptedServer
 from tests.fakes.name_server import ScriptedResolver
-from tests.http_client.egress import HOST, PATIENCE, PUBLIC, SHORT, client, to_shop
+from tests.http_client.egress import HOST, PUBLIC, SHORT, client, to_shop
+from tests.patience import PATIENCE
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from guichet.http_client.connector import KEEP_ALIVE
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import OK, ReceivedRequest, ScriptedServer, answers
 from tests.fakes.name_server import ScriptedResolver
-from tests.http_client.egress import HOST, PATIENCE, client, to_shop
+from tests.http_client.egress import HOST, client, to_shop
+from tests.patience import PATIENCE
 
 
 async def test_a_request_has_the_given_headers_and_few_others(authority: CertificateAuthority) -> None:
@@ -183,7 +184,7 @@ async def test_an_idle_connection_is_closed_in_time() -> None:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
         assert (await out.request("GET", url, timeout=PATIENCE, guarded=False)).status == 200
         before = asyncio.get_running_loop().time()
-        async with asyncio.timeout(KEEP_ALIVE + 1):
+        async with asyncio.timeout(PATIENCE):
             await closed.wait()
         assert asyncio.get_running_loop().time() - before > KEEP_ALIVE - 0.2
 

@@ -11,7 +11,8 @@ from guichet.http_client import Forbidden, Lost, NotSent
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import OK, ReceivedRequest, ScriptedServer, answers, drips, hangs, hangs_up
 from tests.fakes.name_server import ScriptedResolver
-from tests.http_client.egress import HOST, PATIENCE, SHORT, client, to_shop
+from tests.http_client.egress import HOST, SHORT, client, to_shop
+from tests.patience import PATIENCE
 
 
 async def test_an_unknown_name_was_not_sent() -> None:

@@ -20,12 +20,12 @@ from guichet.http_client import HttpClient, Lost, NotSent, Response
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import OK, ReceivedRequest, Script, ScriptedServer, answers
 from tests.fakes.name_server import ScriptedResolver
+from tests.patience import PATIENCE
 
 HOST = "shop.test"
 #: Far beyond what a request here takes; reached only when something hangs that must not.
-PATIENCE = 20.0
 #: For peers that never finish.
-SHORT = 0.4
+SHORT = 1.0
 #: What a server can put into the buffers of the kernel and the event loop before it notices that nothing is read.
 BUFFERS = 16 * 1024 * 1024
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -294,8 +294,7 @@ async def test_bytes_on_an_idle_connection_make_it_unusable(
     async with client_and_peer(authority, script) as (client, server):
         assert (await post(client, server)).status == 200
         await said.wait()
-        await asyncio.sleep(0.2)  # Client and server share the event loop: it has read those bytes by then.
-        assert open_sockets(server) == 0
+        await until(lambda: open_sockets(server) == 0)
         assert (await post(client, server)).status == 200
     assert server.connections == 2
 

@@ -13,10 +13,10 @@ from guichet.worker.worker import Worker
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import ScriptedServer
 from tests.fakes.name_server import name_server
+from tests.patience import PATIENCE
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
 #: Far beyond what anything here takes; reached only when something hangs that must not.
-PATIENCE = 20.0
 MERCHANTS = 110
 
 

@@ -14,6 +14,7 @@ from guichet.domain.money import Currency, Hundredths
 from guichet.domain.posting_rules import COLLECTED, Movement, WalletStatus, collection
 from guichet.ledger import postings, suspense, wallets
 from tests.fakes.recording_database import RecordingDatabase
+from tests.patience import PATIENCE
 
 NOW = Instant(1_000 * SECOND)
 WalletKey = tuple[MerchantId, Environment, Currency]
@@ -123,7 +124,7 @@ async def test_settlements_into_an_active_wallet_wait_for_nobody(worker_dbs: lis
     await set_status(worker_dbs[0], "Actif")
     async with worker_dbs[0].transaction() as tx:
         await wallets.lock(tx, *MINE, NOW)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await settle(worker_dbs[1], 1)
 
 

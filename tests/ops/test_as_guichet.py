@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import ROOT
+from tests.patience import PATIENCE
 
 SCRIPT = ROOT / "docs" / "operations" / "systemd" / "as_guichet"
 
@@ -43,7 +44,7 @@ class Machine:
         inherited = {"PATH": f"{self.bin}:{os.environ['PATH']}"}
         return subprocess.run(
             ["sh", str(self.script), *arguments],
-            env={**inherited, **environ}, capture_output=True, text=True, timeout=20, check=False,
+            env={**inherited, **environ}, capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
 
 

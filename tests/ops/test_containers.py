@@ -24,6 +24,7 @@ from guichet.settings import VARIABLES
 from tests.cli.conftest import ROOT, Cli, answers, until
 from tests.cli.tree import parses
 from tests.conftest import SECRET_KEY
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 ENTRYPOINT: Final = ROOT / "docs" / "operations" / "containers" / "entrypoint.sh"
@@ -198,7 +199,6 @@ def test_a_secret_that_cannot_be_read_stops_the_start(container: Container) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 def test_the_steps_of_compose_without_containers(cli: Cli, container: Container) -> None:
     """migrate, then a server and a worker, their health checks, a merchant, a payment, and a stop in time."""
@@ -223,16 +223,16 @@ def test_the_steps_of_compose_without_containers(cli: Cli, container: Container)
     work = SERVICES["worker"]["command"]
     with container.running(*serve, **given) as server, container.running(*work, **working) as worker:
         # A check starts a Python of its own, so it comes when there is an answer.
-        until(lambda: answers(f"http://127.0.0.1:{ports['8000']}/readyz"), 90)
-        until(lambda: container.healthy(checks["server"]), 90)
-        until(lambda: answers(f"http://127.0.0.1:{ports['18000']}/metrics"), 90)
-        until(lambda: container.healthy(checks["worker"]), 90)
+        until(lambda: answers(f"http://127.0.0.1:{ports['8000']}/readyz"))
+        until(lambda: container.healthy(checks["server"]))
+        until(lambda: answers(f"http://127.0.0.1:{ports['18000']}/metrics"))
+        until(lambda: container.healthy(checks["worker"]))
         request = urllib.request.Request(
             f"http://127.0.0.1:{ports['8000']}/v1/payments",
             b'{"amount": 5000, "operator": "mtn", "phone_number": "2290197000000"}',
             {"Authorization": f"Bearer {key}"},
         )
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             assert answer.status == 201
         for process, name in ((server, "server"), (worker, "worker")):
             process.send_signal(signal.SIGTERM)

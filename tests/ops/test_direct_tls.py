@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import serialization
 
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, answers, until
+from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.processes.conftest import new_database
 
@@ -48,28 +49,28 @@ def test_the_server_answers_over_https(
 
     def ready() -> bool:
         try:
-            with urllib.request.urlopen(address + "/readyz", context=trusting, timeout=5):
+            with urllib.request.urlopen(address + "/readyz", context=trusting, timeout=PATIENCE):
                 return True
         except OSError:
             return False
 
     with cli.start("serve", "--port", port, *options) as process:
         try:
-            until(lambda: process.poll() is not None or ready(), 30)
+            until(lambda: process.poll() is not None or ready())
             assert process.poll() is None, process.communicate()
             link_request = urllib.request.Request(
                 address + "/v1/payment-links",
                 json.dumps({"amount": 5000, "description": "Sac"}).encode(),
                 {"Authorization": f"Bearer {merchant['keys']['live']}"},
             )
-            with urllib.request.urlopen(link_request, context=trusting, timeout=20) as answer:
+            with urllib.request.urlopen(link_request, context=trusting, timeout=PATIENCE) as answer:
                 created = json.load(answer)
             assert created["data"]["url"].startswith(address), created
-            with urllib.request.urlopen(created["data"]["url"], context=trusting, timeout=20) as page:
+            with urllib.request.urlopen(created["data"]["url"], context=trusting, timeout=PATIENCE) as page:
                 assert page.status == 200
             assert not answers(f"http://127.0.0.1:{port}/readyz")
             process.terminate()
-            assert process.wait(20) == 0
+            assert process.wait(timeout=PATIENCE) == 0
         finally:
             process.kill()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import ROOT
+from tests.patience import PATIENCE
 
 #: In place of Python. `-m venv` makes a `.venv` with this program and a pip, unless `no-ensurepip` stands beside it.
 PYTHON = """#!/bin/sh
@@ -48,7 +49,7 @@ class Checkout:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
         return subprocess.run(
             ["make", target, f"PYTHON={self.tools / 'python'}"],
-            cwd=self.folder, env=environ, capture_output=True, text=True, timeout=60, check=False,
+            cwd=self.folder, env=environ, capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
 
     def done(self) -> list[str]:

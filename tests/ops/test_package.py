@@ -23,10 +23,11 @@ from guichet import __version__
 from tests.cli.conftest import ROOT
 from tests.cli.test_demo import pasted
 from tests.made_once import made_once
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 #: Five to ten seconds for a build on a quiet machine.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 
 GUIDES = ("guide-marchand.md", "guide-webhooks.md")
@@ -153,7 +154,7 @@ def _demo(programs: Path, folder: Path) -> Iterator[str]:
         yield text
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
 
 
 def test_the_installed_wheel_takes_a_payment(installed: Path, tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_the_installed_wheel_takes_a_payment(installed: Path, tmp_path: Path) ->
             '{"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"}}\''
         )
         for address in (f"{root}/docs", f"{root}/docs/guide", f"{root}/simulator/phone", str(card["payment_url"])):
-            with urlopen(Request(address, headers={"Accept": "text/html"}), timeout=20) as page:
+            with urlopen(Request(address, headers={"Accept": "text/html"}), timeout=PATIENCE) as page:
                 assert page.status == 200
     where = [str(installed / "python"), "-c", "import guichet; print(guichet.__file__)"]
     file = subprocess.run(where, cwd=tmp_path, check=True, capture_output=True, text=True).stdout

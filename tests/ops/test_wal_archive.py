@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 
 from tests.cli.conftest import ROOT
+from tests.patience import PATIENCE
 
 SCRIPT = ROOT / "docs" / "operations" / "archive-wal.sh"
 SEGMENT = "000000010000000000000003"
@@ -48,7 +49,7 @@ def test_another_file_of_that_name_is_refused(files: tuple[Path, Path, Path]) ->
 def test_both_nodes_at_once(files: tuple[Path, Path, Path]) -> None:
     one, _, folder = files
     running = [subprocess.Popen([SCRIPT, one, SEGMENT, folder], stderr=subprocess.DEVNULL) for _ in range(8)]
-    assert {each.wait(20) for each in running} == {0}
+    assert {each.wait(timeout=PATIENCE) for each in running} == {0}
     assert [each.name for each in folder.iterdir()] == [SEGMENT]
 
 
@@ -96,7 +97,7 @@ async def test_a_server_archives_with_it(archived_server: tuple[str, Path]) -> N
     connection = await asyncpg.connect(url)
     await connection.execute("CREATE TABLE t (x int)")
     name = await connection.fetchval("SELECT pg_walfile_name(pg_switch_wal())")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not (wal / name).exists():
             await asyncio.sleep(0.05)
     assert (wal / name).stat().st_size == 16 * 2**20

@@ -9,13 +9,14 @@ from sqlalchemy import text
 
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.db.engine import require
-from guichet.db.postgres.pool import ACQUIRE_TIMEOUT
+from guichet.db.postgres.pool import STATEMENT_TIMEOUT
 from guichet.domain.payments import POLL_INTERVALS
 from guichet.incidents import repository as incidents
 from guichet.payments import pending
 from guichet.payments.polling import REQUEST_WAIT, poll_payment
 from guichet.providers.base import Accepted, Charge, Succeeded, Unknown
 from tests.fakes.scripted_provider import done, slow, taken
+from tests.patience import PATIENCE
 from tests.payments.conftest import LivePayments, stored
 
 
@@ -65,7 +66,7 @@ async def test_frequent_reads_do_not_postpone_the_next_poll(sqlite_live: LivePay
 
 
 @pytest.mark.both_databases
-@pytest.mark.timeout(30, method="thread")  # The event loop itself would be blocked.
+@pytest.mark.timeout(PATIENCE, method="thread")  # The event loop itself would be blocked.
 async def test_reads_go_on_while_another_process_asks(live: LivePayments) -> None:
     """Its lease stays when it is killed. A read that came between the end of a question and its removal used to wait
     for it without an end, and nothing else ran any more."""
@@ -130,7 +131,7 @@ async def test_a_read_waits_for_a_slow_provider_for_a_short_time_only(sqlite_liv
     live.first.script("status", slow(done, REQUEST_WAIT + 1))
     payment = await live.merchant.pay()
     assert (await live.merchant.get(f"/payments/{payment['reference']}")).data["status"] == "pending"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while await live.state(payment["reference"]) != "succeeded":
             await asyncio.sleep(0.05)
     assert len(live.first.references_of("status")) == 1
@@ -150,14 +151,14 @@ async def test_a_read_answers_while_its_poll_cannot_write(live: LivePayments) ->
     async with connection.transaction():
         await connection.execute("SELECT 1 FROM payments FOR UPDATE")
         await connection.execute("SELECT 1 FROM refunds FOR UPDATE")
-        async with asyncio.timeout(ACQUIRE_TIMEOUT):
+        async with asyncio.timeout(STATEMENT_TIMEOUT):
             answers = [
                 await live.merchant.get(f"/payments/{pending['reference']}"),
                 await live.merchant.get(f"/refunds/{refund['reference']}"),
             ]
         assert [answer.data["status"] for answer in answers] == ["pending", "pending"]
     await connection.close()
-    async with asyncio.timeout(30):  # Both polls go on.
+    async with asyncio.timeout(PATIENCE):  # Both polls go on.
         while (
             await live.state(pending["reference"]) != "succeeded" or await live.state(paid["reference"]) != "refunded"
         ):
@@ -166,13 +167,13 @@ async def test_a_read_answers_while_its_poll_cannot_write(live: LivePayments) ->
 
 async def test_a_silent_provider_delays_no_other_polling(sqlite_live: LivePayments) -> None:
     live = sqlite_live
-    live.first.script("status", slow(done, 60))
+    live.first.script("status", slow(done, 2 * PATIENCE))
     live.second.script("status", done)
     await asyncio.gather(*(live.merchant.pay() for _ in range(150)))
     other = await live.merchant.pay(operator="moov")
     live.service.clock.advance(6)
     live.service.worker.start()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while await live.state(other["reference"]) != "succeeded":
             await asyncio.sleep(0.02)
     await live.service.worker.stop()

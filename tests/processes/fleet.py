@@ -24,6 +24,7 @@ from tests.cli.child import Child
 from tests.cli.conftest import clean_environ
 from tests.conftest import SECRET_KEY
 from tests.fakes.http_server import OK, ReceivedRequest
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 #: Requests a minute of one address; each call of a test comes from an address of its own unless it names one.
@@ -50,12 +51,10 @@ class ServiceProcess:
     def says(self, words: str) -> bool:
         return words in self.log
 
-    def stop(self, with_signal: int = signal.SIGTERM) -> float:
-        """Seconds until it had ended, by itself and with exit code 0."""
-        began = time.monotonic()
+    def stop(self, with_signal: int = signal.SIGTERM) -> None:
+        """It ends by itself, with exit code 0."""
         self.process.send_signal(with_signal)
-        assert self.process.wait(20) == 0, self.log
-        return time.monotonic() - began
+        assert self.process.wait(timeout=PATIENCE) == 0, self.log
 
     def kill(self) -> None:
         self.process.kill()
@@ -77,7 +76,7 @@ class Fleet:
     async def restarted(self, server: ServiceProcess, *options: str, **variables: str) -> ServiceProcess:
         """The server at the same port, stopped and started again."""
         server.process.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(server.process.wait, 20) == 0, server.log
+        assert await asyncio.to_thread(server.process.wait, PATIENCE) == 0, server.log
         again = self.server(*options, port=server.port, **variables)
         await asyncio.to_thread(self.ready, again)
         return again
@@ -104,7 +103,7 @@ class Fleet:
     def ready(self, *members: ServiceProcess) -> None:
         """Waits until every server answers and every worker runs its loops (and listens, where it can)."""
         for member in members:
-            until(lambda member=member: _ready(member), 30, member)  # type: ignore[misc]
+            until(lambda member=member: _ready(member), member)  # type: ignore[misc]
 
     def end(self) -> None:
         for member in self.members:
@@ -128,16 +127,16 @@ def _ready(member: ServiceProcess) -> bool:
         return False
 
 
-def until(true: Callable[[], object], seconds: float, member: ServiceProcess | None = None) -> None:
-    deadline = time.monotonic() + seconds
+def until(true: Callable[[], object], member: ServiceProcess | None = None) -> None:
+    deadline = time.monotonic() + PATIENCE
     while not true():
         assert time.monotonic() < deadline, member.log if member else "it did not come true"
         time.sleep(0.02)
 
 
-async def soon(true: Callable[[], object], seconds: float = 20) -> None:
+async def soon(true: Callable[[], object]) -> None:
     """The same for a test that receives meanwhile."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while not true():
         assert time.monotonic() < deadline, "it did not come true"
         await asyncio.sleep(0.02)

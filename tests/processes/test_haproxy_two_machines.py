@@ -15,6 +15,7 @@ import asyncpg
 import pytest
 
 from reliability.processes import ROOT
+from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.processes.failover import Cluster, cluster, run_sql, running, server_folder
 
@@ -44,7 +45,7 @@ def haproxy(folder: Path, first: int, second: int) -> Iterator[int]:
         yield port
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ async def databases() -> AsyncIterator[Cluster]:
 async def is_standby(port: int) -> bool | None:
     """What answers behind HAProxy; None when nothing does."""
     try:
-        connection = await asyncpg.connect(f"postgresql://postgres@127.0.0.1:{port}/postgres", timeout=2)
+        connection = await asyncpg.connect(f"postgresql://postgres@127.0.0.1:{port}/postgres", timeout=10)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
         return None
     try:
@@ -71,7 +72,7 @@ async def is_standby(port: int) -> bool | None:
 
 
 async def reaches_the_primary(port: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while await is_standby(port) is not False:
             await asyncio.sleep(0.1)
 

@@ -4,11 +4,15 @@ import asyncio
 import os
 import re
 import signal
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 
 import aiohttp
 import pytest
 
+from guichet.clock import SystemClock, later
+from guichet.payments.outcomes import LEASE_DURATION
 from guichet.settings import Settings
 from tests.fakes.http_server import ScriptedServer
 from tests.processes.fleet import Fleet, Merchant, Receiver, ServiceProcess, fleet_of, new_merchant, soon
@@ -48,8 +52,12 @@ async def test_what_was_being_sent_is_sent_again_at_the_start(
         for pid in re.findall(r"process\.started.*pid=(\d+)", server.log):
             os.kill(int(pid), signal.SIGKILL)
         receiver.hanging = None
+        lease_end = later(SystemClock().now(), LEASE_DURATION)
+        with closing(sqlite3.connect(fleet.settings.sqlite_path)) as db, db:  # As if it had been claimed just now.
+            db.execute("UPDATE webhook_deliveries SET next_attempt_at = ?", (lease_end,))
         server = await asyncio.to_thread(started, fleet, *options)
         await soon(lambda: receiver.attempts.total() == 2)
+        assert SystemClock().now() < lease_end
         status, listed = await merchant.call(server, "GET", "/webhooks/deliveries")
         await soon(lambda: receiver.open.total() <= 1)
     assert status == 200

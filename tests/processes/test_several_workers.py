@@ -17,6 +17,7 @@ from guichet.settings import Settings
 from tests.cli.child import WORKERS_START_PYTHON
 from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
+from tests.patience import PATIENCE
 from tests.processes.conftest import Postgres
 from tests.processes.fleet import Fleet, Merchant, Receiver, ServiceProcess, fleet_of, new_merchant, soon, until
 
@@ -59,14 +60,14 @@ def connections(pid: int, port: int) -> int:
 
 def connects(server: ServiceProcess) -> bool:
     with socket.socket() as caller:
-        caller.settimeout(5)
+        caller.settimeout(PATIENCE)
         return caller.connect_ex(("127.0.0.1", require(server.port))) == 0
 
 
-def open_several(fleet: Fleet, count: int = 2) -> ServiceProcess:
-    server = fleet.server("--workers", str(count))
+def open_several(fleet: Fleet, count: int = 2, *options: str) -> ServiceProcess:
+    server = fleet.server("--workers", str(count), *options)
     fleet.ready(server)
-    until(lambda: len(pids(server)) == count, 10, server)
+    until(lambda: len(pids(server)) == count, server)
     return server
 
 
@@ -84,7 +85,7 @@ async def test_a_dead_process_is_restarted_without_refused_connections(fleet: Fl
         assert "process.died" in server.log
         await soon(lambda: len(receiver.delivery_ids) == 20)
     assert set(receiver.most.values()) == {1}
-    assert await asyncio.to_thread(server.stop) < 3
+    await asyncio.to_thread(server.stop)
     assert not any(alive(pid) for pid in pids(server))
 
 
@@ -114,9 +115,17 @@ async def test_kept_connections_are_spread_over_the_processes(fleet: Fleet) -> N
     server = await asyncio.to_thread(open_several, fleet, 3)
     await soon(lambda: server.log.count("process.serving") == 3)
 
-    async def connect(number: int) -> list[asyncio.StreamWriter]:
-        opened = await asyncio.gather(*(asyncio.open_connection("127.0.0.1", server.port) for _ in range(number)))
-        return [writer for _, writer in opened]
+    opened: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def connect(number: int) -> None:
+        opened.extend(await asyncio.gather(*(asyncio.open_connection("127.0.0.1", server.port) for _ in range(number))))
+
+    def kept() -> int:
+        """Those that sent no request for ten seconds are closed, on a busy machine before the others come."""
+        for each in [each for each in opened if each[0].at_eof()]:
+            each[1].close()
+            opened.remove(each)
+        return len(opened)
 
     def shares() -> list[int]:
         return [connections(pid, require(server.port)) for pid in pids(server)]
@@ -124,24 +133,24 @@ async def test_kept_connections_are_spread_over_the_processes(fleet: Fleet) -> N
     async def are_spread_soon() -> bool:
         """On a busy machine a process may miss its turns; the connections that come after that must make up for it."""
         for _ in range(60):
-            await soon(lambda: sum(shares()) == len(writers))
-            if min(shares()) >= len(writers) / 6:
+            await soon(lambda: sum(shares()) == kept())
+            if min(shares()) >= len(opened) / 6:
                 return True
-            writers.extend(await connect(1))
+            await connect(1)
         return False
 
-    writers = await connect(30)
+    await connect(30)
     for _ in range(15):
-        writers += await connect(1)
+        await connect(1)
         await asyncio.sleep(0.005)
     assert await are_spread_soon(), shares()
-    for writer in writers[::2]:
+    for _, writer in opened[::2]:
         writer.close()
-    del writers[::2]
-    await soon(lambda: sum(shares()) == len(writers))
-    writers += await connect(23)
+    del opened[::2]
+    await soon(lambda: sum(shares()) == kept())
+    await connect(23)
     assert await are_spread_soon(), shares()
-    for writer in writers:
+    for _, writer in opened:
         writer.close()
 
 
@@ -171,11 +180,11 @@ async def test_writes_of_several_processes_survive_the_death_of_one(any_fleet: F
         assert references[: len(orders)] == references[len(orders) :]
         assert len(set(references)) == len(orders)
         # What the dead process had claimed comes due again with its leases.
-        await soon(lambda: len(receiver.delivery_ids) == len(orders), 60)
+        await soon(lambda: len(receiver.delivery_ids) == len(orders))
         assert await merchant.balance(server) == 5000 * len(orders)
     assert set(receiver.most.values()) == {1}
     assert {order: len(ids) for order, ids in receiver.delivery_ids.items()} == dict.fromkeys(orders, 1)
-    assert await asyncio.to_thread(server.stop) < 3
+    await asyncio.to_thread(server.stop)
     async with service(any_fleet.settings) as opened:
         await check_books(opened.ctx.db)
 
@@ -184,16 +193,17 @@ def test_child_processes_end_with_their_parent(sqlite_settings: Settings) -> Non
     """Those that Python starts, as it does outside of tests."""
     with fleet_of(sqlite_settings, **{WORKERS_START_PYTHON: "yes"}) as fleet:
         server = open_several(fleet)
-        until(lambda: server.log.count("process.serving") == 2, 20, server)
+        until(lambda: server.log.count("process.serving") == 2, server)
         assert all(b"guichet\0serve" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids(server))
         server.kill()
-        until(lambda: not any(alive(pid) for pid in pids(server)), 20, server)
+        until(lambda: not any(alive(pid) for pid in pids(server)), server)
 
 
 def test_one_ctrl_c_stops_every_process_once(fleet: Fleet) -> None:
-    server = open_several(fleet)
-    until(lambda: server.log.count("process.serving") == 2, 20, server)
-    assert server.stop(signal.SIGINT) < 3
+    # Who has not ended after the grace is killed.
+    server = open_several(fleet, 2, "--grace", str(int(PATIENCE)))
+    until(lambda: server.log.count("process.serving") == 2, server)
+    server.stop(signal.SIGINT)
     assert not any(alive(pid) for pid in pids(server))
     assert "process.killed" not in server.log
     assert "process.died" not in server.log

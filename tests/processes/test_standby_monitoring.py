@@ -28,7 +28,6 @@ from tests.processes.fleet import execute
 from tests.server.metrics_reader import Samples, measured, scrape, value
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
-pytestmark = pytest.mark.timeout(600)  # Commands are started beside servers that wait.
 STANDBY: Final = "guichet_b"
 #: Seconds after which a payment that waits for the standby would be given up: longer than any of these tests.
 PATIENCE: Final = 300.0

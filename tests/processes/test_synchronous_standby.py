@@ -16,6 +16,7 @@ from guichet.db.errors import ConnectionLost, StorageUnavailable
 from guichet.db.postgres.database import PostgresDatabase
 from guichet.db.tables import merchants
 from guichet.settings import Settings
+from tests.patience import PATIENCE
 from tests.processes.bouncer import pgbouncer
 from tests.processes.fleet import execute
 
@@ -56,7 +57,7 @@ async def _cancelled(own: Settings, work: Awaitable[Any]) -> None:
         await execute(own, CANCEL)
         return working.done()
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not await ended():
             await asyncio.sleep(0.02)
     await working

@@ -61,7 +61,6 @@ async def ready(settings: Settings, provider_case: ProviderCase) -> AsyncIterato
         yield simulated
 
 
-@pytest.mark.timeout(300)  # Some sixty payments over three days, beside all other test runners.
 @on_databases(PROVIDERS)
 async def test_every_scenario_ends_as_the_provider_booked_it(settings: Settings, provider_name: str) -> None:
     """In one service, whose clock is advanced once for all: a payment for each scenario of a debit, of the first status

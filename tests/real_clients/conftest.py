@@ -10,6 +10,7 @@ import pytest
 from guichet.clock import SystemClock
 from guichet_simulator.app import create_simulator
 from tests.guichet_simulator.conftest import Simulator, callback_receiver, loopback, serve
+from tests.patience import PATIENCE
 
 __all__ = ["callback_receiver"]
 
@@ -27,7 +28,7 @@ async def simulator() -> AsyncIterator[Simulator]:
 
 async def until(call: Callable[..., T], *arguments: Any, wanted: Callable[[T], bool]) -> T:
     """The first answer of `call` that is wanted."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not wanted(answer := await asyncio.to_thread(call, *arguments)):
             await asyncio.sleep(0.05)
     return answer

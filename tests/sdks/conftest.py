@@ -18,6 +18,7 @@ import pytest
 
 from tests.cli.child import Child
 from tests.cli.demonstration import demonstrated
+from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.sdks.faulty_proxy import FaultyProxy, faulty_proxy
 from tests.sdks.packages import DRIVERS, Installed, install, missing
@@ -71,7 +72,7 @@ class DemoServer:
         self.process.stdout.close()
 
     def call(self, method: str, path: str, body: object = None, source: str = "127.0.0.1") -> Any:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30, source_address=(source, 0))
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE, source_address=(source, 0))
         headers = {"Authorization": f"Bearer {self.keys['test']}"}
         connection.request(method, f"/v1{path}", None if body is None else json.dumps(body), headers)
         try:

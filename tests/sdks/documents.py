@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.frozen.libraries import SDKS
+from tests.patience import PATIENCE
 from tests.sdks.conftest import DemoServer
 from tests.sdks.packages import NODE_MODULES, Installed
 
@@ -83,7 +84,7 @@ def run(language: str, project: Installed, sources: dict[str, str], **names: str
 
 def _finished(command: list[str], project: Installed, environment: dict[str, str]) -> str:
     ended = subprocess.run(
-        command, cwd=project.folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+        command, cwd=project.folder, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout

@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from guichet import metrics
 from guichet.settings import Settings
+from tests.patience import PATIENCE
 from tests.service_fixture import ServiceFixture
 
 TOKEN = "a-token-of-sixteen-or-more"
@@ -48,7 +49,7 @@ def measured(settings: Settings) -> Settings:
 
 
 def fetch(address: str) -> Samples:
-    with urllib.request.urlopen(address, timeout=10) as answer:
+    with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
         return parsed(answer.read().decode())
 
 

@@ -149,7 +149,7 @@ async def test_an_unfinished_tls_handshake_counts_as_half_open(certificate: tupl
 
 
 async def test_a_tls_handshake_has_the_time_of_the_head(certificate: tuple[Tls, ssl.SSLContext]) -> None:
-    limits = structs.replace(ConnectionLimits(), head=structs.replace(HEAD, seconds=0.2))
+    limits = structs.replace(ConnectionLimits(), head=structs.replace(HEAD, seconds=1.0))
     async with open_port(limits, None, *certificate) as port:
         with closing(_connect(port.number)) as silent:
             await soon(lambda: not _is_open(silent))

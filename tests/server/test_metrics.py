@@ -74,7 +74,7 @@ async def test_requests_are_counted_by_route_template(sqlite_settings: Settings)
     labels = {"method": "GET", "route": "/v1/payments/{reference}"}
     assert change(before, after, "guichet_http_request_seconds_count", **labels) == 4
     assert change(before, after, "guichet_http_request_seconds_bucket", le="+Inf", **labels) == 4
-    assert 0 < change(before, after, "guichet_http_request_seconds_sum", **labels) < 4
+    assert change(before, after, "guichet_http_request_seconds_sum", **labels) > 0
     buckets = [
         (float(dict(pairs)["le"]), count)
         for (name, pairs), count in after.items()

@@ -21,13 +21,14 @@ from guichet.server.connection_limits import (
     ConnectionLimits,
     PhaseLimit,
 )
+from tests.patience import PATIENCE
 from tests.server import metrics_reader
 from tests.server.port_fixture import REQUEST, RecordingApp, open_port, soon
 from tests.service_fixture import ServiceFixture
 
 #: Nothing ends by itself during a test.
 PATIENT = ConnectionLimits()
-AT_ONCE = 0.2
+AT_ONCE = 0.5
 
 
 def counted(reason: str) -> float:
@@ -139,11 +140,11 @@ async def test_two_addresses_take_a_file_and_nothing_larger() -> None:
 async def test_an_upload_that_trickles_in_has_a_time_of_its_own() -> None:
     app = RecordingApp()
     app.gate.set()
-    async with open_port(structs.replace(hurried("body", BODY), upload=PhaseLimit(AT_ONCE * 50, 2)), app) as port:
+    async with open_port(structs.replace(hurried("body", BODY), upload=PhaseLimit(PATIENCE, 2)), app) as port:
         request = b"POST /admin/merchants/7/documents HTTP/1.1\r\nContent-Length: 9\r\n\r\n"
         clients = [await port.client(data=request) for _ in range(3)]
         assert await clients[0].is_closed(), "more than may be in this phase"
-        await asyncio.sleep(AT_ONCE * 3)
+        await asyncio.sleep(AT_ONCE * 2)
         clients[1].send(b"x" * 9)
         assert await clients[1].response() == (200, b"ok")
 
@@ -206,11 +207,11 @@ async def test_an_idle_connection_is_closed() -> None:
 
 
 async def test_a_request_that_is_being_answered_has_no_limit_of_time() -> None:
-    every: dict[str, Any] = {name: PhaseLimit(AT_ONCE / 10, 10) for name in ("head", "body", "idle")}
+    every: dict[str, Any] = {name: PhaseLimit(AT_ONCE, 10) for name in ("head", "body", "idle")}
     app = RecordingApp()
     async with open_port(structs.replace(PATIENT, **every), app) as port:
         client = await port.client(data=REQUEST)
-        await asyncio.sleep(AT_ONCE * 3)
+        await asyncio.sleep(AT_ONCE * 2)
         app.gate.set()
         assert await client.response() == (200, b"ok")
 

@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 
 from tests.cli.conftest import Cli, until
+from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.server.metrics_reader import TOKEN, fetch, responds, value
 
@@ -20,13 +21,13 @@ def test_every_server_process_has_its_metrics_port(cli: Cli) -> None:
     port = free_port()
     with cli.having(GUICHET_METRICS_PORT=str(port)).running("serve", "--workers", "2") as server:
         addresses = [f"http://127.0.0.1:{port + each}/metrics" for each in (0, 1)]
-        until(lambda: all(responds(address) for address in addresses), 20)
+        until(lambda: all(responds(address) for address in addresses))
         for address in addresses:
             assert value(fetch(address), "guichet_worker_turns_total", loop="housekeeping") >= 0
-        with urllib.request.urlopen(f"{server.address}/healthz", timeout=5):
+        with urllib.request.urlopen(f"{server.address}/healthz", timeout=PATIENCE):
             """Served by one of the two."""
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"{server.address}/metrics", timeout=5)
+            urllib.request.urlopen(f"{server.address}/metrics", timeout=PATIENCE)
         server.stop()
 
 
@@ -34,16 +35,16 @@ def test_a_worker_serves_metrics(sqlite_cli: Cli) -> None:
     port = free_port()
     address = f"http://127.0.0.1:{port}/metrics"
     with sqlite_cli.having(GUICHET_METRICS_PORT=str(port)).start("worker") as worker:
-        until(lambda: worker.poll() is not None or responds(address), 20)
+        until(lambda: worker.poll() is not None or responds(address))
 
         def turns() -> float:
             return value(fetch(address), "guichet_worker_turns_total", loop="housekeeping")
 
         began = turns()
-        until(lambda: turns() > began, 5)
+        until(lambda: turns() > began)
         assert value(fetch(address), "guichet_worker_failures_total", loop="housekeeping", what="turn") == 0
         worker.terminate()
-        assert worker.wait(10) == 0
+        assert worker.wait(timeout=PATIENCE) == 0
 
 
 def test_a_metrics_port_in_use_stops_the_start(sqlite_cli: Cli) -> None:

@@ -15,17 +15,16 @@ from guichet.bootstrap import application, database
 from guichet.db.write_probe import TOO_SLOW
 from guichet.settings import Settings
 from tests.fakes.recording_database import RecordingDatabase
+from tests.patience import PATIENCE
 from tests.service_fixture import Answer, ServiceFixture, open_service, serving
 
-#: Seconds within which every answer must have come, however the database fares: two, and some for a slow machine.
-IN_TIME = 4.0
 READY = {"status": "ok", "database": "ok", "worker": "elsewhere"}
 
 
 async def readiness(service: ServiceFixture) -> Answer:
     """Asked anew: an answer is repeated for a second."""
     service.clock.advance(1)
-    async with asyncio.timeout(IN_TIME):
+    async with asyncio.timeout(PATIENCE):
         return await service.call("GET", "/readyz")
 
 
@@ -65,7 +64,7 @@ async def test_while_no_write_ends_it_is_not_ready_and_says_so_in_time(
             answer = await readiness(service)
             assert (answer.status, answer.body) == (503, not_ready(TOO_SLOW))
         assert (await service.call("GET", "/healthz")).status == 200
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while (await readiness(service)).status != 200:
             await asyncio.sleep(0)
 

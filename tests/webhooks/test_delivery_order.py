@@ -1,7 +1,6 @@
 """Events of one payment keep their order; a slow or dead server delays no other."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -10,6 +9,7 @@ import pytest
 from guichet.db.queues.fair_share import FIRST_WINDOW
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer, hangs
+from tests.patience import PATIENCE
 from tests.service_fixture import ServiceFixture
 from tests.webhooks.receivers import delivery_log, event, merchant_with_endpoint, receiver, status
 
@@ -56,16 +56,13 @@ async def test_a_silent_receiver_delays_only_the_events_of_its_payment(
         held = await merchant.pay("0000", callback_url=silent.url())
         service.worker.start()
         await until(lambda: len(silent.received) == 1)
-        since = time.perf_counter()
         await merchant.post(f"/payments/{held['reference']}/refund")
         free = await merchant.pay("0000")
         await until(lambda: len(account.received) == 1)
         await merchant.post(f"/payments/{free['reference']}/refund")
         await until(lambda: len(account.received) == 3)
-        assert time.perf_counter() - since < 8, "not after the ten seconds of the silent one"
-        assert len(silent.received) == 1
-        await until(lambda: len(silent.received) == 2, seconds=12)
-        assert 9 < time.perf_counter() - since < 15
+        assert len(silent.received) == 1, "not after the ten seconds of the silent one"
+        await until(lambda: len(silent.received) == 2)
         first = (await delivery_log(merchant))[0]
         assert (first["status"], first["attempts"], first["response_code"]) == ("pending", 1, None)
         await service.worker.stop()
@@ -83,13 +80,11 @@ async def test_a_dead_endpoint_with_a_long_queue_delays_no_other_endpoint(
             await asyncio.gather(*(sad.post("/webhooks/test") for _ in range(50)))
         service.worker.start()
         await until(lambda: len(dead.received) >= FIRST_WINDOW)
-        since = time.perf_counter()
         for number in range(1, 6):
             await glad.post("/webhooks/test")
             await until(partial(arrived, fast, number))
-        assert time.perf_counter() - since < 8, "not after the ten seconds of the dead one"
         await asyncio.sleep(0.2)
-        assert len(dead.received) == FIRST_WINDOW, "its window does not grow before it answers"
+        assert len(dead.received) == FIRST_WINDOW, "before its ten seconds are over; its window does not grow"
         await service.worker.stop()
     assert [each["status"] for each in await delivery_log(glad)] == ["success"] * 5
 
@@ -98,7 +93,7 @@ def arrived(server: ScriptedServer, wanted: int) -> bool:
     return len(server.received) == wanted
 
 
-async def until(met: Callable[[], bool], seconds: float = 5) -> None:
-    async with asyncio.timeout(seconds):
+async def until(met: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
         while not met():
             await asyncio.sleep(0.005)

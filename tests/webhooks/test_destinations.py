@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 
 from guichet.clock import SECOND
+from guichet.domain.events import ANSWER_TIMEOUT
 from guichet.settings import Settings
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.clock import ManualClock
@@ -159,7 +160,7 @@ async def test_in_production_only_public_addresses_are_contacted(
             answer = await merchant.put("/webhooks/endpoint", {"url": url})
             if answer.status == 200:
                 await merchant.post("/webhooks/test")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(ANSWER_TIMEOUT):
             await service.run_worker()
         entries = await delivery_log(merchant)
         assert len(entries) >= 8

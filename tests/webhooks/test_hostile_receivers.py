@@ -12,10 +12,9 @@ from guichet.settings import Settings
 from guichet.webhooks import outbox
 from guichet.webhooks.dispatcher import SLOTS
 from tests.fakes.http_server import OK, ReceivedRequest, ScriptedServer
+from tests.patience import PATIENCE
 from tests.service_fixture import ServiceFixture, open_service
 
-#: Far beyond what anything here takes; reached only when something waits that must not.
-PATIENCE = 25.0
 #: Well over the slots: each has a backlog, and each server hangs.
 MERCHANTS = 150
 BACKLOG = 8

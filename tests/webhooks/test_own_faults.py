@@ -20,10 +20,10 @@ from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.clock import ManualClock
 from tests.fakes.http_server import ScriptedServer
 from tests.fakes.name_server import name_server
+from tests.patience import PATIENCE
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 from tests.webhooks.receivers import delivery_log, merchant_with_endpoint, receiver
 
-PATIENCE = 20.0
 PAUSE = OWN_FAULT_PAUSE / SECOND
 DAY = 24 * 3600
 

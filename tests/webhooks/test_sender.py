@@ -17,12 +17,13 @@ from guichet.webhooks.sender import Attempt, send, verify
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import Script, ScriptedServer, answers, drips, hangs, hangs_up
 from tests.fakes.name_server import ScriptedResolver
+from tests.patience import PATIENCE
 from tests.webhooks.receivers import status
 
 SECRET = "whsec_3nYv0cJm5fQz8rTb2kWx3nYv0cJm5fQz8rTb2kWx"
 NOW = Instant(1_795_255_200 * SECOND + 999_999)
 HOST = "shop.test"
-SHORT = 0.4
+SHORT = 1.0
 BODY = json.dumps({"id": "d1", "data": {"description": "Café à emporter"}}, ensure_ascii=False)
 DELIVERY = Delivery(
     id=DeliveryId(1),
@@ -150,7 +151,7 @@ async def test_a_receiver_that_hangs_gives_no_status(http_client: HttpClient, au
 async def test_a_2xx_with_an_endless_body_acknowledges_without_waiting(
     http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
-    async with ScriptedServer(drips, tls=authority.server(HOST)) as server, asyncio.timeout(20):
+    async with ScriptedServer(drips, tls=authority.server(HOST)) as server, asyncio.timeout(PATIENCE):
         assert await send(http_client, to(server), BODY.encode(), [SECRET], NOW, timeout=SHORT) == Attempt(
             delivered=True, response_code=200, timed_out=True
         )
@@ -168,7 +169,7 @@ async def test_an_error_with_a_truncated_body_keeps_its_status(
 
 async def test_a_huge_response_counts_by_its_status(http_client: HttpClient, authority: CertificateAuthority) -> None:
     huge = answers(b"HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n" + b"x" * 1_000_000)
-    async with ScriptedServer(huge, tls=authority.server(HOST)) as server, asyncio.timeout(20):
+    async with ScriptedServer(huge, tls=authority.server(HOST)) as server, asyncio.timeout(PATIENCE):
         attempt = await send(http_client, to(server), BODY.encode(), [SECRET], NOW)
     assert attempt == Attempt(delivered=True, response_code=200, answer=attempt.answer)
     assert len(attempt.answer) <= 64 * 1024

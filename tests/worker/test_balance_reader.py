@@ -16,6 +16,7 @@ from guichet.settings import Settings
 from guichet.worker.balance_reader import AT_ONCE
 from guichet.worker.worker import Worker
 from tests.fakes.silent_provider import SilentProvider
+from tests.patience import PATIENCE
 from tests.server.metrics_reader import measured, scrape, value
 from tests.service_fixture import ServiceFixture, open_service
 
@@ -147,10 +148,9 @@ async def test_a_few_accounts_are_read_at_once(settings: Settings) -> None:
             nonlocal running, most
             running += 1
             most = max(most, running)
-            for _ in range(400):  # Until the others are asked too; two seconds at most.
-                if most == AT_ONCE:
-                    break
-                await asyncio.sleep(0.005)
+            async with asyncio.timeout(PATIENCE):
+                while most < AT_ONCE:  # Until the others are asked too.
+                    await asyncio.sleep(0.005)
             running -= 1
             return [FULL]
 
