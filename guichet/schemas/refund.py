@@ -89,7 +89,7 @@ class RefundProposalObject(TypedDict):
     """Motif proposé, que la personne peut changer ; `null` sans motif."""
     url: Annotated[Url, example(f"https://pay.example.com/console/refund/{PAYMENT_REFERENCE}")]
     """Page de la console où une personne qui a le droit de rembourser confirme ou décline."""
-    expires_at: Annotated[Timestamp, example("2026-11-27T10:15:41.234567Z")]
+    expires_at: Annotated[Timestamp, example("2026-11-27T10:15:41.345678Z")]
     """Fin : sans décision avant cette date, la proposition est `expired`."""
     created_at: Annotated[Timestamp, example(SETTLED_AT)]
     """Date de la proposition."""
