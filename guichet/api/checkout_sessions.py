@@ -11,17 +11,21 @@ from guichet.domain.money import plain
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.warnings import RequestWarning, warning
 from guichet.links import session_repository as sessions
-from guichet.links.links import create_link
+from guichet.links.links import create_link, created_before
 from guichet.payments import checkout_sessions
 from guichet.payments.polling import poll_payment
 from guichet.schemas.checkout_session import CheckoutSessionObject, checkout_session_object
+from guichet.schemas.validation import invalid_request
 
 
 async def create_session(call: Call) -> Response:
     """The new session, or the one that has the body's external_id already."""
     raw = await call.body()
-    wanted = await checkout_sessions.requested_session(call.ctx, call.caller, raw)
-    result = await create_link(call.ctx.db, call.caller, wanted, requested_key(call, raw))
+    wanted, faults = await checkout_sessions.requested_session(call.ctx, call.caller, raw)
+    key = requested_key(call, raw)
+    if faults and await created_before(call.ctx.db, wanted, key) is None:
+        raise invalid_request(faults)
+    result = await create_link(call.ctx.db, call.caller, wanted, key)
     warnings = [] if result.created else _differences(result.link, wanted)
     return success_response(_object(call, result.link), 201, warnings=warnings)
 

@@ -1,4 +1,5 @@
-"""POST /payments/{reference}/refund, GET /refunds, GET /refunds/{reference} (docs/contract.md, "Endpoints")."""
+"""POST /payments/{reference}/refund, GET /refunds, GET /refunds/{reference}; POST and GET
+/payments/{reference}/refund-proposal (docs/contract.md, "Endpoints")."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,36 +24,28 @@ from guichet.db.references import parse_reference
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.money import plain, round_to_currency
 from guichet.domain.payments import REFUND_STATUSES, Payment, Refund
+from guichet.domain.refund_proposals import RefundProposal
 from guichet.merchants import idempotency
 from guichet.merchants.idempotency import IdempotencyKey
+from guichet.refunds import proposal_repository, proposals
 from guichet.refunds import repository as refunds
 from guichet.refunds.disbursement import poll_refund
 from guichet.refunds.repository import RefundFilter
 from guichet.refunds.request import request_refund
 from guichet.schemas.json_codec import parse_optional_object
-from guichet.schemas.refund import RefundBody, refund_object
+from guichet.schemas.refund import RefundBody, RefundProposalObject, refund_object, refund_proposal_object
 from guichet.schemas.stated_fields import REFUND_FIGURES, differs
 from guichet.schemas.validation import invalid_request, validate
 
 
 async def create_refund(call: Call) -> Response:
     raw = await call.body()
-    values = parse_optional_object(raw)
-    try:
-        body = validate(RefundBody, values, call.validation_context)
-    except InvalidRequest as error:
-        faults = {field: list(sentences) for field, sentences in (error.details or {}).items()}
-        with suppress(NotFound):
-            faults |= _stated_faults(await find_payment(call), values)
-        raise invalid_request(faults) from None
-    payment = await find_payment(call)
-    if faults := _stated_faults(payment, values):
-        raise invalid_request(faults)
+    payment, reason = await _requested_refund(call, raw)
     key = requested_key(call, raw)
     refund = await _created_before(call, call.ctx.db, key)
     if refund is None:
         try:
-            refund = await request_refund(call.ctx, payment, body.reason, key=key)
+            refund = await request_refund(call.ctx, payment, reason, key=key)
         except Conflict:  # Perhaps of the same request, which came twice at the same time.
             if key is None:
                 raise
@@ -64,6 +57,46 @@ async def create_refund(call: Call) -> Response:
             return success_response(refund_object(refund), 201)
     await call.ctx.db.wait_for_replication()  # The request that made it may still wait for the standby.
     return success_response(refund_object(refund), 201)
+
+
+async def propose_refund(call: Call) -> Response:
+    """The new proposal, or the one that the payment has already."""
+    raw = await call.body()
+    payment, reason = await _requested_refund(call, raw)
+    proposal = await proposals.propose(call.ctx, call.caller, payment, reason, requested_key(call, raw))
+    return success_response(await _proposal_object(call, payment, proposal), 201)
+
+
+async def read_refund_proposal(call: Call) -> Response:
+    payment = await find_payment(call)
+    proposal = await proposal_repository.of_payment(call.ctx.db, payment.id)
+    if proposal is None:
+        raise NotFound("Aucun remboursement de ce paiement n'a été proposé.")
+    return success_response(await _proposal_object(call, payment, proposal))
+
+
+async def _proposal_object(call: Call, payment: Payment, proposal: RefundProposal) -> RefundProposalObject:
+    refund = None
+    if proposal.status == "confirmed":
+        refund = await refunds.of_payment(call.ctx.db, call.merchant_id, payment.id)
+    url = f"{call.ctx.settings.public_url}/console/refund/{payment.reference}"
+    return refund_proposal_object(proposal, payment, refund, url, call.ctx.clock.now())
+
+
+async def _requested_refund(call: Call, raw: bytes) -> tuple[Payment, str | None]:
+    """The payment that the address names, and the reason of the body. Raises InvalidRequest with every fault."""
+    values = parse_optional_object(raw)
+    try:
+        body = validate(RefundBody, values, call.validation_context)
+    except InvalidRequest as error:
+        faults = {field: list(sentences) for field, sentences in (error.details or {}).items()}
+        with suppress(NotFound):
+            faults |= _stated_faults(await find_payment(call), values)
+        raise invalid_request(faults) from None
+    payment = await find_payment(call)
+    if faults := _stated_faults(payment, values):
+        raise invalid_request(faults)
+    return payment, body.reason
 
 
 async def _created_before(call: Call, db: Reader, key: IdempotencyKey | None) -> Refund | None:

@@ -13,6 +13,8 @@ SCOPES: Final[Mapping[tuple[str, str], tuple[KeyScope, ...]]] = {
     ("GET", "/payments"): ("payments:read",),
     ("GET", "/payments/{reference}"): ("payments:read",),
     ("POST", "/payments/{reference}/refund"): ("refunds",),
+    ("POST", "/payments/{reference}/refund-proposal"): ("refunds:propose", "refunds"),
+    ("GET", "/payments/{reference}/refund-proposal"): ("refunds:propose", "refunds", "payments:read"),
     ("GET", "/refunds"): ("refunds", "payments:read"),
     ("GET", "/refunds/{reference}"): ("refunds", "payments:read"),
     ("POST", "/payment-links"): ("links",),

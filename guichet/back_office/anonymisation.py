@@ -22,6 +22,7 @@ from guichet.db.tables import (
     late_results,
     payment_links,
     payments,
+    refund_proposals,
     refunds,
     unmatched_callbacks,
     webhook_deliveries,
@@ -110,6 +111,7 @@ _CLEAR_REFUNDS: Final = (
     .where(refunds.c.merchant_id == bindparam("merchant"), _of_these(refunds.c.payment_id))
     .values(payee_number=None, reason=REMOVED)
 )
+_CLEAR_PROPOSALS: Final = update(refund_proposals).where(_of_these(refund_proposals.c.payment_id)).values(reason=None)
 _CLEAR_DELIVERY: Final = (
     update(webhook_deliveries)
     .where(webhook_deliveries.c.id == bindparam("delivery_id"), webhook_deliveries.c.status != "pending")
@@ -238,6 +240,7 @@ async def _anonymise(
     await tx.write(_CLEAR_SESSIONS, ids=chosen)
     await customer_names.forget(tx, (tuple(named) for _, _, *named in locked if named[0] in ready))
     await tx.write(_CLEAR_REFUNDS, merchant=merchant_id, ids=chosen)
+    await tx.write(_CLEAR_PROPOSALS, ids=chosen)
     for event_id, _, body in await tx.all(_EVENTS, ids=chosen):
         await tx.write(_CLEAR_EVENT, event_id=event_id, new_body=without_customer(body))
     cleared = [(delivery_id, history) for delivery_id, payment_id, _, history in deliveries if payment_id in ready]

@@ -20,7 +20,7 @@ def mcp(
     """Offer the API of a running server to a program that speaks the Model Context Protocol, over stdin and stdout.
 
     The key is that of the variable MERCHANT_API_KEY. With a test key it offers everything; with a live key what reads,
-    payment links and checkout sessions, and refunds that a person confirms in the console.
+    payment links and checkout sessions, and proposals of refunds that a person confirms in the console.
     """
     key = os.environ.get("MERCHANT_API_KEY", "")
     if not key.startswith("sk_"):

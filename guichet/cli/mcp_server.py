@@ -14,7 +14,7 @@ from mcp.server.stdio import stdio_server
 from yarl import URL
 
 from guichet import __version__
-from guichet.cli.mcp_tools import REFUND, REFUND_DESCRIPTION, REFUND_SCHEMA, Operation, operations
+from guichet.cli.mcp_tools import Operation, operations
 
 #: Seconds. A read of a pending payment asks its operator first.
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=35)
@@ -28,11 +28,10 @@ _INSTRUCTIONS: Final = (
 class Tools:
     """`api`: the base address, ending in `/v1`."""
 
-    def __init__(self, http: aiohttp.ClientSession, api: str, known: Mapping[str, Operation], *, live: bool) -> None:
+    def __init__(self, http: aiohttp.ClientSession, api: str, known: Mapping[str, Operation]) -> None:
         self._http = http
         self._api = api
         self._known = known
-        self._live = live
 
     async def show(self, _: Any, __: Any) -> types.ListToolsResult:
         tools = [
@@ -44,35 +43,17 @@ class Tools:
             )
             for each in self._known.values()
         ]
-        if self._live:
-            hint = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True)
-            tools.append(
-                types.Tool(name=REFUND, description=REFUND_DESCRIPTION, input_schema=REFUND_SCHEMA, annotations=hint)
-            )
         return types.ListToolsResult(tools=tools)
 
     async def call(self, _: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         arguments = params.arguments or {}
-        if self._live and params.name == REFUND:
-            return await self._refund_page(arguments)
         operation = self._known.get(params.name)
         if operation is None:
             return _result({"success": False, "error": {"message": f"Aucun outil ne s'appelle {params.name}."}})
-        missing = [name for name in operation.schema["required"] if arguments.get(name) is None]
+        missing = [name for name in operation.schema["required"] if arguments.get(name) in (None, "")]
         if missing:
             return _result({"success": False, "error": {"message": f"Il manque : {', '.join(missing)}."}})
         return _result(await self._send(operation, arguments))
-
-    async def _refund_page(self, arguments: Mapping[str, Any]) -> types.CallToolResult:
-        """Where a person confirms: `/console/refund/{reference}` finds the merchant among their own."""
-        answer = await self._send(self._known["read_payment"], {"reference": arguments.get("reference", "")})
-        if not answer["success"]:
-            return _result(answer)
-        payment = answer["data"]
-        reason = {"reason": arguments["reason"]} if arguments.get("reason") else {}
-        page = f"{self._api.removesuffix('/v1')}/console/refund/{payment['reference']}"
-        address = f"{page}?{urlencode(reason)}" if reason else page
-        return _result({"success": True, "data": {"status": payment["status"], "confirm_at": address}})
 
     async def _send(self, operation: Operation, arguments: Mapping[str, Any]) -> Any:
         """The decoded answer. A request that may have arrived is not repeated: its `external_id` lets the program."""
@@ -106,7 +87,7 @@ async def serve(api: str, key: str) -> None:
     async with aiohttp.ClientSession(headers=headers, timeout=_TIMEOUT, raise_for_status=False) as http:
         async with http.get(f"{api.removesuffix('/v1')}/openapi.json") as response:
             document = await response.json()
-        tools = Tools(http, api, operations(document, live=live), live=live)
+        tools = Tools(http, api, operations(document, live=live))
         server: Server[Any] = Server(
             "guichet",
             version=__version__,

@@ -1,7 +1,7 @@
 """The tools of `guichet mcp`: one for each operation of the OpenAPI document that the key's environment allows.
 
-With a live key nothing is debited and nothing refunded: a tool for refunds gives the address of a page of the console,
-where a person confirms. Nor is the webhooks' secret told. The key's own scopes hold besides.
+With a live key nothing is debited and nothing refunded: a refund can be proposed, which a person confirms in the
+console. Nor is the webhooks' secret told. The key's own scopes hold besides.
 """
 
 import json
@@ -11,24 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 #: Beside whatever reads: what a live key may do.
-_LIVE: Final = frozenset({"quote_fees", "create_link", "close_link", "create_session", "expire_session"})
+_LIVE: Final = frozenset(
+    {"quote_fees", "create_link", "close_link", "create_session", "expire_session", "propose_refund"}
+)
 #: It answers the secret that signs webhooks.
 _NOT_LIVE: Final = frozenset({"read_endpoint"})
-REFUND: Final = "request_refund"
-#: What stands for `create_refund` with a live key.
-REFUND_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "reference": {"type": "string", "description": "La référence du paiement, ou votre external_id."},
-        "reason": {"type": "string", "maxLength": 255, "description": "Le motif, que la personne peut changer."},
-    },
-    "required": ["reference"],
-}
-REFUND_DESCRIPTION: Final = (
-    "Prépare le remboursement total d'un paiement réel. Rien n'est remboursé par cet appel : la réponse donne "
-    "l'adresse d'une page de la console (`confirm_at`), où une personne de l'équipe se connecte et confirme. "
-    "Donnez-lui cette adresse."
-)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,9 @@ ShownAct = Literal[
     "mode.changed",
     "payment.settled",
     "receipts.changed",
+    "refund.declined",
     "refund.payee_confirmed",
+    "refund.proposed",
     "refund.requested",
     "refund.settled",
     "test_clock.advanced",
@@ -209,11 +211,12 @@ def _place(row: "_PersonsAct | KeyAct") -> tuple[int, int]:
 
 
 def _key_row(request: MerchantRequest, act: KeyAct) -> ActivityRow:
+    may_see = act.action in key_acts.ABOUT_PAYMENTS or request.may("webhooks.view")
     return ActivityRow(
         at=act.at,
         who=request.text("activity.key", key=printable(key_label(act.preview, act.name))),
         text=request.text(f"activity.act.{act.action}"),
-        details=[act.url] if act.url is not None and request.may("webhooks.view") else [],
+        details=[act.detail] if act.detail is not None and may_see else [],
         env="live",
     )
 

@@ -10,6 +10,7 @@ MERCHANT_PAGES: Final = (
     MerchantPage("/payments/{reference}", "payments.view", "payments.payment_page", "show"),
     MerchantPage("/payments/{reference}/refund", "payments.refund", "payments.refund_page", "show", "refund"),
     MerchantPage("/payments/{reference}/receipt", "payments.view", "payments.receipt", "show"),
+    MerchantPage("/refund-proposals", "payments.refund", "payments.proposals_page", "show", below="payments"),
     MerchantPage("/links", "links.view", "links.link_pages", "show_list", menu="links"),
     MerchantPage("/links/{link:row}", "links.view", "links.link_pages", "show", "close"),
     MerchantPage("/links/{link:row}/poster", "links.view", "links.link_pages", "show_poster"),

@@ -12,7 +12,7 @@ from typing import Final, Literal, get_args
 from guichet.domain.records import Record
 
 #: The place of a scope is its bit in the database: new ones are added at the end.
-KeyScope = Literal["payments:read", "payments:write", "refunds", "links", "webhooks"]
+KeyScope = Literal["payments:read", "payments:write", "refunds", "links", "webhooks", "refunds:propose"]
 KEY_SCOPES: Final[tuple[KeyScope, ...]] = get_args(KeyScope)
 
 FULL_ACCESS: Final = -1

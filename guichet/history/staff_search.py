@@ -2,18 +2,20 @@
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-from sqlalchemy import Select, bindparam, or_, select, text, union_all
+from sqlalchemy import ColumnElement, Select, Table, bindparam, select, text, union_all
 
 from guichet.db.engine import Database, require
 from guichet.db.references import parse_reference
 from guichet.db.sql_functions import in_materialized, json_texts
 from guichet.db.tables import merchants, payment_links, payments
 from guichet.db.tables.payment_tables import SESSION_EXTERNAL_ID
-from guichet.domain.merchants import ENVS
+from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.payments import Payment
+from guichet.history.customer_names import LAST_CHARACTER
+from guichet.history.search import SHORTEST
 from guichet.payments import repository
 from guichet.providers.registry import Registry
 from guichet.refunds import repository as refund_repository
@@ -24,67 +26,67 @@ MOST: Final = 50
 LONGEST: Final = 200
 
 _PHONE: Final = re.compile(r"\+?[\d \u00a0.-]{8,20}")
-_ENV: Final = or_(*(payments.c.env == env for env in ENVS))
-# The index is by merchant and environment: two probes for each merchant.
-_BY_EXTERNAL_ID: Final = (
-    select(payments)
-    .select_from(merchants.join(payments, payments.c.merchant_id == merchants.c.id))
-    .where(_ENV, payments.c.external_id == bindparam("wanted"))
-    .limit(MOST)
-)
-_of_session: Final = payment_links.alias("of_session")
-#: The sessions of this external_id, one environment at a time. Correlated, or SQLite would read all sessions.
-_SESSIONS: Final = [
-    select(_of_session.c.id).select_from(
-        merchants.join(
-            _of_session,
-            in_materialized(
-                _of_session.c.id,
-                select(payment_links.c.id)
-                .where(
-                    payment_links.c.merchant_id == merchants.c.id,
-                    payment_links.c.test == (env == "test"),
-                    payment_links.c.external_id == bindparam("wanted"),
-                    text(SESSION_EXTERNAL_ID),
-                )
-                .correlate(merchants),
-            ),
+_own: Final = payments.alias("own")
+
+
+def _of_each_merchant(rows: Table, ids: Callable[[Environment], Select[Any]]) -> list[Select[Any]]:
+    """The ids that a query finds for each merchant, one environment at a time, at most MOST each time. Correlated: the
+    indexes begin with the merchant, and SQLite would read all rows."""
+    found = rows.alias("found")
+    return [
+        select(found.c.id).select_from(
+            merchants.join(found, in_materialized(found.c.id, ids(env).limit(MOST).correlate(merchants)))
         )
+        for env in ENVS
+    ]
+
+
+def _of_order(*matches: Callable[[ColumnElement[Any]], ColumnElement[bool]]) -> Select[Any]:
+    """Payments whose order number, or their checkout session's, matches. Whatever matches, no more than MOST entries of
+    an index are read from either, beside a probe for each merchant and environment."""
+
+    def _payments(env: Environment) -> Select[Any]:
+        mine = (_own.c.merchant_id == merchants.c.id, _own.c.env == env)
+        return select(_own.c.id).where(*mine, *(match(_own.c.external_id) for match in matches))
+
+    def _sessions(env: Environment) -> Select[Any]:
+        rows = payment_links.c
+        mine = (rows.merchant_id == merchants.c.id, rows.test == (env == "test"), text(SESSION_EXTERNAL_ID))
+        return select(rows.id).where(*mine, *(match(rows.external_id) for match in matches))
+
+    sessions = union_all(*_of_each_merchant(payment_links, _sessions)).limit(MOST)
+    through = select(payments.c.id).where(
+        payments.c.link_id.is_not(None), in_materialized(payments.c.link_id, sessions)
     )
-    for env in ENVS
-]
-_BY_SESSION: Final = (
-    select(payments)
-    .where(payments.c.link_id.is_not(None), in_materialized(payments.c.link_id, union_all(*_SESSIONS)))
-    .limit(MOST)
-)
-_of_merchant: Final = payments.alias("of_merchant")
-_newest: Final = payments.alias("newest")
-#: The newest payments of each merchant with a number, one environment at a time: millions may be of one test number.
-_SAME_NUMBER: Final = [
-    select(_of_merchant.c.id).select_from(
-        merchants.join(
-            _of_merchant,
-            in_materialized(
-                _of_merchant.c.id,
-                select(_newest.c.id)
-                .where(
-                    _newest.c.phone_number == bindparam("wanted"),
-                    _newest.c.phone_number.is_not(None),
-                    _newest.c.merchant_id == merchants.c.id,
-                    _newest.c.env == env,
-                )
-                .order_by(_newest.c.id.desc())
-                .limit(MOST)
-                .correlate(merchants),
-            ),
-        )
-    )
-    for env in ENVS
-]
+    ids = [union_all(*_of_each_merchant(payments, _payments)).limit(MOST).subquery(), through.limit(MOST).subquery()]
+    return select(payments).where(in_materialized(payments.c.id, union_all(*(select(each.c.id) for each in ids))))
+
+
+_BY_ORDER: Final = _of_order(lambda order: order == bindparam("wanted"))
+_BY_BEGINNING: Final = _of_order(lambda order: order >= bindparam("wanted"), lambda order: order < bindparam("end"))
+#: The newest payments of each merchant with a number: millions may be of one test number.
 _BY_PHONE: Final = (
     select(payments)
-    .where(in_materialized(payments.c.id, union_all(*_SAME_NUMBER)))
+    .where(
+        in_materialized(
+            payments.c.id,
+            union_all(
+                *_of_each_merchant(
+                    payments,
+                    lambda env: (
+                        select(_own.c.id)
+                        .where(
+                            _own.c.phone_number == bindparam("wanted"),
+                            _own.c.phone_number.is_not(None),
+                            _own.c.merchant_id == merchants.c.id,
+                            _own.c.env == env,
+                        )
+                        .order_by(_own.c.id.desc())
+                    ),
+                )
+            ),
+        )
+    )
     .order_by(payments.c.id.desc())
     .limit(MOST)
 )
@@ -100,26 +102,30 @@ _BY_PROVIDER_REFERENCE: Final = (
 
 
 async def search(db: Database, registry: Registry, typed: str) -> list[Payment]:
-    """Payments whose reference, external_id, telephone number or provider's reference is exactly this, or whose refund
-    has this reference, or checkout session this external_id; the newest first. Cost: six index probes for each
-    merchant, one for each provider account, and the newest MOST payments of each merchant with the telephone number."""
+    """Payments whose reference, telephone number or provider's reference is exactly this, or whose refund has this
+    reference, or whose external_id or checkout session's begins like this; the newest first, those with exactly this
+    order number never crowded out. Cost: ten index probes for each merchant, one for each provider account, MOST
+    entries of each index, and the newest MOST payments of each merchant with the telephone number."""
     wanted = typed.strip()[:LONGEST]
     if not wanted or "\0" in wanted:
         return []
-    found: dict[int, Payment] = {}
-    if (reference := parse_reference(wanted)) is not None:
-        for payment in await _by_reference(db, reference):
-            found[payment.id] = payment
-    rows = [*await _rows(db, _BY_EXTERNAL_ID, wanted=wanted), *await _rows(db, _BY_SESSION, wanted=wanted)]
+    rows = [*await _by_reference(db, wanted), *await _rows(db, _BY_ORDER, wanted=wanted)]
     if _PHONE.fullmatch(wanted):
         rows += await _rows(db, _BY_PHONE, wanted=re.sub(r"\D", "", wanted)[:15])
     accounts = json.dumps(sorted(registry.names()))
     rows += await _rows(db, _BY_PROVIDER_REFERENCE, wanted=wanted, accounts=accounts)
-    found |= {payment.id: payment for payment in rows}
+    found = {payment.id: payment for payment in rows}
+    if len(wanted) >= SHORTEST:
+        for payment in await _rows(db, _BY_BEGINNING, wanted=wanted, end=wanted + LAST_CHARACTER):
+            if len(found) < MOST:
+                found.setdefault(payment.id, payment)
     return sorted(found.values(), key=lambda payment: payment.id, reverse=True)[:MOST]
 
 
-async def _by_reference(db: Database, reference: str) -> Sequence[Payment]:
+async def _by_reference(db: Database, wanted: str) -> Sequence[Payment]:
+    reference = parse_reference(wanted)
+    if reference is None:
+        return []
     payment = await repository.find(db, reference)
     if payment is not None:
         return [payment]

@@ -111,19 +111,21 @@ async def create_link(
 ) -> CreatedLink:
     """The new link, or the one that has its external_id or `key` already; without a key in one statement without a
     transaction. Raises OverMerchantLimit, and Conflict if `key` is that of another request."""
-    stored = None if key is None else await _created_before(db, new_link, key)
+    stored = None if key is None else await created_before(db, new_link, key)
     if stored is None:
         await _check_limits(db, caller, new_link)
         link = await _insert(db, new_link, key)
         if link is not None:
             return CreatedLink(link, created=True)
         async with db.transaction() as tx:  # Which sees what SQLite is committing just now.
-            stored = require(await _created_before(tx, new_link, key))
+            stored = require(await created_before(tx, new_link, key))
     await db.wait_for_replication()  # The request that made it may still wait for the standby.
     return CreatedLink(stored, created=False)
 
 
-async def _created_before(db: Reader, new_link: PaymentLink, key: IdempotencyKey | None) -> PaymentLink | None:
+async def created_before(db: Reader, new_link: PaymentLink, key: IdempotencyKey | None) -> PaymentLink | None:
+    """The link, or session, that has the external_id of a new one, or was made by a request with its `key`. Raises
+    Conflict if `key` is that of another request."""
     if link := await _of_external_id(db, new_link):
         return link
     whose, link_id = (new_link.merchant_id, new_link.env), await idempotency.find(db, key)
@@ -194,8 +196,7 @@ async def close_link(db: Database, clock: Clock, link: PaymentLink, actor: Actor
     of a sale, which is cancelled by this unless it is paid, is refunded then (`refunds/automatic.py`)."""
     now = clock.now()
     async with db.transaction() as tx:
-        end = link_repository.cancel if link.cash_desk else link_repository.close
-        closed = await end(tx, link, now)
+        closed = await link_repository.close(tx, link, now)
         if closed is None:
             return link
         await _record_close(tx, link, closed, actor, now)

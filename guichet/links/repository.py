@@ -143,16 +143,11 @@ async def by_external_id(db: Reader, merchant_id: MerchantId, env: Environment, 
 
 
 async def close(tx: Transaction, link: PaymentLink, now: Instant) -> PaymentLink | None:
-    """The link as it is after it was closed at `now`; None when it had ended already."""
+    """The link as it is after it was closed at `now`; None when it had ended already. A sale of the cash desk is
+    cancelled by this, unless somebody paid it or it is cancelled already: None then."""
+    statement = _CANCEL if link.cash_desk else _CLOSE
     return await tx.write_as(
-        PaymentLink, _CLOSE, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now
-    )
-
-
-async def cancel(tx: Transaction, link: PaymentLink, now: Instant) -> PaymentLink | None:
-    """The sale as it is after it was cancelled at `now`; None when somebody paid it, or it is cancelled already."""
-    return await tx.write_as(
-        PaymentLink, _CANCEL, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now
+        PaymentLink, statement, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now
     )
 
 

@@ -1,4 +1,5 @@
-"""What live keys did to their merchants' webhooks and links: rows for the team's activity.
+"""What live keys did to their merchants' webhooks and links, and the refunds they proposed: rows for the team's
+activity.
 
 They are not in the audit log, whose end is one lock for all: any program could queue there. Each has its place among
 the log's entries all the same, so that both make one list.
@@ -20,14 +21,21 @@ from guichet.domain.records import Record
 
 #: As the audit log names what people do.
 KeyAction = Literal[
-    "webhook_endpoint.changed", "webhook_secret.rotated", "webhook_secret.shown", "delivery.resent", "link.closed"
+    "webhook_endpoint.changed",
+    "webhook_secret.rotated",
+    "webhook_secret.shown",
+    "delivery.resent",
+    "link.closed",
+    "refund.proposed",
 ]
+#: Whose detail is the reference of a payment.
+ABOUT_PAYMENTS: Final = frozenset[KeyAction]({"refund.proposed"})
 
 _INSERT: Final = insert(key_acts).values(
     **params("merchant_id", "key_id", "at"),
     after_number=select(audit_log_head.c.number).scalar_subquery(),
     action=bindparam("action"),
-    url=bindparam("url"),
+    detail=bindparam("detail"),
 )
 _LOCK_KEY: Final = select(api_keys).where(api_keys.c.id == bindparam("key")).with_for_update()
 _READ_AT: Final = select(api_keys.c.secret_read_at).where(api_keys.c.id == bindparam("key"))
@@ -52,8 +60,8 @@ _NEWER: Final = _OF_MERCHANT.where(_PLACE > _CURSOR).order_by(key_acts.c.after_n
 
 
 class KeyAct(Record, frozen=True):
-    """`after_number`: of the entry of the audit log that it comes after. `url`: the new address of the webhooks, if it
-    was changed; `preview` and `name`: of the key."""
+    """`after_number`: of the entry of the audit log that it comes after. `detail`: the address of the webhooks, or the
+    reference of the payment (`ABOUT_PAYMENTS`), if the act has one; `preview` and `name`: of the key."""
 
     id: int
     merchant_id: MerchantId
@@ -61,7 +69,7 @@ class KeyAct(Record, frozen=True):
     at: Instant
     after_number: int
     action: KeyAction
-    url: str | None
+    detail: str | None
     preview: str
     name: str | None
 
@@ -78,9 +86,9 @@ async def secret_read_at(db: Reader, key_id: ApiKeyId) -> Instant | None:
 
 
 async def add(
-    tx: Transaction, merchant_id: MerchantId, key_id: ApiKeyId, action: KeyAction, url: str | None, now: Instant
+    tx: Transaction, merchant_id: MerchantId, key_id: ApiKeyId, action: KeyAction, detail: str | None, now: Instant
 ) -> None:
-    await tx.write(_INSERT, merchant_id=merchant_id, key_id=key_id, action=action, url=url, at=now)
+    await tx.write(_INSERT, merchant_id=merchant_id, key_id=key_id, action=action, detail=detail, at=now)
 
 
 async def note(tx: Transaction, key_id: ApiKeyId, read_at: Instant | None, mailed_at: Instant | None) -> None:

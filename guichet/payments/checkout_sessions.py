@@ -35,7 +35,7 @@ from guichet.schemas.checkout_session import (
 )
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
 from guichet.schemas.payment import Customer
-from guichet.schemas.validation import invalid_request, validate
+from guichet.schemas.validation import validate
 from guichet.webhooks import outbox
 
 #: Sessions that one look of the worker reads, and ends at most.
@@ -44,9 +44,9 @@ LOOKED_AT: Final = 256
 _ATTEMPTS: Final = 200
 
 
-async def requested_session(ctx: AppContext, caller: Caller, raw: bytes) -> PaymentLink:
-    """The body of a `POST /checkout-sessions` as a session that is not stored yet. Raises InvalidRequest with every
-    fault."""
+async def requested_session(ctx: AppContext, caller: Caller, raw: bytes) -> tuple[PaymentLink, dict[str, list[str]]]:
+    """The body of a `POST /checkout-sessions` as a session that is not stored yet, and what forbids to make it now: a
+    repeated request was right when it came first. Raises InvalidRequest for what was never right."""
     values, suspect, now = parse_object(raw), has_suspect_escape(raw), ctx.clock.now()
     context = {"development": ctx.settings.development, "suspect": suspect, "raw": raw}
     body = validate(CheckoutSessionBody, values, context)
@@ -56,9 +56,7 @@ async def requested_session(ctx: AppContext, caller: Caller, raw: bytes) -> Paym
     if not now < expires_at <= later(now, LASTS_AT_MOST_DAYS * DAY):
         faults["expires_at"] = [f"Une date à venir, dans les {LASTS_AT_MOST_DAYS} jours, est attendue."]
     operators = None if body.operators is None else _operators(catalogue, body.operators, faults)
-    if faults:
-        raise invalid_request(faults)
-    return PaymentLink(
+    session = PaymentLink(
         id=LinkId(0),
         merchant_id=caller.merchant.id,
         token=random_text(TOKEN_LENGTH),
@@ -82,6 +80,7 @@ async def requested_session(ctx: AppContext, caller: Caller, raw: bytes) -> Paym
         operators=operators,
         customer=None if body.customer is None else _customer_text(body.customer),
     )
+    return session, faults
 
 
 def _operators(catalogue: Catalogue, codes: list[str], faults: dict[str, list[str]]) -> str:

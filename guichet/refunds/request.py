@@ -30,7 +30,7 @@ from guichet.merchants import idempotency
 from guichet.merchants.idempotency import IdempotencyKey
 from guichet.payments import repository
 from guichet.providers.shared.fields import full_number
-from guichet.refunds import pending
+from guichet.refunds import pending, proposal_repository
 from guichet.refunds import repository as refund_repository
 from guichet.refunds.disbursement import process_refund
 from guichet.refunds.holds import lock_wallet, post_hold
@@ -71,10 +71,7 @@ async def request_refund(
     Raises Conflict when the payment is not `succeeded`, has a refund already or a dispute that was not won, its wallet
     is not `Actif`, or `key` is taken.
     """
-    if payment.status == "refunded":
-        raise await _already_refunded(ctx.db, payment)
-    if payment.status != "succeeded":
-        raise Conflict("Seul un paiement réussi peut être remboursé.", reason="not_refundable")
+    await check_succeeded(ctx.db, payment)
     now = ctx.clock.now()
     new_refund = refund_repository.new_refund(payment, DEFAULT_REASON if reason is None else reason, now)
     refund = await repeat_when_lost(ctx.db, partial(_record, ctx, payment, new_refund, actor, key, now))
@@ -82,6 +79,14 @@ async def request_refund(
         ctx.wakeups.refunds.set()
         return refund
     return await process_refund(ctx, refund)
+
+
+async def check_succeeded(db: Reader, payment: Payment) -> None:
+    """Raises Conflict unless the payment is `succeeded`."""
+    if payment.status == "refunded":
+        raise await already_refunded(db, payment)
+    if payment.status != "succeeded":
+        raise Conflict("Seul un paiement réussi peut être remboursé.", reason="not_refundable")
 
 
 async def _record(
@@ -112,9 +117,10 @@ async def _record_in(
         existing = await refund_repository.of_payment(tx, payment.merchant_id, payment.id)
         if existing is not None and existing.reference == refund.reference:
             return existing
-        raise await _already_refunded(tx, payment)
+        raise await already_refunded(tx, payment)
     if not await idempotency.claim(tx, key, refund.reference, now):
         raise idempotency.reused()
+    await proposal_repository.close(tx, payment.id, "confirmed", now)
     if covered:
         await post_hold(tx, payment, refund_id, now)
     if actor is not None:
@@ -127,7 +133,7 @@ def _act(actor: Actor, refund: Refund) -> Act:
     return Act(actor, "refund.requested", "refund", refund.reference, refund.merchant_id, refund.reason, after=facts)
 
 
-async def _already_refunded(db: Reader, payment: Payment) -> Conflict:
+async def already_refunded(db: Reader, payment: Payment) -> Conflict:
     """The error that names the payment's refund, whatever became of it."""
     refund = await refund_repository.of_payment(db, payment.merchant_id, payment.id)
     return Conflict(

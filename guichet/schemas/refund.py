@@ -8,10 +8,11 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from guichet.clock import iso
+from guichet.clock import Instant, iso
 from guichet.domain.failures import REFUND_FAILURE_CODES, RefundFailureCode, refund_failure_of
 from guichet.domain.money import round_to_currency
-from guichet.domain.payments import DEFAULT_REASON, REFUND_STATUSES, Refund, RefundStatus
+from guichet.domain.payments import DEFAULT_REASON, REFUND_STATUSES, Payment, Refund, RefundStatus
+from guichet.domain.refund_proposals import PROPOSAL_STATUSES, ProposalStatus, RefundProposal
 from guichet.schemas import stated_fields
 from guichet.schemas.json_codec import number, timestamp
 from guichet.schemas.object_fields import (
@@ -21,6 +22,7 @@ from guichet.schemas.object_fields import (
     CurrencyCode,
     Number,
     Timestamp,
+    Url,
     Uuid,
     example,
     open_enum,
@@ -70,8 +72,31 @@ class RefundObject(TypedDict):
     """Pourquoi il est `failed` ; `null` sinon."""
 
 
+class RefundProposalObject(TypedDict):
+    """Un remboursement qu'un programme propose, et qu'une personne de votre équipe confirme ou décline."""
+
+    payment_reference: Annotated[Uuid, example(PAYMENT_REFERENCE)]
+    """Référence du paiement."""
+    status: Annotated[ProposalStatus, text_schema(enum=list(PROPOSAL_STATUSES)), example("open")]
+    """`open` → `confirmed` (le paiement est remboursé, ou va l'être), `declined` ou `expired`."""
+    refund_reference: Annotated[Uuid | None, example(None)]
+    """Référence du remboursement ; `null` tant que personne ne l'a confirmé."""
+    amount: Annotated[Number, example(5087.5)]
+    """Le `total_amount` du paiement : un remboursement est toujours total."""
+    currency: Annotated[CurrencyCode, example("XOF")]
+    """Devise du paiement."""
+    reason: Annotated[str | None, example("Article indisponible")]
+    """Motif proposé, que la personne peut changer ; `null` sans motif."""
+    url: Annotated[Url, example(f"https://pay.example.com/console/refund/{PAYMENT_REFERENCE}")]
+    """Page de la console où une personne qui a le droit de rembourser confirme ou décline."""
+    expires_at: Annotated[Timestamp, example("2026-11-27T10:15:41.345678Z")]
+    """Fin : sans décision avant cette date, la proposition est `expired`."""
+    created_at: Annotated[Timestamp, example(SETTLED_AT)]
+    """Date de la proposition."""
+
+
 class RefundBody(Body):
-    """POST /payments/{reference}/refund."""
+    """POST /payments/{reference}/refund, POST /payments/{reference}/refund-proposal."""
 
     misread = stated_fields.REFUND
 
@@ -93,6 +118,23 @@ def refund_object(refund: Refund) -> RefundObject:
         "created_at": iso(refund.created_at),
         "refunded_amount": number(round_to_currency(refund.amount, refund.currency)),
         "failure": _failure(refund) if refund.status == "failed" else None,
+    }
+
+
+def refund_proposal_object(
+    proposal: RefundProposal, payment: Payment, refund: Refund | None, url: str, now: Instant
+) -> RefundProposalObject:
+    """`refund`: that of a confirmed one; `url`: of the page on which a person decides."""
+    return {
+        "payment_reference": payment.reference,
+        "status": proposal.status_at(now),
+        "refund_reference": None if refund is None else refund.reference,
+        "amount": number(payment.total_amount),
+        "currency": payment.currency,
+        "reason": proposal.reason,
+        "url": url,
+        "expires_at": iso(proposal.expires_at),
+        "created_at": iso(proposal.created_at),
     }
 
 

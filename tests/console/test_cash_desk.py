@@ -27,6 +27,7 @@ from guichet.providers.base import Succeeded
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
 from tests.console.links_payer import hosted_path, pay
 from tests.console.pages import Page
+from tests.console.test_payments import merchant_of
 from tests.invariants import check_books
 
 
@@ -233,6 +234,22 @@ async def test_a_sale_is_cancelled_while_the_customer_confirms(console: ConsoleF
     kinds = [each.kind for each in await incidents.about(ctx.db, payment.merchant_id, payment.reference)]
     assert kinds == ["automatic_refund"]
     await check_books(ctx.db)
+
+
+async def test_a_sale_that_a_program_closes_is_cancelled(console: ConsoleFixture) -> None:
+    """As by the cashier: a payment that was begun and still succeeds goes back."""
+    ctx = console.service.ctx
+    merchant = await console.service.merchant()
+    cashier = await console.joined("caisse@example.com", await merchant_of(console, merchant), "cashier")
+    await cashier.get(f"/console/{merchant.id}/live/cash-desk")
+    page = await cashier.submit("amount", amount="2500")
+    link_id = LinkId(int(page.path.rpartition("/")[2]))
+    closed = await merchant.live.post(f"/payment-links/{link_id}/close")
+    assert closed.status == 200
+    assert says(await cashier.get(page.path)) == "Annulé"
+    link = require(await link_repository.by_id(ctx.db, merchant.id, "live", link_id))
+    assert link.cancelled_at == link.expires_at
+    assert (await merchant.live.post(f"/payment-links/{link_id}/close")).data == closed.data
 
 
 async def test_a_sale_that_was_paid_in_the_same_moment_is_paid(console: ConsoleFixture) -> None:

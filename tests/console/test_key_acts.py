@@ -22,7 +22,7 @@ _KIND: MailKind = "key_used_on_webhooks"
 
 
 async def _acts(console: ConsoleFixture) -> list[tuple[str, str | None]]:
-    rows = await console.service.ctx.db.scan(select(key_acts.c.action, key_acts.c.url).order_by(key_acts.c.id))
+    rows = await console.service.ctx.db.scan(select(key_acts.c.action, key_acts.c.detail).order_by(key_acts.c.id))
     return [tuple(row) for row in rows]
 
 

@@ -120,3 +120,70 @@ async def test_a_live_refund_needs_a_fresh_factor_an_open_wallet_and_its_money(l
     assert "Un remboursement est en cours" in page.text
     await live.service.run_worker(5)
     assert await live.state(payment["reference"]) == "refunded"
+
+
+async def test_a_live_proposal_is_seen_confirmed_with_the_factor_and_told(live: LivePayments) -> None:
+    """The page is that of every refund, with what the program said; the program reads what became of it."""
+    console = ConsoleFixture(live.service)
+    live.first.script("refund", done)
+    payment = await paid(live)
+    at = f"/payments/{payment['reference']}/refund-proposal"
+    await live.merchant.post(at, {"reason": 'Article "perdu" <b>'})
+    browser = await console.joined("awa@example.com", await merchant_of(console, live.merchant))
+    root = f"/console/{live.merchant.id}/live"
+    overview = await browser.get(root)
+    assert "à confirmer\u00a0: 1." in overview.text
+    assert f"{root}/refund-proposals" in overview.text
+    path = f"{root}/payments/{payment['reference']}/refund"
+    page = await browser.get(f"{root}/refund-proposals")
+    assert f'href="{path}"' in page.text
+    live.service.clock.advance(STEP_UP_LASTS / SECOND + 1)
+    for act in ({}, {"act": "decline"}):
+        refused = await browser.post(path, {"csrf": overview.form("csrf").fields["csrf"], **act})
+        assert refused.path.startswith("/console/factor?next=")
+    assert (await live.merchant.get(at)).data["status"] == "open"
+    live.service.clock.advance(-(STEP_UP_LASTS / SECOND + 1))
+    page = await browser.get(f"/console/refund/{payment['reference']}")
+    assert page.path == path
+    assert "Article &#34;perdu&#34; &lt;b&gt;" in page.text
+    form = page.form("reason").fields
+    assert form["reason"] == 'Article "perdu" <b>'
+    await browser.post(path, form)
+    [refund] = (await live.merchant.get("/refunds")).data
+    confirmed = (await live.merchant.get(at)).data
+    assert (confirmed["status"], confirmed["refund_reference"]) == ("confirmed", refund["reference"])
+    assert "Rien à décider" in (await browser.get(f"{root}/refund-proposals")).text
+    activity = (await browser.get(f"{root}/activity?by=keys&act=refund.proposed")).text
+    assert payment["reference"] in activity
+
+
+@pytest.mark.both_databases
+async def test_a_proposal_is_declined_once_and_stays_so(console: ConsoleFixture) -> None:
+    client, browser, path = await opened(console, "finance")
+    payment = await client.pay("0000")
+    await console.service.run_worker()
+    at = f"/payments/{payment['reference']}/refund-proposal"
+    asked = (await client.post(at)).data
+    page = await browser.get(f"{path}/{payment['reference']}/refund")
+    form = {"csrf": page.form("reason").fields["csrf"], "act": "decline"}
+    page = await browser.post(page.path, form)
+    assert (page.path, "déclinée" in page.text) == (f"{path}/{payment['reference']}", True)
+    page = await browser.post(f"{page.path}/refund", form)
+    assert (page.status, "déclinée" in page.text) == (200, False), "a second click is harmless"
+    assert (await client.post(at)).data == asked | {"status": "declined"}, "a program in a loop asks once"
+    [act] = [each for each in await audit_log.latest(console.service.ctx.db) if each.action == "refund.declined"]
+    assert (act.actor, act.subject, act.merchant_id) == ("awa@example.com", payment["reference"], client.id)
+    assert (await client.get("/refunds")).data == []
+    page = await browser.get(f"{path}/{payment['reference']}/refund")
+    await browser.post(page.path, page.form("reason").fields)
+    assert len((await client.get("/refunds")).data) == 1, "a person may still refund"
+    assert (await client.get(at)).data["status"] == "declined"
+
+
+async def test_a_refund_page_of_somebody_else_is_not_found(sqlite_console: ConsoleFixture) -> None:
+    client, _, _ = await opened(sqlite_console)
+    payment = await client.pay("0000")
+    other = await sqlite_console.service.merchant("Autre")
+    stranger = await sqlite_console.joined("paul@example.com", await merchant_of(sqlite_console, other), "owner")
+    for reference in (payment["reference"], "00000000-0000-4000-8000-000000000000", "x"):
+        assert (await stranger.get(f"/console/refund/{reference}")).status == 404

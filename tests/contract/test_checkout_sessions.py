@@ -41,6 +41,27 @@ async def merchant(service: ServiceFixture) -> MerchantClient:
 
 
 @pytest.mark.both_databases
+@pytest.mark.parametrize("by", ["external_id", "key"])
+async def test_an_order_that_is_repeated_after_its_end_answers_its_session(
+    service: ServiceFixture, merchant: MerchantClient, by: str
+) -> None:
+    now = service.clock.now()
+    order = ORDER | {"expires_at": iso(later(now, DAYS))}
+    headers = {"Idempotency-Key": "s-1"} if by == "key" else {}
+    if by == "key":
+        del order["external_id"]
+    created = await merchant.post("/checkout-sessions", order, headers=headers)
+    service.clock.advance(2 * DAYS / 1_000_000)
+    again = await merchant.post("/checkout-sessions", order, headers=headers)
+    assert (again.status, again.data) == (201, created.data), "before the worker has ended it"
+    await Housekeeping(service.ctx).step()
+    again = await merchant.post("/checkout-sessions", order, headers=headers)
+    assert (again.status, again.data) == (201, created.data | {"status": "expired"})
+    other = await merchant.post("/checkout-sessions", order | {"external_id": "commande/43"})
+    assert (other.status, list(other.error["details"])) == (422, ["expires_at"])
+
+
+@pytest.mark.both_databases
 async def test_a_repeated_order_answers_the_same_session(merchant: MerchantClient) -> None:
     """Whatever its body says, at the same time too, and a warning says what differs."""
     answers = await asyncio.gather(*(merchant.post("/checkout-sessions", ORDER) for _ in range(5)))

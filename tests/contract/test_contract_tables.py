@@ -9,7 +9,7 @@ import pytest
 
 from guichet.api.http import ORDERS
 from guichet.clock import SECOND, Instant, later
-from guichet.domain import catalogue, events, merchants, money, payments, sandbox_scenarios
+from guichet.domain import catalogue, events, merchants, money, payments, refund_proposals, sandbox_scenarios
 from guichet.domain import payment_links as links
 from guichet.domain import posting_rules as ledger
 from guichet.domain.errors import BY_CODE, CONFLICT_REASONS, ERROR_REASONS
@@ -103,6 +103,12 @@ def test_session_statuses() -> None:
 
     assert {rows[0]["From"], *column("session-transitions", "To")} == set(links.SESSION_STATUSES)
     assert tuple(row["Event"] for row in rows) == events.SESSION_EVENTS
+
+
+def test_proposal_statuses() -> None:
+    rows = table("proposal-transitions")
+
+    assert (rows[0]["From"], *column("proposal-transitions", "To")) == refund_proposals.PROPOSAL_STATUSES
 
 
 def test_link_types() -> None:
@@ -263,6 +269,7 @@ def test_every_endpoint_that_takes_fields_has_its_request_table() -> None:
     known = {f"{row['Method']} {row['Path']}": row for row in table("endpoints")}
     without_fields = {
         "GET /payments/{reference}",
+        "GET /payments/{reference}/refund-proposal",
         "GET /refunds/{reference}",
         "GET /payment-links/{id}",
         "POST /payment-links/{id}/close",
@@ -273,7 +280,7 @@ def test_every_endpoint_that_takes_fields_has_its_request_table() -> None:
         "POST /webhooks/deliveries/{id}/resend",
     }
 
-    assert len(known) == 23
+    assert len(known) == 25
     assert set(tables("request")) == set(known) - without_fields
     paginated = {name for name, row in known.items() if row["Paginated"] != "no"}
     assert paginated == {name for name, rows in tables("request").items() if "per_page" in {r["Field"] for r in rows}}

@@ -46,7 +46,11 @@ async def test_every_endpoint_with_a_test_key(service: ServiceFixture) -> None:
     assert [each["reference"] for each in await call("GET", "/payments", "/payments")] == [payment["reference"]]
     read = await call("GET", "/payments/{reference}", f"/payments/{payment['reference']}")
     assert read == payment | {"status": "succeeded", "updated_at": read["updated_at"]}
+    at = "/payments/a/refund-proposal"
+    proposal = await call("POST", "/payments/{reference}/refund-proposal", at, {"reason": "Retour"})
     refund = await call("POST", "/payments/{reference}/refund", "/payments/a/refund", {"reason": "Retour"})
+    confirmed = proposal | {"status": "confirmed", "refund_reference": refund["reference"]}
+    assert await call("GET", "/payments/{reference}/refund-proposal", at) == confirmed
     assert await call("GET", "/refunds", "/refunds") == [refund]
     assert await call("GET", "/refunds/{reference}", f"/refunds/{refund['reference']}") == refund
     check_error(await merchant.post("/payment-links", LINK), "invalid_request")
@@ -119,7 +123,8 @@ async def test_every_endpoint_with_a_live_key_that_needs_no_operator(shared_serv
     assert await call("GET", "/webhooks/deliveries", "/webhooks/deliveries") == []
     told = [event["event"] for event in await call("GET", "/events", "/events")]
     assert (told, await call("GET", "/disputes", "/disputes")) == (["checkout_session.expired"], [])
-    unreachable = {"POST /payments", "POST /payments/{reference}/refund", "GET /refunds/{reference}"}
+    proposal = {f"{method} /payments/{{reference}}/refund-proposal" for method in ("POST", "GET")}
+    unreachable = {"POST /payments", "POST /payments/{reference}/refund", "GET /refunds/{reference}", *proposal}
     assert answered == set(IDS) - unreachable - {"POST /webhooks/deliveries/{id}/resend"}
 
 

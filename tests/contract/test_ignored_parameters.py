@@ -32,6 +32,8 @@ async def test_unknown_parameters_are_named_on_every_endpoint(sqlite_service: Se
     path = row["Path"]
     if name == "GET /refunds/{reference}":
         path = f"/refunds/{(await merchant.post('/payments/a/refund')).data['reference']}"
+    elif name == "GET /payments/{reference}/refund-proposal":
+        await merchant.post("/payments/a/refund-proposal")
     elif name == "POST /webhooks/deliveries/{id}/resend":
         await live.put("/webhooks/endpoint", {"url": "http://127.0.0.1:9/h"})
         sent = (await live.post("/webhooks/test")).data["delivery_id"]

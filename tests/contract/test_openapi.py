@@ -24,6 +24,7 @@ NAMES: Final = {
     "payment.failure": "PaymentFailure",
     "payment.payment_link": "PaymentSourceLink",
     "refund": "Refund",
+    "refund-proposal": "RefundProposal",
     "refund.failure": "RefundFailure",
     "dispute": "Dispute",
     "webhook-envelope": "Event",

@@ -37,6 +37,15 @@ REFUND: Final[dict[str, Any]] = {
     "next_poll_at": 1,
     "poll_count": 0,
 }
+PROPOSAL: Final[dict[str, Any]] = {
+    "payment_id": 1,
+    "merchant_id": 1,
+    "env": "test",
+    "key_id": 1,
+    "status": "open",
+    "created_at": 1,
+    "expires_at": 2,
+}
 LINK: Final[dict[str, Any]] = {
     "merchant_id": 1,
     "token": "t",

@@ -153,8 +153,10 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "payment by external_id": lambda db: payments.by_external_id(db, *MINE, "e1"),
     "payment by token": lambda db: payments.by_token(db, "c"),
     "payment by operator's reference": lambda db: payments.by_provider_reference(db, "c", "p1"),
-    "external_id of any merchant": lambda db: db.scan(staff_search._BY_EXTERNAL_ID, wanted="e1"),
-    "session of any merchant": lambda db: db.scan(staff_search._BY_SESSION, wanted="e1"),
+    "order number of any merchant": lambda db: db.scan(staff_search._BY_ORDER, wanted="e1"),
+    "beginning of an order number of any merchant": lambda db: db.scan(
+        staff_search._BY_BEGINNING, wanted="e1", end="e1\U0010ffff"
+    ),
     "telephone number of any merchant": lambda db: db.scan(staff_search._BY_PHONE, wanted="2299000020"),
     "operator's reference of any account": lambda db: db.scan(
         staff_search._BY_PROVIDER_REFERENCE, accounts='["c"]', wanted="p1"

@@ -94,7 +94,9 @@ async def _payments(session: Session) -> None:
 
 async def _refunds(session: Session) -> None:
     path = "/v1/payments/commande%2F1042/refund"
+    await session.call("proposed refund", "POST", f"{path}-proposal", {"reason": "Abîmé"})
     refund = await session.call("refund", "POST", path, {"reason": "Article indisponible"})
+    await session.call("proposed refund that was made", "GET", f"{path}-proposal")
     await session.later()
     await session.call("refund by reference", "GET", f"/v1/refunds/{refund['data']['reference']}")
     await session.call("refunded payment", "GET", "/v1/payments/commande%2F1042")

@@ -183,6 +183,8 @@ async def _refunds(shop: Shop) -> None:
     """A payment is refunded once only, so each sample but the first has a merchant of its own."""
     for number, title in enumerate(titles("create_refund")):
         if number == 0:
+            shop.keep("propose_refund", title, await shop.sample("propose_refund", title))
+            await shop.record("read_refund_proposal")
             refund = await shop.sample("create_refund", title)
             shop.keep("create_refund", title, refund, REFUND_REFERENCE)
             await shop.recorder.later(0)
@@ -192,6 +194,7 @@ async def _refunds(shop: Shop) -> None:
         else:
             other = Shop(shop.recorder, await shop.recorder.service.merchant())
             await other.follow_payment()
+            shop.keep("propose_refund", title, await other.sample("propose_refund", title))
             shop.keep("create_refund", title, await other.sample("create_refund", title))
     await shop.record("configure_endpoint")
 

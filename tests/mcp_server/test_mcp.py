@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.console.conftest import ConsoleFixture
-from tests.console.test_payments import merchant_of, opened
 from tests.contract.tables import table
+from tests.fakes.scripted_provider import done
+from tests.payments.conftest import LivePayments, sqlite_live
 from tests.service_fixture import ServiceFixture
 
 if TYPE_CHECKING:  # It takes 1.5 s of processor, in each runner of tests.
     from mcp import ClientSession
 
+__all__ = ["sqlite_live"]
+
 #: Tools with a live key that are not reads.
-LIVE = {"quote_fees", "create_link", "close_link", "create_session", "expire_session", "request_refund"}
+LIVE = {"quote_fees", "create_link", "close_link", "create_session", "expire_session", "propose_refund"}
 
 
 @asynccontextmanager
@@ -68,48 +70,27 @@ async def test_a_test_key_can_do_everything_and_pays_once(sqlite_service: Servic
         assert "pay_everybody" in (await call(session, "pay_everybody"))["message"]
 
 
-async def test_a_live_key_reads_and_makes_links_and_a_person_refunds(sqlite_console: ConsoleFixture) -> None:
-    client, browser, path = await opened(sqlite_console, "finance")
-    payment = await client.pay("0000")
-    await sqlite_console.service.run_worker()
-    async with connected(sqlite_console.service, client.keys["live"]) as session:
-        tools = (await session.list_tools()).tools
-        reading = {each.name for each in tools} - LIVE
+async def test_a_live_key_reads_and_makes_links_and_proposes_refunds(sqlite_live: LivePayments) -> None:
+    service, merchant = sqlite_live.service, sqlite_live.merchant
+    sqlite_live.first.script("status", done)
+    made = await merchant.pay(external_id="c/9")
+    await service.run_worker(60)
+    async with connected(service, merchant.keys["live"]) as session:
+        tools = {each.name: each for each in (await session.list_tools()).tools}
+        reading = tools.keys() - LIVE
         assert all(name.startswith(("read_", "list_")) for name in reading), reading
         assert "read_endpoint" not in reading, "it answers the secret of the webhooks"
         link = await call(session, "create_link", amount=500, description="Cotisation", external_id="c-1")
         assert (await call(session, "create_link", amount=500, description="Cotisation", external_id="c-1")) == link
         for tool in ("create_payment", "create_refund", "configure_endpoint", "resend_delivery"):
-            assert tool in (await call(session, tool, reference=payment["reference"], id="x"))["message"]
-        assert (await call(session, "request_refund", reference=payment["reference"]))["code"] == "not_found"
-    page = await browser.get(f"/console/refund/{payment['reference']}?reason=Article+%22perdu%22")
-    refund = f"{path}/{payment['reference']}/refund"
-    assert page.path.partition("?")[0] == refund
-    form = page.form("reason").fields
-    assert form["reason"] == 'Article "perdu"'
-    assert (await client.get("/refunds")).data == [], "opening the page refunds nothing"
-    await browser.post(refund, form)
-    assert [each["reason"] for each in (await client.get("/refunds")).data] == ['Article "perdu"']
-
-
-async def test_a_refund_page_of_somebody_else_is_not_found(sqlite_console: ConsoleFixture) -> None:
-    client, _, _ = await opened(sqlite_console)
-    payment = await client.pay("0000")
-    other = await sqlite_console.service.merchant("Autre")
-    stranger = await sqlite_console.joined("paul@example.com", await merchant_of(sqlite_console, other), "owner")
-    for reference in (payment["reference"], "00000000-0000-4000-8000-000000000000", "x"):
-        assert (await stranger.get(f"/console/refund/{reference}")).status == 404
-
-
-async def test_request_refund_gives_the_address_of_the_page(live_service: ServiceFixture) -> None:
-    merchant = await live_service.merchant()
-    made = await merchant.live.post(
-        "/payments", {"amount": 5000, "operator": "mtn", "phone_number": "2290197000000", "external_id": "c-9"}
-    )
-    async with connected(live_service, merchant.keys["live"]) as session:
-        asked = await call(session, "request_refund", reference="c-9", reason="Perdu & cassé")
-    page = f"{live_service.base_url}/console/refund/{made.data['reference']}"
-    assert asked == {"status": "pending", "confirm_at": f"{page}?reason=Perdu+%26+cass%C3%A9"}
+            assert tool in (await call(session, tool, reference=made["reference"], id="x"))["message"]
+        assert "reference" in (await call(session, "propose_refund", reference=""))["message"]
+        asked = await call(session, "propose_refund", reference="c/9", reason="Perdu & cassé")
+        page = f"{service.ctx.settings.public_url}/console/refund/{made['reference']}"
+        assert (asked["status"], asked["reason"], asked["url"]) == ("open", "Perdu & cassé", page)
+        assert await call(session, "propose_refund", reference="c/9", reason="Encore") == asked
+        assert await call(session, "read_refund_proposal", reference="c/9") == asked
+        assert await call(session, "list_refunds") == []
 
 
 @pytest.mark.parametrize("key", ["", "pk_test_1"])

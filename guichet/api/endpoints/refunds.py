@@ -15,7 +15,7 @@ from guichet.api.endpoints.endpoint import (
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.payments import REFUND_STATUSES
 from guichet.schemas.object_fields import REFUND_REFERENCE
-from guichet.schemas.refund import RefundBody, RefundObject
+from guichet.schemas.refund import RefundBody, RefundObject, RefundProposalObject
 
 REFUNDS: Final = "Remboursements"
 
@@ -40,6 +40,37 @@ ENDPOINTS: Final = (
         parameters=(PAYMENT_REFERENCE, IDEMPOTENCY_KEY),
         errors=(InvalidRequest, NotFound, Conflict),
         requests={"Avec un motif": {"reason": "Article indisponible"}, "Sans motif": {}},
+    ),
+    Endpoint(
+        "POST",
+        "/payments/{reference}/refund-proposal",
+        refunds.propose_refund,
+        REFUNDS,
+        "Proposer un remboursement",
+        "Pour un programme qui ne doit pas rembourser lui-même. Rien n'est remboursé par cet appel : une personne de "
+        "votre équipe voit la proposition dans la console, à `url` aussi, et la confirme ou la décline, dans les sept "
+        "jours. Un remboursement confirmé est un remboursement comme un autre.\n\n"
+        "Répété pour le même paiement pendant ces sept jours, l'appel rend la proposition telle qu'elle est "
+        "devenue, aussi avec `201`, et n'en ouvre pas d'autre. Un `409` dit dans `error.reason` pourquoi le "
+        "paiement n'est pas remboursable.",
+        RefundProposalObject,
+        201,
+        body=RefundBody,
+        parameters=(PAYMENT_REFERENCE, IDEMPOTENCY_KEY),
+        errors=(InvalidRequest, NotFound, Conflict),
+        requests={"Avec un motif": {"reason": "Article indisponible"}, "Sans motif": {}},
+    ),
+    Endpoint(
+        "GET",
+        "/payments/{reference}/refund-proposal",
+        refunds.read_refund_proposal,
+        REFUNDS,
+        "Lire la proposition de remboursement d'un paiement",
+        "Où en est la dernière proposition : `open`, `confirmed` avec la référence du remboursement, `declined` ou "
+        "`expired`.",
+        RefundProposalObject,
+        parameters=(PAYMENT_REFERENCE,),
+        errors=(NotFound,),
     ),
     Endpoint(
         "GET",

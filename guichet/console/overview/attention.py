@@ -19,6 +19,7 @@ from guichet.merchants import api_keys
 from guichet.merchants import limits as merchant_limits
 from guichet.pages.views import View
 from guichet.payments import repository as payments
+from guichet.refunds import proposal_repository
 from guichet.webhooks import delivery_log
 
 #: A customer confirms within minutes; what is pending after that waits for the operator.
@@ -54,6 +55,8 @@ async def concerns(
         listed += await _of_keys(request, now)
     if request.may("payments.view"):
         listed += await _of_payments(request, disputes, now)
+    if request.may("payments.refund"):
+        listed += await _of_proposals(request, now)
     return sorted(listed, key=lambda concern: not concern.serious)
 
 
@@ -89,6 +92,15 @@ async def _of_payments(request: MerchantRequest, disputes: Sequence[Dispute], no
         text = request.text("overview.pending_long", count=count_text(total, request.language))
         listed.append(Concern(text, _page(request, "/payments", status="pending")))
     return listed
+
+
+async def _of_proposals(request: MerchantRequest, now: Instant) -> list[Concern]:
+    count = await proposal_repository.count_open(request.db, *request.scope, now)
+    if not count:
+        return []
+    more = "+" if count == proposal_repository.MOST else ""
+    text = request.text("overview.refunds_proposed", count=count_text(count, request.language) + more)
+    return [Concern(text, request.here("/refund-proposals"))]
 
 
 def _contested(request: MerchantRequest, dispute: Dispute) -> Concern:

@@ -1,4 +1,5 @@
-"""The refund of one payment: what it costs and does, then the request. The same function as the API's does it."""
+"""The refund of one payment: what it costs and does, then the request. The same function as the API's does it. Here a
+person also decides what a program proposed (`refunds/proposals.py`)."""
 
 from typing import Final
 
@@ -13,6 +14,8 @@ from guichet.ledger import wallets
 from guichet.pages.fields import Fields
 from guichet.pages.views import View
 from guichet.payments import repository
+from guichet.printable import printable
+from guichet.refunds import proposal_repository, proposals
 from guichet.refunds.request import refund_obstacle, request_refund
 
 #: As `schemas.refund.RefundBody`.
@@ -20,46 +23,57 @@ _LONGEST_REASON: Final = 255
 
 
 class RefundForm(Fields):
+    act: str = ""
     reason: str = ""
 
 
+class ProposalView(View, frozen=True):
+    """What a program proposed, and may still be decided."""
+
+    key: str
+    at: str
+    until: str
+    reason: str | None
+
+
 class RefundView(View, frozen=True):
-    """`obstacle`: why the payment cannot be refunded."""
+    """`obstacle`: why the payment cannot be refunded. `proposal`: None without an open one."""
 
     payment: PaymentView
     balance: str
     balance_after: str
     sees_balance: bool
     obstacle: str | None
+    proposal: ProposalView | None
     reason: str
     longest_reason: int
 
 
 async def find(request: ConsoleRequest) -> Response:
-    """To the refund of a payment of one of the merchants that the person works for. A program that may not refund knows
-    the reference only, and gives this address to somebody who may (docs/mcp.md)."""
+    """To the refund of a payment of one of the merchants that the person works for: the address that a program is
+    given, which knows the reference only."""
     reference = parse_reference(request.path["reference"])
     payment = await repository.find(request.db, reference) if reference else None
     if payment is None or payment.merchant_id not in {merchant.id for _, merchant in request.places}:
         raise NotFound
-    path = f"/{payment.merchant_id}/{payment.env}/payments/{payment.reference}/refund"
-    return request.redirect(request.at(path, reason=request.query.get("reason")))
+    return request.redirect(request.at(f"/{payment.merchant_id}/{payment.env}/payments/{payment.reference}/refund"))
 
 
 async def show(request: MerchantRequest) -> Response:
-    """Asks for the second factor before the question, so that nobody must answer it twice. The address may propose a
-    reason."""
+    """Asks for the second factor before the question, so that nobody must answer it twice."""
     request.require("payments.refund")
     payment = await find_payment(request)
     obstacle = await refund_obstacle(request.db, payment)
     fault = _refusal(request, obstacle, 200) if obstacle else None
-    return await _page(request, payment, obstacle, fault, request.query.get("reason", "")[:_LONGEST_REASON])
+    return await _page(request, payment, obstacle, fault)
 
 
 async def refund(request: MerchantRequest) -> Response:
     form = await request.form(RefundForm)
     request.require("payments.refund")
     payment = await find_payment(request)
+    if form.act == "decline":
+        return await _decline(request, payment)
     reason = " ".join(form.reason.replace("\0", "").split())
     if len(reason) > _LONGEST_REASON:
         fault = FormFault(request.text("payments.reason_too_long", most=_LONGEST_REASON))
@@ -77,13 +91,24 @@ async def refund(request: MerchantRequest) -> Response:
     return await _page(request, payment, obstacle, _refusal(request, obstacle), reason)
 
 
+async def _decline(request: MerchantRequest, payment: Payment) -> Response:
+    here = request.here(f"/payments/{payment.reference}")
+    try:
+        await proposals.decline(request.ctx, payment, request.actor)
+    except Conflict:  # Somebody else decided, or its time has passed.
+        return request.redirect(here)
+    return request.done(here, "refund_declined")
+
+
 def _refusal(request: MerchantRequest, obstacle: str | None, status: int = 409) -> FormFault:
     return FormFault(request.text(f"payments.refusal.{obstacle}"), status)
 
 
 async def _page(
-    request: MerchantRequest, payment: Payment, obstacle: str | None, fault: FormFault | None, reason: str = ""
+    request: MerchantRequest, payment: Payment, obstacle: str | None, fault: FormFault | None, reason: str | None = None
 ) -> Response:
+    """`reason`: what was typed; None: what the program proposed."""
+    proposal = await _proposal(request, payment)
     wallet = await wallets.wallet(request.db, payment.merchant_id, payment.env, payment.currency)
     balance = wallet.balance if wallet else 0
     view = RefundView(
@@ -92,7 +117,20 @@ async def _page(
         balance_after=request.amount(balance - payment.amount, payment.currency),
         sees_balance=request.may("balance.view"),
         obstacle=obstacle,
-        reason=reason,
+        proposal=proposal,
+        reason=(proposal.reason if proposal and reason is None else reason) or "",
         longest_reason=_LONGEST_REASON,
     )
     return request.page("payments/refund.html", view, fault)
+
+
+async def _proposal(request: MerchantRequest, payment: Payment) -> ProposalView | None:
+    found = await proposal_repository.of_payment(request.db, payment.id)
+    if found is None or found.status_at(request.now()) != "open":
+        return None
+    return ProposalView(
+        key=printable(await proposal_repository.key_of(request.db, found)),
+        at=request.date_time(found.created_at),
+        until=request.date_time(found.expires_at),
+        reason=printable(found.reason) if found.reason else None,
+    )

@@ -57,6 +57,7 @@ from guichet.db.tables.payment_tables import (
     payment_links,
     payments,
     provider_callbacks,
+    refund_proposals,
     refunds,
 )
 from guichet.db.tables.provider_tables import (

@@ -62,8 +62,8 @@ api_keys: Final = table(
     Index("ix_api_keys_merchant_id", "merchant_id", "id"),
 )
 
-#: What a live key did to its merchant's webhooks, for the team's activity (`merchants/key_acts.py`). `after_number`: of
-#: the last entry of the audit log at that time, which is where the row stands among the entries.
+#: What a live key did, for the team's activity (`merchants/key_acts.py`). `after_number`: of the last entry of the
+#: audit log at that time, which is where the row stands among the entries.
 key_acts: Final = table(
     "key_acts",
     id_column(),
@@ -72,7 +72,7 @@ key_acts: Final = table(
     Column("at", BigInteger, nullable=False),
     Column("after_number", BigInteger, nullable=False),
     Column("action", String(48), nullable=False),
-    Column("url", Text),
+    Column("detail", Text),
     Index("ix_key_acts_place", "merchant_id", "after_number", "id"),
 )
 

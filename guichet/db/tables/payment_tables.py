@@ -35,6 +35,7 @@ from guichet.db.tables.columns import (
 from guichet.domain.merchants import ENVS
 from guichet.domain.payment_links import LINK_TYPES, SESSION_STATUSES
 from guichet.domain.payments import AUTOMATIC_REASONS, PAYMENT_STATUSES, REFUND_STATUSES, SUBJECT_TYPES
+from guichet.domain.refund_proposals import STORED_PROPOSAL_STATUSES
 
 #: The payments through links that asked a telephone to confirm (`links/prompt_limits.py`).
 LINK_PROMPTS: Final = "link_id IS NOT NULL AND phone_number IS NOT NULL"
@@ -292,6 +293,24 @@ refunds: Final = table(
     *queue_indexes("refunds", "next_poll_at", "provider_account"),
     partial_index("ix_refunds_held", "merchant_id", "env", "currency", where="status = 'pending' AND held"),
     partial_index("ix_refunds_float_empty", "id", where="float_empty_accounts IS NOT NULL"),
+)
+
+#: The refund of a payment that a program proposed and a person decides (`refunds/proposals.py`). One row a payment: the
+#: last proposal. `key_id`: of the key that the program has.
+refund_proposals: Final = table(
+    "refund_proposals",
+    Column("payment_id", BigInteger, ForeignKey("payments.id"), nullable=False),
+    merchant_column(),
+    env_column(),
+    Column("key_id", BigInteger, ForeignKey("api_keys.id"), nullable=False),
+    Column("status", String(9), nullable=False),
+    Column("reason", Text),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("payment_id"),
+    one_of("env", ENVS, "refund_proposals"),
+    one_of("status", STORED_PROPOSAL_STATUSES, "refund_proposals"),
+    partial_index("ix_refund_proposals_open", "merchant_id", "env", "expires_at", where="status = 'open'"),
 )
 
 #: The callbacks about one payment or refund: one row, however many come. `pending`: the provider must still be asked

@@ -32,6 +32,7 @@ namespace Guichet;
  * @phpstan-type RefundBody array{reason?: string|null}
  * @phpstan-type RefundFailure array{code: string, message: string}
  * @phpstan-type RefundNotification array{created_at: string, data: Refund, event: 'refund.succeeded'|'refund.failed', id: string, livemode: bool}
+ * @phpstan-type RefundProposal array{amount: float|int, created_at: string, currency: 'XOF'|'XAF'|'EUR'|'USD', expires_at: string, payment_reference: string, reason: string|null, refund_reference: string|null, status: 'open'|'confirmed'|'declined'|'expired', url: string}
  * @phpstan-type WebhookDelivery array{attempts: int, created_at: string, delivered_at: string|null, error: string|null, event: string, id: string, next_attempt_at: string|null, payment_reference: string|null, response_code: int|null, status: 'pending'|'success'|'failed', url: string}
  * @phpstan-type WebhookEndpoint array{events: list<string>, livemode: bool, secret: string|null, url: string|null}
  * @phpstan-type WebhookMessage array{message: string}

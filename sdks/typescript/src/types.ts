@@ -437,6 +437,28 @@ export interface RefundNotification {
   livemode: boolean;
 }
 
+/** Un remboursement qu'un programme propose, et qu'une personne de votre équipe confirme ou décline. */
+export interface RefundProposal {
+  /** Le `total_amount` du paiement : un remboursement est toujours total. */
+  amount: number;
+  /** Date de la proposition. */
+  created_at: string;
+  /** Devise du paiement. */
+  currency: "XOF" | "XAF" | "EUR" | "USD";
+  /** Fin : sans décision avant cette date, la proposition est `expired`. */
+  expires_at: string;
+  /** Référence du paiement. */
+  payment_reference: string;
+  /** Motif proposé, que la personne peut changer */
+  reason: string | null;
+  /** Référence du remboursement */
+  refund_reference: string | null;
+  /** `open` → `confirmed` (le paiement est remboursé, ou va l'être), `declined` ou `expired`. */
+  status: "open" | "confirmed" | "declined" | "expired";
+  /** Page de la console où une personne qui a le droit de rembourser confirme ou décline. */
+  url: string;
+}
+
 /** Un envoi de webhook, dans le journal. */
 export interface WebhookDelivery {
   /** Tentatives faites. */

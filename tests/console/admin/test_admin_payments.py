@@ -5,7 +5,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from guichet.db.engine import require
 from guichet.domain.payments import Payment
+from guichet.payments import repository
 from guichet.providers.base import Refused
 from tests.console.admin.operations import Operations, act
 from tests.console.links_payer import pay
@@ -38,11 +40,11 @@ async def test_a_payment_is_found_by_each_of_its_names(operations: Operations) -
         assert link in page.text, name
     page = await act(support, "/admin/payments", q="commande 7")
     assert page.text.count('href="/admin/payments/') == 2, "of both merchants"
-    for nonsense in ("", "commande", "%", "'", "\0", "0" * 300, "99999999999999999999"):
+    for nonsense in ("", "co", "ommande", "%", "'", "\0", "0" * 300, "99999999999999999999"):
         page = await act(support, "/admin/payments", q=nonsense)
         assert (page.status, link in page.text) == (200, False), nonsense
     searched = await operations.acts("payment.searched")
-    assert len(searched) == len(names) + 1 + 6
+    assert len(searched) == len(names) + 1 + 7
     assert {each[1] for each in searched} == {"awa@example.com"}
     assert searched[0][2:] == (payment.reference, {"count": 1, "payments": [payment.reference]})
     assert not any("commande" in each[2] or "229" in each[2] for each in searched), "what was typed stays out"
@@ -58,7 +60,21 @@ async def test_a_payment_is_found_by_the_order_of_its_checkout_session(operation
     support = await operations.staff(role="support")
     page = await act(support, "/admin/payments", q="commande/42")
     assert page.text.count('href="/admin/payments/') == 2
-    assert 'href="/admin/payments/' not in (await act(support, "/admin/payments", q="commande/4")).text
+    page = await act(support, "/admin/payments", q="commande/4")
+    assert page.text.count('href="/admin/payments/') == 2, "by its beginning"
+    assert 'href="/admin/payments/' not in (await act(support, "/admin/payments", q="commande/43")).text
+
+
+async def test_many_beginnings_do_not_hide_the_order_itself(operations: Operations) -> None:
+    first, second = operations.live.merchant, await operations.live.service.merchant()
+    for number in range(60):
+        await first.pay(external_id=f"commande-1{number}")
+    wanted = await second.pay(external_id="commande-1")
+    support = await operations.staff(role="support")
+    page = await act(support, "/admin/payments", q="commande-1")
+    assert page.text.count('href="/admin/payments/') == 50
+    payment = require(await repository.find(operations.live.ctx.db, wanted["reference"]))
+    assert f'href="/admin/payments/{payment.id}"' in page.text
 
 
 async def test_a_search_that_shows_many_is_logged_with_all_of_them(sqlite_operations: Operations) -> None:

@@ -85,7 +85,7 @@ def _merchants() -> None:
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.Column("after_number", sa.BigInteger(), nullable=False),
         sa.Column("action", sa.String(48), nullable=False),
-        sa.Column("url", sa.Text()),
+        sa.Column("detail", sa.Text()),
         sa.PrimaryKeyConstraint("id", name="pk_key_acts"),
     )
     _index("ix_key_acts_place", "key_acts", "merchant_id", "after_number", "id")
@@ -618,6 +618,28 @@ def _payments() -> None:
     )
     _index("ix_refunds_float_empty", "refunds", "id", where="float_empty_accounts IS NOT NULL")
     _index("ix_refunds_held", "refunds", "merchant_id", "env", "currency", where="status = 'pending' AND held")
+    _table(
+        "refund_proposals",
+        sa.Column(
+            "payment_id",
+            sa.BigInteger(),
+            sa.ForeignKey("payments.id", name="fk_refund_proposals_payment_id"),
+            nullable=False,
+        ),
+        _merchant("refund_proposals"),
+        _env(),
+        sa.Column(
+            "key_id", sa.BigInteger(), sa.ForeignKey("api_keys.id", name="fk_refund_proposals_key_id"), nullable=False
+        ),
+        sa.Column("status", sa.String(9), nullable=False),
+        sa.Column("reason", sa.Text()),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("payment_id", name="pk_refund_proposals"),
+        _one_of("refund_proposals", "env", "test", "live"),
+        _one_of("refund_proposals", "status", "open", "confirmed", "declined"),
+    )
+    _index("ix_refund_proposals_open", "refund_proposals", "merchant_id", "env", "expires_at", where="status = 'open'")
     _table(
         "disputes",
         _id(),

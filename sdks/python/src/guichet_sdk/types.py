@@ -286,6 +286,29 @@ class RefundFailure(TypedDict):
     """Phrase pour vous, qui peut changer."""
 
 
+class RefundProposal(TypedDict):
+    """Un remboursement qu'un programme propose, et qu'une personne de votre équipe confirme ou décline."""
+
+    amount: float
+    """Le `total_amount` du paiement : un remboursement est toujours total."""
+    created_at: str
+    """Date de la proposition."""
+    currency: Literal["XOF", "XAF", "EUR", "USD"]
+    """Devise du paiement."""
+    expires_at: str
+    """Fin : sans décision avant cette date, la proposition est `expired`."""
+    payment_reference: str
+    """Référence du paiement."""
+    reason: str | None
+    """Motif proposé, que la personne peut changer"""
+    refund_reference: str | None
+    """Référence du remboursement"""
+    status: Literal["open", "confirmed", "declined", "expired"]
+    """`open` → `confirmed` (le paiement est remboursé, ou va l'être), `declined` ou `expired`."""
+    url: str
+    """Page de la console où une personne qui a le droit de rembourser confirme ou décline."""
+
+
 class WebhookDelivery(TypedDict):
     """Un envoi de webhook, dans le journal."""
 
