@@ -102,7 +102,7 @@ _LAPSED: Final = (
     select(payments.c.id)
     .where(
         payments.c.link_id == bindparam("link_id"),
-        payments.c.status == "pending",
+        text("payments.status = 'pending'"),
         payments.c.link_reserved_until <= bindparam("now"),
     )
     .order_by(payments.c.link_reserved_until)

@@ -6,7 +6,6 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 import asyncpg
 import pytest
 
@@ -18,6 +17,7 @@ from guichet.settings import Settings
 from tests.contract.shapes import check_error, order
 from tests.contract.tables import Row, column, table
 from tests.service_fixture import Answer, MerchantClient, ServiceFixture, open_service
+from tests.sqlite_file import open_sqlite
 
 ROWS = {row["Code"]: row for row in table("errors")}
 LIMIT = int(next(row["Value"] for row in table("limits") if row["Limit"] == "request rate"))
@@ -178,7 +178,7 @@ async def _damage(settings: Settings) -> None:
 
 
 def _run_sqlite(path: Path, statement: str) -> None:
-    with closing(apsw.Connection(str(path))) as connection:
+    with closing(open_sqlite(path)) as connection:
         connection.execute(statement)
 
 

@@ -32,7 +32,7 @@ async def test_what_the_examples_send_is_accepted(sqlite_service: ServiceFixture
     samples = operation_of(document, endpoint)["x-codeSamples"]
     assert len(samples) == len(endpoint.requests)
     for number, sample in enumerate(samples):
-        if endpoint.path == "/payments/{reference}/refund":
+        if endpoint.path.startswith("/payments/{reference}/refund"):
             merchant = await sqlite_service.merchant(f"R{number}")
             await merchant.pay("0000", external_id="commande-1042")
             await sqlite_service.run_worker()
@@ -197,7 +197,9 @@ async def _a_day(
     await service.run_worker()
     await do(merchant, "read_balance", "/balance?devise=XOF")
     await do(merchant, "read_payment", "/payments/a")
+    await do(merchant, "propose_refund", "/payments/a/refund-proposal", {})
     refund = await do(merchant, "create_refund", "/payments/a/refund", {"reason": "Retour"})
+    await do(merchant, "read_refund_proposal", "/payments/a/refund-proposal")
     await do(merchant, "read_refund", f"/refunds/{refund['reference']}")
     await service.run_worker(1)
     await do(merchant, "quote_fees", "/payment-modes/fees", {"amount": 5000, "operator": "mtn"})
@@ -205,6 +207,7 @@ async def _a_day(
     await do(merchant.live, "configure_endpoint", "/webhooks/endpoint", {"url": receiver.url("127.0.0.1")})
     await do(merchant.live, "create_payment", "/payments", {**mobile, "external_id": "b"})
     await service.run_worker(60)
+    await do(merchant.live, "propose_refund", "/payments/b/refund-proposal", {"reason": "Retour"})
     await do(merchant.live, "create_refund", "/payments/b/refund", {})
     await service.run_worker(60)
     for decided in (False, True):

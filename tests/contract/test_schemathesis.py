@@ -76,14 +76,16 @@ async def _lived_in(service: ServiceFixture) -> tuple[MerchantClient, dict[str, 
     merchant = await service.merchant()
     await merchant.put("/webhooks/endpoint", {"url": "http://127.0.0.1:9/hook"})
     await merchant.pay("0000", external_id="commande-1042", metadata={"panier": 77})
-    refunded = await merchant.pay("0000")
+    refunded, proposed = await merchant.pay("0000"), await merchant.pay("0000")
     await service.run_worker()
     refund = await merchant.post(f"/payments/{refunded['reference']}/refund", {})
+    await merchant.post(f"/payments/{proposed['reference']}/refund-proposal", {})
     await merchant.post("/webhooks/test")
     link = await merchant.live.post("/payment-links", {"amount": 2000, "description": "Don"})
     session = await merchant.post("/checkout-sessions", {"amount": 2000, "description": "Commande"})
     known = {"/payments": refunded["reference"], "/refunds": refund.data["reference"]}
     known["/checkout-sessions"] = session.data["id"]
+    known["/payments/{reference}/refund-proposal"] = proposed["reference"]
     delivery = (await merchant.get("/webhooks/deliveries")).data[0]["id"]
     await service.ctx.db.write(update(webhook_deliveries).values(status="failed", next_attempt_at=None))
     return merchant, {**known, "/payment-links": str(link.data["id"]), "/webhooks": delivery}
@@ -95,7 +97,7 @@ async def _schema(service: ServiceFixture, known: dict[str, str]) -> Any:
     for path, methods in document["paths"].items():
         for parameter in (p for operation in methods.values() for p in operation.get("parameters", ())):
             if parameter["in"] == "path" and path != "/payments/{reference}/refund":
-                parameter["example"] = known[f"/{path.split('/')[1]}"]
+                parameter["example"] = known.get(path) or known[f"/{path.split('/')[1]}"]
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=f"{service.base_url}/v1")
     schema.config.generation.update(with_security_parameters=False)

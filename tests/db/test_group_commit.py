@@ -7,7 +7,6 @@ import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
-import apsw
 import pytest
 from sqlalchemy import func, insert, select, text
 
@@ -18,6 +17,7 @@ from guichet.db.tables import merchants, payment_links
 from guichet.settings import Settings
 from tests.db.merchant_rows import ADD, NAMES, add, names
 from tests.patience import PATIENCE
+from tests.sqlite_file import open_sqlite
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ async def test_many_transactions_share_few_commits_and_are_all_durable(
     embedded: Database, sqlite_settings: Settings
 ) -> None:
     """A commit changes `data_version` as another connection sees it: counting these changes counts commits."""
-    watcher = apsw.Connection(str(sqlite_settings.sqlite_path))
+    watcher = open_sqlite(sqlite_settings.sqlite_path)
     seen: set[int] = set()
     finished = False
 
@@ -251,7 +251,7 @@ async def test_waiting_for_another_writing_process_does_not_block_the_loop(
 
 
 async def test_a_file_locked_by_another_process_is_waited_for(sqlite_settings: Settings) -> None:
-    other = apsw.Connection(str(sqlite_settings.sqlite_path))
+    other = open_sqlite(sqlite_settings.sqlite_path)
     other.execute("PRAGMA locking_mode = EXCLUSIVE")
     other.execute("PRAGMA user_version = 1")  # Exclusive: no other connection can read.
     leaving = threading.Timer(0.3, other.close)
@@ -266,7 +266,7 @@ async def test_a_file_locked_by_another_process_is_waited_for(sqlite_settings: S
 
 async def test_reads_do_not_wait_for_another_writer(embedded: Database, sqlite_settings: Settings) -> None:
     await add(embedded, "before")
-    other = apsw.Connection(str(sqlite_settings.sqlite_path))
+    other = open_sqlite(sqlite_settings.sqlite_path)
     other.execute("BEGIN IMMEDIATE")
     other.execute("UPDATE merchants SET name = 'changed'")
     async with asyncio.timeout(PATIENCE):  # The other writer never ends before.

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
-import apsw
 import asyncpg
 from yarl import URL
 
@@ -47,6 +46,7 @@ from tests.fakes.clock import TurningClock
 from tests.fakes.http_server import ScriptedServer
 from tests.ports import free_port
 from tests.service_fixture import serving
+from tests.sqlite_file import open_sqlite
 
 __all__ = [
     "COMMAND",
@@ -180,7 +180,7 @@ class RunningService:
         """Takes the table of payments away behind the service's back."""
         statement = f"ALTER TABLE {PAYMENTS_TABLE} RENAME TO mislaid"
         if self._settings.embedded:
-            with closing(apsw.Connection(str(self._settings.sqlite_path))) as file:
+            with closing(open_sqlite(self._settings.sqlite_path)) as file:
                 file.execute(statement)
             return
         connection = await asyncpg.connect(self._settings.database_url)

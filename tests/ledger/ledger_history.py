@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from typing import Any
 
-import apsw
 import asyncpg
 
 from guichet.clock import DAY, SystemClock, earlier, whole_second
@@ -19,6 +18,7 @@ from guichet.settings import Settings
 from tests.fakes.clock import ManualClock
 from tests.fakes.scripted_provider import ScriptedProvider, done
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service
+from tests.sqlite_file import open_sqlite
 
 
 def _settled(charge: Charge) -> StatusResult:
@@ -132,8 +132,7 @@ class RawSql:
 
     async def run(self, statement: str) -> list[tuple[Any, ...]]:
         if self._settings.embedded:
-            with closing(apsw.Connection(str(self._settings.sqlite_path))) as connection:
-                connection.set_busy_timeout(10_000)
+            with closing(open_sqlite(self._settings.sqlite_path)) as connection:
                 return connection.execute(statement).fetchall()
         server = await asyncpg.connect(self._settings.database_url)
         try:

@@ -12,13 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-import apsw
 import asyncpg
 import pytest
 
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, RunningCommand, answers, until
 from tests.patience import PATIENCE
+from tests.sqlite_file import open_sqlite
 
 ORDER = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002", "external_id": "order-1"}
 #: Seconds: more than the one that a stop gives by itself.
@@ -33,7 +33,7 @@ def busy_database(settings: Settings) -> Iterator[threading.Event]:
     held, over = threading.Event(), threading.Event()
 
     def hold_sqlite() -> None:
-        connection = apsw.Connection(str(settings.sqlite_path))
+        connection = open_sqlite(settings.sqlite_path)
         connection.execute("BEGIN IMMEDIATE")
         held.set()
         over.wait()

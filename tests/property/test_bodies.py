@@ -21,6 +21,7 @@ THOROUGH: Final = settings(
 WRITES: Final = [
     ("POST", "/payments"),
     ("POST", "/payments/{reference}/refund"),
+    ("POST", "/payments/{reference}/refund-proposal"),
     ("POST", "/checkout-sessions"),
     ("POST", "/checkout-sessions/{id}/expire"),
     ("POST", "/payment-links"),

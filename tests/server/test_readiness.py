@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import aiohttp
-import apsw
 import asyncpg
 import pytest
 from sqlalchemy import text
@@ -17,6 +16,7 @@ from guichet.settings import Settings
 from tests.fakes.recording_database import RecordingDatabase
 from tests.patience import PATIENCE
 from tests.service_fixture import Answer, ServiceFixture, open_service, serving
+from tests.sqlite_file import open_sqlite
 
 READY = {"status": "ok", "database": "ok", "worker": "elsewhere"}
 
@@ -36,7 +36,7 @@ def not_ready(reason: str) -> dict[str, str]:
 async def nobody_can_write(settings: Settings) -> AsyncIterator[None]:
     """Another process has locked what is written; reads work."""
     if settings.embedded:
-        other = apsw.Connection(str(settings.sqlite_path))
+        other = open_sqlite(settings.sqlite_path)
         other.execute("BEGIN IMMEDIATE")
         yield
         other.execute("ROLLBACK")

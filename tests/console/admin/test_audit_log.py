@@ -5,7 +5,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-import apsw
 import pytest
 from msgspec import structs
 
@@ -16,6 +15,7 @@ from guichet.domain.audit_log import Act, Actor
 from tests.console.admin.conftest import Staff
 from tests.console.conftest import ConsoleFixture
 from tests.console.pages import Page
+from tests.sqlite_file import open_sqlite
 
 _INSTANT: Final = "2026-10-31T23:00:00.000000Z"
 
@@ -35,7 +35,7 @@ def _check(page: Page) -> dict[str, str]:
 
 async def _tamper(staff: Staff) -> None:
     """Somebody with the database's password takes the trigger away and changes a row."""
-    with closing(apsw.Connection(str(staff.console.service.ctx.settings.sqlite_path))) as connection:
+    with closing(open_sqlite(staff.console.service.ctx.settings.sqlite_path)) as connection:
         triggers = connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'audit_log'"
         )
