@@ -7,15 +7,39 @@ from itertools import chain
 from typing import Any, Final
 
 import apsw
-from sqlalchemy import Executable
+from sqlalchemy import BindParameter, Boolean, Executable, Integer, String
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
+from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
+from sqlalchemy.engine.default import DefaultDialect
 
 from guichet.db.engine import Row, Transaction
 from guichet.db.sqlite.errors import DRIVER_ERRORS, translate
 from guichet.db.statement_cache import CompiledStatement, StatementCache
 
+
+class _Compiler(SQLiteCompiler):
+    """Writes a statement's own values, which are constants of ours, into its text: a plan made once uses an index
+    with a condition only where the text says the same."""
+
+    def visit_bindparam(self, bindparam: BindParameter[Any], *args: Any, **options: Any) -> str:
+        if (
+            bindparam.unique
+            and isinstance(bindparam.value, str | int)
+            and isinstance(bindparam.type, String | Integer | Boolean)
+        ):
+            return self.render_literal_value(bindparam.value, bindparam.type)
+        text: str = super().visit_bindparam(bindparam, *args, **options)  # type: ignore[no-untyped-call]
+        return text
+
+
+def _dialect() -> DefaultDialect:
+    dialect = sqlite_dialect(paramstyle="qmark")
+    dialect.statement_compiler = _Compiler
+    return dialect
+
+
 #: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
-STATEMENTS: Final = StatementCache(sqlite_dialect(paramstyle="qmark"))
+STATEMENTS: Final = StatementCache(_dialect())
 #: How many rows one statement takes, the larger numbers first; a text for each number of rows would fill the cache.
 #: Each INSERT looks for the table's highest id among those of all tables and writes it back, each UPDATE makes a
 #: temporary table of the values that a CHECK admits; either costs more than a row.
