@@ -5,7 +5,8 @@ import random
 import ssl
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -55,13 +56,13 @@ class ApiClient:
     longest_outage: float = 0.0
     _session: aiohttp.ClientSession | None = None
     _last_answer_at: float = 0.0
+    _calls: int = 0
 
     async def __aenter__(self) -> "ApiClient":
         connector = aiohttp.TCPConnector(limit=self.connections, ssl=self.tls or True)
         self._session = aiohttp.ClientSession(
             connector=connector, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()
         )
-        self._last_answer_at = time.monotonic()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -87,11 +88,27 @@ class ApiClient:
         body: Any = None if json is None else msgspec.json.encode(json)
         if body is not None:
             headers["Content-Type"] = "application/json"
+        with self._waiting():
+            return await self._repeat(method, path, headers, body if form is None else form, patience, again)
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        if not self._calls:  # Nobody had asked, so nobody was left without an answer.
+            self._last_answer_at = time.monotonic()
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+
+    async def _repeat(
+        self, method: str, path: str, headers: Mapping[str, str], body: Any, patience: float, again: Collection[int]
+    ) -> Response | None:
         deadline = time.monotonic() + patience
         at, retries = random.randrange(len(self.base_urls)), 0
         while True:
             url = self.base_urls[(at + retries) % len(self.base_urls)] + path
-            response = await self._send(method, url, headers, body if form is None else form, retries, again)
+            response = await self._send(method, url, headers, body, retries, again)
             if response is not None:
                 return response
             if time.monotonic() > deadline:
