@@ -13,7 +13,7 @@ from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 
 from guichet.clock import SECOND, Instant, iso
@@ -40,8 +40,6 @@ _DIGESTS: Final = {"sha-512": hashlib.sha512, "sha-256": hashlib.sha256}
 
 def private_key(pem: str) -> ec.EllipticCurvePrivateKey:
     """Raises ValueError for anything but an unencrypted P-256 key in PEM."""
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - few accounts have keys; it is large
-
     key = serialization.load_pem_private_key(_pem(pem), None)
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
         raise ValueError("the signing key must be an EC key on P-256")  # noqa: TRY004  the setting is wrong, not the call
@@ -50,8 +48,6 @@ def private_key(pem: str) -> ec.EllipticCurvePrivateKey:
 
 def public_key(pem: str) -> PublicKey:
     """Raises ValueError for anything but an EC or RSA public key in PEM."""
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-
     key = serialization.load_pem_public_key(_pem(pem))
     if not isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey):
         raise ValueError("the public key must be an EC or RSA key")  # noqa: TRY004
@@ -61,13 +57,6 @@ def public_key(pem: str) -> PublicKey:
 def _pem(text: str) -> bytes:
     """Environment variables often hold a PEM on one line, with its line ends written as `\\n`."""
     return text.replace("\\n", "\n").encode()
-
-
-def encoding(text: str) -> Encoding:
-    """Raises ValueError for anything but `der` and `raw`."""
-    if text not in ("der", "raw"):
-        raise ValueError("signature_encoding must be der or raw")
-    return "der" if text == "der" else "raw"
 
 
 def sign(
