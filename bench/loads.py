@@ -83,13 +83,13 @@ def _shortened(load: Load) -> Load:
     return msgspec.structs.replace(load, rate=rate, seconds=most_requests / rate, warm_up=0)
 
 
-async def get(port: int, content: bytes, *, decompress: bool = True) -> bytes:
-    """The body of one answer, which must be a 200."""
+async def get(port: int, content: bytes, *, decompress: bool = True, status: int = 200) -> bytes:
+    """The body of one answer, which must have this status."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(content.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     writer.close()
-    if b" 200 " not in head.partition(b"\r\n")[0]:
+    if b" %d " % status not in head.partition(b"\r\n")[0]:
         raise Wrong(head.decode())
     return gzip.decompress(body) if decompress and b"content-encoding: gzip" in head.lower() else body
 

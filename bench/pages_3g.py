@@ -24,6 +24,7 @@ from playwright.async_api import Browser, Page, async_playwright
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet import bootstrap, settings
+from guichet.application import application
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
 from tests.checkout.checkout_fixture import CheckoutFixture, open_checkout
 from tests.service_fixture import serving
@@ -185,7 +186,7 @@ async def main() -> None:
         print(f"\n{'page':24} {'network':14} {'byte ms':>7} {'FCP ms':>7}  {'range':>11} {'bytes':>6} more requests")
         for name in ("link", "waiting", "receipt"):
             await paints(browser, checkout.url + pages[name], name, chosen.runs)
-        apart = StyleApart(bootstrap.application(checkout.service, None))
+        apart = StyleApart(application(checkout.service, None))
         async with serving(apart) as url:
             await paints(browser, url + pages["link"], "link, style apart", chosen.runs)
         await browser.close()

@@ -18,7 +18,8 @@ import asyncpg
 from cryptography.fernet import Fernet
 
 from guichet import settings as guichet_settings
-from guichet.bootstrap import create_merchant, service
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import service
 from guichet.db import migrate
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment

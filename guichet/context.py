@@ -1,9 +1,10 @@
 """What the features of the service need, built once by `bootstrap.py`."""
 
 import asyncio
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from msgspec import field
 
 from guichet.availability import AttemptCounts, AvailabilityReader
 from guichet.clock import Clock, Instant
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
 
-@dataclass(frozen=True, slots=True)
-class WakeUps:
+class WakeUps(Record, frozen=True):
     """Events that wake the worker's loops right after a commit that gives them work."""
 
     polling: asyncio.Event = field(default_factory=asyncio.Event)
@@ -57,8 +57,7 @@ class SettlementBatches(Record, frozen=True):
     refunds: Batching[Settlement, Refund]
 
 
-@dataclass(frozen=True, slots=True)
-class AppContext:
+class AppContext(Record, frozen=True):
     """What one process has once; `bootstrap.service` builds it. What needs one or two of these takes them, and not
     this."""
 

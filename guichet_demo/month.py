@@ -10,10 +10,11 @@ the next one, as no `external_id` makes two payments.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import structs
 from sqlalchemy import bindparam, select
 
 from guichet.back_office.merchants import create_merchant
@@ -83,7 +84,7 @@ class _ClockInThePast:
 
 def _at(ctx: AppContext, instant: Instant) -> AppContext:
     """The same service at another time."""
-    return replace(ctx, clock=_ClockInThePast(instant, ctx.clock, ctx.clock.monotonic()))
+    return structs.replace(ctx, clock=_ClockInThePast(instant, ctx.clock, ctx.clock.monotonic()))
 
 
 async def add_merchant(ctx: AppContext) -> Merchant:

@@ -1,18 +1,11 @@
-"""Signatures with HMAC and a timestamp (Wave, Sonatel, Stripe, FedaPay), and keys that are made once and stored."""
+"""Signatures with HMAC and a timestamp (Wave, Sonatel, Stripe, FedaPay)."""
 
 import hashlib
 import hmac
-from collections.abc import Callable
-from typing import Final, TypeVar, cast
-
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from typing import Final
 
 from guichet.clock import SECOND, Instant
 from guichet_simulator.models import QueuedCallback
-from guichet_simulator.store import Store
-
-Key = TypeVar("Key", ec.EllipticCurvePrivateKey, rsa.RSAPrivateKey)
 
 #: A forged callback is either signed with another secret, or properly signed this long ago, in seconds.
 _STALE: Final = 3600
@@ -42,14 +35,3 @@ def is_signed_now(header: str, body: bytes, *, secret: str, now: Instant) -> boo
     seconds, _, digest = header.removeprefix("t=").partition(",v1=")
     recent = seconds.isdecimal() and abs(now // SECOND - int(seconds)) <= _SIGNATURE_TOLERANCE
     return recent and hmac.compare_digest(hmac_hex(secret, seconds.encode() + body), digest)
-
-
-def stored_key(store: Store, name: str, make: Callable[[], Key]) -> Key:
-    """The private key of this name; `make` makes it when it is first needed."""
-    saved: str | None = store.setting(name)
-    if saved is not None:
-        return cast(Key, serialization.load_pem_private_key(saved.encode(), None))
-    key, plain = make(), serialization.NoEncryption()
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    store.set_setting(name, pem.decode())
-    return key

@@ -15,7 +15,8 @@ from typing import Final
 
 from bench import servers
 from bench.loads import percentile
-from guichet.bootstrap import Service, create_merchant, service
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import Service, service
 from guichet.clock import SystemClock
 from guichet.domain.ids import MerchantId
 from guichet.logs import configure_logs

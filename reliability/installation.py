@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from guichet.bootstrap import live_providers
+from guichet.provider_accounts import live_providers
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings, load
 from reliability.processes import ManagedProcess, clean_environ, guichet

@@ -16,7 +16,8 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from guichet.bootstrap import create_merchant, service
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import service
 from guichet.domain.ids import MerchantId
 from guichet.settings import Settings
 from guichet.webhooks.sender import verify

@@ -25,7 +25,8 @@ from typing import Final
 
 import trustme
 
-from guichet.bootstrap import create_merchant, service
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import service
 from guichet.db import migrate
 from guichet.server.connection_limits import BODY, HEAD, REFUSED
 from guichet.settings import load, with_development_key

@@ -23,7 +23,8 @@ from hypothesis import HealthCheck
 
 from guichet import bootstrap
 from guichet.accounts import passwords
-from guichet.bootstrap import create_merchant, database
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import database
 from guichet.db import migrate
 from guichet.db.engine import Database
 from guichet.server.process_tuning import RARELY

@@ -11,7 +11,9 @@ import aiohttp
 import msgspec
 import uvicorn
 
-from guichet.bootstrap import Service, application, create_merchant, service
+from guichet.application import application
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import Service, service
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import MerchantStatus
 from guichet.domain.messages import verbatim

@@ -5,15 +5,16 @@ key, account, the key's networks and scopes (`Endpoint`), then body, catalogue, 
 handler).
 """
 
+import asyncio
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Final
 
 from starlette.routing import BaseRoute
 
-from guichet.api.endpoints import ENDPOINTS
-from guichet.api.endpoints.endpoint import Handler
-from guichet.api.http import Endpoint
-from guichet.api.scopes import required_bits
+from guichet.api.endpoints import endpoint, payments
+from guichet.api.http import Endpoint, MethodHandler
+from guichet.api.scopes import SCOPES, required_bits
 from guichet.context import AppContext
 from guichet.merchants.api_keys import Authenticator
 from guichet.server.request_context import ClientAddresses
@@ -24,23 +25,34 @@ ROOT: Final = "/v1"
 def api_routes(ctx: AppContext) -> list[BaseRoute]:
     """Every endpoint of the contract; errors are raised, and answered by the application's error handler.
 
-    The full paths stand in one flat list: a router of its own, under a mount, costs 4 % of a creation.
+    The full paths stand in one flat list: a router of its own, under a mount, costs 4 % of a creation. Only the
+    handlers of payments are imported: the others are with the first request to one of them (`_handlers`).
     """
     authenticator, addresses = Authenticator(ctx.db, ctx.clock), ClientAddresses.of(ctx.settings)
-    handlers: dict[str, dict[str, Handler]] = defaultdict(dict)
-    parameters: dict[str, dict[str, frozenset[str]]] = defaultdict(dict)
-    for endpoint in ENDPOINTS:
-        handlers[endpoint.path][endpoint.method] = endpoint.handler
-        names = frozenset(each.name for each in endpoint.parameters if each.where == "query")
-        parameters[endpoint.path][endpoint.method] = names
+    scopes: dict[str, dict[str, int]] = defaultdict(dict)
+    for method, path in SCOPES:
+        scopes[path][method] = required_bits(method, path)
+    known = _by_path(payments.ENDPOINTS)
     return [
-        Endpoint(
-            ctx,
-            authenticator,
-            by_method,
-            parameters[path],
-            {method: required_bits(method, path) for method in by_method},
-            addresses,
-        ).route(ROOT + path)
-        for path, by_method in handlers.items()
+        Endpoint(ctx, authenticator, path, known[path], _handlers, by_method, addresses).route(ROOT + path)
+        for path, by_method in scopes.items()
     ]
+
+
+async def _handlers(path: str) -> dict[str, MethodHandler]:
+    """By their methods."""
+    return _by_path(await asyncio.to_thread(_all_endpoints))[path]
+
+
+def _all_endpoints() -> Iterable[endpoint.Endpoint]:
+    from guichet.api.endpoints.table import ENDPOINTS  # noqa: PLC0415 - a server listens, and takes payments, without
+
+    return ENDPOINTS
+
+
+def _by_path(endpoints: Iterable[endpoint.Endpoint]) -> defaultdict[str, dict[str, MethodHandler]]:
+    handlers: defaultdict[str, dict[str, MethodHandler]] = defaultdict(dict)
+    for each in endpoints:
+        names = frozenset(parameter.name for parameter in each.parameters if parameter.where == "query")
+        handlers[each.path][each.method] = MethodHandler(each.handler, names)
+    return handlers

@@ -15,7 +15,6 @@ from starlette.routing import Route
 from guichet.api.http import read_body
 from guichet.context import AppContext
 from guichet.domain.errors import InvalidRequest
-from guichet.provider_callbacks.receive import receive
 from guichet.providers.base import Callback
 from guichet.schemas.json_codec import MAX_BODY, failure
 from guichet.server.json_response import JsonResponse
@@ -26,6 +25,8 @@ _METHODS: Final = ("POST", "PUT")
 
 def callback_routes(ctx: AppContext) -> list[Route]:
     async def callback(request: Request) -> Response:
+        from guichet.provider_callbacks.receive import receive  # noqa: PLC0415 - a server listens without
+
         body = await read_body(request)
         if len(body) > MAX_BODY:
             return JsonResponse(failure(InvalidRequest(f"Le corps de la requête dépasse {MAX_BODY // 1024} Kio.")), 413)

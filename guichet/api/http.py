@@ -1,8 +1,7 @@
 """What the handlers of all endpoints share: the call, its body, a successful response, pages of lists."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from starlette.requests import ClientDisconnect, Request
@@ -79,19 +78,26 @@ class Call(Record, frozen=True):
         return {"development": self.ctx.settings.development}
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class MethodHandler(NamedTuple):
+    """What answers a method of a path, and the names in the query that it reads."""
+
+    handle: Callable[[Call], Awaitable[Response]]
+    parameters: frozenset[str]
+
+
+class Endpoint(Record, frozen=True):
     """One path of the API, an ASGI application: authenticates the caller, checks what its key may do and from where,
     then calls the handler of the method.
 
-    `parameters`: the names in the query that the handler of each method reads. `scopes`: for each method the bits of
-    which a key needs one (`api/scopes.py`).
+    `handlers`: by method; empty until `import_handlers` was asked for those of the path, by the first request.
+    `scopes`: for each method the bits of which a key needs one (`api/scopes.py`).
     """
 
     ctx: AppContext
     authenticator: Authenticator
-    by_method: Mapping[str, Callable[[Call], Awaitable[Response]]]
-    parameters: Mapping[str, frozenset[str]]
+    path: str
+    handlers: dict[str, MethodHandler]
+    import_handlers: Callable[[str], Awaitable[Mapping[str, MethodHandler]]]
     scopes: Mapping[str, int]
     addresses: ClientAddresses
 
@@ -99,7 +105,7 @@ class Endpoint:
         """One route for all methods of a path, so that a 405 names them all; and without the HEAD that Starlette adds
         to GET, which the contract does not have."""
         route = Route(path, self)
-        route.methods = set(self.by_method)
+        route.methods = set(self.scopes)
         return route
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,15 +115,14 @@ class Endpoint:
             raise AddressNotAllowed
         if not caller.scopes & (required := self.scopes[scope["method"]]):
             raise insufficient_scope(required)
-        response = await self.by_method[scope["method"]](Call(self.ctx, request, caller))
+        if not self.handlers:
+            self.handlers.update(await self.import_handlers(self.path))
+        handler = self.handlers[scope["method"]]
+        response = await handler.handle(Call(self.ctx, request, caller))
         if scope["query_string"] and isinstance(response, SuccessResponse):
-            response = response.ignoring(self._unread(request))
+            # What means nothing to this endpoint, in its order.
+            response = response.ignoring([name for name in request.query_params if name not in handler.parameters])
         await response(scope, receive, send)
-
-    def _unread(self, request: Request) -> list[str]:
-        """The names in the query that mean nothing to this endpoint, in their order."""
-        known = self.parameters[request.method]
-        return [name for name in request.query_params if name not in known]
 
 
 async def read_body(request: Request) -> bytes:

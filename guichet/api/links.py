@@ -1,7 +1,5 @@
 """POST /payment-links, GET /payment-links, GET /payment-links/{id} (docs/contract.md, "Endpoints"). Live only."""
 
-from typing import Final
-
 from starlette.responses import Response
 
 from guichet.accounts import key_acts
@@ -9,22 +7,12 @@ from guichet.api.http import Call, requested_page, success_response, unknown_row
 from guichet.api.idempotency import requested_key
 from guichet.clock import Instant, iso
 from guichet.domain.errors import InvalidRequest, NotFound
-from guichet.domain.ids import LinkId
-from guichet.domain.payment_links import PaymentLink
+from guichet.domain.payment_links import PaymentLink, link_number
 from guichet.domain.warnings import RequestWarning, warning
 from guichet.links import repository as links
 from guichet.links.links import create_link as create_link_once
 from guichet.links.links import requested_link
 from guichet.schemas.payment_link import PaymentLinkObject, payment_link_object
-
-#: Every number with fewer digits is one that the database can hold.
-_DIGITS: Final = 19
-
-
-def link_number(text: str) -> LinkId:
-    """The id that a text names; 0, which no link has, if it is none."""
-    is_number = text.isascii() and text.isdigit() and len(text) < _DIGITS
-    return LinkId(int(text) if is_number else 0)
 
 
 async def create_link(call: Call) -> Response:

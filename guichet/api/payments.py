@@ -6,19 +6,18 @@ from starlette.responses import Response
 
 from guichet.api.http import Call, Page, requested_page, requested_range, success_response, unknown_row
 from guichet.api.idempotency import requested_key
-from guichet.api.links import link_number
 from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue, mode_faults, quote
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
+from guichet.domain.payment_links import link_number
 from guichet.domain.payments import PAYMENT_STATUSES, ApiPayment, Payment, PaymentStatus
 from guichet.domain.phone_numbers import written_forms
 from guichet.domain.warnings import warning
 from guichet.payments import create
 from guichet.payments import repository as payments
 from guichet.payments.create import CreatedPayment, request_warnings
-from guichet.payments.polling import poll_payment
 from guichet.payments.repository import PaymentFilter
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
 from guichet.schemas.payment import PaymentBody, PaymentObject, payment_object
@@ -84,6 +83,8 @@ def _listed(call: Call, page: Page, shown: list[PaymentObject], total: int) -> R
 
 async def read_payment(call: Call) -> Response:
     """Polls the provider of a pending payment first."""
+    from guichet.payments.polling import poll_payment  # noqa: PLC0415 - a server listens without
+
     payment = await poll_payment(call.ctx, await find_payment(call))
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
     return success_response(payment_object(payment, catalogue.by_operator(payment.operator)))

@@ -11,13 +11,14 @@ from typing import Final, Literal
 from guichet.clock import Clock, later
 from guichet.context import AppContext
 from guichet.db.engine import Database, require
+from guichet.db.queues.work_queue import LEASE_DURATION
 from guichet.domain.audit_log import Act, Actor, ActRefused, FactName
 from guichet.domain.money import plain
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.records import Record
 from guichet.domain.refusals import Refusal
 from guichet.payments import pending, repository
-from guichet.payments.outcomes import LEASE_DURATION, Mismatch, checked, payment_status, refund_status
+from guichet.payments.outcomes import Mismatch, checked, payment_status, refund_status
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import (
     Accepted,

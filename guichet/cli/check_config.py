@@ -20,7 +20,6 @@ from cryptography import x509
 from redis.exceptions import RedisError
 
 from guichet import __version__, bootstrap
-from guichet.bootstrap import refuse_real_providers, usable_providers
 from guichet.cli.arguments import Json
 from guichet.cli.console import error_console
 from guichet.cli.doctor import report
@@ -43,6 +42,7 @@ from guichet.db.write_probe import WriteProbe
 from guichet.logs import configure_logs
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.vault import UnreadableSecret, Vault
+from guichet.provider_accounts import refuse_real_providers, usable_providers
 from guichet.server.doctor.check import Check, age
 from guichet.server.doctor.storage import file_modes
 from guichet.server.errors import StartupError

@@ -11,13 +11,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
-from guichet.bootstrap import usable_providers
 from guichet.db.engine import Database, require
 from guichet.db.errors import StorageError
 from guichet.db.postgres.address import read_address
 from guichet.db.postgres.connection import keeps_statements
 from guichet.db.postgres.hosts import PostgresHosts
 from guichet.db.tables import audit_log, metadata, postings
+from guichet.provider_accounts import usable_providers
 from guichet.server.doctor.accounts import pending_accounts
 from guichet.server.doctor.check import Check
 from guichet.settings import Settings

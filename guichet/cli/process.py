@@ -8,9 +8,9 @@ import typer
 import uvloop
 
 from guichet import __version__
-from guichet.bootstrap import usable_providers
 from guichet.cli.runner import run_async, tighten_files
 from guichet.logs import configure_logs, log
+from guichet.provider_accounts import usable_providers
 from guichet.server.http_server import Tls
 from guichet.settings import Settings
 

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 import typer
 
-from guichet.bootstrap import live_providers, provider_registry
 from guichet.cli.errors import fail
+from guichet.provider_accounts import live_providers, provider_registry
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.registry import Registry
 from guichet.settings import Settings, SettingsError

@@ -17,7 +17,7 @@ from guichet.back_office.aggregated_merchants import (
     aggregating,
     name_merchants,
 )
-from guichet.bootstrap import USER_AGENT, Service
+from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, error_console, print_json
 from guichet.cli.errors import CommandError
@@ -26,6 +26,7 @@ from guichet.cli.runner import load_settings, run, run_async
 from guichet.db.references import parse_reference
 from guichet.http_client import HttpClient
 from guichet.printable import printable
+from guichet.provider_accounts import USER_AGENT
 from guichet.providers.mtn.checks import SANDBOX_ADDRESS, ApiUsers
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.shared.account_checks import AccountSetup

@@ -6,7 +6,7 @@ open is known at any moment.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Final, Literal
 
 import typer
@@ -105,12 +105,12 @@ class Trial:
         reversal = Reversal(
             reference, charge, charge.amount, charge.payment.currency, payee_number=payee, sent_at=sent_at
         )
-        reversal = replace(reversal, provider_data=self.provider.prepare_refund(reversal))
+        reversal = structs.replace(reversal, provider_data=self.provider.prepare_refund(reversal))
         refund = self._start("refund", reference, f"giving it back through {self.account}")
 
         def status() -> Awaitable[RefundStatusResult]:
             data = {**reversal.provider_data, **self._data.get(refund.reference, {})}
-            known = replace(reversal, provider_reference=refund.provider_reference, provider_data=data)
+            known = structs.replace(reversal, provider_reference=refund.provider_reference, provider_data=data)
             return self.provider.refund_status(known)
 
         result = await self._until_final(refund, await self.provider.refund(reversal), status)

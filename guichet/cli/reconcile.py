@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from guichet.bootstrap import Service, live_providers
+from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, Since, Until
 from guichet.cli.console import console, error_console, print_json, print_table, with_sentence
 from guichet.cli.errors import fail
@@ -31,6 +31,7 @@ from guichet.ledger.provider_statement import (
 )
 from guichet.ledger.reconciliation import reconcile as compare
 from guichet.ledger.reconciliation_runs import SHOWN_DAYS, Run, describe, recent_runs
+from guichet.provider_accounts import live_providers
 from guichet.providers.account_review import NoHistory, UnreadableHistory, histories_of
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import SettingsError

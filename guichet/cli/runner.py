@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
 from typing import Any, Final, TypeVar
 
-from guichet.bootstrap import Service, ensure_schema, refuse_real_providers, service
+from guichet.bootstrap import Service, ensure_schema, service
 from guichet.cli.errors import CommandError, fail
 from guichet.db.engine import Reader
 from guichet.db.errors import DatabaseUnusable, DiskFull, NoPrimary, StorageError, UnknownSchema, UnusableSchema
@@ -14,9 +14,9 @@ from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.logs import configure_logs, log
-from guichet.merchants import repository as merchants
 from guichet.merchants.vault import UnreadableSecret
 from guichet.private_files import tighten
+from guichet.provider_accounts import refuse_real_providers
 from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig
 from guichet.server.errors import StartupError
 from guichet.settings import Settings, SettingsError, load
@@ -106,6 +106,8 @@ def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any
 
 async def get_merchant(db: Reader, merchant_id: MerchantId) -> Merchant:
     """Raises CommandError if there is no such merchant."""
+    from guichet.merchants import repository as merchants  # noqa: PLC0415 - a server does not wait for it
+
     return existing(await merchants.get(db, merchant_id), "merchant", merchant_id)
 
 

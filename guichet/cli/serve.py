@@ -16,7 +16,7 @@ from guichet.server.http_server import GRACE, ServerOptions, Tls
 from guichet.server.metrics_port import check_metrics_ports
 from guichet.server.processes import STOP_TIMEOUT, supervise
 from guichet.settings import Settings, with_development_key
-from guichet.worker.lease_release import release_webhooks
+from guichet.webhooks.lease_release import release_webhooks
 
 
 def register(app: typer.Typer) -> None:

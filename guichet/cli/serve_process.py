@@ -11,35 +11,29 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import field
 
-from guichet.bootstrap import (
-    SIMULATOR_STATE,
-    WORKER_MODULES,
-    Service,
-    application,
-    ensure_schema,
-    live_providers,
-    mounted_simulator,
-    needs_upgrade,
-    service,
-)
+from guichet.application import IMPORTED_LATER, application
+from guichet.bootstrap import WORKER_MODULES, Service, ensure_schema, needs_upgrade, service
 from guichet.cli.process import begin_process, check_files, complete_start, run_process
 from guichet.context import AppContext
 from guichet.db.sqlite.lock import join_service, lock_database
 from guichet.domain.records import Record
 from guichet.payments.initiation import finish_slow_initiations
+from guichet.provider_accounts import live_providers
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
 from guichet.server.deferred_worker import DeferredWorker
 from guichet.server.http_server import Server, ServerOptions
+from guichet.server.lazy import import_in_thread
 from guichet.server.listener import bind_socket, inherited_socket, start_listening, url_of
 from guichet.server.metrics_port import metrics_port
 from guichet.server.process_tuning import tune_allocator, tune_garbage_collector
 from guichet.server.processes import on_stop, stop_with_parent
 from guichet.server.request_log import writing_request_log
 from guichet.settings import DEFAULT_PUBLIC_URL, Settings
-from guichet.worker.availability_loop import writing_attempts
-from guichet.worker.lease_release import release_webhooks
+from guichet.simulated_providers import SIMULATOR_STATE, mounted_simulator
+from guichet.webhooks.lease_release import release_webhooks
+from guichet.worker.attempts_writer import writing_attempts
 from guichet.worker.wakeups import wakeups
 
 if TYPE_CHECKING:
@@ -171,6 +165,7 @@ async def _warm_up(
     await server.listening.wait()
     await asyncio.sleep(_FIRST_REQUESTS)
     await server.idle(_FIRST_REQUESTS)
+    await import_in_thread(IMPORTED_LATER)
     if worker:  # Now that the start can no longer fail: loops must not outlive the database.
         await worker.start()
     await server.idle(_FIRST_REQUESTS)

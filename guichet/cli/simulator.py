@@ -5,12 +5,12 @@ from typing import Annotated
 import typer
 import uvicorn
 
-from guichet.bootstrap import simulator as create_simulator
 from guichet.cli.console import console
 from guichet.cli.errors import fail
 from guichet.cli.provider_accounts import load_providers
 from guichet.cli.runner import load_settings
 from guichet.clock import SystemClock
+from guichet.simulated_providers import simulator as create_simulator
 
 
 def register(app: typer.Typer) -> None:

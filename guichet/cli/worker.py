@@ -4,16 +4,17 @@ import asyncio
 
 import typer
 
-from guichet.bootstrap import ensure_schema, live_providers, needs_upgrade, service
+from guichet.bootstrap import ensure_schema, needs_upgrade, service
 from guichet.cli.process import Grace, begin_process, check_files, complete_start, run_process
 from guichet.cli.runner import load_settings
 from guichet.db.sqlite.lock import lock_database
 from guichet.logs import log
+from guichet.provider_accounts import live_providers
 from guichet.server.http_server import GRACE
 from guichet.server.metrics_port import metrics_port
 from guichet.server.process_tuning import tune_allocator, tune_garbage_collector
 from guichet.server.processes import on_stop
-from guichet.worker.lease_release import release_webhooks
+from guichet.webhooks.lease_release import release_webhooks
 from guichet.worker.wakeups import wakeups
 
 

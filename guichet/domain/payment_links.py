@@ -19,6 +19,9 @@ LINK_TYPES: Final[tuple[LinkType, ...]] = get_args(LinkType)
 SessionStatus = Literal["open", "completed", "expired"]
 SESSION_STATUSES: Final[tuple[SessionStatus, ...]] = get_args(SessionStatus)
 
+#: Every number with fewer digits is one that the database can hold.
+_DIGITS: Final = 19
+
 
 class PaymentLink(Record, frozen=True):
     """A link. Those of the test environment are made in the console only (D17). One with a `session_reference` is a
@@ -95,3 +98,9 @@ class PaymentLink(Record, frozen=True):
 
     def is_open(self, now: Instant) -> bool:
         return (self.starts_at is None or self.starts_at <= now) and (self.expires_at is None or now < self.expires_at)
+
+
+def link_number(text: str) -> LinkId:
+    """The id that a text names; 0, which no link has, if it is none."""
+    is_number = text.isascii() and text.isdigit() and len(text) < _DIGITS
+    return LinkId(int(text) if is_number else 0)

@@ -7,12 +7,14 @@ asked about until it is known, also after a person gave it up: then nothing is s
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec import structs
 
 from guichet.clock import DAY, HOUR, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import Transaction, require
+from guichet.db.queues.work_queue import LEASE_DURATION
 from guichet.domain import posting_rules
 from guichet.domain.late_results import LateResult, LateReturn, ReturnStatus
 from guichet.domain.messages import Amount, Message, shortened
@@ -29,7 +31,6 @@ from guichet.logs import log
 from guichet.payments.account_identity import AccountMatch
 from guichet.payments.outcomes import (
     ANOTHER_ACCOUNT,
-    LEASE_DURATION,
     Mismatch,
     account_match,
     checked,
@@ -122,7 +123,7 @@ async def _reversal(
         charge = charge_for(payment, ctx.settings.public_url)
         number = payer_number(payment)
         reversal = Reversal("", charge, charge.amount, charge.payment.currency, payee_number=number)
-    return replace(
+    return structs.replace(
         reversal,
         reference=request.reference,
         provider_reference=request.provider_reference,

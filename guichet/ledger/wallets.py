@@ -10,7 +10,6 @@ is not active.
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import BigInteger, and_, bindparam, cast, delete, func, select, text, true
@@ -27,6 +26,7 @@ from guichet.domain.messages import Amount
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import ACTIVE, Wallet, WalletStatus
+from guichet.domain.records import Record
 from guichet.domain.refusals import Refusal
 
 THIS_WALLET: Final = equal(wallets, "merchant_id", "env", "currency")
@@ -222,8 +222,7 @@ _HELD: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Record, frozen=True):
     """`refunds`: how many are on their way, which hold `for_refunds`. `suspended`: credits that wait for the wallet."""
 
     for_refunds: Hundredths

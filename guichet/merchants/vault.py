@@ -1,10 +1,11 @@
 """Secrets at rest: encrypted with the newest of `GUICHET_SECRET_KEYS`, readable with any of them."""
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Final
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Final
 
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+if TYPE_CHECKING:
+    from cryptography.fernet import MultiFernet
 
 _KEY_GONE: Final = "GUICHET_SECRET_KEYS no longer holds the key of a stored secret"
 
@@ -14,11 +15,18 @@ class UnreadableSecret(Exception):
 
 
 class Vault:
+    """The first secret imports the package `cryptography`: 30 modules and 8 MB, a hundredth of a second."""
+
     def __init__(self, keys: Sequence[str]) -> None:
-        self._fernet = MultiFernet([Fernet(key) for key in keys])
-        self._newest = Fernet(keys[0])
+        self._keys = keys
         # A signature needs its secret at every attempt; the texts are few and small.
         self.decrypt = lru_cache(maxsize=4096)(self._decrypt)
+
+    @cached_property
+    def _fernet(self) -> "MultiFernet":
+        from cryptography.fernet import Fernet, MultiFernet  # noqa: PLC0415 - see above
+
+        return MultiFernet([Fernet(key) for key in self._keys])
 
     def encrypt(self, secret: str) -> str:
         return self._fernet.encrypt(secret.encode()).decode()
@@ -29,6 +37,8 @@ class Vault:
 
     def decrypt_bytes(self, token: str) -> bytes:
         """What `encrypt_bytes` was given. Unlike a secret it is not kept in memory. Raises UnreadableSecret."""
+        from cryptography.fernet import InvalidToken  # noqa: PLC0415 - see above
+
         try:
             return self._fernet.decrypt(token)
         except InvalidToken as error:
@@ -36,8 +46,10 @@ class Vault:
 
     def renewed(self, token: str) -> str | None:
         """The same secret encrypted with the newest key; None when it already is. Raises UnreadableSecret."""
+        from cryptography.fernet import Fernet, InvalidToken  # noqa: PLC0415 - see above
+
         try:
-            self._newest.decrypt(token)
+            Fernet(self._keys[0]).decrypt(token)
         except InvalidToken:
             return self.encrypt_bytes(self.decrypt_bytes(token))
         return None

@@ -7,19 +7,19 @@ A provider may need longer than the request may wait (`payments/initiation.py`).
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
 from typing import Final
 
 from guichet.clock import MINUTE, Instant, later
 from guichet.context import AppContext
+from guichet.db.engine import Transaction
 from guichet.db.lost_answers import repeat_when_lost
 from guichet.db.references import new_reference
 from guichet.domain.catalogue import PaymentMode, Quote, mode_faults, quote
 from guichet.domain.errors import Conflict, InvalidRequest
 from guichet.domain.failures import OUR_FAULTS
-from guichet.domain.ids import PaymentId
+from guichet.domain.ids import LinkId, PaymentId
 from guichet.domain.merchants import Caller, Environment, Merchant, random_text
 from guichet.domain.money import plain
 from guichet.domain.payment_links import PaymentLink
@@ -28,12 +28,10 @@ from guichet.domain.phone_numbers import written_forms
 from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import MOBILE_MONEY_ONLY, SCENARIO
 from guichet.domain.warnings import RequestWarning, warning
-from guichet.links import prompt_limits
-from guichet.links import repository as links
 from guichet.merchants import idempotency
 from guichet.merchants import limits as merchant_limits
 from guichet.merchants.idempotency import IdempotencyKey
-from guichet.payments import attempts, checkout_sessions, pending, repository
+from guichet.payments import attempts, pending, repository
 from guichet.payments.initiation import initiate_within_request, initiation_lease, refusal_of
 from guichet.providers.registry import charge_for, encode_provider_data
 from guichet.schemas.payment import Customer, PaymentBody
@@ -45,8 +43,7 @@ _NOBODY: Final = Customer.model_construct()
 _ODD_SPACES: Final = re.compile(r"\A\s|\s\Z|\s\s|[^\S ]|[\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
 
 
-@dataclass(frozen=True, slots=True)
-class LinkUse:
+class LinkUse(Record, frozen=True):
     """A payment through a link. `checkout_token` was chosen by the hosted page: submitting the page again finds the
     same payment. `instead_of`: the one from whose waiting page it was begun."""
 
@@ -194,17 +191,24 @@ async def _store(
         given_up = 0 if stored.attempt_of is None else await attempts.take_place(ctx, tx, stored)
         if limited:
             await merchant_limits.check(tx, merchant, stored)
-        if payment.link_id is not None:
-            if given_up:
-                await links.release_uses(tx, payment.link_id, given_up)
-            if not await links.reserve_use(tx, payment.link_id, payment.created_at):
-                raise Conflict(
-                    "Ce lien de paiement a atteint son nombre maximal d'utilisations.", reason="link_used_up"
-                )
-            if payment.session_reference is not None:
-                await checkout_sessions.check_open(ctx, tx, stored)
-            await prompt_limits.check(tx, ctx.settings, stored)
+        if stored.link_id is not None:
+            await _reserve_use(ctx, tx, stored, stored.link_id, given_up)
     return stored
+
+
+async def _reserve_use(ctx: AppContext, tx: Transaction, payment: Payment, link_id: LinkId, given_up: int) -> None:
+    """`given_up`: uses that earlier attempts of the same customer held."""
+    from guichet.links import prompt_limits  # noqa: PLC0415 - a server listens without
+    from guichet.links import repository as links  # noqa: PLC0415
+    from guichet.payments import checkout_sessions  # noqa: PLC0415
+
+    if given_up:
+        await links.release_uses(tx, link_id, given_up)
+    if not await links.reserve_use(tx, link_id, payment.created_at):
+        raise Conflict("Ce lien de paiement a atteint son nombre maximal d'utilisations.", reason="link_used_up")
+    if payment.session_reference is not None:
+        await checkout_sessions.check_open(ctx, tx, payment)
+    await prompt_limits.check(tx, ctx.settings, payment)
 
 
 async def _find_stored(ctx: AppContext, payment: Payment, key: IdempotencyKey | None) -> Payment:

@@ -20,9 +20,7 @@ from guichet.domain.errors import PaymentFailed, ServerError
 from guichet.domain.failures import OUR_FAULTS, failure_of
 from guichet.domain.payments import POLL_INTERVALS, Payment
 from guichet.logs import log
-from guichet.payments import account_identity, pending, repository
-from guichet.payments.outcomes import checked, name_merchant, refuse_payment
-from guichet.payments.settlement import settle_payment
+from guichet.payments import pending, repository
 from guichet.providers.base import (
     Accepted,
     Charge,
@@ -108,6 +106,8 @@ async def _initiate(
             payment, charge = switched, charge_for(switched, ctx.settings.public_url, charge.otp)
         provider = ctx.registry.provider(account)
         if provider.names_merchants:
+            from guichet.payments.outcomes import name_merchant  # noqa: PLC0415 - a server listens without
+
             charge = await name_merchant(ctx, payment, charge)
         result = await call_provider(
             provider, provider.initiate(charge), account, "initiate", provider.initiation_timeout
@@ -115,6 +115,8 @@ async def _initiate(
         if provider.remote:
             ctx.attempts.add(payment.operator, result, ctx.clock.now())
         if provider.named_by_key:
+            from guichet.payments import account_identity  # noqa: PLC0415 - a server listens without
+
             account_identity.read_soon(ctx, provider, account)
         if not isinstance(result, NotProcessed):
             break
@@ -126,6 +128,9 @@ async def _initiate(
 async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, waiting: WaitingRequest) -> Payment:
     if isinstance(result, Accepted):
         return await _record_acceptance(ctx, payment, result)
+    from guichet.payments.outcomes import checked, refuse_payment  # noqa: PLC0415 - a server listens without
+    from guichet.payments.settlement import settle_payment  # noqa: PLC0415 - a server listens without
+
     match await checked(ctx, payment, result):
         case Succeeded() as success:
             await settle_payment(ctx, payment, success)

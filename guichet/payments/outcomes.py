@@ -7,7 +7,6 @@ initiation, by polling, for a refund, for late money, for a person who decides.
     no end          sets the next poll, and opens an incident once it is 72 hours old
 """
 
-from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from msgspec import structs
@@ -27,6 +26,7 @@ from guichet.domain.payments import (
     poll_interval,
 )
 from guichet.domain.phone_numbers import payee_number
+from guichet.domain.records import Record
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
 from guichet.logs import log
@@ -49,8 +49,6 @@ from guichet.providers.shared.answers import ProviderAnswer
 
 #: Pages and callbacks have a provider asked about one payment or refund at most this often, in microseconds.
 MIN_POLL_INTERVAL: Final = 5 * SECOND
-#: How long a process may work on a payment or refund alone; longer than a provider may take to answer.
-LEASE_DURATION: Final = 30 * SECOND
 #: What is known of what another account has: an old and a new account of a provider must stand side by side.
 ANOTHER_ACCOUNT: Final = Unknown(ProviderAnswer.ANOTHER_ACCOUNT())
 UNSURE_ACCOUNT: Final = Unknown(ProviderAnswer.UNSURE_ACCOUNT())
@@ -94,7 +92,7 @@ async def refund_status(
     if match is AccountMatch.OTHER:
         return ANOTHER_ACCOUNT
     if ask_only or match is AccountMatch.UNSURE:
-        reversal = replace(reversal_for(ctx, refund, payment), ask_only=True)
+        reversal = structs.replace(reversal_for(ctx, refund, payment), ask_only=True)
     else:
         reversal = await request_of(ctx, provider, refund, payment)
     return explicit(await call_provider(provider, provider.refund_status(reversal), account, "refund_status"), match)
@@ -144,11 +142,10 @@ async def request_of(ctx: AppContext, provider: Provider, refund: Refund, paymen
     reversal = reversal_for(ctx, refund, payment)
     if reversal.collected_here or not provider.names_merchants:
         return reversal
-    return replace(reversal, charge=await name_merchant(ctx, refund, reversal.charge))
+    return structs.replace(reversal, charge=await name_merchant(ctx, refund, reversal.charge))
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Record, frozen=True):
     """A success that states another amount or currency than `requested` and `currency`, or none."""
 
     requested: Hundredths

@@ -17,14 +17,13 @@ from guichet.clock import Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.errors import StorageError
-from guichet.db.queues.work_queue import Claim
+from guichet.db.queues.work_queue import LEASE_DURATION, Claim
 from guichet.domain.ids import PaymentId
 from guichet.domain.messages import Answer
 from guichet.domain.payments import Payment, never_arrived
 from guichet.logs import log
 from guichet.payments import pending, repository
 from guichet.payments.outcomes import (
-    LEASE_DURATION,
     MIN_POLL_INTERVAL,
     checked,
     count_not_found,

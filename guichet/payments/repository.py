@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -18,6 +17,7 @@ from guichet.db.upsert import upsert
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, PaymentStatus, PaymentSummary
+from guichet.domain.records import Record
 from guichet.ledger import wallets
 from guichet.merchants import idempotency
 from guichet.merchants.idempotency import IdempotencyKey
@@ -108,8 +108,7 @@ _FINISH: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentFilter:
+class PaymentFilter(Record, frozen=True):
     """What `GET /payments` may filter on; bounds are inclusive Instants."""
 
     status: PaymentStatus | None = None
@@ -213,8 +212,7 @@ async def reference_from_callback(db: Reader, payment: Payment) -> str | None:
     return row[0] if row else None
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Record, frozen=True):
     """A conditional transition of one payment. None as `provider_reference` or `payer_number` keeps the stored one."""
 
     payment_id: PaymentId

@@ -11,7 +11,6 @@ payments by id, daily totals, links by id), so that two transactions cannot dead
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from guichet import tracing
@@ -41,6 +40,7 @@ from guichet.domain.payments import (
 )
 from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS
 from guichet.domain.posting_rules import Movement, Posting
+from guichet.domain.records import Record
 from guichet.incidents import repository as incidents
 from guichet.ledger import postings
 from guichet.links import repository as links
@@ -139,8 +139,7 @@ async def settle_batch(
     return [result for settlement in batch for result in await settle_batch(db, [settlement], settle_together)]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Record, frozen=True):
     """A transition that was applied; `payment` and `refund` as they are stored now."""
 
     settlement: Settlement

@@ -5,8 +5,9 @@ Source: docs/providers/README.md, "Rules common to every family".
 """
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Final
+
+from msgspec import structs
 
 from guichet import metrics
 from guichet.clock import SECOND, Instant, later
@@ -104,7 +105,7 @@ def _bounded(named: CallbackReference) -> CallbackReference:
     theirs = named.provider_reference
     if theirs is None or (len(theirs) <= _MAX_REFERENCE and theirs.isprintable() and REPLACEMENT not in theirs):
         return named
-    return replace(named, provider_reference=None)
+    return structs.replace(named, provider_reference=None)
 
 
 async def _keep_unmatched(ctx: AppContext, account: str, callback: Callback, reason: UnmatchedReason) -> None:

@@ -4,13 +4,13 @@ history, and so do the pages of the back office. No call moves money."""
 import asyncio
 import ipaddress
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from guichet.clock import Instant
 from guichet.domain.messages import Answer, Message, verbatim
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
+from guichet.domain.records import Record
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.provider_types import PROVIDER_TYPES, leads_to_simulator, sandbox_reason
@@ -21,8 +21,7 @@ from guichet.providers.shared.account_findings import AccountFinding, AccountSub
 from guichet.providers.shared.client import ProviderAccount
 
 
-@dataclass(frozen=True, slots=True)
-class BalanceLine:
+class BalanceLine(Record, frozen=True):
     """One of our balances with a provider; without an amount for an account that states none, or whose balance cannot
     be read. `problem`: None if there is none."""
 

@@ -11,7 +11,6 @@ and moves no money (D21). Only after `NotProcessed` may another route be tried: 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import msgspec
@@ -50,8 +49,7 @@ class Charge(Record, frozen=True):
     provider_data: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Reversal:
+class Reversal(Record, frozen=True):
     """A refund: our reference for it, the debit that it gives back, and how much."""
 
     reference: str
@@ -63,7 +61,7 @@ class Reversal:
     #: The number that a payout goes to. Never None when the account `pays_out`.
     payee_number: str | None = None
     provider_reference: str | None = None
-    provider_data: Mapping[str, str] = field(default_factory=dict)
+    provider_data: Mapping[str, str] = msgspec.field(default_factory=dict)
     #: When the refund was last sent to the provider.
     sent_at: Instant | None = None
     #: Whether it is proven that no request under this reference ever arrived (`domain/payments.py`). Until then,
@@ -73,8 +71,7 @@ class Reversal:
     ask_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Record, frozen=True):
     """The provider took the request and the result is not final yet.
 
     `redirect_url` is the provider's page on which the customer confirms. `provider_data` is stored and comes back with
@@ -84,13 +81,12 @@ class Accepted:
 
     provider_reference: str | None = None
     redirect_url: str | None = None
-    provider_data: Mapping[str, str] = field(default_factory=dict)
+    provider_data: Mapping[str, str] = msgspec.field(default_factory=dict)
     next_poll_at: Instant | None = None
     float_empty: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Succeeded:
+class Succeeded(Record, frozen=True):
     """The provider says that it moved the money: `amount` and `currency` as it states them, None if it does not.
 
     The caller compares both with ours before anything is booked. `payer_number` is the full number that paid, as digits
@@ -103,8 +99,7 @@ class Succeeded:
     payer_number: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Record, frozen=True):
     """The provider says that it did not move the money and never will.
 
     `stated`: False when it does not say so itself: it did not know our reference often enough, or a person decided. It
@@ -116,39 +111,34 @@ class Refused:
     stated: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class AmbiguousRefusal(Refused):
+class AmbiguousRefusal(Refused, frozen=True):
     """Of a refund only: refused by a code that means either the payee or our own balance with the provider. Nothing was
     moved, and under this reference nothing ever will be. Our balance tells which (`refunds/ambiguous_refusals.py`)."""
 
     code: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Record, frozen=True):
     """Nothing can be concluded (timeout, broken connection, 5xx, unreadable body): ask again later."""
 
     raw: Answer = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NotFound:
+class NotFound(Record, frozen=True):
     """The provider does not know our reference, and a debit or payout that it had taken it would know. One such answer
     proves nothing, because the request may still be on its way: `domain/payments.py` says what proves it."""
 
     raw: Answer = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NotProcessed:
+class NotProcessed(Record, frozen=True):
     """The provider certainly did not take the request (no connection, or it says so): another route may be tried."""
 
     reason: RefusalReason = "operator_unavailable"
     raw: Answer = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FloatEmpty:
+class FloatEmpty(Record, frozen=True):
     """Our own balance with the provider does not cover the refund: nothing was moved, and under this reference nothing
     ever will be. It is no refusal of the customer's account: the refund is sent again later, as a new request.
 
@@ -158,8 +148,7 @@ class FloatEmpty:
     is_certain: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class AlreadyRefunded:
+class AlreadyRefunded(Record, frozen=True):
     """The provider says that the payment was given back before, by a refund that it does not name. The customer has the
     money, so the hold must not be released; a person must look."""
 
@@ -177,8 +166,7 @@ RefundStatusResult = StatusResult | FloatEmpty | AlreadyRefunded
 OtpRequestResult = Accepted | Refused | Unknown | NotProcessed
 
 
-@dataclass(frozen=True, slots=True)
-class Callback:
+class Callback(Record, frozen=True):
     """A callback as we received it. `body` is not decoded, because signatures are computed over its bytes."""
 
     method: str
@@ -187,8 +175,7 @@ class Callback:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class CallbackReference:
+class CallbackReference(Record, frozen=True):
     """How a callback names a payment or a refund: by our reference, by the provider's, or both.
 
     `about_dispute`: it says that something happened to a dispute; then all disputes are asked for.

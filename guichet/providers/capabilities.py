@@ -4,20 +4,19 @@ Each is a protocol that `isinstance` can ask for; it is asked outside the way of
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from guichet.clock import Instant
 from guichet.domain.availability import OperatorState
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
+from guichet.domain.records import Record
 from guichet.providers.base import Charge, NotProcessed, OtpRequestResult, Refused, Unknown
 
 DisputedStatus = Literal["open", "won", "lost", "inquiry", "prevented"]
 
 
-@dataclass(frozen=True, slots=True)
-class DisputeFacts:
+class DisputeFacts(Record, frozen=True):
     """A dispute as the provider states it. `payment_reference` is ours; `amount` in hundredths, what it took back.
 
     An `inquiry` took nothing back (yet). Of a `prevented` one the provider does not say whether it did.
@@ -53,8 +52,7 @@ class StatesAvailability(Protocol):
         """By our operator code; an operator of which it says nothing is left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class FloatBalance:
+class FloatBalance(Record, frozen=True):
     """Money of ours that a provider holds. `wallet` tells the balances of one account apart, in the provider's own word
     (MTN's product, pawaPay's country, FeexPay's network); it is empty where an account has only one."""
 

@@ -16,13 +16,15 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
 
+from msgspec import field
+
 from guichet.clock import Clock
 from guichet.domain.money import Hundredths
+from guichet.domain.records import Record
 from guichet.http_client import HttpClient
 from guichet.providers.base import Provider
 from guichet.providers.provider_types import (
@@ -53,8 +55,7 @@ class ProvidersFileError(SettingsError):
     """The providers' file cannot be used. The message is one sentence for the person who edits it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProvidersConfig:
+class ProvidersConfig(Record, frozen=True):
     """The accounts by name, and for each operator of the contract the accounts to try in order."""
 
     accounts: Mapping[str, ProviderAccount]

@@ -8,7 +8,6 @@ The providers declare which of their codes are ambiguous; nothing else about it 
 """
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final
 
 from guichet.clock import MINUTE
@@ -16,6 +15,7 @@ from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.records import Record
 from guichet.logs import log
 from guichet.providers.base import AmbiguousRefusal, FloatEmpty, Provider, Refused, Unknown
 from guichet.providers.capabilities import Balances
@@ -30,8 +30,7 @@ _BALANCE_TIMEOUT: Final = 8.0
 _PAYOUT_FEE: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class SecondTry:
+class SecondTry(Record, frozen=True):
     """Our balance covers the refund that was refused by this code: it is requested once more."""
 
     code: str

@@ -16,7 +16,7 @@ from guichet import tracing
 from guichet.clock import MINUTE, SECOND, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.db.queues.work_queue import Claim
+from guichet.db.queues.work_queue import LEASE_DURATION, Claim
 from guichet.domain.messages import Amount, verbatim
 from guichet.domain.payments import KEPT_FOR_FLOAT, Payment, Refund
 from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS, payee_number
@@ -26,7 +26,6 @@ from guichet.logs import log
 from guichet.payments import account_identity, repository
 from guichet.payments.account_identity import AccountMatch
 from guichet.payments.outcomes import (
-    LEASE_DURATION,
     MIN_POLL_INTERVAL,
     Mismatch,
     account_match,

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import bindparam, select, update
@@ -161,8 +160,7 @@ async def page(
     return [Refund(*row) for row in rows], total
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Record, frozen=True):
     """A conditional transition of one pending refund to its final status."""
 
     refund_id: RefundId

@@ -4,8 +4,9 @@ request needs none of them."""
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from importlib import import_module
 from typing import Final, Protocol
+
+from guichet.server.lazy import import_in_thread
 
 #: Seconds that `/readyz` waits for the start of the loops.
 _PATIENCE: Final = 2.0
@@ -33,8 +34,7 @@ class DeferredWorker:
         self._stopping = False
 
     async def start(self) -> None:
-        for module in self._modules:
-            await asyncio.to_thread(import_module, module)
+        await import_in_thread(self._modules)
         if not self._stopping:
             self._loops = self._make()
             self._loops.start()

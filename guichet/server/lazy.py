@@ -1,15 +1,23 @@
-"""Applications that a server imports and builds at their first request: its start and its memory are those of the API.
+"""What a server imports and builds at the first request that needs it, or once it listens: its start is that of a first
+payment.
 
-This is the one way to do so for addresses; a function imports what few of its calls need by itself.
+A `LazyApplication` is the one way to do so for addresses; a function imports what few of its calls need by itself.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from importlib import import_module
 
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+
+async def import_in_thread(modules: Sequence[str]) -> None:
+    """Requests are answered meanwhile."""
+    for module in modules:
+        await asyncio.to_thread(import_module, module)
 
 
 class LazyApplication:

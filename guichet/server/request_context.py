@@ -5,7 +5,6 @@ import random
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
@@ -17,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from guichet import metrics
 from guichet.domain.errors import ServerError
 from guichet.domain.merchants import Caller
+from guichet.domain.records import Record
 from guichet.domain.token_buckets import TokenBuckets
 from guichet.logs import log, request_id_of_line
 from guichet.merchants.request_log import RequestLog
@@ -136,8 +136,7 @@ def route_template(scope: Scope) -> str | None:
     return f"{scope['root_path']}{path}" if path else None
 
 
-@dataclass(frozen=True)
-class ClientAddresses:
+class ClientAddresses(Record, frozen=True):
     """Whom a limit counts, the same for every limit: behind a trusted proxy, the address that the proxy names.
 
     `ipv6_prefix`: bits of an IPv6 address that are counted as one client. A subscriber has 2⁶⁴ addresses or more, so a

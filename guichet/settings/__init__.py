@@ -4,14 +4,14 @@ A wrong value, or a name that is no setting, stops the start with one sentence t
 (`SettingsError`).
 """
 
+import base64
 import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
-
-from cryptography.fernet import Fernet
 
 from guichet.private_files import FILE_MODE, make_private_folder, sqlite_files
 from guichet.settings import parsers
@@ -189,7 +189,7 @@ def with_development_key(settings: Settings) -> Settings:
     if not path.exists():
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(Fernet.generate_key())
+            file.write(base64.urlsafe_b64encode(secrets.token_bytes(parsers.KEY_BYTES)))
     try:
         return replace(settings, secret_keys=(parsers.fernet_key(path.read_text()),))
     except (ValueError, OSError) as error:

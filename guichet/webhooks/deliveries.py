@@ -158,19 +158,6 @@ _GIVE_BACK: Final = (
     )
     .values(attempts=webhook_deliveries.c.attempts - 1, next_attempt_at=bindparam("next_due"))
 )
-#: First attempts that were claimed and have not ended. Later ones wait for their leases: a service that dies again and
-#: again at its start would use up all five attempts within seconds.
-_RELEASE: Final = (
-    update(webhook_deliveries)
-    .where(
-        webhook_deliveries.c.status == PENDING,
-        webhook_deliveries.c.attempts == literal_column("1"),
-        webhook_deliveries.c.last_attempt_at.is_(None),
-        webhook_deliveries.c.next_attempt_at > bindparam("now"),
-        webhook_deliveries.c.next_attempt_at <= bindparam("lease_end"),
-    )
-    .values(next_attempt_at=bindparam("now"))
-)
 _CANCEL: Final = (
     update(webhook_deliveries)
     .where(*OF_MERCHANT, webhook_deliveries.c.status == "pending", webhook_deliveries.c.target == "account")
@@ -240,15 +227,6 @@ def queue() -> FairQueue[Delivery]:
 async def give_up_exhausted(db: Database, now: Instant) -> None:
     """Marks deliveries as failed whose last attempt nobody recorded. Cost: those rows."""
     await db.write(_EXPIRE, now=now)
-
-
-async def release_leases(db: Database, now: Instant, lease_end: Instant) -> None:
-    """Makes those due now whose first attempt was under way when its process died. It counts: it may have arrived.
-
-    Only while nobody delivers webhooks: an attempt that goes on would be made a second time. `lease_end`: that of a
-    claim made now. Cost: what is due until then.
-    """
-    await db.write(_RELEASE, now=now, lease_end=lease_end)
 
 
 async def record(db: Database, results: Sequence[AttemptResult]) -> None:

@@ -1,8 +1,7 @@
 """The loop that keeps the availability of each operator, once a minute across all workers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import structs
@@ -10,15 +9,13 @@ from msgspec import structs
 from guichet.availability import OperatorAvailability, availabilities, prune_attempts, recent_attempts, set_availability
 from guichet.clock import MINUTE, SECOND, Instant, earlier, later
 from guichet.context import AppContext
-from guichet.db.errors import StorageError
 from guichet.db.worker_leases import claim_turn
 from guichet.domain.availability import UP, Attempts, AvailabilityReason, Verdict, measured, worse
 from guichet.logs import log
 from guichet.providers.base import Unknown
+from guichet.worker.attempts_writer import FLUSH_EVERY
 from guichet.worker.queue_loop import Loop, Step
 
-#: Seconds between two times at which the counts of this process are written.
-FLUSH_EVERY: Final = 5.0
 _MEASURE_EVERY: Final = 55 * SECOND
 _ASK_EVERY: Final = 5 * MINUTE
 #: What a provider said this long ago no longer counts.
@@ -88,25 +85,3 @@ def _judged(before: OperatorAvailability, attempts: list[Attempts], now: Instant
     verdict = worse(verdicts)
     since = before.since if verdict.state == before.state else now
     return structs.replace(before, state=verdict.state, since=since, reason=verdict.reason, measured=ours.state)
-
-
-@asynccontextmanager
-async def writing_attempts(ctx: AppContext) -> AsyncIterator[None]:
-    """Writes the counts of a process that serves without a worker, every few seconds and once more at its end."""
-    running = asyncio.create_task(_write(ctx), name="attempts")
-    try:
-        yield
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        with suppress(StorageError):
-            await ctx.attempts.flush(ctx.db)
-
-
-async def _write(ctx: AppContext) -> None:
-    while True:
-        await asyncio.sleep(FLUSH_EVERY)
-        try:
-            await ctx.attempts.flush(ctx.db)
-        except StorageError as error:
-            log.warning("availability.not_written", error=str(error))

@@ -11,9 +11,8 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from guichet import metrics
 from guichet.clock import SECOND, Clock, Instant, later
-from guichet.db.queues.work_queue import Claim
+from guichet.db.queues.work_queue import LEASE_DURATION, Claim
 from guichet.logs import log
-from guichet.payments.outcomes import LEASE_DURATION
 
 #: Jobs of one queue that run at once in this process.
 MAX_IN_FLIGHT: Final = 512

@@ -6,8 +6,9 @@ Correctness does not depend on it: every loop also looks by itself, so a lost an
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import fields
 from typing import Final
+
+from msgspec.structs import fields
 
 from guichet.context import AppContext, WakeUps
 from guichet.db.engine import Database

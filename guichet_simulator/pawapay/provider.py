@@ -4,8 +4,8 @@ Source: docs/providers/pawapay.md.
 """
 
 from collections.abc import Mapping
-from functools import partial
-from typing import Any, Final
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,7 +14,6 @@ from starlette.routing import BaseRoute, Route
 from guichet.clock import iso, whole_second
 from guichet.domain import money
 from guichet_simulator.base import SimulatedProvider
-from guichet_simulator.context import SimulatorContext
 from guichet_simulator.http_helpers import (
     ErrorResponse,
     Refused,
@@ -40,8 +39,10 @@ from guichet_simulator.pawapay.payloads import (
     sandbox_scenario,
     transaction_payload,
 )
-from guichet_simulator.pawapay.signatures import KEY_ID, HttpSigner, is_signed
 from guichet_simulator.scenarios import BY_NAME, ResponseKind, Scenario
+
+if TYPE_CHECKING:
+    from guichet_simulator.pawapay.signatures import HttpSigner
 
 #: Seconds until a provider with a page has given its address.
 PAGE_AFTER: Final = 0.5
@@ -66,9 +67,12 @@ class PawaPay(SimulatedProvider):
         ResponseKind.SERVER_ERROR: ErrorResponse(500, failure("UNKNOWN_ERROR")),
     }
 
-    def __init__(self, ctx: SimulatorContext) -> None:
-        super().__init__(ctx)
-        self._signer = HttpSigner(ctx.store)
+    @cached_property
+    def _signer(self) -> "HttpSigner":
+        """Made when it is first needed, as what it imports."""
+        from guichet_simulator.pawapay.signatures import HttpSigner  # noqa: PLC0415
+
+        return HttpSigner(self.ctx.store)
 
     def routes(self) -> list[BaseRoute]:
         def other(path: str, endpoint: toolkit.Endpoint, method: str = "GET") -> Route:
@@ -112,8 +116,11 @@ class PawaPay(SimulatedProvider):
         echo = {id_field: body.get(id_field)}
         self._check_credential(request, call, echo)
         keys, raw = self.ctx.dashboard(self.name).request_keys, await request.body()
-        if keys is not None and not is_signed(request, raw, keys=keys, now=self.ctx.clock.now()):
-            raise Refused(rejected("HTTP_SIGNATURE_ERROR", 403), echo)
+        if keys is not None:
+            from guichet_simulator.pawapay.signatures import is_signed  # noqa: PLC0415 - see `_signer`
+
+            if not is_signed(request, raw, keys=keys, now=self.ctx.clock.now()):
+                raise Refused(rejected("HTTP_SIGNATURE_ERROR", 403), echo)
         check_input(body, id_field, party_field)
         return body
 
@@ -233,7 +240,7 @@ class PawaPay(SimulatedProvider):
         return await toolkit.fail_enqueued(self.ctx, request)
 
     async def public_key(self, request: Request) -> Response:
-        return json_response([{"id": KEY_ID, "key": self._signer.public_key()}])
+        return json_response([self._signer.public_key()])
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
         """Signed: deposits with raw ECDSA, the rest with DER, because the official samples show both."""

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 from starlette.requests import Request
 
 from guichet.clock import SECOND, Instant, iso
-from guichet_simulator.signatures import stored_key
 from guichet_simulator.store import Store
+from guichet_simulator.stored_keys import stored_key
 
 _INPUT: Final = re.compile(r"(?P<label>[a-z][a-z0-9_-]*)=(?P<parameters>\((?P<names>[^)]*)\)(?P<values>.*))")
 _VALUE: Final = re.compile(r';([a-z]+)=(?:"([^"]*)"|([0-9]+))')
@@ -101,9 +101,11 @@ class HttpSigner:
     def __init__(self, store: Store) -> None:
         self._key = stored_key(store, "pawapay:key", lambda: ec.generate_private_key(ec.SECP256R1()))
 
-    def public_key(self) -> str:
+    def public_key(self) -> Mapping[str, str]:
+        """Its id and its PEM, as pawaPay states them."""
         spki = serialization.PublicFormat.SubjectPublicKeyInfo
-        return self._key.public_key().public_bytes(serialization.Encoding.PEM, spki).decode()
+        pem = self._key.public_key().public_bytes(serialization.Encoding.PEM, spki)
+        return {"id": KEY_ID, "key": pem.decode()}
 
     def sign(self, url: str, body: bytes, now: Instant, *, der: bool, forged: bool) -> Mapping[str, str]:
         """The headers of a signed POST. `der`: ECDSA encoded as DER instead of r||s. `forged`: with another key."""

@@ -3,15 +3,11 @@
 Source: docs/providers/sonatel.md. Payments by QR code or deep link are not simulated: our customers always give a code.
 """
 
-import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -31,33 +27,17 @@ from guichet_simulator.http_helpers import (
 from guichet_simulator.models import CallbackRequest, Kind, QueuedCallback, Transaction
 from guichet_simulator.otp_messages import consume_code, send_code
 from guichet_simulator.scenarios import ResponseKind, Scenario
-from guichet_simulator.signatures import hmac_signature_header, stored_key
+from guichet_simulator.signatures import hmac_signature_header
 from guichet_simulator.sonatel.payloads import DIAL, STATES, list_shape, problem, transaction_payload
-from guichet_simulator.store import Store, undocumented_order
+from guichet_simulator.store import undocumented_order
+
+if TYPE_CHECKING:
+    from guichet_simulator.sonatel.pin_decryptor import PinDecryptor
 
 #: Seconds.
 _TOKEN_LIFETIME: Final = 299
 #: Calls are synchronous: a scenario that ends within this many seconds is final in the response.
 _FINAL_WITHIN: Final = 5.0
-
-
-class _PinDecryptor:
-    """Sonatel's RSA key, under which retailers send their PIN; it is made once and stored."""
-
-    def __init__(self, store: Store) -> None:
-        self._key = stored_key(store, "sonatel:key", lambda: rsa.generate_private_key(65537, 2048))
-
-    def public_key(self) -> str:
-        """DER in base64."""
-        spki = serialization.PublicFormat.SubjectPublicKeyInfo
-        return base64.b64encode(self._key.public_key().public_bytes(serialization.Encoding.DER, spki)).decode()
-
-    def decrypt(self, encrypted: str) -> str:
-        """The PIN; empty when it cannot be decrypted."""
-        try:
-            return self._key.decrypt(base64.b64decode(encrypted, validate=True), padding.PKCS1v15()).decode()
-        except (ValueError, binascii.Error):
-            return ""
 
 
 class Sonatel(SimulatedProvider):
@@ -81,9 +61,11 @@ class Sonatel(SimulatedProvider):
     }
 
     @cached_property
-    def _pin_decryptor(self) -> _PinDecryptor:
+    def _pin_decryptor(self) -> "PinDecryptor":
         """Made when it is first needed: making or reading an RSA key takes longer than the rest of the start."""
-        return _PinDecryptor(self.ctx.store)
+        from guichet_simulator.sonatel.pin_decryptor import PinDecryptor  # noqa: PLC0415
+
+        return PinDecryptor(self.ctx.store)
 
     def routes(self) -> list[BaseRoute]:
         wallet = "/api/eWallet/v1"

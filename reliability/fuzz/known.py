@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from guichet.bootstrap import create_merchant, service
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import service
 from guichet.db.postgres.pool import WRITE_CONNECTIONS
 from guichet.domain.merchants import Environment
 from guichet.settings import Settings

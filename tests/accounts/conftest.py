@@ -13,7 +13,7 @@ from guichet.accounts.link_acceptance import accept, count_request, mail_new_pas
 from guichet.accounts.passwords import Passwords
 from guichet.accounts.sessions import Devices
 from guichet.accounts.sign_in import Accounts, AttemptKind, Browser, SignedIn, sign_in
-from guichet.bootstrap import create_merchant
+from guichet.back_office.merchants import create_merchant
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.accounts import User

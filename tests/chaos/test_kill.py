@@ -13,7 +13,8 @@ import aiohttp
 import pytest
 from sqlalchemy import update
 
-from guichet.bootstrap import create_merchant, service
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import service
 from guichet.clock import SECOND
 from guichet.db.queues.fair_share import FIRST_WINDOW
 from guichet.db.tables import payments, refunds, webhook_deliveries

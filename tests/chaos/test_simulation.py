@@ -8,12 +8,14 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
+from msgspec import structs
 from sqlalchemy import select
 
-from guichet.bootstrap import Service, create_merchant, database, service
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import Service, database, service
 from guichet.clock import Instant
 from guichet.context import AppContext, WakeUps
 from guichet.db.engine import Database
@@ -59,7 +61,7 @@ class SimulationRun:
         await inner.open()
         try:
             db: Database = inner if crash_point is None else RecordingDatabase(inner, crash_point)
-            ctx = replace(
+            ctx = structs.replace(
                 self.ground.ctx,
                 db=db,
                 clock=self.clock,

@@ -11,6 +11,8 @@ import aiohttp
 import uvicorn
 
 from guichet import bootstrap
+from guichet.application import application
+from guichet.back_office.merchants import create_merchant
 from guichet.clock import Clock
 from guichet.context import AppContext
 from guichet.domain.catalogue import Catalogue
@@ -138,8 +140,8 @@ async def open_checkout(
     async with bootstrap.service(
         replace(settings, public_url=url), clock, accounts={"manual": operator}, routes=routes
     ) as service:
-        merchant, keys = await bootstrap.create_merchant(service.ctx, name, currency=currency)
-        app = bootstrap.application(service, None)
+        merchant, keys = await create_merchant(service.ctx, name, currency=currency)
+        app = application(service, None)
         config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
         async with running(config, sock), aiohttp.ClientSession() as http:
             yield CheckoutFixture(url, service, http, clock, operator, merchant.id, keys["live"], keys["test"])

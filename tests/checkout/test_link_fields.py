@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -11,7 +10,7 @@ import pytest
 from msgspec import structs
 from sqlalchemy import select
 
-from guichet import bootstrap
+from guichet.application import application
 from guichet.db.tables import events, incidents
 from guichet.providers.base import NotProcessed
 from tests.checkout.checkout_fixture import CheckoutFixture
@@ -103,10 +102,10 @@ async def test_a_failed_payment_can_be_tried_again_or_left(checkout: CheckoutFix
 async def test_lists_of_link_payments_cost_no_query_for_each(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     recording = RecordingDatabase(checkout.ctx.db)
-    recorded = structs.replace(checkout.service, ctx=replace(checkout.ctx, db=recording))
+    recorded = structs.replace(checkout.service, ctx=structs.replace(checkout.ctx, db=recording))
     headers = {"Authorization": f"Bearer {checkout.live}"}
     counts = []
-    async with serving(bootstrap.application(recorded, None)) as url:
+    async with serving(application(recorded, None)) as url:
         for number in range(4):
             await checkout.waiting(await checkout.link(external_id=f"l{number}"), phone=f"01970000{number}5")
             recording.seen.clear()

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from guichet import bootstrap
+from guichet.application import application
 from guichet.domain.money import french
 from tests.checkout.checkout_fixture import CheckoutFixture
 from tests.fakes.passing_time import pass_seconds
@@ -188,7 +188,7 @@ async def test_pages_ask_a_provider_once_in_five_seconds_whichever_process_serve
     waiting = await checkout.waiting(await checkout.link())
     reference = checkout.operator.last.payment.reference
     await checkout.api("GET", f"/payments/{reference}")
-    async with serving(bootstrap.application(checkout.service, None)) as other:
+    async with serving(application(checkout.service, None)) as other:
         for page in (checkout.url, other) * 3:
             async with checkout.http.get(page + waiting) as answer:
                 assert answer.status == 200

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from guichet.accounts import approvals
-from guichet.bootstrap import live_providers, service
+from guichet.bootstrap import service
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import ApprovalId
+from guichet.provider_accounts import live_providers
 from guichet.settings import load
 from tests.approving import AWA, ZOE, approver, join_staff
 from tests.cli.conftest import Cli, RunningCommand, until

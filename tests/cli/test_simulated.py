@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from guichet.bootstrap import SIMULATOR_STATE
 from guichet.clock import SECOND
 from guichet.settings import Settings
+from guichet.simulated_providers import SIMULATOR_STATE
 from tests.cli.conftest import Cli, RunningCommand, until
 from tests.ledger.ledger_history import RawSql
 from tests.patience import PATIENCE

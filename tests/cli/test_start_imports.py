@@ -3,7 +3,8 @@
 import subprocess
 import sys
 
-#: Modules of `guichet serve` with its worker, as they are before its first request.
+#: Modules of `guichet serve` when it listens, and with its worker, as they are before its first request.
+_LISTENING = "import guichet.cli.serve, sys; print(*sys.modules)"
 _SERVER = "import guichet.cli.serve, guichet.worker.worker, sys; print(*sys.modules)"
 _SIMULATOR = "import guichet_simulator.app, sys; print(*sys.modules)"
 
@@ -19,12 +20,18 @@ def test_a_server_on_sqlite_imports_nothing_of_postgresql_and_no_http_client_bef
     assert not modules & {"asyncpg", "sqlalchemy.dialects.postgresql", "aiohttp", "pycares"}
 
 
+def test_a_server_listens_before_it_imports_what_a_first_payment_does_not_need() -> None:
+    later = {"guichet.api.refunds", "guichet.payments.settlement", "guichet.payments.polling", "guichet.worker.worker"}
+    later |= {"guichet.links.repository", "guichet.webhooks.outbox", "guichet.provider_callbacks.receive"}
+    assert not imported(_LISTENING) & later
+
+
 def test_a_server_imports_no_pages_files_and_commands_before_somebody_asks() -> None:
     modules = imported(_SERVER)
     others = {"guichet.console", "guichet.checkout", "guichet.exports.file_writers", "guichet.ledger.reconciliation"}
-    others |= {"guichet.back_office.jobs.tasks", "uvicorn", "prometheus_client"}
+    others |= {"guichet.back_office.jobs.tasks", "uvicorn", "prometheus_client", "cryptography"}
     assert not modules & {*others, "jinja2", "babel", "rich", "alembic", "email_validator", "guichet_simulator"}
 
 
-def test_the_simulator_imports_templates_when_somebody_looks_at_its_telephone() -> None:
-    assert "jinja2" not in imported(_SIMULATOR)
+def test_the_simulator_imports_templates_and_keys_when_somebody_asks_for_them() -> None:
+    assert not imported(_SIMULATOR) & {"jinja2", "cryptography"}

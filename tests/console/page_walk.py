@@ -12,6 +12,7 @@ from typing import Final
 import aiohttp
 
 from guichet import bootstrap
+from guichet.application import application
 from guichet.console.sections import MerchantPage, StaffPage
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.http_server import Tls
@@ -52,7 +53,7 @@ async def console_over_tls(settings: Settings, folder: Path) -> AsyncIterator[Co
     async with bootstrap.service(replace(settings, public_url=PUBLIC_URL), clock) as opened:
         limits = ConnectionLimits(total=50, per_address=50)
         async with (
-            open_port(limits, bootstrap.application(opened, None), Tls(file, None), trust) as port,
+            open_port(limits, application(opened, None), Tls(file, None), trust) as port,
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as client,
         ):
             address = f"https://127.0.0.1:{port.number}"

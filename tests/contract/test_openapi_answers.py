@@ -3,14 +3,14 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from msgspec import structs
 
-from guichet.api.endpoints import ENDPOINTS
 from guichet.api.endpoints.endpoint import Endpoint
+from guichet.api.endpoints.table import ENDPOINTS
 from guichet.clock import DAY, Instant, later
 from guichet.domain.events import DISPUTE_EVENTS, EVENTS, SESSION_EVENTS, WEBHOOK_TEST
 from guichet.providers.base import Accepted, Refused
@@ -116,7 +116,7 @@ class WithDisputes(ScriptedProvider):
             is_live=True,
         )
         if self.decided:
-            return [facts, replace(facts, provider_reference="du_2", status="lost", evidence_due_at=None)]
+            return [facts, structs.replace(facts, provider_reference="du_2", status="lost", evidence_due_at=None)]
         return [facts]
 
 

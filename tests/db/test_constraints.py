@@ -6,7 +6,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Table, insert
 
-from guichet.bootstrap import create_merchant, service
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import service
 from guichet.db import tables as t
 from guichet.db.engine import Database
 from guichet.db.errors import ConstraintViolated

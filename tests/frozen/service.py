@@ -18,10 +18,12 @@ import asyncpg
 from yarl import URL
 
 import guichet
-from guichet.api.endpoints import ENDPOINTS
+from guichet.api.endpoints.table import ENDPOINTS
 from guichet.api.openapi import curl
 from guichet.api.recorded_examples import FILE as EXAMPLES_FILE
-from guichet.bootstrap import application, create_merchant, live_providers, service, simulator
+from guichet.application import application
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import service
 from guichet.clock import Instant, later
 from guichet.db import migrate
 from guichet.domain.ids import MerchantId
@@ -30,6 +32,7 @@ from guichet.domain.merchants import MerchantStatus
 from guichet.logs import configure_logs
 from guichet.merchants import api_keys
 from guichet.merchants.api_keys import new_key
+from guichet.provider_accounts import live_providers
 from guichet.schemas.object_fields import (
     DELIVERY_ID,
     LINK_URL,
@@ -39,6 +42,7 @@ from guichet.schemas.object_fields import (
     WEBHOOK_URL,
 )
 from guichet.settings import Settings, load
+from guichet.simulated_providers import simulator
 from guichet.webhooks.sender import sign, verify
 from guichet.worker.worker import Worker
 from tests.cli.child import printed_by_each

@@ -7,7 +7,7 @@ import aiohttp
 import asyncpg
 import pytest
 
-from guichet.bootstrap import create_merchant
+from guichet.back_office.merchants import create_merchant
 from guichet.bootstrap import service as open_database
 from guichet.db import migrate
 from guichet.settings import Settings

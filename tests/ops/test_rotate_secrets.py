@@ -12,7 +12,8 @@ from cryptography.fernet import Fernet
 from guichet.accounts import users
 from guichet.back_office.jobs import repository as staff_jobs
 from guichet.back_office.merchant_file import add_document, read_document
-from guichet.bootstrap import create_merchant, service
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import service
 from guichet.clock import DAY, Instant, later
 from guichet.db.encrypted_columns import encrypted_texts
 from guichet.db.encrypted_columns import replace as replace_text

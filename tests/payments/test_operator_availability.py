@@ -15,7 +15,7 @@ from guichet.db.errors import StorageUnavailable
 from guichet.db.worker_leases import claim_turn
 from guichet.providers.base import Accepted, NotProcessed, Refused, Unknown
 from guichet.settings import Settings
-from guichet.worker.availability_loop import writing_attempts
+from guichet.worker.attempts_writer import writing_attempts
 from guichet_simulator.scenarios import BY_NAME
 from tests.cli.conftest import Cli, cli_for
 from tests.fakes.clock import ManualClock

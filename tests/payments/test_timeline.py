@@ -1,8 +1,7 @@
 """The story of a payment as a list: what merchants are told, and what only the staff may know."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 from sqlalchemy import update
 
 from guichet.db.tables import webhook_deliveries
@@ -122,7 +121,7 @@ async def test_a_failed_refund_a_dispute_and_an_incident(live: LivePayments) -> 
     await incidents.close_settled(live.ctx.db, row.merchant_id, row.reference, now)
     facts = DisputeFacts("du_1", row.reference, "open", Hundredths(508_800), "XOF", "fraudulent", now, None, True)
     await disputes.record(live.ctx, "first", facts)
-    await disputes.record(live.ctx, "first", replace(facts, status="lost"))
+    await disputes.record(live.ctx, "first", structs.replace(facts, status="lost"))
     entries = await told(live, row)
     assert one(entries, "refund.failed").values["code"] == "limit_reached"
     assert [each.values["wallet"] for each in entries if each.subject == "refund" and each.kind == "money.moved"] == [

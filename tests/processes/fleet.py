@@ -18,7 +18,8 @@ from typing import Any
 import aiohttp
 import asyncpg
 
-from guichet.bootstrap import create_merchant, service
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import service
 from guichet.settings import Settings
 from tests.cli.child import Child
 from tests.cli.conftest import clean_environ

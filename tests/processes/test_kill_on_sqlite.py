@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from guichet.clock import SystemClock, later
-from guichet.payments.outcomes import LEASE_DURATION
+from guichet.db.queues.work_queue import LEASE_DURATION
 from guichet.settings import Settings
 from tests.fakes.http_server import ScriptedServer
 from tests.processes.fleet import Fleet, Merchant, Receiver, ServiceProcess, fleet_of, new_merchant, soon

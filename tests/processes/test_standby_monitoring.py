@@ -14,7 +14,7 @@ from typing import Any, Final
 import asyncpg
 import pytest
 
-from guichet.bootstrap import create_merchant
+from guichet.back_office.merchants import create_merchant
 from guichet.bootstrap import service as open_database
 from guichet.db.postgres.database import PostgresDatabase
 from guichet.db.postgres.pool import WRITE_CONNECTIONS

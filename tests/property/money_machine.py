@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hypothesis.stateful import RuleBasedStateMachine
+from msgspec import structs
 from sqlalchemy import func, select
 
-from guichet.bootstrap import Service, create_merchant, database, settlement_batches
+from guichet.back_office.merchants import create_merchant
+from guichet.bootstrap import Service, database, settlement_batches
 from guichet.clock import SECOND, Instant
 from guichet.context import WakeUps
 from guichet.db.engine import require
@@ -81,7 +83,7 @@ class MoneyMachineSetup(RuleBasedStateMachine):
             name: UnreliableProvider(self.decisions.get, lambda verb, _: self.answer_modes[verb])
             for name in ("first", "second")
         }
-        self.ctx = replace(
+        self.ctx = structs.replace(
             ctx,
             db=self.db,
             settlements=settlement_batches(self.db, ctx.settings),

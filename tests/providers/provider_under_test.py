@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -57,7 +57,7 @@ def reversal(operator: str = "mtn", *, taken: Mapping[str, Any] | None = None, *
     """The whole 5 000 back; `taken` changes the debit."""
     of_debit, payee = charge(operator, **(taken or {})), PAYEES.get(operator, PAYEE)
     known = Reversal(REFUND, of_debit, Hundredths(5000_00), "XOF", payee_number=payee, sent_at=NOW)
-    return replace(known, **changes)
+    return structs.replace(known, **changes)
 
 
 @dataclass

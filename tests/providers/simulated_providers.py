@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import aiohttp
+from msgspec import structs
 
 from guichet.providers.pawapay.history import _PAUSE
 from guichet.providers.pawapay.provider import _PAGE_PAUSE
@@ -120,7 +121,7 @@ class Simulation:
 
 
 def _simulated(account: ProviderAccount, simulator: str) -> ProviderAccount:
-    return replace(account, base_url=account.base_url.replace("{sim}", simulator))
+    return structs.replace(account, base_url=account.base_url.replace("{sim}", simulator))
 
 
 @asynccontextmanager

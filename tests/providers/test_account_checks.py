@@ -1,12 +1,12 @@
 """`guichet providers check --deep`: what a provider would refuse is found by calls that move no money."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from msgspec import structs
 
 from guichet.providers.account_review import findings_without_a_call
 from guichet.providers.shared.account_checks import AccountSetup, ChecksAccount
@@ -237,5 +237,7 @@ def test_secrets_environment_and_our_own_address_need_no_call() -> None:
 
 def test_a_simulated_account_may_have_a_private_address() -> None:
     setup = setup_of("wave", public_url="http://127.0.0.1:8000")
-    simulated = replace(setup, account=replace(setup.account, base_url="http://127.0.0.1:8000/simulator/wave"))
+    simulated = structs.replace(
+        setup, account=structs.replace(setup.account, base_url="http://127.0.0.1:8000/simulator/wave")
+    )
     assert {each.state for each in findings_without_a_call(simulated)} <= {"ok", "unchecked"}

@@ -3,10 +3,10 @@ and nothing is concluded from an account that never heard of it (docs/decisions.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from guichet.domain.approvals import WantedAct
 from guichet.incidents import repository as incidents
@@ -41,7 +41,7 @@ NEXT_HOURS = (3600, 3600)
 def setup_of(case: ProviderCase, **settings: str) -> Setup:
     [(name, account)] = case.setup.accounts.items()
     via = {"refund_via": "transfer"} if case.provider == "mtn" else {}
-    return Setup({name: replace(account, settings={**account.settings, **via, **settings})}, case.setup.routes)
+    return Setup({name: structs.replace(account, settings={**account.settings, **via, **settings})}, case.setup.routes)
 
 
 async def company(simulated: SimulatedProviders, provider: str, name: str) -> None:

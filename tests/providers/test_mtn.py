@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from guichet.bootstrap import USER_AGENT
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, earlier
 from guichet.http_client import HttpClient
+from guichet.provider_accounts import USER_AGENT
 from guichet.providers.base import (
     Accepted,
     AmbiguousRefusal,

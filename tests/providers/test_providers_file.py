@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from guichet.bootstrap import live_providers, simulator
 from guichet.clock import SystemClock
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue_file import load_catalogue
+from guichet.provider_accounts import live_providers
 from guichet.providers.provider_types import is_real
 from guichet.providers.providers_file import NO_PROVIDERS, ProvidersFileError, read_providers_file
 from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings, SettingsError, load
+from guichet.simulated_providers import simulator
 
 CODES = ("mtn", "wave_ci")
 GOOD = """

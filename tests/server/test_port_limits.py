@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from guichet.bootstrap import application
+from guichet.application import application
 from guichet.server.connection_limits import (
     BODY,
     HEAD,

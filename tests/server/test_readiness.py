@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from guichet import bootstrap
-from guichet.bootstrap import application, database
+from guichet.application import application
+from guichet.bootstrap import database
 from guichet.db.write_probe import TOO_SLOW
 from guichet.settings import Settings
 from tests.fakes.recording_database import RecordingDatabase

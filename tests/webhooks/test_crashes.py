@@ -10,6 +10,7 @@ from guichet.db.queues.fair_share import Shares
 from guichet.domain.events import Delivery
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult
+from guichet.webhooks.lease_release import release_webhooks
 from tests.fakes.certificates import CertificateAuthority
 from tests.service_fixture import ServiceFixture
 from tests.webhooks.receivers import DELAYS, delivery_log, merchant_with_endpoint, receiver, status
@@ -65,7 +66,7 @@ async def test_a_start_releases_first_attempts_alone(service: ServiceFixture, au
 
     async def claimed() -> list[int]:
         now = service.clock.now()
-        await deliveries.release_leases(service.ctx.db, now, later(now, 30 * SECOND))
+        await release_webhooks(service.ctx.db, now)
         claim = await deliveries.queue().claim(service.ctx.db, now, later(now, 30 * SECOND), 9, Shares({}, 9, [], 0))
         return [each.attempts for each in claim.jobs]
 

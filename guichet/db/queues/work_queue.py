@@ -52,6 +52,9 @@ SOON: Final = SECOND // 10
 #: A literal and not a parameter: a plan made without the values must still know that a partial index holds these rows.
 PENDING: Final[ColumnElement[str]] = literal_column("'pending'")
 
+#: How long a process may work on a row alone, in microseconds; longer than a provider may take to answer.
+LEASE_DURATION: Final = 30 * SECOND
+
 _NOW: Final[ColumnElement[Any]] = bindparam("now")
 _MOST: Final = bindparam("most", type_=Integer)
 

@@ -4,9 +4,9 @@ Source: docs/providers/fedapay.md, "Initiating a payment".
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from guichet.domain.records import Record
 from guichet.providers.base import CARDS
 
 CURRENCY: Final = "XOF"
@@ -17,8 +17,7 @@ _MTN_PAYOUT_MODES: Final = ("mtn_open", "mtn")
 _PHONE_FORMATS: Final = ("international", "national")
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(Record, frozen=True):
     """`push`: the customer types the PIN on request; otherwise on FedaPay's page. `payout`: the mode of payouts, which
     is also the balance they leave; None where there are none."""
 

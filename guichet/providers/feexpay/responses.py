@@ -1,8 +1,9 @@
 """How FeexPay's responses become results (docs/providers/feexpay.md, "Errors")."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from guichet.clock import Instant
 from guichet.domain.failures import RefusalReason

@@ -59,13 +59,6 @@ def _pem(text: str) -> bytes:
     return text.replace("\\n", "\n").encode()
 
 
-def encoding(text: str) -> Encoding:
-    """Raises ValueError for anything but `der` and `raw`."""
-    if text not in ("der", "raw"):
-        raise ValueError("signature_encoding must be der or raw")
-    return "der" if text == "der" else "raw"
-
-
 def sign(
     key: ec.EllipticCurvePrivateKey, *, key_id: str, url: str, body: bytes, now: Instant, encoding: Encoding = "der"
 ) -> dict[str, str]:

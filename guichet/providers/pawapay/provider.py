@@ -4,8 +4,9 @@ Our references are pawaPay's ids and idempotency keys. A deposit that pawaPay do
 sent was never received; a refund that it does not know is sent again.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, Literal
 
 import msgspec
 
@@ -33,7 +34,6 @@ from guichet.providers.base import (
 )
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.pawapay import checks as pawapay_checks
-from guichet.providers.pawapay import http_message_signatures as http_signatures
 from guichet.providers.pawapay.history import PawaPayStatements
 from guichet.providers.pawapay.responses import (
     is_not_found,
@@ -80,6 +80,7 @@ _PAGE_PAUSE: Final = 0.5
 #: Seconds and bytes for the file of a statement: a hundred thousand lines and more.
 _DOWNLOAD_TIMEOUT: Final = 120.0
 _MAX_STATEMENT: Final = 32 * 1024 * 1024
+_ENCODINGS: Final[Mapping[str, Literal["der", "raw"]]] = {"der": "der", "raw": "raw"}
 _MIN_MESSAGE: Final = 4
 _MAX_MESSAGE: Final = 22
 
@@ -92,13 +93,8 @@ class PawaPay(HttpProvider):
         super().__init__(account, http_client, clock)
         settings = account.settings
         self._headers = {"Authorization": f"Bearer {settings['token']}"}
-        signing_key, callback_key = settings.get("signing_key"), settings.get("callback_public_key")
-        self._signing_key = http_signatures.private_key(signing_key) if signing_key else None
-        self._signing_key_id = settings.get("signing_key_id") or ""
-        if self._signing_key is not None and not self._signing_key_id:
-            raise ValueError("signing_key needs signing_key_id")
-        self._signature_encoding = http_signatures.encoding(settings.get("signature_encoding") or "der")
-        self._callback_key = http_signatures.public_key(callback_key) if callback_key else None
+        self._sign = _signer(settings)
+        self._verify = _verifier(settings)
         self._return_url = settings.get("return_url")
         self._statements = PawaPayStatements(self._get, self._post, self._download, _COUNTRIES, clock)
 
@@ -218,7 +214,7 @@ class PawaPay(HttpProvider):
         body = parse_callback_json(callback)
         if body is None:
             return None
-        if self._callback_key and not http_signatures.verify(self._callback_key, callback, self._clock.now()):
+        if self._verify and not self._verify(callback, self._clock.now()):
             return None
         for id_field in ("refundId", "payoutId", "depositId"):
             if reference := text_or_none(body.get(id_field)):
@@ -231,15 +227,8 @@ class PawaPay(HttpProvider):
     async def _post(self, resource: str, body: dict[str, object]) -> CallResult:
         path, raw = f"/v2/{resource}", msgspec.json.encode(body)
         headers = {**self._headers, "Content-Type": "application/json"}
-        if self._signing_key is not None:
-            headers |= http_signatures.sign(
-                self._signing_key,
-                key_id=self._signing_key_id,
-                url=self._http.base_url + path,
-                body=raw,
-                now=self._clock.now(),
-                encoding=self._signature_encoding,
-            )
+        if self._sign:
+            headers |= self._sign(url=self._http.base_url + path, body=raw, now=self._clock.now())
         return await self._http.send("POST", path, body=raw, headers=headers)
 
 
@@ -250,3 +239,29 @@ def _party(phone_number: str | None, provider: str) -> dict[str, object]:
 def _message(description: str) -> str:
     message = plain_text(description, _MAX_MESSAGE)
     return message if len(message) >= _MIN_MESSAGE else "Paiement"
+
+
+def _signer(settings: Mapping[str, str]) -> Callable[..., dict[str, str]] | None:
+    """`http_message_signatures.sign` with the account's key; None where our requests are not signed. Raises ValueError
+    for settings that cannot be used."""
+    encoding = _ENCODINGS.get(settings.get("signature_encoding") or "der")
+    if encoding is None:
+        raise ValueError("signature_encoding must be der or raw")
+    if not (signing_key := settings.get("signing_key")):
+        return None
+    from guichet.providers.pawapay import http_message_signatures as signatures  # noqa: PLC0415 - `cryptography` is large
+
+    key = signatures.private_key(signing_key)
+    if not (key_id := settings.get("signing_key_id")):
+        raise ValueError("signing_key needs signing_key_id")
+    return partial(signatures.sign, key, key_id=key_id, encoding=encoding)
+
+
+def _verifier(settings: Mapping[str, str]) -> Callable[[Callback, Instant], bool] | None:
+    """`http_message_signatures.verify` with pawaPay's key; None where its callbacks are not checked. Raises
+    ValueError for a key that cannot be used."""
+    if not (callback_key := settings.get("callback_public_key")):
+        return None
+    from guichet.providers.pawapay import http_message_signatures as signatures  # noqa: PLC0415 - `cryptography` is large
+
+    return partial(signatures.verify, signatures.public_key(callback_key))

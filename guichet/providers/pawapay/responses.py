@@ -4,8 +4,9 @@ The business result is in the body of a 200. A 500 has no status and proves noth
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from guichet.domain.availability import DEGRADED, DOWN, UP, OperatorState
 from guichet.domain.failures import RefusalReason

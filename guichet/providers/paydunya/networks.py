@@ -5,12 +5,14 @@ softpay", "Names of channels", "Refunds").
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import field
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+from guichet.domain.records import Record
+
+
+class Fields(Record, frozen=True):
     """What a `softpay` call is named, and the names of its fields. `more`: fields that are always the same."""
 
     path: str
@@ -23,8 +25,7 @@ class Fields:
     more: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(Record, frozen=True):
     """`softpay`: None where the customer pays on the invoice's own page, which then offers `channel` alone."""
 
     #: Whose balance a payin fills, and a payout empties.

@@ -1,10 +1,10 @@
 """What `guichet providers check --deep` finds out about an account: findings, and what providers share to make them."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from guichet.domain.messages import Amount, Answer, Message, verbatim
+from guichet.domain.records import Record
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
@@ -14,8 +14,7 @@ from guichet.providers.shared.client import CallResult, ProviderAccount, Provide
 FindingState = Literal["ok", "wrong", "unchecked"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Record, frozen=True):
     """One thing that was looked at, and what there is to say about it."""
 
     subject: Message
@@ -23,8 +22,7 @@ class Finding:
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
-class AccountSetup:
+class AccountSetup(Record, frozen=True):
     """The account, the operators whose routes lead to it, and our own address."""
 
     account: ProviderAccount

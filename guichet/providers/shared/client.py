@@ -5,7 +5,6 @@ A call that fails returns a result of base.py instead of raising.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 from urllib.parse import urlencode
 
@@ -14,6 +13,7 @@ import msgspec
 from guichet.clock import MINUTE, Clock, Instant
 from guichet.domain.messages import Answer
 from guichet.domain.money import CURRENCIES, Currency, Hundredths
+from guichet.domain.records import Record
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent, Response
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
@@ -37,8 +37,7 @@ from guichet.providers.shared.fields import clean_text, decode_json, decode_json
 TIMEOUT: Final = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderAccount:
+class ProviderAccount(Record, frozen=True):
     """One account with one provider: our name for it, the provider's type, the address of its API, its settings."""
 
     name: str
@@ -48,15 +47,14 @@ class ProviderAccount:
     #: The host of `base_url` where it reads like one of a test environment and is none.
     live_host: str = ""
     #: See `Balances.float_alert_below`.
-    float_alert_below: Mapping[str, Hundredths] = field(default_factory=dict)
+    float_alert_below: Mapping[str, Hundredths] = msgspec.field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Without the settings, because they contain secrets."""
         return f"ProviderAccount({self.name!r}, {self.provider!r}, {self.base_url!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderResponse:
+class ProviderResponse(Record, frozen=True):
     """An HTTP response. `complete` is False when the connection broke or the body was cut off."""
 
     status: int

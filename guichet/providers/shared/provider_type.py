@@ -1,11 +1,13 @@
 """What the folder of a provider declares about it: how an account is set up, what it serves, what marks its sandbox."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import field
 
 from guichet.clock import Clock
 from guichet.domain.messages import Message
+from guichet.domain.records import Record
 from guichet.http_client import HttpClient
 from guichet.providers.base import Provider
 from guichet.providers.shared.account_findings import AccountFinding
@@ -17,8 +19,7 @@ Settings = Mapping[str, str]
 CallbackAddress = Literal["each call", "one address", "none"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderType:
+class ProviderType(Record, frozen=True, kw_only=True):
     """`TYPE` in the `__init__.py` of each folder.
 
     `build` raises ValueError for settings that contradict each other or cannot work.

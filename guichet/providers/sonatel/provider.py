@@ -11,8 +11,6 @@ from functools import partial
 from typing import Any, Final, Literal
 
 import msgspec
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from guichet.clock import Clock
 from guichet.domain.messages import Answer
@@ -156,6 +154,9 @@ class Sonatel(HttpProvider):
 
     async def _encrypted_pin(self) -> str | NotProcessed:
         """The retailer's PIN, encrypted with Sonatel's current RSA key."""
+        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - large, and for payouts only
+        from cryptography.hazmat.primitives.asymmetric import padding, rsa  # noqa: PLC0415
+
         result = await self._get("/api/account/v1/publicKeys")
         if not isinstance(result, ProviderResponse):
             return NotProcessed(raw=ProviderAnswer.NO_PUBLIC_KEY(answer=result.raw))

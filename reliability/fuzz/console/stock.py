@@ -16,7 +16,7 @@ from guichet.accounts import approvals
 from guichet.back_office import merchants, money_acts
 from guichet.back_office.jobs.statement_comparison import ComparedStatement
 from guichet.back_office.merchant_file import add_document, add_note
-from guichet.bootstrap import create_merchant
+from guichet.back_office.merchants import create_merchant
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.context import AppContext
 from guichet.db.engine import require

@@ -1,7 +1,6 @@
 """Acts that move money: one person asks, another one approves, and the act is done once."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from msgspec import structs
@@ -257,7 +256,7 @@ async def test_who_bears_a_lost_dispute_is_decided_by_two(operations: Operations
     now = live.ctx.clock.now()
     facts = DisputeFacts("du_1", payment.reference, "open", Hundredths(5088_00), "XOF", "fraudulent", now, None, True)
     await disputes.record(live.ctx, "first", facts)
-    await disputes.record(live.ctx, "first", replace(facts, status="lost"))
+    await disputes.record(live.ctx, "first", structs.replace(facts, status="lost"))
     (dispute,) = await dispute_repository.undecided(live.ctx.db)
     awa, zoe = await operations.staff(), await operations.staff(ZOE)
     page = await awa.get("/admin/incidents")
@@ -280,7 +279,7 @@ async def test_a_dispute_about_no_payment_of_ours_is_decided_by_two(sqlite_opera
     operations, live = sqlite_operations, sqlite_operations.live
     facts = DisputeFacts("du_9", None, "open", Hundredths(42_00), "EUR", "general", live.ctx.clock.now(), None, True)
     await disputes.record(live.ctx, "first", facts)
-    await disputes.record(live.ctx, "first", replace(facts, status="lost"))
+    await disputes.record(live.ctx, "first", structs.replace(facts, status="lost"))
     (dispute,) = await dispute_repository.undecided(live.ctx.db)
     awa, zoe = await operations.staff(), await operations.staff(ZOE)
     case = f"/admin/incidents/{dispute.reference}"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
+from msgspec import structs
 from sqlalchemy import select
 
 from guichet.back_office.jobs.statement_comparison import MAX_LINES, MAX_STATEMENT
@@ -34,7 +35,7 @@ from tests.providers.simulated_providers import Setup, SimulatedProviders, open_
 PATH = "/admin/reconciliation/statement"
 FX = ProviderAccount("fx", "feexpay", "{sim}/feexpay", {"api_key": "k", "shop": "s"})
 #: It answers nothing.
-DEAD = replace(FX, name="dead", base_url="http://127.0.0.1:9/feexpay")
+DEAD = structs.replace(FX, name="dead", base_url="http://127.0.0.1:9/feexpay")
 _ORANGE = {"country": "ci", "client_id": "c", "client_secret": "s", "merchant_key": "m"}
 #: Two accounts with one provider, which gives no history.
 ORANGES = {name: ProviderAccount(name, "orange", "{sim}/orange", _ORANGE) for name in ("orange_ci", "orange_ml")}
@@ -216,7 +217,7 @@ async def test_an_account_that_is_silent_or_gone_says_so(sqlite_settings: Settin
         assert "L’historique du compte dead n’a pas pu être lu" in page.text
         file = b"reference,amount,date\nx,5,2026-01-01\n"
         asked = await upload(finance, PATH, file, fields={"account": "dead"})
-        jobs = StaffJobs(replace(service.ctx, providers=NO_PROVIDERS))
+        jobs = StaffJobs(structs.replace(service.ctx, providers=NO_PROVIDERS))
         [job] = (await jobs.claim(service.clock.now(), service.clock.now(), 1, [])).jobs
         await jobs.work(job)
         assert "Le compte dead n’est plus dans le fichier" in (await finance.get(asked.path)).text

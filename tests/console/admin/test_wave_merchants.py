@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from guichet.clock import SECOND
 from guichet.domain.accounts import STEP_UP_LASTS
@@ -70,7 +71,7 @@ async def test_merchants_without_an_id_are_made_once_and_their_incident_closes(s
 
 
 async def test_a_wave_that_does_not_answer_is_said(sqlite_settings: Settings) -> None:
-    dead = replace(WAVE, base_url="http://127.0.0.1:9/wave")
+    dead = structs.replace(WAVE, base_url="http://127.0.0.1:9/wave")
     async with open_simulated_providers(sqlite_settings, replace(SETUP, accounts={"wave_senegal": dead})) as simulated:
         admin = await ConsoleFixture(simulated.service).joined("admin@guichet.example", None, "admin")
         page = await _asked(simulated, admin)
