@@ -51,9 +51,10 @@ class Merchant:
 
 
 def free_port() -> int:
-    """Below those that the system gives to connections: a server under Callgrind listens a minute later."""
+    """Below those that the system gives to connections: a server under Callgrind listens a minute later. And below those
+    of the tests, which may run beside a measure (tests/ports.py)."""
     while True:
-        port = random.randrange(10_000, 32_000)
+        port = random.randrange(10_000, 15_000)
         with suppress(OSError), socket.create_server((HOST, port)):
             return port
 
