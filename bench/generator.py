@@ -45,6 +45,8 @@ class Load(msgspec.Struct):
     keep_references: bool = False
     #: Whom to trust, for a server with TLS.
     ca_file: str | None = None
+    #: Seconds for what is not answered when an open load ends.
+    patience: float = 15.0
 
 
 class Outcome(msgspec.Struct):
@@ -152,7 +154,7 @@ class _Run:
                 self._fire(self._idle.pop(), due)
             else:
                 self._waiting.append(due)
-        give_up = time.perf_counter() + 15
+        give_up = time.perf_counter() + self._load.patience
         while len(self._latencies) < self._planned_open and time.perf_counter() < give_up and self._open:
             await asyncio.sleep(0.01)
 

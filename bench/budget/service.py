@@ -19,7 +19,7 @@ from guichet.settings import Settings
 
 WARM_UP: Final = 300
 #: Seconds.
-_PATIENCE: Final = 120
+_PATIENCE: Final = 300
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _SUMMARY: Final = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
 
