@@ -93,7 +93,7 @@ class SqliteDatabase(Database):
 
     async def insert_grouped(self, group: GroupedWrite, row: Sequence[Any]) -> Row | None:
         compiled = STATEMENTS[group.statement]
-        if compiled.names != group.names:
+        if len(compiled.names) != len(row):  # It names some of them twice, in a condition.
             return await super().insert_grouped(group, row)
         rows = await self._writer.write(compiled, row, group.column, row[group.names.index(group.key)])
         return rows[0] if rows else None

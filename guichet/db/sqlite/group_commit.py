@@ -85,16 +85,16 @@ class GroupCommit:
         self._commit_thread.join()
         self._connection.close()
 
-    async def write(
+    def write(
         self, compiled: CompiledStatement, values: Sequence[Any], column: int | None = None, key: Any = None
-    ) -> list[Row]:
+    ) -> Waiter:
         """Runs one statement; the rows that it returned, once they are on disk. `column`, `key`: see `_Write`."""
         if self._open_block is not None:
             self._note_suspended_block()
         waiter: Waiter = asyncio.get_running_loop().create_future()
         self._queue.append(_Write(compiled, values, waiter, column, key))
         self._schedule_commit()
-        return await waiter
+        return waiter
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[SqliteTransaction]:
