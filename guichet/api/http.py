@@ -65,9 +65,9 @@ class Call(Record, frozen=True):
             raise NotFound
         return text
 
-    async def body(self) -> bytes:
+    def body(self) -> Awaitable[bytes]:
         """The body as it was sent. Reading stops soon after the largest size allowed (D6)."""
-        return await read_body(self.request)
+        return read_body(self.request)
 
     async def parse_body(self, model: type[Model]) -> Model:
         """Raises InvalidRequest with every fault of the body."""

@@ -34,6 +34,8 @@ class GroupedWrite(Record, frozen=True):
     `column`: the place of its value in a row that the statement returns. `postgres/statements.py` says which statements
     can be used.
 
+    `names`: of an INSERT of whole rows, the parameters in the order of the columns (`Database.insert_grouped`).
+
     `claim`: runs first, with the same parameters and in the same transaction, and returns the key of each row that may
     go on. `release` undoes it for those that went on in vain.
     """
@@ -41,6 +43,7 @@ class GroupedWrite(Record, frozen=True):
     statement: Executable
     key: str
     column: int = 0
+    names: tuple[str, ...] = ()
     claim: Executable | None = None
     release: Executable | None = None
 
@@ -119,13 +122,16 @@ class Database(Reader, Writer):
 
     async def write_grouped(self, group: GroupedWrite, params: dict[str, Any]) -> Row | None:
         """As `write`. What is written so at the same time shares one statement and one commit where each costs a round
-        trip; an error concerns the row that caused it alone. (SQLite has one commit for all that is written at the same
-        time, and its statements cost no round trip.) A dict: handing on the forty values of a payment by their names
-        takes 25,000 instructions from one function to the next."""
+        trip; an error concerns the row that caused it alone. A dict: handing on values by their names takes long."""
         if group.claim is None:
             return await self.write(group.statement, **params)
         rows = await self.write_claimed(group, {params[group.key]: params})
         return rows[0] if rows else None
+
+    async def insert_grouped(self, group: GroupedWrite, row: Sequence[Any]) -> Row | None:
+        """As `write_grouped`, of a row whose values stand in the order of `group.names`. The 45 values of a payment as
+        a dict take 3 % of its creation on SQLite."""
+        return await self.write_grouped(group, dict(zip(group.names, row, strict=True)))
 
     async def write_claimed(self, group: GroupedWrite, by_key: dict[Any, dict[str, Any]]) -> list[Row]:
         """The rows that the statement returns for those of these that its `claim` lets go on, in one transaction."""

@@ -13,7 +13,7 @@ from sqlalchemy.types import Boolean
 class CompiledStatement:
     """A statement's text for one database, and how to lay out its parameters and rows."""
 
-    __slots__ = ("_defaults", "_has_values", "_pick", "booleans", "returns_rows", "text")
+    __slots__ = ("_defaults", "_has_values", "_pick", "booleans", "names", "text")
 
     def __init__(self, statement: Executable, dialect: DefaultDialect) -> None:
         assert isinstance(statement, ClauseElement)
@@ -23,9 +23,10 @@ class CompiledStatement:
         self._defaults: Final[dict[str, Any]] = dict(compiled.params)
         #: Whether some parameters have values of the statement's own.
         self._has_values: Final = any(value is not None for value in self._defaults.values())
-        self._pick: Final = _values_in_order(tuple(compiled.positiontup or ()))
+        #: The parameters in the order of the placeholders.
+        self.names: Final = tuple(compiled.positiontup or ())
+        self._pick: Final = _values_in_order(self.names)
         columns = compiled._result_columns
-        self.returns_rows: Final = bool(columns)
         #: Positions of the boolean columns, which SQLite returns as 0 and 1.
         self.booleans: Final = tuple(i for i, column in enumerate(columns) if isinstance(column.type, Boolean))
 

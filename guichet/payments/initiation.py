@@ -7,9 +7,10 @@ applied when it comes; a refusal is told by a webhook, since no 402 can tell it 
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+import msgspec
 
 from guichet import tracing
 from guichet.clock import SECOND, Instant, later
@@ -37,14 +38,14 @@ from guichet.providers.registry import call_provider, charge_for, encode_provide
 REQUEST_WAIT: Final = 20.0
 #: Microseconds by which the lease of an initiation is longer than the provider may take to answer.
 _LEASE_MARGIN: Final = 10 * SECOND
+_NOT_TRIED: Final = NotProcessed()
 _ROUTE_FAULT: Final = (
     "Ce moyen de paiement a un problème de notre côté, et nous en sommes avertis. Rien n'a été débité : le paiement "
     "est enregistré « failed »."
 )
 
 
-@dataclass(slots=True)
-class WaitingRequest:
+class WaitingRequest(msgspec.Struct):
     """The request that waits for an initiation. `has_result`: the provider's last answer is known and being applied, so
     the request will be answered with it. `is_answered`: nobody waits any more. Never both, as one event loop sets them.
     """
@@ -62,7 +63,7 @@ async def initiate_within_request(ctx: AppContext, payment: Payment, charge: Cha
     ServerError."""
     waiting = WaitingRequest()
     initiation = _initiate(ctx, payment, charge, route, waiting)
-    if sum(ctx.registry.provider(account).initiation_timeout for account in route) <= REQUEST_WAIT:
+    if sum([ctx.registry.provider(account).initiation_timeout for account in route]) <= REQUEST_WAIT:
         return await initiation
     return await _wait_for_initiation(ctx, payment, initiation, waiting)
 
@@ -95,7 +96,7 @@ async def _initiate(
 ) -> Payment:
     """Calls the accounts of the route in order; the next one only if the one before provably processed nothing."""
     tracing.about_payment(payment.reference)
-    result: InitiationResult = NotProcessed()
+    result: InitiationResult = _NOT_TRIED
     for account in route:
         if account != payment.provider_account:
             next_provider = ctx.registry.provider(account)

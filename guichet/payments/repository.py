@@ -22,7 +22,9 @@ from guichet.ledger import wallets
 from guichet.merchants import idempotency
 from guichet.merchants.idempotency import IdempotencyKey
 
-_NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
+#: All but the first, `id`, in their order, which is that of the fields of `Payment`.
+_NEW_COLUMNS: Final = tuple(column.name for column in payments.c if column.name != "id")
+_NEXT_POLL_AT: Final = _NEW_COLUMNS.index("next_poll_at")
 
 #: One statement inserts a payment. If a unique key (reference, external_id, checkout_token) exists already, it inserts
 #: nothing and returns no row. So the constraint decides races, on both databases.
@@ -38,12 +40,12 @@ _INSERT_LIVE: Final = (
     .returning(payments.c.id, payments.c.reference)
 )
 _CREATE: Final[Mapping[Environment, GroupedWrite]] = {
-    "test": GroupedWrite(_INSERT, "reference", 1),
-    "live": GroupedWrite(_INSERT_LIVE, "reference", 1),
+    "test": GroupedWrite(_INSERT, "reference", 1, _NEW_COLUMNS),
+    "live": GroupedWrite(_INSERT_LIVE, "reference", 1, _NEW_COLUMNS),
 }
 #: As `_CREATE`, of requests with an Idempotency-Key: none either if the key names another payment.
 _CREATE_WITH_KEY: Final[Mapping[Environment, GroupedWrite]] = {
-    env: GroupedWrite(group.statement, group.key, group.column, idempotency.CLAIM, idempotency.RELEASE)
+    env: GroupedWrite(group.statement, group.key, group.column, claim=idempotency.CLAIM, release=idempotency.RELEASE)
     for env, group in _CREATE.items()
 }
 
@@ -134,11 +136,12 @@ async def create(
 ) -> Payment | None:
     """As `insert_new`, in a transaction of its own, which those that are created at the same time share. None also when
     `key` is taken."""
-    values, group = _new_values(payment, next_poll_at), _CREATE[payment.env]
-    if key is not None:
-        values |= key.claiming(payment.reference, payment.created_at)
-        group = _CREATE_WITH_KEY[payment.env]
-    row = await db.write_grouped(group, values)
+    new = _new_row(payment, next_poll_at)
+    if key is None:
+        row = await db.insert_grouped(_CREATE[payment.env], new)
+    else:
+        values = _by_name(new) | key.claiming(payment.reference, payment.created_at)
+        row = await db.write_grouped(_CREATE_WITH_KEY[payment.env], values)
     return msgspec.structs.replace(payment, id=row[0], next_poll_at=next_poll_at) if row else None
 
 
@@ -148,16 +151,19 @@ async def insert_new(tx: Writer, payment: Payment, next_poll_at: Instant | None)
 
     One statement, one round trip.
     """
-    values = _new_values(payment, next_poll_at)
-    row = await tx.write(_CREATE[payment.env].statement, **values)
+    row = await tx.write(_CREATE[payment.env].statement, **_by_name(_new_row(payment, next_poll_at)))
     return msgspec.structs.replace(payment, id=row[0], next_poll_at=next_poll_at) if row else None
 
 
-def _new_values(payment: Payment, next_poll_at: Instant | None) -> dict[str, Any]:
-    values = msgspec.structs.asdict(payment)
-    del values["id"]
-    values["next_poll_at"] = next_poll_at
-    return values
+def _new_row(payment: Payment, next_poll_at: Instant | None) -> list[Any]:
+    """The values of _NEW_COLUMNS."""
+    _, *row = msgspec.structs.astuple(payment)
+    row[_NEXT_POLL_AT] = next_poll_at
+    return row
+
+
+def _by_name(row: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip(_NEW_COLUMNS, row, strict=True))
 
 
 async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> Payment | None:

@@ -102,9 +102,8 @@ class Application:
         for each in reversed(middleware):
             self._app = each.cls(self._app, *each.args, **each.kwargs)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["app"] = self  # The router then raises what it would answer in plain text.
-        await self._app(scope, receive, send)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        return self._app(scope, receive, send)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -121,7 +120,7 @@ class Application:
         """What serves the request: a route, or the router for all that is not as simple."""
         path, method = scope["path"], scope["method"]
         if scope["root_path"]:
-            return self._router
+            return self._routed(scope)
         route = self._by_path.get(path)
         scope["path_params"] = {}
         if route is None:
@@ -133,10 +132,14 @@ class Application:
                     }
                     break
         if route is None or (route.methods and method not in route.methods):
-            return self._router
+            return self._routed(scope)
         scope["route"] = route
         app: ASGIApp = route.app
         return app
+
+    def _routed(self, scope: Scope) -> ASGIApp:
+        scope["app"] = self  # The router then raises what it would answer in plain text.
+        return self._router
 
 
 def _first_part(path: str) -> str:

@@ -173,11 +173,10 @@ class Server:
                 task.cancel("the time of grace is up")
 
     def _unready_while_stopping(self, app: ASGIApp) -> ASGIApp:
-        async def readiness(scope: Scope, receive: Receive, send: Send) -> None:
+        def readiness(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
             if self.should_exit and scope["type"] == "http" and scope["path"] == "/readyz":
-                await JSONResponse({"status": "stopping"}, 503)(scope, receive, send)
-            else:
-                await app(scope, receive, send)
+                return JSONResponse({"status": "stopping"}, 503)(scope, receive, send)
+            return app(scope, receive, send)
 
         return readiness
 

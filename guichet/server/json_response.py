@@ -9,7 +9,12 @@ from guichet.schemas.json_codec import failure
 class JsonResponse(Response):
     """A response whose content is JSON text already: bytes from `schemas/`, where amounts are written exactly."""
 
-    media_type = "application/json"
+    def __init__(self, content: bytes, status_code: int = 200) -> None:
+        """Of what Starlette does for a response of any kind, only what this one needs."""
+        self.status_code = status_code
+        self.body = content
+        self.background = None
+        self.raw_headers = [(b"content-length", b"%d" % len(content)), (b"content-type", b"application/json")]
 
 
 def error_response(error: GuichetError) -> Response:

@@ -12,6 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from itertools import islice
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Final
@@ -22,8 +23,9 @@ from guichet import metrics
 from guichet.db.engine import Row
 from guichet.db.errors import ConstraintViolated, DatabaseDamaged, StorageError, StorageUnavailable
 from guichet.db.sqlite.errors import DRIVER_ERRORS, translate
-from guichet.db.sqlite.statements import SqliteTransaction, execute
+from guichet.db.sqlite.statements import MOST_TOGETHER, SqliteTransaction, execute_together, how_many_together
 from guichet.db.statement_cache import CompiledStatement
+from guichet.domain.records import Record
 from guichet.logs import log
 
 #: How long to wait while another process writes, in seconds.
@@ -34,6 +36,17 @@ _STAYED_LOCKED: Final = "the embedded database stayed locked"
 
 #: What a writer awaits: the rows that its statement returned.
 Waiter = asyncio.Future[list[Row]]
+
+
+class _Write(Record, frozen=True):
+    """A single statement. `column`: where a row that it returns has `key`, for one that many tasks run at the same
+    time, each for a key of its own (`engine.GroupedWrite`); None for any other."""
+
+    compiled: CompiledStatement
+    values: Sequence[Any]
+    waiter: Waiter
+    column: int | None
+    key: Any
 
 
 class GroupCommit:
@@ -48,7 +61,7 @@ class GroupCommit:
         self._commit_thread = Thread(target=self._commit_all, name="commit", daemon=True)
         self._commit_thread.start()
         #: Single statements that will run at the end of the group.
-        self._queue: deque[tuple[CompiledStatement, Sequence[Any], Waiter]] = deque()
+        self._queue: deque[_Write] = deque()
         #: Who wrote in this group, and the rows to answer with after the commit.
         self._written: list[tuple[Waiter, list[Row]]] = []
         #: Transactions that wait for the next group.
@@ -72,14 +85,16 @@ class GroupCommit:
         self._commit_thread.join()
         self._connection.close()
 
-    async def write(self, compiled: CompiledStatement, values: Sequence[Any]) -> list[Row]:
-        """Runs one statement; the rows that it returned, once they are on disk."""
+    def write(
+        self, compiled: CompiledStatement, values: Sequence[Any], column: int | None = None, key: Any = None
+    ) -> Waiter:
+        """Runs one statement; the rows that it returned, once they are on disk. `column`, `key`: see `_Write`."""
         if self._open_block is not None:
             self._note_suspended_block()
         waiter: Waiter = asyncio.get_running_loop().create_future()
-        self._queue.append((compiled, values, waiter))
+        self._queue.append(_Write(compiled, values, waiter, column, key))
         self._schedule_commit()
-        return await waiter
+        return waiter
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[SqliteTransaction]:
@@ -231,21 +246,45 @@ class GroupCommit:
     def _fail_queue(self, error: StorageError) -> None:
         self._busy_since, self._commit_scheduled = None, False
         while self._queue:
-            _fail(self._queue.popleft()[2], error)
+            _fail(self._queue.popleft().waiter, error)
         self._wake_waiting()
 
     def _run_queue(self) -> None:
         """A statement that fails undoes itself only. If SQLite rolled back the whole group, those who wrote in it get
         an error from the commit, and the rest of the queue runs in the next group."""
         while self._queue and self._connection.in_transaction:
-            compiled, values, waiter = self._queue.popleft()
-            if waiter.cancelled():
-                continue
-            try:
-                self._written.append((waiter, execute(self._connection, compiled, values)))
-            except Exception as error:  # Any error concerns this writer only.
-                self.note(error)
-                _fail(waiter, error)
+            if self._queue[0].waiter.cancelled():
+                self._queue.popleft()
+            else:
+                self._run(self._take_alike())
+
+    def _take_alike(self) -> list[_Write]:
+        """The first of the queue, with as many that follow and run the same statement as it takes at once. It takes no
+        key twice: a statement for many rows changes each row of the table once."""
+        first, keys = self._queue[0], set()
+        for write in islice(self._queue, MOST_TOGETHER if first.column is not None else 0):
+            if write.compiled is not first.compiled or write.key in keys or write.waiter.cancelled():
+                break
+            keys.add(write.key)
+        return [self._queue.popleft() for _ in range(how_many_together(first.compiled, len(keys) or 1))]
+
+    def _run(self, writes: Sequence[_Write]) -> None:
+        first = writes[0]
+        try:
+            rows = execute_together(self._connection, first.compiled, [each.values for each in writes])
+        except Exception as error:  # Any error concerns one writer only: of several, each is tried alone.
+            self.note(error)
+            for each in writes:
+                if len(writes) > 1 and self._connection.in_transaction:
+                    self._run([each])
+                else:
+                    _fail(each.waiter, error)
+        else:
+            if first.column is None:
+                self._written.append((first.waiter, rows))
+                return
+            by_key = {row[first.column]: row for row in rows}
+            self._written += [(each.waiter, [by_key[each.key]] if each.key in by_key else []) for each in writes]
 
     def _commit_all(self) -> None:
         while (loop := self._commits.get()) is not None:
