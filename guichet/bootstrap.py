@@ -18,7 +18,7 @@ from guichet import __version__, tracing
 from guichet.availability import AvailabilityReader
 from guichet.back_office.merchants import create_merchant as create_merchant  # noqa: PLC0414 - for commands and tests
 from guichet.clock import Clock, SystemClock
-from guichet.context import AppContext, SettlementBatches
+from guichet.context import AppContext, HandOver, SettlementBatches, WakeUps
 from guichet.db import demonstration
 from guichet.db.batching import Batching
 from guichet.db.engine import Database
@@ -178,6 +178,8 @@ async def service(
         if (monitoring_db := monitoring_database(settings)) is not None:
             await monitoring_db.open(connect=False)
             stack.push_async_callback(monitoring_db.close)
+        wakeups = WakeUps()
+        hand_over = HandOver(wakeups.deliveries)
         ctx = AppContext(
             settings=settings,
             db=db,
@@ -189,22 +191,25 @@ async def service(
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             provider_merchants=ProviderMerchants(db, clock),
             availability=AvailabilityReader(db, clock),
-            settlements=settlement_batches(db, settings),
+            settlements=settlement_batches(db, settings, hand_over),
             request_log=RequestLog(clock),
             monitoring_db=monitoring_db,
             write_probe=WriteProbe(
                 db, clock, settings.sqlite_path.parent if settings.embedded else None, monitoring_db
             ),
             shared_counters=await stack.enter_async_context(_shared_counters(settings.redis_url)),
+            wakeups=wakeups,
+            hand_over=hand_over,
         )
         stack.push_async_callback(_end_tasks, ctx)
         yield Service(ctx, http_client)
 
 
-def settlement_batches(db: Database, settings: Settings) -> SettlementBatches:
+def settlement_batches(db: Database, settings: Settings, hand_over: HandOver) -> SettlementBatches:
+    pages_url = f"{settings.public_url}/pay"
     return SettlementBatches(
-        Batching(partial(settle_payments, db, f"{settings.public_url}/pay"), _SETTLEMENTS_PER_TRANSACTION),
-        Batching(partial(settle_refunds, db), _SETTLEMENTS_PER_TRANSACTION),
+        Batching(partial(settle_payments, db, pages_url, hand_over=hand_over), _SETTLEMENTS_PER_TRANSACTION),
+        Batching(partial(settle_refunds, db, hand_over), _SETTLEMENTS_PER_TRANSACTION),
     )
 
 

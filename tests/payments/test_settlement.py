@@ -54,7 +54,11 @@ async def test_settling_many_at_once_costs_few_round_trips(live: LivePayments) -
     for group in (1, 9):
         rows = [await pending(live, 10 * group + number) for number in range(group)]
         recording_db = RecordingDatabase(live.ctx.db)
-        ctx = replace(live.ctx, db=recording_db, settlements=settlement_batches(recording_db, live.ctx.settings))
+        ctx = replace(
+            live.ctx,
+            db=recording_db,
+            settlements=settlement_batches(recording_db, live.ctx.settings, live.ctx.hand_over),
+        )
         await ctx.catalogues.of(live.merchant.id)
         await asyncio.gather(*(settle_payment(ctx, row, paid(row)) for row in rows))
         statements.append(len(recording_db.seen))

@@ -53,7 +53,7 @@ class _NamingTheSchema(PGIdentifierPreparer_asyncpg):
         return SCHEMA if isinstance(named, TableClause) else named.schema
 
 
-class _Compiler(ConstantsInText, PGDialect_asyncpg.statement_compiler):  # type: ignore[name-defined,misc]
+class _Compiler(ConstantsInText, PGDialect_asyncpg.statement_compiler):  # type: ignore[misc,valid-type]
     """PostgreSQL's own."""
 
 
