@@ -40,7 +40,8 @@ def answers_always(service: ServiceFixture, merchant: MerchantClient) -> None:
 @contextmanager
 def begun(service: ServiceFixture) -> Iterator[list[Delivery]]:
     """The worker runs here; what is handed to it."""
-    sender, handed = service.worker._first_attempts, []
+    handed: list[Delivery] = []
+    sender = service.worker._first_attempts
     begin = sender.begin
 
     def noted(reserved: Sequence[Delivery]) -> None:
