@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from guichet import tracing
 from guichet.availability import AvailabilityReader
 from guichet.clock import Clock, SystemClock
-from guichet.context import AppContext, SettlementBatches
+from guichet.context import AppContext, HandOver, SettlementBatches, WakeUps
 from guichet.db import demonstration
 from guichet.db.batching import Batching, Result
 from guichet.db.engine import Database
@@ -161,6 +161,8 @@ async def service(
         if (monitoring_db := monitoring_database(settings)) is not None:
             await monitoring_db.open(connect=False)
             stack.push_async_callback(monitoring_db.close)
+        wakeups = WakeUps()
+        hand_over = HandOver(wakeups.deliveries)
         ctx = AppContext(
             settings=settings,
             db=db,
@@ -172,36 +174,40 @@ async def service(
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             provider_merchants=ProviderMerchants(db, clock),
             availability=AvailabilityReader(db, clock),
-            settlements=settlement_batches(db, settings),
+            settlements=settlement_batches(db, settings, hand_over),
             request_log=RequestLog(clock),
             monitoring_db=monitoring_db,
             write_probe=WriteProbe(
                 db, clock, settings.sqlite_path.parent if settings.embedded else None, monitoring_db
             ),
             shared_counters=await stack.enter_async_context(_shared_counters(settings.redis_url)),
+            wakeups=wakeups,
+            hand_over=hand_over,
         )
         stack.push_async_callback(_end_tasks, ctx)
         yield Service(ctx, http_client)
 
 
-def settlement_batches(db: Database, settings: Settings) -> SettlementBatches:
+def settlement_batches(db: Database, settings: Settings, hand_over: HandOver) -> SettlementBatches:
     pages_url = f"{settings.public_url}/pay"
     return SettlementBatches(
-        Batching(partial(_settle_payments, db, pages_url), _SETTLEMENTS_PER_TRANSACTION),
-        Batching(partial(_settle_refunds, db), _SETTLEMENTS_PER_TRANSACTION),
+        Batching(partial(_settle_payments, db, pages_url, hand_over), _SETTLEMENTS_PER_TRANSACTION),
+        Batching(partial(_settle_refunds, db, hand_over), _SETTLEMENTS_PER_TRANSACTION),
     )
 
 
-async def _settle_payments(db: Database, pages_url: str, batch: Sequence[Settlement]) -> Sequence[Result[Payment]]:
+async def _settle_payments(
+    db: Database, pages_url: str, hand_over: HandOver, batch: Sequence[Settlement]
+) -> Sequence[Result[Payment]]:
     from guichet.refunds.automatic import settle_payments
 
-    return await settle_payments(db, pages_url, batch)
+    return await settle_payments(db, pages_url, batch, hand_over=hand_over)
 
 
-async def _settle_refunds(db: Database, batch: Sequence[Settlement]) -> Sequence[Result[Refund]]:
+async def _settle_refunds(db: Database, hand_over: HandOver, batch: Sequence[Settlement]) -> Sequence[Result[Refund]]:
     from guichet.refunds.settlement import settle_refunds
 
-    return await settle_refunds(db, batch)
+    return await settle_refunds(db, hand_over, batch)
 
 
 @asynccontextmanager

@@ -1,16 +1,19 @@
 """What the features of the service need, built once by `bootstrap.py`."""
 
 import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import field
+from msgspec import field, structs
 
 from guichet.availability import AttemptCounts, AvailabilityReader
 from guichet.clock import Clock, Instant
 from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.db.write_probe import WriteProbe
+from guichet.domain.events import Delivery
 from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment, Refund, Settlement, SubjectType
 from guichet.domain.records import Record
@@ -39,6 +42,72 @@ class WakeUps(Record, frozen=True):
     deliveries: asyncio.Event = field(default_factory=asyncio.Event)
     exports: asyncio.Event = field(default_factory=asyncio.Event)
     staff_jobs: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Sender(Protocol):
+    """The worker of this process."""
+
+    def reserve(self, delivery: Delivery) -> Instant | None:
+        """Keeps a place for the first attempt; until when it belongs to this process. None: it waits its turn."""
+
+    def release(self, reserved: Sequence[Delivery]) -> None: ...
+
+    def begin(self, reserved: Sequence[Delivery]) -> None:
+        """Makes these attempts."""
+
+
+class HandOver:
+    """First attempts that a worker of this process makes right after the transaction that queues them. They are
+    inserted as its queue claims them: counted, and due again when the lease ends, so that a process that dies leaves
+    what it leaves after a claim. Nobody else's turn is touched: see `FairShare.reserve`."""
+
+    def __init__(self, wake: asyncio.Event) -> None:
+        """`wake`: of the loop that claims all others."""
+        self._wake = wake
+        #: None while no worker runs here.
+        self.sender: Sender | None = None
+
+    @contextmanager
+    def after_commit(self) -> Iterator["Queued"]:
+        """Around a transaction whose deliveries are begun when it is committed."""
+        queued = Queued(self.sender)
+        try:
+            yield queued
+        except BaseException:
+            queued.forget()
+            raise
+        if not queued.begin():
+            self._wake.set()
+
+
+class Queued:
+    """The deliveries that one transaction queues. `others`: some are left to the queue."""
+
+    def __init__(self, sender: Sender | None) -> None:
+        self._sender = sender
+        self._reserved: list[Delivery] = []
+        self.others = False
+
+    def reserved(self, delivery: Delivery) -> Delivery:
+        """As it is to be inserted."""
+        until = None if self._sender is None else self._sender.reserve(delivery)
+        if until is None:
+            self.others = True
+            return delivery
+        claimed = structs.replace(delivery, attempts=1, next_attempt_at=until)
+        self._reserved.append(claimed)
+        return claimed
+
+    def forget(self) -> None:
+        if self._sender is not None:
+            self._sender.release(self._reserved)
+
+    def begin(self) -> bool:
+        """Whether nothing may be left to the queue. (Where nothing was queued, an answer may have been lost before.)"""
+        if self._sender is None or not self._reserved:
+            return False
+        self._sender.begin(self._reserved)
+        return not self.others
 
 
 class NotFoundAnswer(Record, frozen=True):
@@ -81,7 +150,9 @@ class AppContext(Record, frozen=True):
     write_probe: WriteProbe
     #: Rate limits across processes; None when each counts for itself.
     shared_counters: "Redis | None"
-    wakeups: WakeUps = field(default_factory=WakeUps)
+    wakeups: WakeUps
+    #: Webhooks that a worker of this process sends without a claim.
+    hand_over: HandOver
     #: How often callbacks that name nothing of ours are written and logged, by account: anybody can send them.
     unmatched_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=20, per_second=0.5))
     #: How often callbacks about one payment or refund are written. A provider sends a few for each.

@@ -19,6 +19,9 @@ RATES: Final = (50.0, 100.0, 200.0)
 #: The rate that must be reached; milliseconds of p99, and of the primary's processor for each payment.
 _MUST: Final = (200.0, 150.0, 3.0)
 _CONNECTIONS: Final = 128
+#: Payments a second, and seconds, before what is measured: each connection of the primary plans a statement up to six
+#: times, so that fifty payments left a second or two of planning to the first rates.
+_WARM_UP: Final = (50.0, 16.0)
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -61,7 +64,7 @@ class Live:
 async def measure(home: Path, seconds: float, rounds: int) -> list[Live]:
     """Each rate in turn, for twice `seconds`. A payment is over when its webhook has arrived."""
     async with receiver() as port, production_layout(home, f"http://{HOST}:{port}/hook") as layout:
-        warm_up = _load(layout, 25, 2, 0)
+        warm_up = _load(layout, *_WARM_UP, 0)
         await collected(port, len((await outcome(warm_up)).latencies), 20)
         runs: dict[float, list[_Run]] = {rate: [] for rate in RATES}
         for turn in range(rounds):

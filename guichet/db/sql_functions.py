@@ -56,6 +56,19 @@ class json_numbers(_Function):  # noqa: N801 - reads as a SQL function
     postgresql = "(SELECT CAST(json_array_elements_text(CAST({0} AS json)) AS bigint))"
 
 
+class is_listed(_Function):  # noqa: N801 - reads as a SQL function
+    """Whether a key is among the numbers of a JSON array parameter. PostgreSQL finds each row by its key: it believes
+    that there are a hundred numbers, and for `IN` may read all of a table that is not much larger."""
+
+    inherit_cache = True
+    type = Boolean()
+    sqlite = "{0} IN (SELECT value FROM json_each({1}))"
+    postgresql = "{0} = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST({1} AS json)) AS bigint)))"
+
+    def self_group(self, against: Any = None) -> "is_listed":
+        return self  # As `in_materialized`.
+
+
 class json_uuids(_Function):  # noqa: N801 - reads as a SQL function
     """The references of a JSON array parameter, as a subquery for IN."""
 

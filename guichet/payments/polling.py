@@ -98,6 +98,14 @@ async def poll_due_payment(ctx: AppContext, payment: Payment) -> None:
         await pending.schedule_next_poll(ctx.db, polled, next_poll(polled, ctx.clock.now()))
 
 
+def poll_soon(ctx: AppContext, payment: Payment) -> None:
+    """`poll_due_payment` beside what runs, of a test payment."""
+    task = asyncio.create_task(poll_due_payment(ctx, payment))
+    ctx.awaited_polls.add(task)
+    task.add_done_callback(ctx.awaited_polls.discard)
+    task.add_done_callback(_log_failure)
+
+
 async def result_within(ctx: AppContext, seconds: float, poll: Coroutine[Any, Any, T | None]) -> T | None:
     """What `poll` returns if it ends in time, else None: it goes on by itself, and is used when it ends. None also if
     the database refused one of its writes."""

@@ -16,7 +16,7 @@ from typing import TypeVar
 from guichet import tracing
 from guichet.audit_log import entries as audit_log
 from guichet.clock import SECOND
-from guichet.context import AppContext
+from guichet.context import AppContext, HandOver, Queued
 from guichet.db.batching import Result
 from guichet.db.engine import Database, Transaction, require
 from guichet.db.errors import StorageError
@@ -77,7 +77,6 @@ async def settle_payment(
     transition = CONFIRMED if isinstance(outcome, Succeeded) else refusal
     settlement = await settlement_of(ctx, payment, transition, outcome, act=act, overrides=overrides)
     settled = await ctx.settlements.payments.add(settlement)
-    ctx.wakeups.deliveries.set()
     if settled.link_id is not None:  # Its link may have had no use for it.
         ctx.wakeups.refunds.set()
     return settled
@@ -121,22 +120,27 @@ def _was_sent(ctx: AppContext, subject: Payment | Refund) -> bool:
 
 async def settle_batch(
     db: Database,
+    hand_over: HandOver,
     batch: Sequence[Settlement],
-    settle_together: Callable[[Transaction, Sequence[Settlement]], Awaitable[list[S]]],
+    settle_together: Callable[[Transaction, Queued, Sequence[Settlement]], Awaitable[list[S]]],
 ) -> Sequence[Result[S]]:
     """Applies settlements in one transaction. Returns for each its payment or refund as it is stored afterwards, or the
-    error that concerns it alone: if the transaction fails, each settlement is tried again in its own."""
+    error that concerns it alone: if the transaction fails, each settlement is tried again in its own. Their webhooks
+    leave after the commit."""
 
     async def in_transaction() -> list[S]:
-        async with db.transaction() as tx:
-            return await settle_together(tx, batch)
+        with hand_over.after_commit() as queue:
+            async with db.transaction() as tx:
+                return await settle_together(tx, queue, batch)
 
     try:
         return await repeat_when_lost(db, in_transaction)
     except (StorageError, ActRefused) as error:
         if len(batch) == 1:
             return [error]
-    return [result for settlement in batch for result in await settle_batch(db, [settlement], settle_together)]
+    return [
+        result for settlement in batch for result in await settle_batch(db, hand_over, [settlement], settle_together)
+    ]
 
 
 class Change(Record, frozen=True):
@@ -149,7 +153,7 @@ class Change(Record, frozen=True):
 
 
 async def settle_together(
-    tx: Transaction, batch: Sequence[Settlement]
+    tx: Transaction, queue: Queued, batch: Sequence[Settlement]
 ) -> tuple[list[Payment], list[Change], dict[LinkId, PaymentLink]]:
     """The payments as they are stored now, what was changed, and the links of these payments, which stay locked."""
     # The first of several settlements of the same payment is the one that is applied.
@@ -160,7 +164,7 @@ async def settle_together(
         for payment_id, settlement in settlements.items()
         if payment_id in payments
     ]
-    links_now = await write_consequences(tx, changes)
+    links_now = await write_consequences(tx, queue, changes)
     stored = [
         # As changed in this transaction, or else as another transaction stored it.
         payments.get(settlement.payment.id) or require(await repository.by_id(tx, settlement.payment.id))
@@ -189,7 +193,7 @@ async def finish_payments(
     return {payment.id: payment for payment in await repository.finish(tx, finishes)}
 
 
-async def write_consequences(tx: Transaction, changes: Sequence[Change]) -> dict[LinkId, PaymentLink]:
+async def write_consequences(tx: Transaction, queue: Queued, changes: Sequence[Change]) -> dict[LinkId, PaymentLink]:
     """Everything that follows from transitions which were applied in this transaction, of payments or of refunds.
     Returns the links whose uses ended."""
     failed = [change.payment for change in changes if change.transition.target == "failed" and change.refund is None]
@@ -197,7 +201,7 @@ async def write_consequences(tx: Transaction, changes: Sequence[Change]) -> dict
         await merchant_limits.give_back(tx, failed)
     await postings.post(tx, await _movements(tx, changes))
     links_now = await _end_link_uses(tx, changes)
-    await outbox.emit(tx, [event for change in changes if (event := _event(change))])
+    await outbox.emit(tx, [event for change in changes if (event := _event(change))], queue)
     await _close_incidents(tx, changes)
     await _follow_up_failures(tx, changes)
     await _record_acts(tx, changes)

@@ -10,12 +10,13 @@ same time one comes second, and each payment has one refund. Nothing of the wall
 before it sends the refund, and where it cannot yet, the refund waits, with its incident open.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from guichet.clock import SECOND, Instant, later
-from guichet.context import AppContext
+from guichet.context import AppContext, HandOver, Queued
 from guichet.db.batching import Result
 from guichet.db.engine import Database, Transaction, Writer, require
 from guichet.domain.errors import Conflict
@@ -56,14 +57,18 @@ _OBSTACLES: Final[Mapping[str, IncidentDetail]] = {
 }
 
 
-async def settle_payments(db: Database, pages_url: str, batch: Sequence[Settlement]) -> Sequence[Result[Payment]]:
+async def settle_payments(
+    db: Database, pages_url: str, batch: Sequence[Settlement], *, hand_over: HandOver | None = None
+) -> Sequence[Result[Payment]]:
     """As `settle_batch`, with the refunds that follow, and the checkout sessions that are paid by it. `pages_url`: the
-    public address of the link pages."""
-    return await settle_batch(db, batch, partial(_settle_together, pages_url))
+    public address of the link pages. `hand_over`: of the process, if it may have a worker."""
+    return await settle_batch(db, hand_over or HandOver(asyncio.Event()), batch, partial(_settle_together, pages_url))
 
 
-async def _settle_together(pages_url: str, tx: Transaction, batch: Sequence[Settlement]) -> list[Payment]:
-    stored, changes, links = await settle_together(tx, batch)
+async def _settle_together(
+    pages_url: str, tx: Transaction, queue: Queued, batch: Sequence[Settlement]
+) -> list[Payment]:
+    stored, changes, links = await settle_together(tx, queue, batch)
     confirmed = [change for change in changes if change.transition is CONFIRMED and change.payment.link_id is not None]
     for change in confirmed:
         together = [each.payment for each in confirmed if each.payment.link_id == change.payment.link_id]
@@ -71,6 +76,7 @@ async def _settle_together(pages_url: str, tx: Transaction, batch: Sequence[Sett
         unneeded = await refund_if_unneeded(tx, change.payment, together, links, now)
         if change.payment.session_reference is not None and not unneeded:
             await checkout_sessions.complete(tx, change.payment, now, pages_url)
+            queue.others = True
     return stored
 
 

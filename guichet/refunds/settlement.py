@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from guichet import tracing
-from guichet.context import AppContext
+from guichet.context import AppContext, HandOver, Queued
 from guichet.db.batching import Result
 from guichet.db.engine import Database, Transaction, require
 from guichet.domain.audit_log import Act
@@ -41,17 +41,15 @@ async def settle_refund(
     `overrides`: see `settle_payment`."""
     transition = REFUND_DISBURSED if isinstance(outcome, Succeeded) else REFUND_REFUSED
     settlement = await settlement_of(ctx, payment, transition, outcome, refund=refund, act=act, overrides=overrides)
-    settled = await ctx.settlements.refunds.add(settlement)
-    ctx.wakeups.deliveries.set()
-    return settled
+    return await ctx.settlements.refunds.add(settlement)
 
 
-async def settle_refunds(db: Database, batch: Sequence[Settlement]) -> Sequence[Result[Refund]]:
+async def settle_refunds(db: Database, hand_over: HandOver, batch: Sequence[Settlement]) -> Sequence[Result[Refund]]:
     """As `payments.settlement.settle_batch`."""
-    return await settle_batch(db, batch, _settle_together)
+    return await settle_batch(db, hand_over, batch, _settle_together)
 
 
-async def _settle_together(tx: Transaction, batch: Sequence[Settlement]) -> list[Refund]:
+async def _settle_together(tx: Transaction, queue: Queued, batch: Sequence[Settlement]) -> list[Refund]:
     # The first of several settlements of the same refund is the one that is applied.
     settlements = {require(settlement.refund).id: settlement for settlement in reversed(batch)}
     finishes = [
@@ -68,7 +66,7 @@ async def _settle_together(tx: Transaction, batch: Sequence[Settlement]) -> list
     disbursed = [settlements[refund.id] for refund in refunds.values() if refund.status == "succeeded"]
     refunded = await finish_payments(tx, [(settlement, REFUNDED) for settlement in disbursed])
     changes = _changes(settlements.values(), refunds, refunded)
-    await write_consequences(tx, changes)
+    await write_consequences(tx, queue, changes)
     await _report_automatic(tx, changes)
     return [
         # As changed in this transaction, or else as another transaction stored it.

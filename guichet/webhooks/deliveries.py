@@ -22,7 +22,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.queues.fair_queue import FairClaims, FairQueue
 from guichet.db.queues.work_queue import PENDING, is_still_pending
-from guichet.db.sql_functions import columns, equal, json_numbers, params
+from guichet.db.sql_functions import columns, equal, is_listed, params
 from guichet.db.tables import events, webhook_deliveries, webhook_endpoints
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError
 from guichet.domain.ids import MerchantId
@@ -89,7 +89,7 @@ _TO_SEND: Final = (
         webhook_endpoints,
         (webhook_endpoints.c.merchant_id == events.c.merchant_id) & (webhook_endpoints.c.env == events.c.env),
     )
-    .where(events.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
+    .where(is_listed(events.c.id, bindparam("ids")))
 )
 _earlier: Final = webhook_deliveries.alias("earlier")
 

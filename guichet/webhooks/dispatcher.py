@@ -13,11 +13,11 @@ from sqlalchemy import bindparam, select
 from guichet import metrics
 from guichet.clock import DAY, SECOND, Instant, later
 from guichet.context import AppContext
-from guichet.db.engine import Reader
+from guichet.db.engine import Reader, require
 from guichet.db.errors import StorageError
 from guichet.db.queues.fair_share import FairShare
 from guichet.db.queues.work_queue import Claim
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import is_listed
 from guichet.db.tables import payments
 from guichet.domain.events import Delivery, retry_delay
 from guichet.domain.ids import DeliveryId
@@ -42,7 +42,7 @@ RECORDED_TOGETHER: Final = 128
 UNCOUNTED_FOR: Final = DAY
 OWN_FAULT_PAUSE: Final = 30 * SECOND
 _PROVIDER_DATA: Final = select(payments.c.id, payments.c.provider_data).where(
-    payments.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
+    is_listed(payments.c.id, bindparam("ids"))
 )
 
 
@@ -79,6 +79,20 @@ class DeliveryLimits:
         most = PER_DESTINATION - self._claim_size
         return [destination for destination, load in self._destinations.items() if load > most]
 
+    def reserve(self, delivery: Delivery) -> bool:
+        """Whether its first attempt may start without a claim; then it counts, until `release`."""
+        load = self._destinations[delivery.destination]
+        if load >= PER_DESTINATION - self._claim_size or self.unrecorded >= SLOTS - self._claim_size:
+            return False
+        if not self.share.reserve(str(delivery.merchant_id)):
+            return False
+        self._destinations[delivery.destination] = load + 1
+        return True
+
+    def release(self, delivery: Delivery) -> None:
+        self.share.ended(str(delivery.merchant_id))
+        self._left(delivery.destination)
+
     def is_saturated(self, job: DueDelivery) -> bool:
         return self.share.is_full(str(job.delivery.merchant_id))
 
@@ -87,8 +101,9 @@ class DeliveryLimits:
         self._destinations[job.delivery.destination] += 1
 
     def ended(self, job: DueDelivery) -> None:
-        self.share.ended(str(job.delivery.merchant_id))
-        destination = job.delivery.destination
+        self.release(job.delivery)
+
+    def _left(self, destination: str) -> None:
         self._destinations[destination] -= 1
         if not self._destinations[destination]:
             del self._destinations[destination]
@@ -111,14 +126,25 @@ class DeliveryJobs:
     async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[DueDelivery]:
         await self._pay_back(now)
         claim = await self._queue.claim(self._ctx.db, now, until, most, self.limits.share.shares(), saturated)
-        if not claim.jobs:
-            return Claim((), claim.next_due)
+        return Claim(await self._with_contents(claim.jobs, now) if claim.jobs else (), claim.next_due)
+
+    async def reserved(self, claimed: Sequence[Delivery]) -> Sequence[DueDelivery]:
+        """What was reserved, as a claim returns it; the places are free again. Whose lease has ended meanwhile, because
+        the commit took long, is due in the queue."""
+        now = self._ctx.clock.now()
         try:
-            due = await deliveries.with_contents(self._ctx.db, claim.jobs, now)
+            mine = [each for each in claimed if require(each.next_attempt_at) > now]
+            return await self._with_contents(mine, now) if mine else ()
+        finally:
+            for each in claimed:
+                self.limits.release(each)
+
+    async def _with_contents(self, claimed: Sequence[Delivery], now: Instant) -> Sequence[DueDelivery]:
+        try:
+            return await deliveries.with_contents(self._ctx.db, claimed, now)
         except StorageError:
-            self._owed += claim.jobs
+            self._owed += claimed
             raise
-        return Claim(due, claim.next_due)
 
     async def _pay_back(self, now: Instant) -> None:
         if self._owed:

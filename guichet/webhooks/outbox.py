@@ -7,11 +7,13 @@ from typing import Final
 from msgspec import structs
 
 from guichet.clock import SECOND, Instant, iso, later
+from guichet.context import Queued
 from guichet.db.engine import Transaction, require
 from guichet.db.references import new_reference
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.disputes import Dispute
 from guichet.domain.events import (
+    PAYMENT_FAILED,
     PAYMENT_SUCCEEDED,
     REFUND_SUCCEEDED,
     RETRY_DELAYS,
@@ -37,6 +39,8 @@ CALLBACK: Final = "callback"
 #: The events that come late on request, and the attempts that they have behind them: the next one is a minute later.
 _OVERTAKEN: Final = (PAYMENT_SUCCEEDED, REFUND_SUCCEEDED)
 _LOST_ATTEMPTS: Final = 2
+#: What ends a payment's wait: no event of it comes before, for which this one would have to wait (D35).
+_FIRST_OF_PAYMENT: Final = (PAYMENT_SUCCEEDED, PAYMENT_FAILED)
 
 
 class Event(Record, frozen=True):
@@ -51,10 +55,11 @@ class Event(Record, frozen=True):
     dispute: Dispute | None = None
 
 
-async def emit(tx: Transaction, happened: Sequence[Event]) -> None:
+async def emit(tx: Transaction, happened: Sequence[Event], queue: Queued | None = None) -> None:
     """Stores the event of each, in this order, and queues its webhook; none for a merchant without an address.
 
-    The payment's own `callback_url` takes the place of the account endpoint (D32). The body is frozen here.
+    The payment's own `callback_url` takes the place of the account endpoint (D32). The body is frozen here. `queue`:
+    may take first attempts over.
     """
     if not happened:
         return
@@ -72,8 +77,14 @@ async def emit(tx: Transaction, happened: Sequence[Event]) -> None:
         delivery = delivery_of(stored, row.id, row.url, payment.callback_url)
         if delivery is not None and payment.env == "test" and payment.provider_data is not None:
             delivery = _as_the_scenario_wants(delivery, payment)
-        if delivery is not None:
-            queued.append(delivery)
+        if delivery is None:
+            continue
+        if queue is not None:
+            if stored.event in _FIRST_OF_PAYMENT and not delivery.attempts:
+                delivery = queue.reserved(delivery)
+            else:
+                queue.others = True
+        queued.append(delivery)
     await deliveries.insert_new(tx, queued)
 
 

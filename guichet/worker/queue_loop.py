@@ -6,8 +6,8 @@ by partition here, webhooks by the share of each merchant (`webhooks/dispatcher.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from guichet import metrics
 from guichet.clock import SECOND, Clock, Instant, later
@@ -143,6 +143,8 @@ class QueueLoop(Loop, Generic[T]):
         #: The jobs that run, those included whose result is being recorded.
         self.running: set[asyncio.Task[None]] = set()
         self._failures = metrics.LOOP_FAILURES.labels(name, "item")
+        #: The last claim took all that it may: more is likely to wait, and is older than what comes now.
+        self.is_behind = False
 
     async def step(self) -> Step:
         most = min(self._limits.claim_size, MAX_IN_FLIGHT - len(self.running))
@@ -150,6 +152,7 @@ class QueueLoop(Loop, Generic[T]):
             return Step(False, POLL_INTERVAL)
         now = self._clock.now()
         claim = await self._jobs.claim(now, later(now, LEASE_DURATION), most, self._limits.saturated())
+        self.is_behind = len(claim.jobs) == most
         for job in claim.jobs:
             self._start(job)
         # What is due but was not claimed waits for running jobs; the end of one of them wakes this loop.
@@ -163,28 +166,47 @@ class QueueLoop(Loop, Generic[T]):
         while self.running:
             await asyncio.wait(self.running)
 
-    def _start(self, job: T) -> None:
+    def adopt(self, jobs: Awaitable[Sequence[T]]) -> None:
+        """Does jobs that are claimed already."""
+        self._run_beside(self._adopt(jobs))
+
+    async def _adopt(self, jobs: Awaitable[Sequence[T]]) -> None:
+        try:
+            for job in await jobs:
+                self._start(job, adopted=True)
+        except Exception as error:
+            self._failed(error)
+
+    def _start(self, job: T, *, adopted: bool = False) -> None:
         self._limits.started(job)
-        task = asyncio.create_task(self._run(job))
+        self._run_beside(self._run(job, adopted=adopted))
+
+    def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self.running.add(task)
         task.add_done_callback(self._ended)
 
-    async def _run(self, job: T) -> None:
+    async def _run(self, job: T, *, adopted: bool) -> None:
         try:
             try:
                 rest = await self._jobs.work(job)
             finally:
-                self._leave(job)
+                self._leave(job, adopted=adopted)
             if rest is not None:
                 await rest
-        except Exception as error:  # The job's lease runs out, and it is due again.
-            self._failures.inc()
-            log.error("worker.item_failed", loop=self.name, error=repr(error))
+        except Exception as error:
+            self._failed(error)
 
-    def _leave(self, job: T) -> None:
-        """The job no longer counts; wakes the loop where that lets it claim more."""
+    def _failed(self, error: Exception) -> None:
+        """The job's lease runs out, and it is due again."""
+        self._failures.inc()
+        log.error("worker.item_failed", loop=self.name, error=repr(error))
+
+    def _leave(self, job: T, *, adopted: bool) -> None:
+        """The job no longer counts; wakes the loop where that lets it claim more. What was `adopted` left no place of a
+        claim."""
         self._limits.ended(job)
-        if not self._limits.is_saturated(job):
+        if not adopted and not self._limits.is_saturated(job):
             self.wake.set()
 
     def _ended(self, task: asyncio.Task[None]) -> None:

@@ -6,13 +6,16 @@ committed it finds by itself within a second, or at once where they announce it 
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, Protocol, TypeVar
 
 from guichet import metrics
 from guichet.back_office.jobs.work import StaffJobs
+from guichet.clock import Clock, Instant, later
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
+from guichet.domain.events import Delivery
 from guichet.domain.exports import Export
 from guichet.domain.staff_jobs import StaffJob
 from guichet.exports.files import ExportJobs
@@ -21,9 +24,11 @@ from guichet.late_money.results import LateResultJobs
 from guichet.logs import log
 from guichet.mail.outbox import Mail, Outbox
 from guichet.mail.sender import MailJobs
+from guichet.payments.outcomes import LEASE_DURATION
 from guichet.payments.polling import PollingJobs
 from guichet.provider_callbacks.receive import CallbackJobs
 from guichet.refunds.disbursement import RefundJobs
+from guichet.webhooks.deliveries import DueDelivery
 from guichet.webhooks.dispatcher import DeliveryJobs
 from guichet.worker.availability_loop import Availability
 from guichet.worker.balance_reader import BalanceReader
@@ -76,10 +81,13 @@ class Worker:
             Availability(ctx),
             *more,
         ]
+        self._hand_over = ctx.hand_over
+        self._first_attempts = _FirstAttempts(ctx.clock, deliveries, self.deliveries)
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
 
     def start(self) -> None:
+        self._hand_over.sender = self._first_attempts
         self._tasks = [asyncio.create_task(self._run(loop), name=loop.name) for loop in self.loops]
 
     async def is_alive(self) -> bool:
@@ -89,6 +97,7 @@ class Worker:
         """Claims nothing more; jobs that are running have `grace` seconds to finish. Webhooks that are not sent by then
         are given back: their attempts do not count."""
         self._stopping = True
+        self._hand_over.sender = None
         for loop in self.loops:
             loop.wake.set()
         try:
@@ -138,6 +147,27 @@ class Worker:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await loop.wake.wait()
+
+
+class _FirstAttempts:
+    """`outbox.Sender`: attempts that the loop of webhooks makes without a claim."""
+
+    def __init__(self, clock: Clock, jobs: DeliveryJobs, loop: QueueLoop[DueDelivery]) -> None:
+        self._clock = clock
+        self._jobs = jobs
+        self._loop = loop
+
+    def reserve(self, delivery: Delivery) -> Instant | None:
+        if self._loop.is_behind or not self._jobs.limits.reserve(delivery):
+            return None
+        return later(self._clock.now(), LEASE_DURATION)
+
+    def release(self, reserved: Sequence[Delivery]) -> None:
+        for delivery in reserved:
+            self._jobs.limits.release(delivery)
+
+    def begin(self, reserved: Sequence[Delivery]) -> None:
+        self._loop.adopt(self._jobs.reserved(reserved))
 
 
 def _merchant(export: Export) -> int:

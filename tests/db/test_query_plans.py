@@ -360,6 +360,11 @@ async def _plan(db: Database, statement: Executable, params: dict[str, Any], *, 
         # The tables are small: a scan that remains is one that no index could have spared.
         await tx.all(text("SET LOCAL enable_seqscan = off"))
         rows = await tx.all(_literally(explain, compiled.positional(params)))
+        if not statement.is_select:  # The connections for writes plan without the values.
+            await tx.all(text(f"PREPARE explained AS {compiled.text}".replace(":", r"\:")))
+            unknown = ", ".join(["NULL"] * len(set(re.findall(r"\$\d+", compiled.text))))
+            rows += await tx.all(text(f"EXPLAIN EXECUTE explained{unknown and f'({unknown})'}"))
+            await tx.all(text("DEALLOCATE explained"))
     return "\n".join(row[0] for row in rows)
 
 

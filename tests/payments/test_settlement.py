@@ -55,7 +55,9 @@ async def test_settling_many_at_once_costs_few_round_trips(live: LivePayments) -
         rows = [await pending(live, 10 * group + number) for number in range(group)]
         recording_db = RecordingDatabase(live.ctx.db)
         ctx = structs.replace(
-            live.ctx, db=recording_db, settlements=settlement_batches(recording_db, live.ctx.settings)
+            live.ctx,
+            db=recording_db,
+            settlements=settlement_batches(recording_db, live.ctx.settings, live.ctx.hand_over),
         )
         await ctx.catalogues.of(live.merchant.id)
         await asyncio.gather(*(settle_payment(ctx, row, paid(row)) for row in rows))

@@ -86,7 +86,7 @@ class MoneyMachineSetup(RuleBasedStateMachine):
         self.ctx = structs.replace(
             ctx,
             db=self.db,
-            settlements=settlement_batches(self.db, ctx.settings),
+            settlements=settlement_batches(self.db, ctx.settings, ctx.hand_over),
             clock=self.clock,
             registry=Registry(self.clock, self.providers, ROUTES),
             catalogues=Catalogues(self.db, self.clock, ctx.catalogues.base),

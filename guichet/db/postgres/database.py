@@ -21,9 +21,11 @@ from guichet.db.postgres.grouped_writes import GroupedWrites
 from guichet.db.postgres.hosts import PostgresHosts
 from guichet.db.postgres.pool import (
     ACQUIRE_TIMEOUT,
+    PLANNER_SETTINGS,
     READ_CONNECTIONS,
     STATEMENT_TIMEOUT,
     WRITE_CONNECTIONS,
+    WRITE_SETTINGS,
     ConnectionPool,
     Outage,
     is_set_within,
@@ -88,9 +90,10 @@ class PostgresDatabase(Database):
                 size=size,
                 on_loss=self._expire_connections,
                 bouncer=bouncer,
+                settings=planner,
                 statement_timeout=statement_timeout,
             )
-            for size in (read_connections, write_connections)
+            for size, planner in ((read_connections, PLANNER_SETTINGS), (write_connections, WRITE_SETTINGS))
         )
         self._grouped = GroupedWrites(self)
         self._watch: asyncio.Task[None] | None = None

@@ -4,7 +4,7 @@ While no connection can be made there is an outage: one task looks for the prima
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
@@ -29,6 +29,9 @@ STATEMENT_TIMEOUT: Final = 30.0
 #: and kept while the table was empty reads all of it for ever. JIT is off because, before version 18, the plans that
 #: remain have costs so high that each would be compiled.
 PLANNER_SETTINGS: Final = {"enable_bitmapscan": "off", "enable_seqscan": "off", "jit": "off"}
+#: What writes is planned once by each connection, and not five times with the values first: the two claims of webhooks
+#: take milliseconds a plan. Which rows an index has does not depend on values (`statement_cache.ConstantsInText`).
+WRITE_SETTINGS: Final = {**PLANNER_SETTINGS, "plan_cache_mode": "force_generic_plan"}
 #: As PostgreSQL itself spells it. asyncpg says "'utf-8'", in which PgBouncer sees another setting than the server's: it
 #: sent a SET of its own before every transaction.
 _BOUNCER_SETTINGS: Final = {"client_encoding": "UTF8"}
@@ -97,7 +100,7 @@ class Outage:
 
 class ConnectionPool:
     """`size`: connections at most. `on_loss`: called when a connection was lost. `bouncer`: they lead to PgBouncer.
-    `statement_timeout`: how long to wait for one statement, in seconds.
+    `settings`: of the sessions, where they do not. `statement_timeout`: how long to wait for one statement, in seconds.
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class ConnectionPool:
         size: int,
         on_loss: Callable[[], Awaitable[None]],
         bouncer: bool,
+        settings: Mapping[str, str],
         statement_timeout: float = STATEMENT_TIMEOUT,
     ) -> None:
         self._hosts = hosts
@@ -116,6 +120,7 @@ class ConnectionPool:
         self._on_loss = on_loss
         self._statement_timeout = statement_timeout
         self._bouncer = bouncer
+        self._settings = _BOUNCER_SETTINGS if bouncer else settings
         #: Since when each connection is in use, in the loop's time.
         self._in_use: dict[Connection, float] = {}
 
@@ -131,7 +136,7 @@ class ConnectionPool:
                 reset=_keep_session,
                 command_timeout=self._statement_timeout,
                 statement_cache_size=_KNOWN_STATEMENTS,
-                server_settings=_BOUNCER_SETTINGS if self._bouncer else PLANNER_SETTINGS,
+                server_settings=dict(self._settings),
                 max_inactive_connection_lifetime=300,
             )
 

@@ -37,7 +37,7 @@ from sqlalchemy.sql.elements import BindParameter
 from sqlalchemy.types import NullType, String, TypeEngine
 
 from guichet.db.errors import ValueRefused
-from guichet.db.statement_cache import StatementCache
+from guichet.db.statement_cache import ConstantsInText, StatementCache
 
 #: The parameters of a statement for many rows, and the column that numbers them in their order.
 _ROWS: Final = "rows"
@@ -53,8 +53,13 @@ class _NamingTheSchema(PGIdentifierPreparer_asyncpg):
         return SCHEMA if isinstance(named, TableClause) else named.schema
 
 
+class _Compiler(ConstantsInText, PGDialect_asyncpg.statement_compiler):  # type: ignore[misc,valid-type]
+    """PostgreSQL's own."""
+
+
 class PostgresDialect(PGDialect_asyncpg):
     preparer = _NamingTheSchema
+    statement_compiler = _Compiler
     supports_statement_cache = True
 
 

@@ -65,6 +65,16 @@ class FairShare:
         """Whether no more jobs of this owner may be claimed now."""
         return self._free(self._owners.get(name) or _Owner()) == 0
 
+    def reserve(self, name: str) -> bool:
+        """A job of this owner that no claim takes has started, if its server is known to answer and a claim made now
+        finds what it would find without: half of the owner's window, and of all slots what one claim takes."""
+        owner, claimed = self._owners.get(name) or _Owner(), self._cap // 2
+        proven = owner.timed_out is False and owner.window == self._cap
+        if not proven or owner.running >= claimed or self._running >= self._limit - claimed:
+            return False
+        self.started(name)
+        return True
+
     def started(self, name: str) -> None:
         owner = self._owners.setdefault(name, _Owner())
         self._noted.add(name)

@@ -7,29 +7,18 @@ from itertools import chain
 from typing import Any, Final
 
 import apsw
-from sqlalchemy import BindParameter, Boolean, Executable, Integer, String
+from sqlalchemy import Executable
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.engine.default import DefaultDialect
 
 from guichet.db.engine import Row, Transaction
 from guichet.db.sqlite.errors import DRIVER_ERRORS, translate
-from guichet.db.statement_cache import CompiledStatement, StatementCache
+from guichet.db.statement_cache import CompiledStatement, ConstantsInText, StatementCache
 
 
-class _Compiler(SQLiteCompiler):
-    """Writes a statement's own values, which are constants of ours, into its text: a plan made once uses an index
-    with a condition only where the text says the same."""
-
-    def visit_bindparam(self, bindparam: BindParameter[Any], *args: Any, **options: Any) -> str:
-        if (
-            bindparam.unique
-            and isinstance(bindparam.value, str | int)
-            and isinstance(bindparam.type, String | Integer | Boolean)
-        ):
-            return self.render_literal_value(bindparam.value, bindparam.type)
-        text: str = super().visit_bindparam(bindparam, *args, **options)  # type: ignore[no-untyped-call]
-        return text
+class _Compiler(ConstantsInText, SQLiteCompiler):
+    """SQLite's own."""
 
 
 def _dialect() -> DefaultDialect:
