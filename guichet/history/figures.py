@@ -8,13 +8,14 @@ changes of this merchant that are not rolled up yet. It does not grow with the n
 day up: its rows, one by one, would cost more than all the rest of the overview.
 """
 
-import json
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from msgspec import json
 from sqlalchemy import ColumnElement, Integer, ScalarSelect, Table, Text, bindparam, cast, func, select
 
 from guichet.clock import HOUR
@@ -153,8 +154,8 @@ async def month_figures(
         merchant_id=merchant_id,
         environment=env,
         currency=currency,
-        days_before=_pairs(bounds[: DAYS + 1]),
-        days=_pairs(bounds[DAYS:]),
+        days_before=_pairs(tuple(bounds[: DAYS + 1])),
+        days=_pairs(tuple(bounds[DAYS:])),
         first_before=bounds[0],
         first=bounds[DAYS],
         first_of_yesterday=bounds[-3],
@@ -163,7 +164,7 @@ async def month_figures(
         end=bounds[-1],
     )
     yesterday = int(row[2])
-    days_before, days, by_operator, others, changes, changed_others = map(json.loads, (*row[:2], *row[3:]))
+    days_before, days, by_operator, others, changes, changed_others = map(json.decode, (*row[:2], *row[3:]))
     before = [amount for _, amount in days_before]
     by_day = [Figures(*sums) for _, *sums in days]
     operators: defaultdict[str, Figures] = defaultdict(lambda: NO_FIGURES)
@@ -190,9 +191,10 @@ async def month_figures(
     )
 
 
-def _pairs(bounds: Sequence[int]) -> str:
+@lru_cache(maxsize=64)  # They are the same until midnight.
+def _pairs(bounds: tuple[int, ...]) -> str:
     """JSON: the first hour of each day, and of the day after it."""
-    return json.dumps(dict(pairwise(bounds)))
+    return json.encode(dict(pairwise(bounds))).decode()
 
 
 def added_up(figures: Sequence[Figures]) -> Figures:
