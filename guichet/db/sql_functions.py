@@ -8,7 +8,7 @@ from sqlalchemy.sql import coercions, roles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.functions import FunctionElement
-from sqlalchemy.types import BigInteger, Boolean
+from sqlalchemy.types import BigInteger, Boolean, Text
 
 
 def columns(rows: FromClause, *names: str) -> list[ColumnElement[Any]]:
@@ -27,7 +27,7 @@ def equal(rows: FromClause, *names: str, **others: str) -> list[ColumnElement[bo
 
 
 class _Function(FunctionElement[Any]):
-    """`sqlite`, `postgresql`: what each database reads, with `{0}` for the first argument."""
+    """`sqlite`, `postgresql`: what each database reads, with `{0}` for the first argument, `{all}` for all of them."""
 
     inherit_cache = True
     sqlite: ClassVar[str]
@@ -37,7 +37,8 @@ class _Function(FunctionElement[Any]):
 @compiles(_Function)
 def _write_function(element: _Function, compiler: SQLCompiler, **kw: Any) -> str:
     pattern = element.sqlite if compiler.dialect.name == "sqlite" else element.postgresql
-    return pattern.format(*(compiler.process(argument, **kw) for argument in element.clauses))
+    arguments = [compiler.process(argument, **kw) for argument in element.clauses]
+    return pattern.format(*arguments, all=", ".join(arguments))
 
 
 class json_texts(_Function):  # noqa: N801 - reads as a SQL function
@@ -83,6 +84,24 @@ class json_pairs(_Function):  # noqa: N801 - reads as a SQL function
     inherit_cache = True
     sqlite = "json_each({0})"
     postgresql = "json_each_text(CAST({0} AS json))"
+
+
+class json_row(_Function):  # noqa: N801 - reads as a SQL function
+    """Its arguments as a JSON array."""
+
+    inherit_cache = True
+    sqlite = "json_array({all})"
+    postgresql = "json_build_array({all})"
+
+
+class json_rows(_Function):  # noqa: N801 - reads as a SQL function
+    """The text of a JSON array of the JSON in each row. A thread of SQLite's asks for the interpreter at each row that
+    it hands over, and may wait while a page is written."""
+
+    inherit_cache = True
+    type = Text()
+    sqlite = "json_group_array(json({0}))"
+    postgresql = "CAST(COALESCE(json_agg({0}), '[]') AS text)"
 
 
 class lock_until_commit(_Function):  # noqa: N801 - reads as a SQL function

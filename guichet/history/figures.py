@@ -11,25 +11,16 @@ day up: its rows, one by one, would cost more than all the rest of the overview.
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Integer,
-    Select,
-    String,
-    Table,
-    bindparam,
-    cast,
-    func,
-    literal_column,
-    select,
-    union_all,
-)
+from msgspec import json
+from sqlalchemy import ColumnElement, Integer, ScalarSelect, Table, Text, bindparam, cast, func, select
 
 from guichet.clock import HOUR
 from guichet.db.engine import Database
+from guichet.db.sql_functions import json_pairs, json_row, json_rows
 from guichet.db.tables import list_count_changes, payment_figures
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
@@ -84,26 +75,11 @@ class MonthFigures(Record, frozen=True):
         return not any(map(any, self.by_day))
 
 
-#: What a row is about if not a day: an operator, another currency, yesterday until this hour.
-_OPERATOR: Final = -1
-_CURRENCY: Final = -2
-_YESTERDAY: Final = -3
-
-
-def _text(value: str) -> ColumnElement[str]:
-    """One of our own words, spelled out: seventy parameters are enough."""
-    return literal_column(f"'{value}'", String)
-
-
-def _number(value: int) -> ColumnElement[int]:
-    return literal_column(str(value), Integer)
-
-
-def _sums(table: Table, only: str) -> list[ColumnElement[int]]:
-    """The columns of `Figures`; `only`: the one that is added up, the others are 0."""
+def _sums(table: Table) -> tuple[ColumnElement[int], ...]:
+    """The columns of `Figures`."""
     c = table.c
     count = c.payment_count if table is payment_figures else c.delta
-    failed, refunded = c.status == _text("failed"), c.status == _text("refunded")
+    failed, refunded = c.status == "failed", c.status == "refunded"
     sums = (
         func.sum(count).filter(~failed),
         func.sum(count).filter(failed),
@@ -112,79 +88,52 @@ def _sums(table: Table, only: str) -> list[ColumnElement[int]]:
         func.sum(c.amount).filter(refunded),
         func.sum(c.validation_time),
     )
-    return [
-        (cast(func.coalesce(each, _number(0)), BigInteger) if only in ("", name) else _number(0)).label(name)
-        for name, each in zip(Figures._fields, sums, strict=True)
-    ]
+    return tuple(func.coalesce(each, 0) for each in sums)
 
 
-def _figures(
-    table: Table,
-    place: int | ColumnElement[int],
-    name: ColumnElement[str],
-    hours: tuple[str, str],
-    *,
-    other: bool = False,
-    only: str = "",
-) -> Select[*tuple[Any, ...]]:
-    """Rows (place, name, sums) from the hour of one parameter until before that of the other. `other`: of the other
-    currencies; `only`: see `_sums`."""
-    rows = select(_number(place) if isinstance(place, int) else place, name, *_sums(table, only)).where(
-        *_of_the_merchant(table, other=other), table.c.hour >= bindparam(hours[0]), table.c.hour < bindparam(hours[1])
-    )
-    if table is list_count_changes:
-        rows = rows.where(table.c.list_name == _text("payments"), table.c.operator != _text(""))
-    return rows
-
-
-def _of_the_merchant(table: Table, *, other: bool = False) -> list[ColumnElement[bool]]:
+def _of_the_merchant(table: Table, since: Any, until: Any, *, other: bool = False) -> list[ColumnElement[bool]]:
+    """Of these hours. `other`: in the other currencies."""
     c, currency = table.c, bindparam("currency", type_=table.c.currency.type)
+    of_payments = [c.list_name == "payments", c.operator != ""] if table is list_count_changes else []
     return [
         c.merchant_id == bindparam("merchant_id"),
         c.env == bindparam("environment"),
         c.currency != currency if other else c.currency == currency,
+        c.hour >= since,
+        c.hour < until,
+        *of_payments,
     ]
 
 
-def _by_day(days: range, only: str) -> Select[*tuple[Any, ...]]:
-    """Rows like those of `_figures`, of each of these days that has a payment."""
-    hour = payment_figures.c.hour.type
-    day = union_all(
-        *(
-            select(
-                _number(each).label("place"),
-                bindparam(_BOUNDS[each], type_=hour).label("since"),
-                bindparam(_BOUNDS[each + 1], type_=hour).label("until"),
-            )
-            for each in days
-        )
-    ).subquery()
-    hours = payment_figures.c.hour
-    return (
-        select(day.c.place, _text(""), *_sums(payment_figures, only))
-        .join(payment_figures, (hours >= day.c.since) & (hours < day.c.until))
-        .where(*_of_the_merchant(payment_figures))
-        .group_by(day.c.place)
-    )
+def _by_day(days: str, sums: Sequence[ColumnElement[int]]) -> ScalarSelect[str]:
+    """[first hour, sums] of each day. `days`: the parameter with the first hour of each, and of the day after it."""
+    day = json_pairs(bindparam(days, type_=Text)).table_valued("key", "value")
+    since, until = cast(day.c.key, Integer), cast(day.c.value, Integer)
+    of_day = select(json_row(since, *sums)).where(*_of_the_merchant(payment_figures, since, until))
+    # Not a join: its groups would be sorted, which takes as long as reading them.
+    return select(json_rows(of_day.scalar_subquery())).select_from(day).scalar_subquery()
 
 
-#: The parameters that name the first hour of each day, and of the one after them.
-_BOUNDS: Final = [f"bound_{day}" for day in range(2 * DAYS + 1)]
-_MONTH: Final = (_BOUNDS[DAYS], _BOUNDS[-1])
-_rolled_up, _changes = payment_figures.c, list_count_changes.c
-_FIGURES: Final = union_all(
-    _by_day(range(DAYS), "amount"),
-    _by_day(range(DAYS, 2 * DAYS), ""),
-    _figures(payment_figures, _YESTERDAY, _text(""), (_BOUNDS[-3], "same_hour"), only="amount"),
-    _figures(payment_figures, _OPERATOR, _rolled_up.operator, ("first_of_period", _MONTH[1])).group_by(
-        _rolled_up.operator
-    ),
-    _figures(payment_figures, _CURRENCY, _rolled_up.currency, _MONTH, other=True).group_by(_rolled_up.currency),
-    # By the hour that they are about, which is above all days, and by operator.
-    _figures(list_count_changes, _changes.hour, _changes.operator, (_BOUNDS[0], _BOUNDS[-1])).group_by(
-        _changes.hour, _changes.operator
-    ),
-    _figures(list_count_changes, _CURRENCY, _changes.currency, _MONTH, other=True).group_by(_changes.currency),
+def _by(table: Table, names: Sequence[str], since: str, *, other: bool = False) -> ScalarSelect[str]:
+    """[names, sums] from an hour on; of the other currencies only how many payments."""
+    of, sums = [table.c[name] for name in names], _sums(table)
+    hours = bindparam(since, type_=Integer), bindparam("end", type_=Integer)
+    rows = select(json_row(*of, *(sums[:2] if other else sums)).label("json")).group_by(*of)
+    listed = rows.where(*_of_the_merchant(table, *hours, other=other)).subquery()
+    return select(json_rows(listed.c.json)).scalar_subquery()
+
+
+_amount: Final = _sums(payment_figures)[Figures._fields.index("amount")]
+_FIGURES: Final = select(
+    _by_day("days_before", [_amount]),
+    _by_day("days", _sums(payment_figures)),
+    select(_amount)
+    .where(*_of_the_merchant(payment_figures, bindparam("first_of_yesterday"), bindparam("same_hour")))
+    .scalar_subquery(),
+    _by(payment_figures, ["operator"], "first_of_period"),
+    _by(payment_figures, ["currency"], "first", other=True),
+    _by(list_count_changes, ["hour", "operator"], "first_before"),
+    _by(list_count_changes, ["currency"], "first", other=True),
 )
 
 
@@ -200,44 +149,52 @@ async def month_figures(
     """`bounds`: the first hour of each of twice DAYS days, counted from 1970, and the first one after the last day.
     `last_days`: how many of them the operators' figures are about. `same_hour`: of yesterday, as it is now today."""
     first_of_period = bounds[-1 - last_days]
-    days: defaultdict[int, list[Figures]] = defaultdict(list)
-    yesterday = 0
-    operators: defaultdict[str, list[Figures]] = defaultdict(list)
-    currencies: Counter[Currency] = Counter()
-    for place, name, *sums in await db.scan(
+    [row] = await db.scan(
         _FIGURES,
         merchant_id=merchant_id,
         environment=env,
         currency=currency,
-        first_of_period=first_of_period,
+        days_before=_pairs(tuple(bounds[: DAYS + 1])),
+        days=_pairs(tuple(bounds[DAYS:])),
+        first_before=bounds[0],
+        first=bounds[DAYS],
+        first_of_yesterday=bounds[-3],
         same_hour=same_hour,
-        **dict(zip(_BOUNDS, bounds, strict=True)),
-    ):
-        if not any(sums):
+        first_of_period=first_of_period,
+        end=bounds[-1],
+    )
+    yesterday = int(row[2])
+    days_before, days, by_operator, others, changes, changed_others = map(json.decode, (*row[:2], *row[3:]))
+    before = [amount for _, amount in days_before]
+    by_day = [Figures(*sums) for _, *sums in days]
+    operators: defaultdict[str, Figures] = defaultdict(lambda: NO_FIGURES)
+    operators.update((operator, Figures(*sums)) for operator, *sums in by_operator)
+    for hour, operator, *sums in changes:
+        figures, day = Figures(*sums), bisect_right(bounds, hour) - 1 - DAYS
+        if day < 0:
+            before[day] += figures.amount
             continue
-        figures = Figures(*sums)
-        if place == _CURRENCY:
-            currencies[name] += figures.paid + figures.failed
-        elif place == _OPERATOR:
-            operators[name].append(figures)
-        elif place == _YESTERDAY:
+        by_day[day] = added_up((by_day[day], figures))
+        if hour >= first_of_period:
+            operators[operator] = added_up((operators[operator], figures))
+        if bounds[-3] <= hour < same_hour:
             yesterday += figures.amount
-        elif place < 2 * DAYS:
-            days[place].append(figures)
-        else:
-            days[bisect_right(bounds, place) - 1].append(figures)
-            if place >= first_of_period:
-                operators[name].append(figures)
-            if bounds[-3] <= place < same_hour:
-                yesterday += figures.amount
-    by_operator = {operator: added_up(figures) for operator, figures in operators.items()}
+    currencies: Counter[Currency] = Counter()
+    for other, paid, failed in others + changed_others:
+        currencies[other] += paid + failed
     return MonthFigures(
-        by_day=[added_up(days[day]) if day in days else NO_FIGURES for day in range(DAYS, 2 * DAYS)],
-        before=[sum(figures.amount for figures in days.get(day, ())) for day in range(DAYS)],
+        by_day=by_day,
+        before=before,
         yesterday=yesterday,
-        by_operator={operator: figures for operator, figures in by_operator.items() if any(figures)},
+        by_operator={operator: figures for operator, figures in operators.items() if any(figures)},
         other_currencies={each for each, count in currencies.items() if count},
     )
+
+
+@lru_cache(maxsize=64)  # They are the same until midnight.
+def _pairs(bounds: tuple[int, ...]) -> str:
+    """JSON: the first hour of each day, and of the day after it."""
+    return json.encode(dict(pairwise(bounds))).decode()
 
 
 def added_up(figures: Sequence[Figures]) -> Figures:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from guichet.domain.records import Record
 from guichet.pages import i18n, template_code
 from guichet.pages.compiled_templates import CompiledTemplates, fingerprint
-from guichet.pages.template_code import TemplateEnvironment, escaped
+from guichet.pages.template_code import TemplateEnvironment, as_markup, escaped
 from guichet.printable import printable
 from guichet.server.content_encoding import SharedPart, compress
 
@@ -145,7 +145,7 @@ class Renderer:
             if str(values.get("count")) in _SINGULAR[language] and f"{key}.one" in self._texts[language]:
                 key = f"{key}.one"
             shown = {name: escaped(value) for name, value in values.items()}
-            return Markup(self._texts[language][key] % shown)  # noqa: S704 - our own text, and what was escaped
+            return as_markup(self._texts[language][key] % shown)
         text = self._plain.get((language, key))
         if text is None:
             text = self._plain[language, key] = Markup(self._texts[language][key]) % {}  # noqa: S704 - our own text

@@ -1,18 +1,22 @@
 """How templates become code. A page has a few hundred pieces, so what is done for each of them is what it costs."""
 
 from collections.abc import Callable
+from functools import partial
 from types import CodeType
 from typing import Any, Final, cast
 
 import markupsafe
 from jinja2 import Environment, Template, nodes
 from jinja2.compiler import CodeGenerator, Frame
-from jinja2.runtime import Context
+from jinja2.runtime import Context, Macro
 from jinja2.visitor import NodeTransformer
 from markupsafe import Markup, escape
 
 #: What `escape` does to a text, without an object of its own for the result. It has no public name.
 _escape_text: Final[Callable[[str], str]] = getattr(markupsafe, "_escape_inner", escape)
+
+#: A text of ours, or what was escaped, as markup: without the look for `__html__` that `Markup` takes at each.
+as_markup: Final[Callable[[str], Markup]] = partial(str.__new__, Markup)
 
 
 def escaped(value: Any) -> Any:
@@ -30,8 +34,16 @@ class _Template(Template):
     def from_code(cls, environment: Environment, code: CodeType, known: Any, uptodate: Any = None) -> Template:
         """`known`: the names that all templates know, a plain dictionary: each page looks through them four times."""
         template = super().from_code(environment, code, dict(known), uptodate)
-        template.root_render_func.__globals__["escape"] = escaped
+        template.root_render_func.__globals__.update(escape=escaped, Macro=_Macro)
         return template
+
+
+class _Macro(Macro):
+    def __call__(self, *args: Any, **values: Any) -> str:
+        """With all its arguments in their order, as most are called, there is nothing to sort out."""
+        if values or self.caller or len(args) != len(self.arguments):
+            return super().__call__(*args, **values)
+        return as_markup(self._func(*args))
 
 
 class _Context(Context):

@@ -132,6 +132,7 @@ async def test_what_the_search_finds(console: ConsoleFixture) -> None:
         console, client, phone_number=None, firstname="Awa", lastname="N'DOUR-Kéré", external_id="commande 7"
     )
     [eve] = await copies(console, client, phone_number=None, firstname="ÉVE", lastname=None)
+    [ama] = await copies(console, client, phone_number=None, firstname="Ama", lastname="D'Almeida `Da")
     [new] = await copies(console, client, phone_number="2290197123456")
 
     async def found(typed: str) -> list[str]:
@@ -150,6 +151,8 @@ async def test_what_the_search_finds(console: ConsoleFixture) -> None:
         assert await found(f"{awa.id:010d}") == [awa.reference]
         for typed in ("éve", "Éve", "EVE", "eve"):
             assert await found(typed) == [eve.reference], typed
+        for typed in ("dalmeida", "d'almeida da", "AMA D’A", "da ama"):
+            assert await found(typed) == [ama.reference], typed
         nothing = ("aw", "wa", "ommande", "97123457", "%", "_wa", "\0", "'", "9" * 300, "1" * 19, "\u202e")
         for typed in (*nothing, "3455", "4999", "5087,40"):
             assert await found(typed) == [], typed

@@ -373,7 +373,8 @@ def _literally(explain: Any, values: Sequence[Any]) -> Executable:
     literal_sql = str(explain)
     for number in range(len(values), 0, -1):
         value = values[number - 1]
-        literal: str = "NULL" if value is None else str(value) if isinstance(value, int) else "'" + value + "'"
+        quoted = "'" + str(value).replace("'", "''") + "'"
+        literal = "NULL" if value is None else str(value) if isinstance(value, int) else quoted
         literal_sql = re.sub(rf":p{number}\b", literal.replace("\\", r"\\"), literal_sql)
     return text(re.sub(r"(?<!\\):(?=\w)", r"\:", literal_sql.replace(r"\:\:", "::")).replace("::", r"\:\:"))
 

@@ -92,9 +92,8 @@ class Step(View, frozen=True):
 
 class OverviewView(View, frozen=True):
     """`choices` and `currencies`: a text, its address, and whether it is what the page shows. `chart`: None without a
-    payment. `exact`: see `Days`.
-    `latest`: payments, and when each was made; None for somebody who may not see them. `steps`: for an account without
-    any payment."""
+    payment. `exact`: see `Days`. `latest`: payments; None for somebody who may not see them. `steps`: for an account
+    without any payment."""
 
     merchant: Merchant
     periods: list[PeriodView]
@@ -108,7 +107,7 @@ class OverviewView(View, frozen=True):
     empty: bool
     exact: bool
     money: MoneyView | None
-    latest: list[tuple[PaymentRow, str]] | None
+    latest: list[PaymentRow] | None
     steps: list[Step]
     concerns: list[Concern]
     limits: list[tuple[str, str]]
@@ -175,13 +174,16 @@ async def _figures(
 
 async def _latest(
     request: MerchantRequest, catalogue: Catalogue, today: date, disputes: Sequence[Dispute]
-) -> list[tuple[PaymentRow, str]]:
+) -> list[PaymentRow]:
     rows, _ = await repository.page(request.db, *request.scope, PaymentSummary, PaymentFilter(), _LATEST, 0)
     open_ones = {each.payment_id for each in disputes}
     return [
-        (
-            payment_row(request, row, catalogue, "open" if row.id in open_ones else None),
+        payment_row(
+            request,
+            row,
+            catalogue,
             _when(request, row.created_at, today),
+            "open" if row.id in open_ones else None,
         )
         for row in rows
     ]
@@ -239,17 +241,18 @@ class _Report(Record, frozen=True):
 
     def chart(self, days: Days) -> Chart:
         request, language = self.request, self.request.language
+        counts = {
+            count: request.text("overview.payments", count=count_text(count, language))
+            for count in {figures.paid for figures in self.figures.by_day}
+        }
+        # Written once, with a word where each day belongs.
+        address = request.here("/payments", None, **{"from": "day", "to": "day"})
+        before, between, after = address.rsplit("day", 2)
         shown = []
         for day, figures in zip(days.dates, self.figures.by_day, strict=True):
-            name = _day_name(day, language)
-            count = request.text("overview.payments", count=count_text(figures.paid, language))
-            only = day.isoformat()
-            href = (
-                request.here("/payments", None, **{"from": only, "to": only})
-                if request.may("payments.view")
-                else "#days"
-            )
-            shown.append((href, f"{name} · {self._amount(figures.amount)} · {count}", name))
+            name, only = _day_name(day, language), day.isoformat()
+            href = f"{before}{only}{between}{only}{after}" if request.may("payments.view") else "#days"
+            shown.append((href, f"{name} · {self._amount(figures.amount)} · {counts[figures.paid]}", name))
         return chart(shown, [each.amount for each in self.figures.by_day], self.figures.before, language)
 
     def days(self, days: Days) -> list[DayLine]:

@@ -1,6 +1,6 @@
 """The list of payments: filters as addresses, counts beside them, days as headings, and one field that searches."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from functools import partial
 from typing import Annotated, Any, Final
@@ -30,7 +30,7 @@ from guichet.domain.phone_numbers import written_forms
 from guichet.history.narrowed_list import MOST_READ, narrowed_counts, narrowed_page
 from guichet.history.search import MOST_FOUND, SHORTEST, search
 from guichet.pages.days import Day, end_of_day, midnight, today
-from guichet.pages.formatting import international_number
+from guichet.pages.formatting import international_number, time_of_day
 from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
 from guichet.pages.views import View
 from guichet.payments import repository
@@ -104,7 +104,8 @@ async def show(request: MerchantRequest) -> Response:
     if typed["q"]:  # In all statuses and of all times.
         numbers = _phone_numbers(typed["q"], catalogue)
         found = await search(request.db, *request.scope, typed["q"], numbers, request.now())
-        days = [DayRows(None, await _rows(request, found.payments, catalogue))] if found.payments else []
+        shown = await _rows(request, found.payments, catalogue, request.date_time) if found.payments else []
+        days = [DayRows(None, shown)] if shown else []
         return request.page("payments/list.html", view(days, searched=True, more_found=found.more))
     view = partial(view, **catalogue_choices(request, catalogue))
     try:
@@ -189,10 +190,11 @@ async def _narrowed_counts(
 
 async def _by_day(request: MerchantRequest, rows: Sequence[PaymentSummary], catalogue: Catalogue) -> list[DayRows]:
     days: dict[date, list[PaymentRow]] = {}
-    shown = await _rows(request, rows, catalogue)
+    zone = request.time_zone
+    shown = await _rows(request, rows, catalogue, lambda instant: time_of_day(instant, zone))
     for payment, row in zip(rows, shown, strict=True):
-        days.setdefault(today(payment.created_at, request.time_zone), []).append(row)
-    now = today(request.now(), request.time_zone)
+        days.setdefault(today(payment.created_at, zone), []).append(row)
+    now = today(request.now(), zone)
     names = {now: request.text("payments.today"), now - timedelta(days=1): request.text("payments.yesterday")}
     return [
         DayRows(f"{names[day]} · {request.day(day)}" if day in names else request.day(day), of)
@@ -201,11 +203,15 @@ async def _by_day(request: MerchantRequest, rows: Sequence[PaymentSummary], cata
 
 
 async def _rows(
-    request: MerchantRequest, payments: Sequence[Payment | PaymentSummary], catalogue: Catalogue
+    request: MerchantRequest,
+    payments: Sequence[Payment | PaymentSummary],
+    catalogue: Catalogue,
+    when: Callable[[Instant], str],
 ) -> list[PaymentRow]:
     open_ones = await contested(request)
     return [
-        payment_row(request, payment, catalogue, "open" if payment.id in open_ones else None) for payment in payments
+        payment_row(request, each, catalogue, when(each.created_at), "open" if each.id in open_ones else None)
+        for each in payments
     ]
 
 

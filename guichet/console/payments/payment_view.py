@@ -15,7 +15,7 @@ from guichet.domain.errors import NotFound
 from guichet.domain.ids import PaymentId
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, PaymentSummary
-from guichet.pages.formatting import full_phone, time_of_day
+from guichet.pages.formatting import full_phone
 from guichet.pages.views import View
 from guichet.payments import repository
 from guichet.printable import printable
@@ -26,8 +26,8 @@ Contest = Literal["open", "lost"]
 
 
 class PaymentRow(View, frozen=True):
-    """A payment in a list. `href`: of its page. `time`: on its day. `customer`: the name, or None. `contest`: what its
-    disputes make of it; None without one."""
+    """A payment in a list. `href`: of its page. `customer`: the name, or None. `when`: it was made, as the page says
+    it. `contest`: what its disputes make of it; None without one."""
 
     href: str
     status: str
@@ -37,8 +37,7 @@ class PaymentRow(View, frozen=True):
     customer: str | None
     phone: str | None
     operator: str
-    created: str
-    time: str
+    when: str
     contest: Contest | None
 
 
@@ -73,7 +72,11 @@ def contest_of(disputes: Sequence[Dispute]) -> Contest | None:
 
 
 def payment_row(
-    request: MerchantRequest, payment: Payment | PaymentSummary, catalogue: Catalogue, contest: Contest | None = None
+    request: MerchantRequest,
+    payment: Payment | PaymentSummary,
+    catalogue: Catalogue,
+    when: str,
+    contest: Contest | None = None,
 ) -> PaymentRow:
     mode = catalogue.by_operator(payment.operator)
     first, last = payment.firstname or "", payment.lastname or ""
@@ -87,8 +90,7 @@ def payment_row(
         customer=printable(name) or None,
         phone=None if payment.phone_number is None else full_phone(payment.phone_number),
         operator=mode.name if mode else payment.operator,
-        created=request.date_time(payment.created_at),
-        time=time_of_day(payment.created_at, request.time_zone),
+        when=when,
         contest=contest,
     )
 
@@ -98,7 +100,7 @@ def payment_view(
 ) -> PaymentView:
     total = round_to_currency(payment.total_amount, payment.currency)
     return PaymentView(
-        **structs.asdict(payment_row(request, payment, catalogue, contest)),
+        **structs.asdict(payment_row(request, payment, catalogue, request.date_time(payment.created_at), contest)),
         reference=payment.reference,
         number=payment_identifier(payment.id),
         fee=request.amount(total - payment.amount, payment.currency),

@@ -33,7 +33,7 @@ async def show(request: MerchantRequest) -> Response:
     rows = [
         ProposalRow(
             href=request.here(f"/payments/{each.payment.reference}/refund"),
-            payment=payment_row(request, each.payment, catalogue),
+            payment=payment_row(request, each.payment, catalogue, request.date_time(each.payment.created_at)),
             key=printable(each.key),
             at=request.date_time(each.proposal.created_at),
             until=request.date_time(each.proposal.expires_at),

@@ -36,8 +36,8 @@ BYTES: Final = Text(collation="C").with_variant(Text(), "sqlite")
 
 
 def table(name: str, *items: SchemaItem, reused_ids: bool = False, is_index: bool = False) -> Table:
-    """`reused_ids`: SQLite may give the number of a deleted row to another one. `is_index`: all columns are the primary
-    key, and SQLite keeps the rows in that index alone."""
+    """`reused_ids`: SQLite may give the number of a deleted row to another one. `is_index`: of short rows
+    that are found by their primary key, and SQLite keeps them in that index alone."""
     numbered = any(isinstance(item, Column) and item.name == "id" for item in items)
     # AUTOINCREMENT: SQLite never uses a number again, not even that of a last row that was rolled back.
     options: dict[str, Any] = {"sqlite_autoincrement": numbered and not reused_ids, "sqlite_with_rowid": not is_index}

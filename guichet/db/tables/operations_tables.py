@@ -127,6 +127,7 @@ list_counts: Final = table(
     Column("row_count", BigInteger, nullable=False),
     PrimaryKeyConstraint("merchant_id", "env", "list_name", "level", "bucket", "status", name="pk_list_counts"),
     one_of("level", ("hour", "day", "all"), "list_counts"),
+    is_index=True,
 )
 
 #: Sums that are not rolled up yet. SQLite, which has one writer, keeps one row for each key; on PostgreSQL each change
@@ -172,4 +173,5 @@ payment_figures: Final = table(
     PrimaryKeyConstraint("merchant_id", "env", "hour", "operator", "currency", "status", name="pk_payment_figures"),
     one_of("env", ENVS, "payment_figures"),
     one_of("status", ("succeeded", "failed", "refunded"), "payment_figures"),
+    is_index=True,
 )

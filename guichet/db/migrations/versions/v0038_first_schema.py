@@ -1141,6 +1141,7 @@ def _lists() -> None:
         sa.Column("row_count", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("merchant_id", "env", "list_name", "level", "bucket", "status", name="pk_list_counts"),
         _one_of("list_counts", "level", "hour", "day", "all"),
+        is_index=True,
     )
     _table(
         "list_count_changes",
@@ -1178,6 +1179,7 @@ def _lists() -> None:
         ),
         _one_of("payment_figures", "env", "test", "live"),
         _one_of("payment_figures", "status", "succeeded", "failed", "refunded"),
+        is_index=True,
     )
     _table(
         "exports",
