@@ -83,7 +83,7 @@ async def compare(ctx: AppContext, provider: Provider, subject: Payment | Refund
     sent_to, account, current = subject.account_fingerprint, subject.provider_account, provider.fingerprint
     if sent_to is None or account is None:
         return AccountMatch.SAME
-    same_settings = sent_to in (current, provider.former_fingerprint)
+    same_settings = sent_to == current
     if current is None or not (same_settings or only_key_differs(sent_to, current)):
         return AccountMatch.OTHER
     if not provider.named_by_key:
