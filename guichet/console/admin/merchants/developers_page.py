@@ -60,17 +60,14 @@ async def change(request: StaffRequest) -> Response:
     form = await request.form(DevelopersForm)
     request.require("merchants.change")
     merchant = await merchant_of(request)
-    try:
-        match form.act:
-            case "expire" | "revoke":
-                done = await _change_key(request, merchant, form)
-            case "clock_advance" | "clock_reset":
-                await change_clock(request, merchant.id, form)
-                done = "clock"
-            case _:
-                return await show(request, FormFault(request.text("admin_merchants.incomplete")))
-    except FormFault as fault:
-        return await show(request, fault)
+    match form.act:
+        case "expire" | "revoke":
+            done = await _change_key(request, merchant, form)
+        case "clock_advance" | "clock_reset":
+            await change_clock(request, merchant.id, form)
+            done = "clock"
+        case _:
+            raise FormFault(request.text("admin_merchants.incomplete"))
     return request.done(address(request, merchant, "/developers"), done)
 
 
