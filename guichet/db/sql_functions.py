@@ -1,14 +1,23 @@
 """SQL that many statements share, or that the two databases write differently."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from sqlalchemy import BindParameter, FromClause, SelectBase, bindparam
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.dialects.sqlite.dml import OnConflictClause
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import coercions, roles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import BigInteger, Boolean
+
+#: INSERT … ON CONFLICT of SQLAlchemy's SQLite dialect: PostgreSQL's would import the dialect of PostgreSQL with its
+#: drivers, two megabytes, in a server on SQLite. Both say the same, but for a conflict with a constraint of a given
+#: name, which only PostgreSQL knows.
+upsert: Final = sqlite_insert
+#: PostgreSQL's compiler asks for the name of that constraint.
+OnConflictClause.constraint_target = None  # type: ignore[attr-defined]
 
 
 def columns(rows: FromClause, *names: str) -> list[ColumnElement[Any]]:

@@ -8,9 +8,8 @@ from sqlalchemy import ColumnElement, Executable, bindparam, func, literal_colum
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
-from guichet.db.sql_functions import equal, params
+from guichet.db.sql_functions import equal, params, upsert
 from guichet.db.tables import disputes
-from guichet.db.upsert import upsert
 from guichet.domain.disputes import Bearer, Dispute, DisputeStatus, ToldStatus
 from guichet.domain.ids import DisputeId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment

@@ -8,9 +8,8 @@ from sqlalchemy import bindparam, func, select, update
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Writer
 from guichet.db.queues.work_queue import Claim, WorkQueue
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import params, upsert
 from guichet.db.tables import late_returns
-from guichet.db.upsert import upsert
 from guichet.domain.ids import LateReturnId
 from guichet.domain.late_results import LateResult, LateReturn, ReturnStatus
 from guichet.domain.payments import Refund

@@ -16,8 +16,8 @@ from sqlalchemy import bindparam, select
 
 from guichet.clock import MINUTE, Instant
 from guichet.db.engine import Database, Reader, Row
+from guichet.db.sql_functions import upsert
 from guichet.db.tables import ledger_hash_chain, postings
-from guichet.db.upsert import upsert
 
 #: The most postings of one link.
 POSTINGS_PER_LINK: Final = 500

@@ -11,8 +11,8 @@ from sqlalchemy import bindparam
 
 from guichet.clock import Instant
 from guichet.db.engine import Database
+from guichet.db.sql_functions import upsert
 from guichet.db.tables import postings
-from guichet.db.upsert import upsert
 from guichet.domain.posting_rules import PAYMENT_CHARGED, REFUND_CHARGED, provider_fee
 from guichet.domain.reconciliation import MATCHED, PAYMENT, REFUND, Finding, Ours
 

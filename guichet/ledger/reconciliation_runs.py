@@ -14,9 +14,8 @@ from sqlalchemy import bindparam, func, select, update
 
 from guichet.clock import DAY, HOUR, Instant, earlier, iso, later
 from guichet.db.engine import Database
-from guichet.db.sql_functions import json_texts, params
+from guichet.db.sql_functions import json_texts, params, upsert
 from guichet.db.tables import reconciliation_runs
-from guichet.db.upsert import upsert
 from guichet.domain.messages import Answer, Message, decode, shortened, verbatim
 from guichet.domain.messages import encode as encode_message
 from guichet.domain.reconciliation import MATCHED, Finding

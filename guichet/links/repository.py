@@ -16,10 +16,9 @@ from sqlalchemy import BigInteger, Executable, Integer, bindparam, case, func, o
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
-from guichet.db.sql_functions import equal
+from guichet.db.sql_functions import equal, upsert
 from guichet.db.tables import payment_links, payments
 from guichet.db.tables.payment_tables import LIVE_EXTERNAL_ID, PLAIN_LINKS, TEST_EXTERNAL_ID
-from guichet.db.upsert import upsert
 from guichet.domain.accounts import UserId
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.merchants import Environment

@@ -11,9 +11,8 @@ from sqlalchemy import bindparam, delete, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Writer
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import params, upsert
 from guichet.db.tables import idempotency_keys
-from guichet.db.upsert import upsert
 from guichet.domain.errors import Conflict
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment

@@ -14,8 +14,8 @@ from sqlalchemy import and_, bindparam, case, or_, select, update
 from guichet.clock import DAY, MINUTE, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Writer, require
+from guichet.db.sql_functions import upsert
 from guichet.db.tables import provider_identities
-from guichet.db.upsert import upsert
 from guichet.domain.payments import Payment, Refund
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail

@@ -8,9 +8,8 @@ from sqlalchemy import bindparam
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Transaction, Writer
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import params, upsert
 from guichet.db.tables import late_results
-from guichet.db.upsert import upsert
 from guichet.domain.late_results import POLL_DELAYS
 from guichet.domain.payments import Payment, Refund
 

@@ -12,9 +12,8 @@ from sqlalchemy import Executable, bindparam, func, literal_column, select, tupl
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, GroupedWrite, Reader, Transaction, Writer
 from guichet.db.lists.pages import ListScope, RowKey, count_before, follows, key_of, read_page
-from guichet.db.sql_functions import equal, json_texts
+from guichet.db.sql_functions import equal, json_texts, upsert
 from guichet.db.tables import payments, provider_callbacks
-from guichet.db.upsert import upsert
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, PaymentStatus, PaymentSummary

@@ -11,9 +11,8 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.lists.pages import ListScope, RowKey, read_page
 from guichet.db.references import new_reference
-from guichet.db.sql_functions import equal, json_numbers, params
+from guichet.db.sql_functions import equal, json_numbers, params, upsert
 from guichet.db.tables import refunds
-from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import AutomaticReason, Payment, Refund, RefundStatus

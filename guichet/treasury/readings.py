@@ -6,8 +6,8 @@ from sqlalchemy import bindparam, delete, func, select
 
 from guichet.clock import DAY, Instant, earlier
 from guichet.db.engine import Reader, Transaction
+from guichet.db.sql_functions import upsert
 from guichet.db.tables import treasury_readings
-from guichet.db.upsert import upsert
 from guichet.domain.records import Record
 from guichet.domain.treasury import ReadingSource
 

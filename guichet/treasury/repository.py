@@ -6,8 +6,8 @@ from sqlalchemy import bindparam, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
+from guichet.db.sql_functions import upsert
 from guichet.db.tables import treasury_movements
-from guichet.db.upsert import upsert
 from guichet.domain.treasury import MovementStatus, TreasuryMovement
 
 #: Movements that one list shows. People record some a day.

@@ -8,9 +8,8 @@ from sqlalchemy import Select, bindparam, func, literal_column, null, select, up
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
-from guichet.db.sql_functions import equal, params
+from guichet.db.sql_functions import equal, params, upsert
 from guichet.db.tables import staff_jobs, users
-from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
 from guichet.domain.staff_jobs import STAFF_JOB_LEASE, StaffJob, StaffJobKind
 

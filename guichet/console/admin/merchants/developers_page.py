@@ -82,8 +82,6 @@ async def _change_key(request: StaffRequest, merchant: Merchant, form: Developer
         await key_management.revoke(ctx.db, ctx.clock, key.id, request.actor, form.reason)
         return "revoked"
     expires_at = read_end(request, form.expires)
-    if expires_at is None:
-        raise FormFault(request.text("developers.bad_date"))
     try:
         await key_management.expire(ctx.db, ctx.clock, key, expires_at, request.actor, form.reason)
     except ActRefused:
