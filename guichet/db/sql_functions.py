@@ -29,6 +29,21 @@ def params(*names: str) -> dict[str, BindParameter[Any]]:
     return {name: bindparam(name) for name in names}
 
 
+def new_columns(rows: FromClause) -> list[str]:
+    """The columns of a new row: all but the id, which the database gives."""
+    return [name for name in rows.c.keys() if name != "id"]  # noqa: SIM118 - not a dict
+
+
+def new_row(rows: FromClause) -> dict[str, BindParameter[Any]]:
+    """The values of an INSERT, each from the parameter of its column's name."""
+    return params(*new_columns(rows))
+
+
+def values_of(rows: FromClause, row: object) -> dict[str, Any]:
+    """The parameters of `new_row`: the attributes of an object."""
+    return {name: getattr(row, name) for name in new_columns(rows)}
+
+
 def equal(rows: FromClause, *names: str, **others: str) -> list[ColumnElement[bool]]:
     """These columns have the values of the parameters of their names; `others`, of those that are named."""
     wanted = {name: name for name in names} | others

@@ -12,7 +12,7 @@ from sqlalchemy import Executable, bindparam, func, literal_column, select, tupl
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, GroupedWrite, Reader, Transaction, Writer
 from guichet.db.lists.pages import ListScope, RowKey, count_before, follows, key_of, read_page
-from guichet.db.sql_functions import equal, json_texts, upsert
+from guichet.db.sql_functions import equal, json_texts, new_columns, upsert
 from guichet.db.tables import payments, provider_callbacks
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
@@ -21,7 +21,7 @@ from guichet.ledger import wallets
 from guichet.merchants import idempotency
 from guichet.merchants.idempotency import IdempotencyKey
 
-_NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
+_NEW_COLUMNS: Final = new_columns(payments)
 
 #: One statement inserts a payment. If a unique key (reference, external_id, checkout_token) exists already, it inserts
 #: nothing and returns no row. So the constraint decides races, on both databases.
