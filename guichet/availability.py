@@ -14,9 +14,8 @@ from guichet.clock import HOUR, MINUTE, Clock, Instant, earlier
 from guichet.db.engine import Database
 from guichet.db.errors import StorageError
 from guichet.db.read_cache import ReadCache
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import params, upsert
 from guichet.db.tables import operator_attempts, operator_availability
-from guichet.db.upsert import upsert
 from guichet.domain.availability import HISTORY, Attempts, OperatorState
 from guichet.domain.messages import Message, decode, encode
 from guichet.domain.records import Record

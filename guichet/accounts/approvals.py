@@ -71,13 +71,14 @@ async def ask(ctx: AppContext, wanted: WantedAct, requester: User, os_user: str)
         facts: Facts = {"request": request.id, "act": wanted.act, **wanted.arguments}
         act = Act(actor, "approval.requested", "approval", wanted.subject, merchant_id, wanted.reason, after=facts)
         await audit_log.record(tx, act, now)
-        await approval_mails.tell_approvers(ctx, tx, request, able, now)
+        for each in able:
+            await approval_mails.add(ctx, tx, each, "approval_requested", request, now)
         if wanted.act == "team.give_role":
             await access_acts.tell_owners(ctx, tx, wanted, actor, now)
         if objectable:
-            asked = await could_approve(tx, earlier(now, ASKED_AFTER))
-            links = [(each, objections.link(ctx.settings, request, each)) for each in asked]
-            await approval_mails.ask_for_objections(ctx, tx, request, links, now)
+            for each in await could_approve(tx, earlier(now, ASKED_AFTER)):
+                link = objections.link(ctx.settings, request, each)
+                await approval_mails.add(ctx, tx, each, "approval_objectable", request, now, of=done_at, link=link)
     return request
 
 
@@ -161,8 +162,10 @@ async def _expire(ctx: AppContext, tx: Transaction, now: Instant) -> None:
 
 
 async def _tell_expired(ctx: AppContext, tx: Transaction, request: ApprovalRequest, now: Instant) -> None:
-    if (requester := await users.get(tx, request.user_id)) is not None:
-        await approval_mails.tell_expired(ctx, tx, request, requester, now)
+    """In the transaction that ends the request, so that it is told once."""
+    requester = await users.get(tx, request.user_id)
+    if requester is not None and requester.status == "active":
+        await approval_mails.add(ctx, tx, requester, "approval_expired", request, now, of=request.expires_at)
 
 
 async def _check(ctx: AppContext, wanted: WantedAct) -> MerchantId:

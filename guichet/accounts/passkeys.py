@@ -23,9 +23,8 @@ from guichet.accounts.signed_tokens import SignedTokens
 from guichet.clock import MINUTE, Instant
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction, require
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import params, upsert
 from guichet.db.tables import passkey_challenges, passkeys
-from guichet.db.upsert import upsert
 from guichet.domain.accounts import Passkey, User, UserId, normal_name, secret_hash
 
 #: How long somebody may take to answer.

@@ -16,7 +16,7 @@ from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, Instant, from_datetime, later, to_datetime
 from guichet.context import AppContext
 from guichet.db.engine import Database, Reader, Transaction, require
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import json_numbers, upsert
 from guichet.db.tables import (
     memberships,
     merchants,
@@ -27,7 +27,6 @@ from guichet.db.tables import (
     postings,
     users,
 )
-from guichet.db.upsert import upsert
 from guichet.domain.accounts import User, UserId
 from guichet.domain.audit_log import Act, Actor
 from guichet.domain.ids import MerchantId

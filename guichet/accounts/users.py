@@ -8,9 +8,8 @@ from sqlalchemy import BigInteger, Boolean, and_, bindparam, case, delete, func,
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, Writer, require
-from guichet.db.sql_functions import json_numbers, params
+from guichet.db.sql_functions import json_numbers, params, upsert
 from guichet.db.tables import memberships, merchants, users
-from guichet.db.upsert import upsert
 from guichet.domain.accounts import Language, Membership, User, UserId, UserStatus
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant

@@ -11,8 +11,8 @@ from sqlalchemy import bindparam, select, update
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Transaction
+from guichet.db.sql_functions import upsert
 from guichet.db.tables import approval_requests
-from guichet.db.upsert import upsert
 from guichet.domain.accounts import UserId
 from guichet.domain.approvals import APPROVAL_LASTS, ApprovalRequest, ApprovalStatus, WantedAct
 from guichet.domain.audit_log import Actor, ActRefused, Approval

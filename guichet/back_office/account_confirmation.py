@@ -53,12 +53,11 @@ async def confirm(ctx: AppContext, subject: Payment | Refund, wanted: WantedAct,
 
 def _account_of(ctx: AppContext, subject: Payment | Refund, wanted: WantedAct) -> tuple[str, str, Provider]:
     """The account, the fingerprint under which the payment or refund was sent there, and the provider."""
-    account, sent_to = subject.provider_account, subject.account_fingerprint
-    if account is None or sent_to is None:
+    account, former = subject.provider_account, subject.account_fingerprint
+    if account is None or former is None:
         raise ActRefused(Refusal.NOT_SENT(reference=subject.reference))
     provider = ctx.registry.provider(account)
     present = provider.fingerprint or ""
-    former = present if sent_to == provider.former_fingerprint else sent_to
     if not provider.named_by_key or not (former == present or only_key_differs(former, present)):
         raise ActRefused(Refusal.ACCOUNT_NAMED(account=account))
     if wanted.arguments.get("account") != account or wanted.arguments.get("fingerprint") != present:

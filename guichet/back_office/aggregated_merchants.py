@@ -32,25 +32,22 @@ class NamedMerchant(Record, frozen=True):
     made: bool
 
 
+class StoppedAt(Record, frozen=True):
+    """Where Wave did not do it. `name`: of the merchant that it did not make; None if it gave no list. `raw`: what it
+    answered."""
+
+    account: str
+    name: str | None
+    raw: Answer
+
+
 class AggregationError(Exception):
-    """`raw`: what Wave answered. What was named before stays named; the next run goes on from there."""
+    """What was named before stays named; the next run goes on from there. After a merchant that Wave did not say that
+    it made, the next run finds the name in Wave's list."""
 
-    def __init__(self, account: str, raw: Answer) -> None:
-        super().__init__(account)
-        self.account = account
-        self.raw = raw
-
-
-class MerchantsUnlisted(AggregationError):
-    """Wave did not list the aggregated merchants of the account."""
-
-
-class MerchantNotMade(AggregationError):
-    """Wave did not make the merchant of this name, or did not say so: the next run finds the name in Wave's list."""
-
-    def __init__(self, account: str, name: str, raw: Answer) -> None:
-        super().__init__(account, raw)
-        self.name = name
+    def __init__(self, at: StoppedAt) -> None:
+        super().__init__(at.account)
+        self.at = at
 
 
 def aggregating(accounts: Mapping[str, ProviderAccount]) -> list[str]:
@@ -66,7 +63,7 @@ async def name_merchants(ctx: AppContext, account: str) -> AsyncIterator[NamedMe
     assert isinstance(provider, AggregatesMerchants)
     at_wave = await provider.merchants.ids_by_name()
     if isinstance(at_wave, Unknown):
-        raise MerchantsUnlisted(account, at_wave.raw)
+        raise AggregationError(StoppedAt(account, None, at_wave.raw))
     known, existing = await provider_merchants.ids_of(db, account), {*at_wave.values()}
     for merchant in await merchants.all_merchants(db):
         if merchant.status != "active" or known.get(merchant.id) in existing:
@@ -75,7 +72,7 @@ async def name_merchants(ctx: AppContext, account: str) -> AsyncIterator[NamedMe
         found = at_wave.get(name)
         wave_id = found or await provider.merchants.create(name)
         if not isinstance(wave_id, str):
-            raise MerchantNotMade(account, name, wave_id.raw)
+            raise AggregationError(StoppedAt(account, name, wave_id.raw))
         now = ctx.clock.now()
         async with db.transaction() as tx:
             await provider_merchants.remember(tx, account, merchant.id, wave_id, now)
@@ -96,15 +93,6 @@ KEPT: Final = 1000
 class NameWaveMerchants(Struct, frozen=True, tag="wave_merchants"):
     #: The account's name; None for every one that aggregates.
     account: str | None = None
-
-
-class StoppedAt(Record, frozen=True):
-    """Where Wave did not do it. `name`: of the merchant that it did not make; None if it gave no list. `raw`: what it
-    answered."""
-
-    account: str
-    name: str | None
-    raw: Answer
 
 
 @dataclass
@@ -133,7 +121,6 @@ async def name_wave_merchants(ctx: AppContext, task: NameWaveMerchants) -> Named
             async for named in name_merchants(ctx, account):
                 done.add(named)
         except AggregationError as error:
-            name = error.name if isinstance(error, MerchantNotMade) else None
-            done.stopped = StoppedAt(account, name, error.raw)
+            done.stopped = error.at
             break
     return done

@@ -275,16 +275,9 @@ def _cleared(value: bytes | msgspec.Raw) -> Any:
     if not text.startswith(b"{"):
         return msgspec.Raw(text)
     members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    # The object of a payment mode has a name and a country that are nobody's.
+    personal = frozenset() if "operator" in members else _PERSONAL
     return {
-        name: None
-        if name in _PERSONAL and not _is_mode(members)
-        else REMOVED
-        if name in _FREE_TEXTS
-        else _cleared(each)
+        name: None if name in personal else REMOVED if name in _FREE_TEXTS else _cleared(each)
         for name, each in members.items()
     }
-
-
-def _is_mode(value: dict[str, msgspec.Raw]) -> bool:
-    """The object of a payment mode has a name and a country that are nobody's."""
-    return "operator" in value

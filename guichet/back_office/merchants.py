@@ -2,6 +2,7 @@
 payment modes and fees."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final, Literal
 
 from msgspec import structs
@@ -70,46 +71,34 @@ async def set_status(
     db: Database, clock: Clock, merchant_id: MerchantId, status: MerchantStatus, actor: Actor, reason: str = ""
 ) -> Merchant | None:
     """Live keys work only while it is `active`. None if there is no such merchant, as for all functions here."""
-
-    async def change(tx: Transaction) -> Merchant | None:
-        return await merchants.set_status(tx, merchant_id, status)
-
-    return await _change(db, clock, merchant_id, change, "status", actor, reason)
+    return await _change(db, clock, merchant_id, "status", partial(merchants.set_status, status=status), actor, reason)
 
 
 async def set_name(db: Database, clock: Clock, merchant_id: MerchantId, name: str, actor: Actor) -> Merchant | None:
     """`name`: as `domain.merchants.merchant_name` gives it."""
-
-    async def change(tx: Transaction) -> Merchant | None:
-        return await merchants.set_name(tx, merchant_id, name)
-
-    return await _change(db, clock, merchant_id, change, "name", actor)
+    return await _change(db, clock, merchant_id, "name", partial(merchants.set_name, name=name), actor)
 
 
 async def set_time_zone(
     db: Database, clock: Clock, merchant_id: MerchantId, zone: str | None, actor: Actor
 ) -> Merchant | None:
     """`zone`: the name of a time zone that exists; None for the installation's."""
-
-    async def change(tx: Transaction) -> Merchant | None:
-        return await merchants.set_time_zone(tx, merchant_id, zone)
-
-    return await _change(db, clock, merchant_id, change, "time_zone", actor)
+    return await _change(db, clock, merchant_id, "time_zone", partial(merchants.set_time_zone, zone=zone), actor)
 
 
 async def _change(
     db: Database,
     clock: Clock,
     merchant_id: MerchantId,
-    change: Callable[[Transaction], Awaitable[Merchant | None]],
     field: Literal["status", "name", "time_zone"],
+    change: Callable[[Transaction, MerchantId], Awaitable[Merchant | None]],
     actor: Actor,
     reason: str = "",
 ) -> Merchant | None:
     """The audit log gets the field before and after."""
     async with db.transaction() as tx:
         before = await merchants.lock(tx, merchant_id)
-        changed = await change(tx) if before else None
+        changed = await change(tx, merchant_id) if before else None
         if before is None or changed is None:
             return None
         act = Act(

@@ -1,8 +1,7 @@
 """The acts of the staff that move money, as a request describes them (`domain/approvals.py`): whether one is possible,
 and how it is done once a second person approves it."""
 
-from collections.abc import Awaitable, Callable
-from typing import Final, get_args
+from typing import get_args
 
 from msgspec import structs
 
@@ -13,7 +12,7 @@ from guichet.db.engine import Database
 from guichet.db.references import parse_reference
 from guichet.disputes import decisions as dispute_decisions
 from guichet.disputes import repository as dispute_repository
-from guichet.domain.approvals import ApprovedAct, WantedAct
+from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.disputes import BEARERS, Bearer, Dispute
 from guichet.domain.ids import MerchantId
@@ -86,7 +85,26 @@ def needs_two_people(settings: Settings, wanted: WantedAct) -> bool:
 
 async def perform(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
     """Does it. `actor` carries the approval, which the transaction of the act uses up. Raises ActRefused."""
-    await _PERFORMED[wanted.act](ctx, wanted, actor)
+    match wanted.act:
+        case "payment.settle" | "refund.settle":
+            await _settle(ctx, wanted, actor)
+        case "refund.confirm_payee":
+            number = str(wanted.arguments.get("phone"))
+            await request.confirm_payee(ctx, await _refund(ctx.db, wanted), number, actor, wanted.reason)
+        case "late_money.resolve":
+            late, decision = await _late(ctx.db, wanted)
+            await late_decisions.resolve(ctx, late, decision, actor, wanted.reason)
+        case "dispute.resolve":
+            dispute, bearer = await _dispute(ctx.db, wanted)
+            await dispute_decisions.resolve(ctx, dispute, bearer, actor, wanted.reason)
+        case "wallet.reopen":
+            await merchants.change_status(ctx.db, ctx.clock, *_wallet(wanted), ACTIVE, actor, wanted.reason)
+        case "treasury.record":
+            await _record_treasury(ctx, wanted, actor)
+        case "account.confirm":
+            await account_confirmation.confirm(ctx, await _subject(ctx.db, wanted), wanted, actor)
+        case "staff.add" | "staff.restore" | "team.give_role":
+            raise ValueError(wanted.act)  # `accounts/access_acts.py` has them.
 
 
 async def _settle(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
@@ -99,21 +117,6 @@ async def _settle(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
     await manual_settlement.settle_by_hand(ctx, await _subject(ctx.db, wanted), decision)
 
 
-async def _confirm_payee(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
-    number = str(wanted.arguments.get("phone"))
-    await request.confirm_payee(ctx, await _refund(ctx.db, wanted), number, actor, wanted.reason)
-
-
-async def _resolve_late_money(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
-    late, decision = await _late(ctx.db, wanted)
-    await late_decisions.resolve(ctx, late, decision, actor, wanted.reason)
-
-
-async def _resolve_dispute(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
-    dispute, bearer = await _dispute(ctx.db, wanted)
-    await dispute_decisions.resolve(ctx, dispute, bearer, actor, wanted.reason)
-
-
 async def _record_treasury(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
     if movements.is_statement(wanted.arguments):
         place, currency = movements.stated_place(ctx, wanted.arguments)
@@ -122,26 +125,6 @@ async def _record_treasury(ctx: AppContext, wanted: WantedAct, actor: Actor) -> 
         return
     movement = movements.wanted(ctx, _reference(wanted), wanted.arguments)
     await movements.record(ctx, movement, actor, wanted.reason)
-
-
-async def _reopen_wallet(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
-    await merchants.change_status(ctx.db, ctx.clock, *_wallet(wanted), ACTIVE, actor, wanted.reason)
-
-
-async def _confirm_account(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
-    await account_confirmation.confirm(ctx, await _subject(ctx.db, wanted), wanted, actor)
-
-
-_PERFORMED: Final[dict[ApprovedAct, Callable[[AppContext, WantedAct, Actor], Awaitable[None]]]] = {
-    "payment.settle": _settle,
-    "refund.settle": _settle,
-    "refund.confirm_payee": _confirm_payee,
-    "late_money.resolve": _resolve_late_money,
-    "dispute.resolve": _resolve_dispute,
-    "wallet.reopen": _reopen_wallet,
-    "treasury.record": _record_treasury,
-    "account.confirm": _confirm_account,
-}
 
 
 async def _subject(db: Database, wanted: WantedAct) -> Payment | Refund:

@@ -11,9 +11,8 @@ from sqlalchemy import bindparam, delete, insert, select, update
 
 from guichet.clock import DAY, MINUTE, Clock, Instant, earlier, later
 from guichet.db.engine import Database, Reader
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import params, upsert
 from guichet.db.tables import provider_balance_reads, provider_balances
-from guichet.db.upsert import upsert
 from guichet.domain.messages import Message, decode, encode, shortened, verbatim
 from guichet.domain.money import Hundredths
 from guichet.domain.records import Record

@@ -10,7 +10,7 @@ from guichet.cli.arguments import Json, OptionalBy, actor, row_id
 from guichet.cli.console import print_json, print_table
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
-from guichet.clock import Instant, iso
+from guichet.clock import iso
 from guichet.domain.ids import IncidentId
 from guichet.domain.records import described
 from guichet.incidents import repository
@@ -37,7 +37,11 @@ def incidents(
         if close is not None and not await incident_acts.close(db, clock, IncidentId(close), actor(by)):
             raise CommandError(f"There is no open incident {close}.")
         found = [_incident(each) for each in await repository.still_open(db)]
-        return found, [_callback(*each) for each in await unmatched_callbacks.list_latest(db)]
+        callbacks = [
+            {"id": number, "provider_account": account, "path": path, "reason": reason, "received_at": iso(received_at)}
+            for number, account, path, reason, received_at in await unmatched_callbacks.list_latest(db)
+        ]
+        return found, callbacks
 
     found, callbacks = run(work)
     if as_json:
@@ -53,7 +57,3 @@ def _incident(incident: repository.Incident) -> dict[str, object]:
     names = "id merchant_id env kind subject_type reference provider_account detail occurrences opened_at"
     found = described(incident, names.split(), detail=str(incident.detail))
     return {**found, "code": incident.detail.code, "facts": incident.detail.facts}
-
-
-def _callback(row_id: int, account: str, path: str, reason: str, received_at: Instant) -> dict[str, object]:
-    return {"id": row_id, "provider_account": account, "path": path, "reason": reason, "received_at": iso(received_at)}

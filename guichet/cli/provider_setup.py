@@ -10,13 +10,7 @@ from msgspec import structs
 from rich.prompt import Confirm
 from rich.text import Text
 
-from guichet.back_office.aggregated_merchants import (
-    MerchantNotMade,
-    MerchantsUnlisted,
-    NamedMerchant,
-    aggregating,
-    name_merchants,
-)
+from guichet.back_office.aggregated_merchants import AggregationError, NamedMerchant, aggregating, name_merchants
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, error_console, print_json
@@ -101,12 +95,11 @@ async def _set_up(opened: Service, account: str, *, quiet: bool) -> list[NamedMe
             named.append(each)
             if not quiet:
                 step(f"{account}: merchant {each.merchant_id}, “{each.name}”, is {each.provider_merchant_id}")
-    except MerchantsUnlisted as error:
-        raise CommandError(f"The aggregated merchants of {account} cannot be listed: {error.raw}.") from None
-    except MerchantNotMade as error:
-        raise CommandError(
-            f"{account} did not make “{error.name}”: {error.raw}. Run it again: it looks first."
-        ) from None
+    except AggregationError as error:
+        name, raw = error.at.name, error.at.raw
+        if name is None:
+            raise CommandError(f"The aggregated merchants of {account} cannot be listed: {raw}.") from None
+        raise CommandError(f"{account} did not make “{name}”: {raw}. Run it again: it looks first.") from None
     return named
 
 

@@ -22,7 +22,7 @@ from guichet.console.error_pages import ConsoleLimitMiddleware, error_page
 from guichet.console.handlers import AnyRequest, Handler
 from guichet.console.installation import installation_routes
 from guichet.console.merchant_pages import MERCHANT_PAGES
-from guichet.console.page_request import ConsoleRequest, FormRefused, MerchantRequest, StaffRequest
+from guichet.console.page_request import ConsoleRequest, FormFault, FormRefused, MerchantRequest, StaffRequest
 from guichet.console.person_pages import DEMONSTRATION_PAGES, DEVELOPMENT_PAGES, OPEN, PERSON_PAGES, PersonPage
 from guichet.console.sections import (
     MerchantPage,
@@ -36,6 +36,7 @@ from guichet.console.sections import (
 from guichet.console.sign_in_limits import SignInLimits
 from guichet.console.staff_pages import STAFF_PAGES
 from guichet.context import AppContext
+from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import ENVS
 from guichet.logs import log
@@ -144,10 +145,20 @@ def _page(
     kind: type[AnyRequest],
     admit: Callable[[AnyRequest], Awaitable[None]] | None = None,
 ) -> Route:
-    """`states`: as `PersonPage` has them. `admit` raises Forbidden for somebody who may not see the page."""
-    functions: dict[str, Handler[AnyRequest]] = {"GET": Handler(module, page.show)}
-    if page.change:
-        functions["POST"] = Handler(module, page.change)
+    """`states`: as `PersonPage` has them. `admit` raises Forbidden for somebody who may not see the page. A form with a
+    fault, or for an act that is refused, is answered with its page, which says what is wrong."""
+    show: Handler[AnyRequest] = Handler(module, page.show)
+    change: Handler[AnyRequest] | None = Handler(module, page.change) if page.change else None
+
+    async def answer(request: AnyRequest, method: str) -> Response:
+        if change is None or method != "POST":
+            return await show(request)
+        try:
+            return await change(request)
+        except FormFault as fault:
+            return await show(request, fault)
+        except ActRefused as refusal:
+            return await show(request, request.refused(refusal))
 
     async def endpoint(http: Request) -> Response:
         request = await kind.begin(console, http)
@@ -159,13 +170,13 @@ def _page(
         try:
             if admit is not None:
                 await admit(request)
-            return await functions["POST" if http.method == "POST" else "GET"](request)
+            return await answer(request, http.method)
         except (Forbidden, FormRefused) as refused:
             who = {"user": request.user.id if request.user else None, "merchant": request.path.get("merchant")}
             log.info("access.refused", method=http.method, path=path, why=type(refused).__name__, **who)
             raise
 
-    return Route(path, endpoint, methods=list(functions))
+    return Route(path, endpoint, methods=["GET", "POST"] if change else ["GET"])
 
 
 def _own_path(request: Request) -> str | None:

@@ -114,7 +114,7 @@ async def change_keys(request: MerchantRequest) -> Response:
                 return await show_keys(request, created=await _create_key(request, form))
             case "expire":
                 key = await _key_of(request, form)
-                expires_at = _required_end(request, form.expires)
+                expires_at = read_end(request, form.expires)
                 await key_management.expire(request.db, request.ctx.clock, key, expires_at, request.actor)
                 return request.done(request.here("/developers"), "expiry_set")
             case "revoke":
@@ -122,14 +122,11 @@ async def change_keys(request: MerchantRequest) -> Response:
             case _:
                 raise InvalidRequest
     except ActRefused:
-        refused = FormFault(request.text("developers.refused", most=key_management.MOST_KEYS))
-        return await show_keys(request, refused)
-    except FormFault as fault:
-        return await show_keys(request, fault)
+        raise FormFault(request.text("developers.refused", most=key_management.MOST_KEYS)) from None
 
 
 async def _create_key(request: MerchantRequest, form: KeyForm) -> str:
-    expires_at = _required_end(request, form.expires) if form.expires.strip() else None
+    expires_at = read_end(request, form.expires) if form.expires.strip() else None
     name = key_name(form.name)
     if name is None and form.name.strip():
         raise FormFault(request.name_fault(form.name, "developers.bad_name"))
@@ -179,17 +176,12 @@ async def _key_of(request: MerchantRequest, form: KeyForm) -> ApiKey:
     return key
 
 
-def _required_end(request: ConsoleRequest, typed: str) -> Instant:
-    expires_at = read_end(request, typed)
-    if expires_at is None:
-        raise FormFault(request.text("developers.bad_date"))
-    return expires_at
-
-
-def read_end(request: ConsoleRequest, typed: str) -> Instant | None:
-    """The end of the last day on which a key works; None for what is no day."""
+def read_end(request: ConsoleRequest, typed: str) -> Instant:
+    """The end of the last day on which a key works. Raises FormFault for what is no day."""
     day = read_day(typed.strip())
-    return None if day is None else end_of_day(day, request.time_zone)
+    if day is None:
+        raise FormFault(request.text("developers.bad_date"))
+    return end_of_day(day, request.time_zone)
 
 
 class RequestsQuery(ById):
@@ -252,9 +244,6 @@ async def move_clock(request: MerchantRequest) -> Response:
     form = await request.form(ClockForm)
     request.require("keys.change")
     if request.env != "test":
-        return await show_clock(request, FormFault(request.text("clock.only_test")))
-    try:
-        await change_clock(request, request.merchant.id, form)
-    except FormFault as fault:
-        return await show_clock(request, fault)
+        raise FormFault(request.text("clock.only_test"))
+    await change_clock(request, request.merchant.id, form)
     return request.done(request.here("/developers/clock"), "clock")

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from starlette.responses import Response
 
-from guichet.console.page_request import ConsoleRequest
+from guichet.console.page_request import ConsoleRequest, FormFault
 
 AnyRequest = TypeVar("AnyRequest", bound=ConsoleRequest)
 
@@ -18,14 +18,13 @@ AnyRequest = TypeVar("AnyRequest", bound=ConsoleRequest)
 class Handler(Generic[AnyRequest]):
     def __init__(self, module: str, name: str) -> None:
         self._module, self._name = module, name
-        self._function: Callable[[AnyRequest], Awaitable[Response]] | None = None
+        self._function: Callable[..., Awaitable[Response]] | None = None
 
-    async def __call__(self, request: AnyRequest) -> Response:
+    async def __call__(self, request: AnyRequest, *fault: FormFault) -> Response:
         if self._function is None:  # In a thread, which takes turns with the event loop: payments go on.
             self._function = await asyncio.to_thread(self.load)
-        return await self._function(request)
+        return await self._function(request, *fault)
 
-    def load(self) -> Callable[[AnyRequest], Awaitable[Response]]:
-        function: Callable[[AnyRequest], Awaitable[Response]]
-        function = getattr(import_module(self._module), self._name)
+    def load(self) -> Callable[..., Awaitable[Response]]:
+        function: Callable[..., Awaitable[Response]] = getattr(import_module(self._module), self._name)
         return function

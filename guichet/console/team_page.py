@@ -89,10 +89,8 @@ async def change(request: MerchantRequest) -> Response:
                 return await _ask_removal(request, form)
             case _:
                 await _set_role(request, form)
-    except FormFault as fault:
-        return await show(request, fault)
     except LastOwner:
-        return await show(request, FormFault(request.text("team.last_owner"), 409))
+        raise FormFault(request.text("team.last_owner"), 409) from None
     done = {"invite": "invited", "withdraw": "withdrawn", "remove": "member_removed"}.get(form.act, "role_set")
     return request.done(request.here("/team"), done)
 

@@ -211,7 +211,7 @@ async def send_again(request: MerchantRequest) -> Response:
     try:
         await resend(request.db, request.ctx.clock, delivery, request.actor)
     except ActRefused:
-        return await show(request, FormFault(request.text("webhooks.not_resent"), 409))
+        raise FormFault(request.text("webhooks.not_resent"), 409) from None
     request.ctx.wakeups.deliveries.set()
     return request.done(request.here(f"/webhooks/deliveries/{delivery.reference}"), "resent")
 

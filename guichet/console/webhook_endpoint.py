@@ -70,29 +70,26 @@ async def change(request: MerchantRequest) -> Response:
     """Sets or disables the address, shows or changes the secret, sends a test event."""
     form = await request.form(EndpointForm)
     secrets_of = (request.db, request.ctx.vault, *request.scope)
-    try:
-        match form.act:
-            case "configure":
-                return await _set_url(request, _url(request, form.url.strip()))
-            case "disable":
-                return await _set_url(request, None)
-            case "show_secret":
-                request.require("webhooks.secret")
-                secret = await endpoints.reveal_secret(*secrets_of, request.actor, request.now())
-                return await show(request, secret=secret)
-            case "rotate":
-                request.require("webhooks.secret")
-                await endpoints.rotate_secret(*secrets_of, request.actor, request.now())
-                return request.done(request.here("/webhooks"), "rotated")
-            case "test":
-                request.require("webhooks.resend")
-                address = await _send_test(request, choice(form.event, _events(request)))
-                request.ctx.wakeups.deliveries.set()
-                return request.redirect(address)
-            case _:
-                raise InvalidRequest
-    except FormFault as fault:
-        return await show(request, fault)
+    match form.act:
+        case "configure":
+            return await _set_url(request, _url(request, form.url.strip()))
+        case "disable":
+            return await _set_url(request, None)
+        case "show_secret":
+            request.require("webhooks.secret")
+            secret = await endpoints.reveal_secret(*secrets_of, request.actor, request.now())
+            return await show(request, secret=secret)
+        case "rotate":
+            request.require("webhooks.secret")
+            await endpoints.rotate_secret(*secrets_of, request.actor, request.now())
+            return request.done(request.here("/webhooks"), "rotated")
+        case "test":
+            request.require("webhooks.resend")
+            address = await _send_test(request, choice(form.event, _events(request)))
+            request.ctx.wakeups.deliveries.set()
+            return request.redirect(address)
+        case _:
+            raise InvalidRequest
 
 
 def _url(request: MerchantRequest, typed: str) -> str | None:

@@ -20,7 +20,7 @@ A function takes the least that it needs (`engine.py`):
 When a write returns, it is durable: on disk, and on the synchronous standby if there is one.
 
 **Conflicts.** What two requests may do at the same time is decided by the statement and not by a read before it: an
-INSERT that says ON CONFLICT DO NOTHING (`upsert.py`), an UPDATE with the expected state in its WHERE. No row comes back
+INSERT that says ON CONFLICT DO NOTHING (`upsert`), an UPDATE with the expected state in its WHERE. No row comes back
 when somebody else was first; the repository returns None, and the feature turns that into its error or reads what the
 other one wrote. So a conflict breaks no transaction, and a write may be repeated when its answer was lost
 (`lost_answers.py`). Named constraints stand behind that (`tables/`: `uq_payments_external_id`, `ck_refunds_amount`). If

@@ -1,14 +1,23 @@
 """SQL that many statements share, or that the two databases write differently."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from sqlalchemy import BindParameter, FromClause, SelectBase, bindparam
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.dialects.sqlite.dml import OnConflictClause
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import coercions, roles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import BigInteger, Boolean, Text
+
+#: INSERT … ON CONFLICT of SQLAlchemy's SQLite dialect: PostgreSQL's would import the dialect of PostgreSQL with its
+#: drivers, two megabytes, in a server on SQLite. Both say the same, but for a conflict with a constraint of a given
+#: name, which only PostgreSQL knows.
+upsert: Final = sqlite_insert
+#: PostgreSQL's compiler asks for the name of that constraint.
+OnConflictClause.constraint_target = None  # type: ignore[attr-defined]
 
 
 def columns(rows: FromClause, *names: str) -> list[ColumnElement[Any]]:
@@ -18,6 +27,21 @@ def columns(rows: FromClause, *names: str) -> list[ColumnElement[Any]]:
 def params(*names: str) -> dict[str, BindParameter[Any]]:
     """The values of these columns, each from the parameter of its name."""
     return {name: bindparam(name) for name in names}
+
+
+def new_columns(rows: FromClause) -> list[str]:
+    """The columns of a new row: all but the id, which the database gives."""
+    return [name for name in rows.c.keys() if name != "id"]  # noqa: SIM118 - not a dict
+
+
+def new_row(rows: FromClause) -> dict[str, BindParameter[Any]]:
+    """The values of an INSERT, each from the parameter of its column's name."""
+    return params(*new_columns(rows))
+
+
+def values_of(rows: FromClause, row: object) -> dict[str, Any]:
+    """The parameters of `new_row`: the attributes of an object."""
+    return {name: getattr(row, name) for name in new_columns(rows)}
 
 
 def equal(rows: FromClause, *names: str, **others: str) -> list[ColumnElement[bool]]:

@@ -6,8 +6,8 @@ from sqlalchemy import bindparam, select, update
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database
+from guichet.db.sql_functions import upsert
 from guichet.db.tables import worker_leases
-from guichet.db.upsert import upsert
 
 _lease: Final = upsert(worker_leases).values(name=bindparam("name"), until=bindparam("until"))
 _CLAIM: Final = _lease.on_conflict_do_update(

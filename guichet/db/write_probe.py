@@ -24,8 +24,8 @@ from guichet.db.errors import (
     StorageUnavailable,
 )
 from guichet.db.postgres.replication import waiting_commits
+from guichet.db.sql_functions import upsert
 from guichet.db.tables import merchants, write_probe
-from guichet.db.upsert import upsert
 from guichet.logs import log
 
 #: Seconds after which the answer is no, whatever becomes of the write.

@@ -8,9 +8,8 @@ from sqlalchemy import ColumnElement, Executable, bindparam, func, literal_colum
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
-from guichet.db.sql_functions import equal, params
+from guichet.db.sql_functions import equal, new_row, upsert, values_of
 from guichet.db.tables import disputes
-from guichet.db.upsert import upsert
 from guichet.domain.disputes import Bearer, Dispute, DisputeStatus, ToldStatus
 from guichet.domain.ids import DisputeId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
@@ -19,8 +18,7 @@ from guichet.domain.records import Record
 _MOST: Final = 500
 #: Open disputes of one merchant that its pages know.
 MOST_OPEN: Final = 200
-_NEW_COLUMNS: Final = [column.name for column in disputes.c if column.name != "id"]
-_INSERT: Final = upsert(disputes).values(params(*_NEW_COLUMNS)).on_conflict_do_nothing().returning(*disputes.c)
+_INSERT: Final = upsert(disputes).values(new_row(disputes)).on_conflict_do_nothing().returning(*disputes.c)
 _CLOSE: Final = (
     update(disputes)
     .where(disputes.c.id == bindparam("dispute_id"), disputes.c.status == "open")
@@ -138,7 +136,7 @@ def _filters(names: frozenset[str]) -> list[ColumnElement[bool]]:
 
 async def insert_new(tx: Transaction, dispute: Dispute) -> Dispute | None:
     """The dispute as stored; None when it is known already."""
-    return await tx.write_as(Dispute, _INSERT, **{name: getattr(dispute, name) for name in _NEW_COLUMNS})
+    return await tx.write_as(Dispute, _INSERT, **values_of(disputes, dispute))
 
 
 async def close(tx: Transaction, dispute_id: DisputeId, status: DisputeStatus, now: Instant) -> Dispute | None:

@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, delete, func, insert, literal_column, select, 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
-from guichet.db.sql_functions import equal, params
+from guichet.db.sql_functions import equal, new_row, values_of
 from guichet.db.tables import export_chunks, exports
 from guichet.domain.exports import EXPORT_LEASE, Export
 from guichet.domain.ids import MerchantId
@@ -42,8 +42,7 @@ MOST_LISTED: Final = 20
 #: Pieces that one statement deletes: each is a hundred kilobytes, and SQLite frees their pages on the event loop.
 _CHUNKS_AT_ONCE: Final = 8
 
-_NEW: Final = [column.name for column in exports.c if column.name != "id"]
-_INSERT: Final = insert(exports).values(params(*_NEW)).returning(*exports.c)
+_INSERT: Final = insert(exports).values(new_row(exports)).returning(*exports.c)
 _MINE: Final = (exports.c.merchant_id == bindparam("merchant_id"), exports.c.env == bindparam("environment"))
 _FIND: Final = select(exports).where(exports.c.id == bindparam("export"), *_MINE)
 _LATEST: Final = select(exports).where(*_MINE).order_by(exports.c.id.desc()).limit(MOST_LISTED)
@@ -93,7 +92,7 @@ _QUEUE: Final[WorkQueue[Export]] = WorkQueue(
 
 async def add(tx: Transaction, export: Export) -> Export:
     """`id` is given by the database."""
-    return Export(*require(await tx.write(_INSERT, **{name: getattr(export, name) for name in _NEW})))
+    return Export(*require(await tx.write(_INSERT, **values_of(exports, export))))
 
 
 async def find(db: Reader, merchant_id: MerchantId, env: Environment, export_id: int) -> Export | None:

@@ -14,9 +14,8 @@ from sqlalchemy import BigInteger, bindparam, delete, func, or_, select
 
 from guichet.clock import Instant, earlier
 from guichet.db.engine import Database, Transaction
-from guichet.db.sql_functions import columns, equal, json_numbers, lock_until_commit, params
+from guichet.db.sql_functions import columns, equal, json_numbers, lock_until_commit, params, upsert
 from guichet.db.tables import customer_names, customer_names_head, payments
-from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.names import search_words

@@ -7,9 +7,8 @@ from sqlalchemy import bindparam, literal_column, or_, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Writer, require
-from guichet.db.sql_functions import equal, lock_until_commit, params
+from guichet.db.sql_functions import equal, lock_until_commit, params, upsert
 from guichet.db.tables import incidents
-from guichet.db.upsert import upsert
 from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.messages import Code, Message, decode, encode

@@ -22,7 +22,7 @@ from guichet.domain.late_results import SECOND_RETURN_AFTER, LateResult, LateSta
 from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.domain.phone_numbers import payee_number, payer_number
-from guichet.domain.posting_rules import Movement, Posting
+from guichet.domain.posting_rules import Posting
 from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
 from guichet.late_money import made_good, return_repository, returns
@@ -213,8 +213,7 @@ async def _start_return(
     money = payment.amount, payment.fee_amount, payment.currency
     entries = posting_rules.late_taken_back(*money, time=await _times_taken_back(tx, late))
     cause = posting_rules.TAKEN_BACK_CAUSES[late.subject_type]
-    wallet = payment.merchant_id, payment.env, payment.currency
-    await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
+    await store.post(tx, late, payment, cause, entries, now)
     return moved
 
 
@@ -242,11 +241,10 @@ async def _post(
     moved = await store.advance(tx, late, _NEXT_STAGES[decision], amount=late.amount, now=now)
     if moved is None or decision == "not-returned":
         return moved
-    wallet = payment.merchant_id, payment.env, payment.currency
     cause, entries = _postings(late, payment, decision, account)
     if decision == "wallet":
         entries = posting_rules.numbered(entries, await _times_taken_back(tx, late))
-    await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
+    await store.post(tx, late, payment, cause, entries, now)
     await incidents.close_all(tx, late.merchant_id, late.reference, now)
     return moved
 

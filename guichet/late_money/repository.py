@@ -10,7 +10,7 @@ from typing import Final
 from sqlalchemy import Table, Update, bindparam, delete, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Writer, require
+from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.sql_functions import equal
 from guichet.db.tables import late_results, payments, refunds
@@ -18,7 +18,9 @@ from guichet.domain.ids import LateResultId, PaymentId, RefundId
 from guichet.domain.late_results import STATUS_OF_STAGE, LateResult, LateStage
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.posting_rules import Movement, Posting
 from guichet.late_money import return_repository
+from guichet.ledger import postings
 from guichet.payments import repository
 from guichet.refunds import repository as refund_repository
 
@@ -125,6 +127,14 @@ async def subject_of(db: Reader, late: LateResult) -> tuple[Payment | Refund, Pa
         return payment, payment
     refund = require(await refund_repository.by_id(db, RefundId(late.subject_id)))
     return refund, require(await repository.by_id(db, refund.payment_id))
+
+
+async def post(
+    tx: Transaction, late: LateResult, payment: Payment, cause: str, entries: list[Posting], now: Instant
+) -> None:
+    """The postings of one change of a late result."""
+    wallet = payment.merchant_id, payment.env, payment.currency
+    await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
 
 
 async def by_id(db: Reader, late_id: LateResultId) -> LateResult | None:

@@ -29,14 +29,13 @@ from guichet.domain.late_results import (
 from guichet.domain.messages import Amount
 from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import Payment, Refund
-from guichet.domain.posting_rules import Movement, Posting
+from guichet.domain.posting_rules import Posting
 from guichet.domain.token_buckets import TokenBuckets
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
 from guichet.late_money import repository as store
 from guichet.late_money import return_repository
 from guichet.late_money import returns as late_returns
-from guichet.ledger import postings
 from guichet.logs import log
 from guichet.payments import follow_up
 from guichet.payments.outcomes import checked, payment_status, refund_status
@@ -99,8 +98,7 @@ async def _found(ctx: AppContext, late: LateResult, subject: Payment | Refund, p
     async with ctx.db.transaction() as tx:
         if await store.advance(tx, late, stage, amount=total, now=now) is None:
             return
-        wallet = payment.merchant_id, payment.env, payment.currency
-        await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
+        await store.post(tx, late, payment, cause, entries, now)
         came_back = cause == posting_rules.REFUND_FAILED_LATE
         kind: incidents.IncidentKind = incidents.FAILED_AFTER_SUCCESS if came_back else incidents.PAID_AFTER_FAILURE
         detail = IncidentDetail.CONTRADICTED(total=Amount(total, payment.currency))

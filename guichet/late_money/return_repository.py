@@ -8,14 +8,13 @@ from sqlalchemy import bindparam, func, select, update
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Writer
 from guichet.db.queues.work_queue import Claim, WorkQueue
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import new_columns, params, upsert
 from guichet.db.tables import late_returns
-from guichet.db.upsert import upsert
 from guichet.domain.ids import LateReturnId
 from guichet.domain.late_results import LateResult, LateReturn, ReturnStatus
 from guichet.domain.payments import Refund
 
-_NEW_COLUMNS: Final = [column.name for column in late_returns.c if column.name != "id"]
+_NEW_COLUMNS: Final = new_columns(late_returns)
 _INSERT: Final = upsert(late_returns).values(params(*_NEW_COLUMNS))
 _PENDING: Final = (late_returns.c.id == bindparam("return_id"), late_returns.c.status == "pending")
 _CHANGE_UNSENT: Final = update(late_returns).where(*_PENDING, late_returns.c.sent_at.is_(None))

@@ -6,7 +6,6 @@ request. A refusal leaves the money in `suspense:late`: the person decides again
 asked about until it is known, also after a person gave it up: then nothing is sent again for it.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 from msgspec import structs
@@ -21,7 +20,6 @@ from guichet.domain.messages import Amount, Message, shortened
 from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, Refund
 from guichet.domain.phone_numbers import payer_number
-from guichet.domain.posting_rules import Movement, Posting
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
 from guichet.late_money import repository as store
@@ -186,7 +184,8 @@ async def _returned(
             moved = await store.advance(tx, late, "returned", amount=late.amount, now=now)
             if moved is not None:
                 entries = posting_rules.late_returned(_float(ctx, request, payment), _total(payment))
-                await _post(tx, late, payment, posting_rules.RETURNED_CAUSES, entries, now)
+                cause = posting_rules.RETURNED_CAUSES[late.subject_type]
+                await store.post(tx, late, payment, cause, entries, now)
                 await incidents.close_all(tx, late.merchant_id, late.reference, now)
                 for other in await return_repository.of(tx, late):
                     await return_repository.cancel_unsent(tx, other.id)
@@ -231,7 +230,8 @@ async def _returned_twice(
     total = _total(payment)
     log.error("late_result.returned_twice", reference=subject.reference, request=request.reference)
     entries = [posting_rules.returned_again(account, total, request.id)]
-    await _post(tx, late, payment, posting_rules.RETURNED_AGAIN_CAUSES, entries, now)
+    cause = posting_rules.RETURNED_AGAIN_CAUSES[late.subject_type]
+    await store.post(tx, late, payment, cause, entries, now)
     detail = IncidentDetail.RETURNED_TWICE(total=Amount(total, payment.currency), request=request.reference)
     await incidents.report_about(tx, subject, incidents.RETURNED_TWICE, detail, now)
 
@@ -265,17 +265,3 @@ def _why_not_returned(result: Refused | NotProcessed | FloatEmpty) -> Message:
 
 def _total(payment: Payment) -> Hundredths:
     return round_to_currency(payment.total_amount, payment.currency)
-
-
-async def _post(
-    tx: Transaction,
-    late: LateResult,
-    payment: Payment,
-    causes: Mapping[str, str],
-    entries: list[Posting],
-    now: Instant,
-) -> None:
-    """`causes`: by what the late result is about."""
-    wallet = payment.merchant_id, payment.env, payment.currency
-    cause = causes[late.subject_type]
-    await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])

@@ -11,9 +11,8 @@ from sqlalchemy import ColumnElement, bindparam, case, func, select
 
 from guichet.clock import DAY, Instant, earlier, later
 from guichet.db.engine import Database, require
-from guichet.db.sql_functions import equal, params
+from guichet.db.sql_functions import equal, params, upsert
 from guichet.db.tables import postings, wallet_checkpoints
-from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency

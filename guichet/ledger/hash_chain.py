@@ -16,8 +16,8 @@ from sqlalchemy import bindparam, select
 
 from guichet.clock import MINUTE, Instant
 from guichet.db.engine import Database, Reader, Row
+from guichet.db.sql_functions import new_row, upsert
 from guichet.db.tables import ledger_hash_chain, postings
-from guichet.db.upsert import upsert
 
 #: The most postings of one link.
 POSTINGS_PER_LINK: Final = 500
@@ -37,11 +37,7 @@ _FOLLOWING: Final = (
     select(postings).where(postings.c.id > bindparam("after")).order_by(postings.c.id).limit(bindparam("most"))
 )
 #: When two workers extend the chain at once, both rows name the same first posting and the second is not inserted.
-_APPEND: Final = (
-    upsert(ledger_hash_chain)
-    .values({column.name: bindparam(column.name) for column in ledger_hash_chain.c if column.name != "id"})
-    .on_conflict_do_nothing()
-)
+_APPEND: Final = upsert(ledger_hash_chain).values(new_row(ledger_hash_chain)).on_conflict_do_nothing()
 
 
 class ChainHead(NamedTuple):

@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, insert, literal_column, or_, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import json_numbers, new_row
 from guichet.db.tables import postings, wallet_entries, wallets
 from guichet.domain import posting_rules
 from guichet.domain.ids import MerchantId
@@ -20,9 +20,7 @@ from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.posting_rules import ACTIVE, Movement, Posting
 
-_INSERT_POSTING: Final = insert(postings).values(
-    {column.name: bindparam(column.name) for column in postings.c if column.name != "id"}
-)
+_INSERT_POSTING: Final = insert(postings).values(new_row(postings))
 #: Postings that payments make, those that refunds make, and those that disputes make.
 OF_PAYMENTS: Final = or_(*(postings.c.cause == cause for cause in posting_rules.PAYMENT_CAUSES))
 OF_REFUNDS: Final = or_(*(postings.c.cause == cause for cause in posting_rules.REFUND_CAUSES))
@@ -44,9 +42,7 @@ _ABOUT: Final = {
     )
 }
 
-_INSERT_ENTRY: Final = insert(wallet_entries).values(
-    {column.name: bindparam(column.name) for column in wallet_entries.c if column.name != "id"}
-)
+_INSERT_ENTRY: Final = insert(wallet_entries).values(new_row(wallet_entries))
 _NOT_ACTIVE: Final = (
     select(wallets.c.merchant_id, wallets.c.env, wallets.c.currency)
     .where(wallets.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids"))), wallets.c.status != ACTIVE)

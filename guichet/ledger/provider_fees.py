@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import structs
-from sqlalchemy import bindparam
 
 from guichet.clock import Instant
 from guichet.db.engine import Database
+from guichet.db.sql_functions import new_row, upsert
 from guichet.db.tables import postings
-from guichet.db.upsert import upsert
 from guichet.domain.posting_rules import PAYMENT_CHARGED, REFUND_CHARGED, provider_fee
 from guichet.domain.reconciliation import MATCHED, PAYMENT, REFUND, Finding, Ours
 
@@ -20,7 +19,7 @@ _CAUSES: Final = {PAYMENT: PAYMENT_CHARGED, REFUND: REFUND_CHARGED}
 #: The constraint that admits each cause of a subject once makes a repetition change nothing.
 _INSERT: Final = (
     upsert(postings)
-    .values({column.name: bindparam(column.name) for column in postings.c if column.name != "id"})
+    .values(new_row(postings))
     .on_conflict_do_nothing(index_elements=["merchant_id", "cause", "subject_id", "leg"])
 )
 

@@ -14,9 +14,8 @@ from sqlalchemy import bindparam, func, select, update
 
 from guichet.clock import DAY, HOUR, Instant, earlier, iso, later
 from guichet.db.engine import Database
-from guichet.db.sql_functions import json_texts, params
+from guichet.db.sql_functions import json_texts, new_row, params, upsert
 from guichet.db.tables import reconciliation_runs
-from guichet.db.upsert import upsert
 from guichet.domain.messages import Answer, Message, decode, shortened, verbatim
 from guichet.domain.messages import encode as encode_message
 from guichet.domain.reconciliation import MATCHED, Finding
@@ -41,9 +40,7 @@ SHOWN_DAYS: Final = 31
 _table: Final = reconciliation_runs
 _LAST_DAY: Final = select(func.max(_table.c.day)).where(_table.c.provider_account == bindparam("provider_account"))
 _INSERT: Final = (
-    upsert(_table)
-    .values({column.name: bindparam(column.name) for column in _table.c if column.name != "id"})
-    .on_conflict_do_nothing(index_elements=["provider_account", "day"])
+    upsert(_table).values(new_row(_table)).on_conflict_do_nothing(index_elements=["provider_account", "day"])
 )
 _DUE: Final = (
     select(_table.c.id)

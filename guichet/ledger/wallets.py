@@ -16,9 +16,8 @@ from sqlalchemy import BigInteger, and_, bindparam, cast, delete, func, select, 
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, require
-from guichet.db.sql_functions import columns, equal, params
+from guichet.db.sql_functions import columns, equal, params, upsert
 from guichet.db.tables import payments, refunds, wallet_entries, wallets
-from guichet.db.upsert import upsert
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment

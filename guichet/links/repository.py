@@ -16,10 +16,9 @@ from sqlalchemy import BigInteger, Executable, Integer, bindparam, case, func, o
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
-from guichet.db.sql_functions import equal
+from guichet.db.sql_functions import equal, new_row, upsert, values_of
 from guichet.db.tables import payment_links, payments
 from guichet.db.tables.payment_tables import LIVE_EXTERNAL_ID, PLAIN_LINKS, TEST_EXTERNAL_ID
-from guichet.db.upsert import upsert
 from guichet.domain.accounts import UserId
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.merchants import Environment
@@ -31,10 +30,7 @@ _OF_MERCHANT: Final = equal(payment_links, "merchant_id", "test")
 _MINE: Final[tuple[Any, ...]] = (*_OF_MERCHANT, text(PLAIN_LINKS))
 #: Inserts nothing and returns no row if the merchant has a link with this external_id in this environment.
 _INSERT: Final = (
-    upsert(payment_links)
-    .values({column.name: bindparam(column.name) for column in payment_links.c if column.name != "id"})
-    .on_conflict_do_nothing()
-    .returning(*payment_links.c)
+    upsert(payment_links).values(new_row(payment_links)).on_conflict_do_nothing().returning(*payment_links.c)
 )
 _BY_ID: Final = select(payment_links).where(*_MINE, payment_links.c.id == bindparam("id"))
 _ANY_BY_ID: Final = select(payment_links).where(*_OF_MERCHANT, payment_links.c.id == bindparam("id"))
@@ -120,7 +116,7 @@ _END_RESERVATIONS: Final = (
 
 async def insert_new(writer: Writer, link: PaymentLink) -> PaymentLink | None:
     """The link as stored; None when the merchant has one with the same external_id."""
-    values = {column.name: getattr(link, column.name) for column in payment_links.c if column.name != "id"}
+    values = values_of(payment_links, link)
     return await writer.write_as(PaymentLink, _INSERT, **values)
 
 

@@ -9,8 +9,8 @@ from sqlalchemy.sql.dml import Insert
 from guichet.clock import Clock
 from guichet.db.engine import Database, Writer
 from guichet.db.read_cache import ReadCache
+from guichet.db.sql_functions import upsert
 from guichet.db.tables import payment_mode_overrides
-from guichet.db.upsert import upsert
 from guichet.domain.catalogue import Catalogue, ModeOverride
 from guichet.domain.ids import MerchantId
 

@@ -11,16 +11,14 @@ from sqlalchemy import bindparam, delete, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Writer
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import new_row, upsert
 from guichet.db.tables import idempotency_keys
-from guichet.db.upsert import upsert
 from guichet.domain.errors import Conflict
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.records import Record
 
 _rows: Final = idempotency_keys.c
-_NAMES: Final = [column.name for column in _rows if column.name != "id"]
 _THIS: Final = (
     _rows.merchant_id == bindparam("merchant_id"),
     _rows.env == bindparam("env"),
@@ -28,7 +26,9 @@ _THIS: Final = (
     _rows.key == bindparam("key"),
 )
 #: Inserts nothing and returns no row if the key is taken, so the constraint decides races.
-CLAIM: Final = upsert(idempotency_keys).values(params(*_NAMES)).on_conflict_do_nothing().returning(_rows.resource)
+CLAIM: Final = (
+    upsert(idempotency_keys).values(new_row(idempotency_keys)).on_conflict_do_nothing().returning(_rows.resource)
+)
 #: The rows of resources that were not created after all.
 RELEASE: Final = delete(idempotency_keys).where(*_THIS)
 _FIND: Final = select(_rows.digest, _rows.resource).where(*_THIS)

@@ -15,8 +15,8 @@ from sqlalchemy import bindparam, select, update
 
 from guichet.clock import Instant, to_datetime
 from guichet.db.engine import Reader, Transaction
+from guichet.db.sql_functions import upsert
 from guichet.db.tables import daily_totals
-from guichet.db.upsert import upsert
 from guichet.domain import money
 from guichet.domain.errors import InvalidRequest
 from guichet.domain.ids import MerchantId

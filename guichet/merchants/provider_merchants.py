@@ -8,9 +8,8 @@ from sqlalchemy import bindparam, select
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database, Reader, Writer
 from guichet.db.read_cache import ReadCache
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import params, upsert
 from guichet.db.tables import provider_merchants
-from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
 
 _OF_ACCOUNT: Final = provider_merchants.c.provider_account == bindparam("account")

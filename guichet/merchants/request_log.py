@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, delete, func, insert, or_, select, update
 from guichet import metrics
 from guichet.clock import MINUTE, Clock, Instant, earlier
 from guichet.db.engine import Database
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import new_row
 from guichet.db.tables import api_keys, api_requests
 from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.merchants import Caller, Environment
@@ -39,8 +39,7 @@ _USE_EVERY: Final = MINUTE
 _LONGEST_PATH: Final = 200
 
 _rows: Final = api_requests.c
-_NEW: Final = [column.name for column in _rows if column.name != "id"]
-_INSERT: Final = insert(api_requests).values(params(*_NEW))
+_INSERT: Final = insert(api_requests).values(new_row(api_requests))
 _MINE: Final = (_rows.merchant_id == bindparam("merchant"), _rows.env == bindparam("environment"))
 _PREFIX: Final = bindparam("prefix", type_=_rows.path.type)
 _WANTED: Final = (

@@ -14,8 +14,8 @@ from sqlalchemy import and_, bindparam, case, or_, select, update
 from guichet.clock import DAY, MINUTE, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Writer, require
+from guichet.db.sql_functions import upsert
 from guichet.db.tables import provider_identities
-from guichet.db.upsert import upsert
 from guichet.domain.payments import Payment, Refund
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
@@ -83,7 +83,7 @@ async def compare(ctx: AppContext, provider: Provider, subject: Payment | Refund
     sent_to, account, current = subject.account_fingerprint, subject.provider_account, provider.fingerprint
     if sent_to is None or account is None:
         return AccountMatch.SAME
-    same_settings = sent_to in (current, provider.former_fingerprint)
+    same_settings = sent_to == current
     if current is None or not (same_settings or only_key_differs(sent_to, current)):
         return AccountMatch.OTHER
     if not provider.named_by_key:

@@ -8,13 +8,12 @@ from sqlalchemy import bindparam
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Transaction, Writer
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import new_columns, params, upsert
 from guichet.db.tables import late_results
-from guichet.db.upsert import upsert
 from guichet.domain.late_results import POLL_DELAYS
 from guichet.domain.payments import Payment, Refund
 
-_NEW_COLUMNS: Final = [column.name for column in late_results.c if column.name != "id"]
+_NEW_COLUMNS: Final = new_columns(late_results)
 _values: Final[dict[str, Any]] = params(*_NEW_COLUMNS)
 _INSERT: Final = upsert(late_results).values(_values).on_conflict_do_nothing()
 #: A callback about a subject that is being followed up already only brings the next poll forward.

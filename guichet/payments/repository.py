@@ -11,9 +11,8 @@ from sqlalchemy import Executable, bindparam, func, literal_column, select, tupl
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, GroupedWrite, Reader, Transaction, Writer
 from guichet.db.lists.pages import ListScope, RowKey, count_before, follows, key_of, read_page
-from guichet.db.sql_functions import equal, json_texts
+from guichet.db.sql_functions import equal, json_texts, new_columns, upsert
 from guichet.db.tables import payments, provider_callbacks
-from guichet.db.upsert import upsert
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, PaymentStatus, PaymentSummary
@@ -23,7 +22,7 @@ from guichet.merchants import idempotency
 from guichet.merchants.idempotency import IdempotencyKey
 
 #: All but the first, `id`, in their order, which is that of the fields of `Payment`.
-_NEW_COLUMNS: Final = tuple(column.name for column in payments.c if column.name != "id")
+_NEW_COLUMNS: Final = tuple(new_columns(payments))
 _NEXT_POLL_AT: Final = _NEW_COLUMNS.index("next_poll_at")
 
 #: One statement inserts a payment. If a unique key (reference, external_id, checkout_token) exists already, it inserts

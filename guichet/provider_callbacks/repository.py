@@ -8,9 +8,8 @@ from sqlalchemy import bindparam, func, select, update
 from guichet.clock import Instant
 from guichet.db.engine import Database, GroupedWrite, Reader
 from guichet.db.queues.work_queue import Claim, WorkQueue
-from guichet.db.sql_functions import equal, params
+from guichet.db.sql_functions import equal, params, upsert
 from guichet.db.tables import provider_callbacks
-from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType

@@ -10,12 +10,13 @@ Results are types. Only `Succeeded` and `Refused` are explicit answers of the pr
 and moves no money (D21). Only after `NotProcessed` may another route be tried: the provider did not take the request.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
-from guichet.clock import Instant
+from guichet.clock import MINUTE, Instant
 from guichet.domain.failures import RefusalReason
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
@@ -188,66 +189,80 @@ class CallbackReference(Record, frozen=True):
     about_statement: bool = False
 
 
-class Provider(Protocol):
-    """One provider's API through one account. Never raises for what the provider does: every fault is a result."""
+class Provider(ABC):
+    """One provider's API through one account. Never raises for what the provider does: every fault is a result.
+
+    Without overrides: no network, no refunds, no callbacks, the usual poll intervals.
+    """
 
     #: False when every result comes from what we know already: such a call needs no lease and no network.
-    remote: bool
+    remote = False
     #: Which account this really is: derived from its address, its users and its target environment, and from its key
     #: only where no setting names the account (`shared/fingerprints.py`). None where there is no account. A provider
     #: knows a transaction only on the account that took it: elsewhere "not found" proves nothing.
-    fingerprint: str | None
-    #: The same account by the first rule of fingerprints, for what was sent before the present one.
-    former_fingerprint: str | None
+    fingerprint: str | None = None
     #: No setting names the account. Keys are renewed, so the provider itself is asked whose it is (`StatesIdentity`).
-    named_by_key: bool
+    named_by_key = False
     #: Whether this account wants its own id of the merchant with every payment and payout; then a charge without
     #: `provider_merchant_id` is NotProcessed.
-    names_merchants: bool
+    names_merchants = False
     #: Seconds that `initiate` may take. Some networks answer only after the customer typed the PIN.
-    initiation_timeout: float
+    initiation_timeout = PROVIDER_TIMEOUT
     #: For how long, in microseconds, a customer may confirm a debit: on the telephone, and on the provider's page. What
     #: nobody states is longer than what is known of any network. A confirmation after that is believed all the same.
-    prompt_lasts: int
-    page_lasts: int
+    prompt_lasts = 15 * MINUTE
+    page_lasts = 30 * MINUTE
 
     def first_poll_at(self, charge: Charge) -> Instant | None:
         """When to ask first about a debit whose initiation was not answered; None for the usual interval."""
+        return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         """Whether `refund` can give money back to a customer of this operator.
 
         `collected_here`: this account took the payment; otherwise only a payout can give the money back.
         """
+        return False
 
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         """Whether `refund` sends the money to a number, which must therefore be the one that paid; False when the
         provider itself gives the debit back to whoever paid it."""
+        return True
 
+    @abstractmethod
     def takes(self, operator: str, currency: Currency) -> bool:
         """Whether `initiate` debits customers of this operator in this currency; otherwise it is NotProcessed."""
 
     def collection_wallet(self, operator: str) -> str:
         """Our wallet with the provider that payments of this operator fill, in the word by which the account tells its
         wallets apart (`FloatBalance.wallet`); "" where it has only one."""
+        return ""
 
     def payout_wallet(self, operator: str) -> str:
         """The wallet from which money goes back to customers of this operator."""
+        return self.collection_wallet(operator)
 
+    @abstractmethod
     async def initiate(self, charge: Charge) -> InitiationResult: ...
 
+    @abstractmethod
     async def status(self, charge: Charge) -> StatusResult: ...
 
     def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
         """What must be stored before the refund is sent, because a setting may change before its status is asked. It
         comes back in `Reversal.provider_data`."""
+        return {}
 
-    async def refund(self, reversal: Reversal) -> RefundInitiationResult: ...
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+        return Refused("no_refund")
 
-    async def refund_status(self, reversal: Reversal) -> RefundStatusResult: ...
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+        return Unknown()
 
+    @abstractmethod
     async def probe(self) -> Answer:
         """Make a harmless call that needs our credentials; return `ok`, or what is wrong."""
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """The references in a callback; None when it is not readable or its signature is wrong."""
+        return None

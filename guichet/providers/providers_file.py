@@ -46,9 +46,6 @@ _ALERT_BELOW: Final = "float_alert_below"
 _LIVE_HOST: Final = "live_host"
 #: What every account may have; these are no settings of its provider.
 _OF_EVERY_ACCOUNT: Final = (_ALERT_BELOW, _LIVE_HOST)
-#: Keys of earlier versions of this file, and what they are called now.
-_RENAMED_SECTIONS: Final = {"connections": "[accounts.NAME]"}
-_RENAMED_KEYS: Final = {"family": "provider"}
 
 
 class ProvidersFileError(SettingsError):
@@ -169,10 +166,6 @@ class _Reader:
 
     def read(self, raw: Mapping[str, Any], operator_codes: Collection[str]) -> ProvidersConfig:
         for key, value in raw.items():
-            if key in _RENAMED_SECTIONS:
-                first = next(iter(value), None) if isinstance(value, dict) else None
-                section = f"[{key}.{first}]" if first else f"[{key}]"
-                self._error(section, None, f"is called {_RENAMED_SECTIONS[key]} now")
             if key not in ("accounts", "routes"):
                 self._error(f"[{key}]", None, "only [accounts.NAME] and [routes] are known")
             if not isinstance(value, dict):
@@ -193,9 +186,6 @@ class _Reader:
             )
         if not isinstance(table, dict):
             self._error(section, None, "must be a table")
-        for old, new in _RENAMED_KEYS.items():
-            if old in table:
-                self._error(section, old, f"is called {new} now")
         provider_type = PROVIDER_TYPES.get(str(table.get("provider")))
         if provider_type is None:
             self._error(section, "provider", f"must be one of {', '.join(PROVIDER_TYPES)}")

@@ -36,7 +36,6 @@ from guichet.providers.base import (
 from guichet.providers.capabilities import Balances, HasDisputes, History, StatesAvailability
 from guichet.providers.sandbox.provider import Sandbox
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import ProviderBase
 
 T = TypeVar("T")
 
@@ -56,7 +55,7 @@ _RESULT_NAMES: Final[dict[type, str]] = {
 }
 
 
-class Unconnected(ProviderBase):
+class Unconnected(Provider):
     """The provider of an operator without a route: it refuses at once, so that nobody waits for nothing."""
 
     #: To every request, and to every question about one.

@@ -6,9 +6,8 @@ from sqlalchemy import bindparam, func, literal, select, text, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import params, upsert
 from guichet.db.tables import api_keys, payments, refund_proposals
-from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.merchants import Environment, key_label
 from guichet.domain.payments import Payment

@@ -10,16 +10,14 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.lists.pages import ListScope, RowKey, read_page
 from guichet.db.references import new_reference
-from guichet.db.sql_functions import equal, json_numbers, params
+from guichet.db.sql_functions import equal, json_numbers, new_row, upsert, values_of
 from guichet.db.tables import refunds
-from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import AutomaticReason, Payment, Refund, RefundStatus
 from guichet.domain.records import Record
 
-_NEW_COLUMNS: Final = [column.name for column in refunds.c if column.name != "id"]
-_INSERT: Final = upsert(refunds).values(params(*_NEW_COLUMNS)).on_conflict_do_nothing().returning(refunds.c.id)
+_INSERT: Final = upsert(refunds).values(new_row(refunds)).on_conflict_do_nothing().returning(refunds.c.id)
 _MINE: Final = (refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.env == bindparam("env"))
 _BY_REFERENCE: Final = select(refunds).where(*_MINE, refunds.c.reference == bindparam("reference"))
 _BY_ID: Final = select(refunds).where(refunds.c.id == bindparam("id"))
@@ -83,7 +81,7 @@ def new_refund(payment: Payment, reason: str, now: Instant, automatic: Automatic
 
 async def insert_new(tx: Transaction, refund: Refund) -> RefundId | None:
     """The new refund's id; None when the payment has one already."""
-    row = await tx.write(_INSERT, **{name: getattr(refund, name) for name in _NEW_COLUMNS})
+    row = await tx.write(_INSERT, **values_of(refunds, refund))
     return row[0] if row else None
 
 

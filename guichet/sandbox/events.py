@@ -24,7 +24,7 @@ from guichet.domain.events import (
 )
 from guichet.domain.merchants import Caller, Merchant
 from guichet.domain.money import Hundredths
-from guichet.domain.payments import Payment, Refund
+from guichet.domain.payments import Payment
 from guichet.domain.refusals import Refusal
 from guichet.domain.sandbox_scenarios import TestScenario
 from guichet.payments.create import create_payment
@@ -65,7 +65,7 @@ async def cause(ctx: AppContext, merchant: Merchant, event: EventName) -> str:
     payment = await _mobile_payment(ctx, merchant, "0000", "refund_failed" if event == REFUND_FAILED else None)
     if event == PAYMENT_SUCCEEDED:
         return payment.reference
-    refund = await _refund(ctx, payment)
+    refund = await poll_refund(ctx, await request_refund(ctx, payment, None))
     return payment.reference if event == PAYMENT_REFUNDED else refund.reference
 
 
@@ -95,10 +95,6 @@ def _mobile_mode(catalogue: Catalogue) -> PaymentMode:
     if not usable:
         raise ActRefused(Refusal.NO_SIMPLE_MODE())
     return next((mode for mode in usable if mode.operator == "mtn"), usable[0])
-
-
-async def _refund(ctx: AppContext, payment: Payment) -> Refund:
-    return await poll_refund(ctx, await request_refund(ctx, payment, None))
 
 
 async def _dispute(ctx: AppContext, merchant: Merchant, status: DisputeStatus) -> Payment:

@@ -15,9 +15,8 @@ from sqlalchemy import bindparam, delete, func, select
 
 from guichet.clock import MINUTE, Instant
 from guichet.db.engine import Database, Row
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import params, upsert
 from guichet.db.tables import postings, treasury_rollups
-from guichet.db.upsert import upsert
 from guichet.domain.money import Currency, Hundredths
 from guichet.ledger.hash_chain import chain_head
 

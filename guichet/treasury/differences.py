@@ -142,16 +142,12 @@ async def _reading(
 ) -> Reading:
     before, after = sides
     now, moved = ctx.clock.now(), after.given + after.taken
-    fees = await _fees_to_come(ctx.db, place, moved, now) if charged_later else 0
+    lately = moved - await _moved_before(ctx.db, place, moved, now) if charged_later else 0
     announced = {destination: int(amount) for destination, amount in await ctx.db.all(_ANNOUNCED)}.get(place, 0)
-    low = before.held - (after.taken - before.taken) - flight.outgoing - fees - announced
+    low = before.held - (after.taken - before.taken) - flight.outgoing - lately * _HIGHEST_FEE // 100 - announced
     high = before.held + (after.given - before.given) + flight.incoming - announced
     difference = min(0, stated - low) + max(0, stated - high)
     return Reading(0, place, source, stated, after.held, low, high, difference, moved, now)
-
-
-async def _fees_to_come(db: Database, place: str, moved: int, now: Instant) -> int:
-    return (moved - await _moved_before(db, place, moved, now)) * _HIGHEST_FEE // 100
 
 
 async def _moved_before(db: Database, place: str, moved: int, now: Instant) -> int:

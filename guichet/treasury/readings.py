@@ -6,8 +6,8 @@ from sqlalchemy import bindparam, delete, func, select
 
 from guichet.clock import DAY, Instant, earlier
 from guichet.db.engine import Reader, Transaction
+from guichet.db.sql_functions import new_row, upsert, values_of
 from guichet.db.tables import treasury_readings
-from guichet.db.upsert import upsert
 from guichet.domain.records import Record
 from guichet.domain.treasury import ReadingSource
 
@@ -16,9 +16,7 @@ KEPT_FOR: Final = 90 * DAY
 
 _rows: Final = treasury_readings.c
 _OF_PLACE: Final = _rows.place == bindparam("of_place")
-_INSERT: Final = upsert(treasury_readings).values(
-    {column.name: bindparam(column.name) for column in _rows if column.name != "id"}
-)
+_INSERT: Final = upsert(treasury_readings).values(new_row(treasury_readings))
 _PRUNE: Final = delete(treasury_readings).where(_OF_PLACE, _rows.read_at < bindparam("before"))
 _NEWEST_UNTIL: Final = (
     select(treasury_readings)
@@ -51,7 +49,7 @@ class Reading(Record, frozen=True):
 
 async def insert_new(tx: Transaction, reading: Reading) -> None:
     """Cost: one row written, and those of this place deleted that are too old."""
-    await tx.write(_INSERT, **{column.name: getattr(reading, column.name) for column in _rows if column.name != "id"})
+    await tx.write(_INSERT, **values_of(treasury_readings, reading))
     await tx.write(_PRUNE, of_place=reading.place, before=earlier(reading.read_at, KEPT_FOR))
 
 

@@ -6,8 +6,8 @@ from sqlalchemy import bindparam, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
+from guichet.db.sql_functions import new_row, upsert, values_of
 from guichet.db.tables import treasury_movements
-from guichet.db.upsert import upsert
 from guichet.domain.treasury import MovementStatus, TreasuryMovement
 
 #: Movements that one list shows. People record some a day.
@@ -15,10 +15,7 @@ MOST: Final = 200
 
 _rows: Final = treasury_movements.c
 _INSERT: Final = (
-    upsert(treasury_movements)
-    .values({column.name: bindparam(column.name) for column in _rows if column.name != "id"})
-    .on_conflict_do_nothing()
-    .returning(*_rows)
+    upsert(treasury_movements).values(new_row(treasury_movements)).on_conflict_do_nothing().returning(*_rows)
 )
 _FIND: Final = select(treasury_movements).where(_rows.reference == bindparam("ours"))
 _END: Final = (
@@ -28,12 +25,11 @@ _END: Final = (
     .returning(*_rows)
 )
 _LATEST: Final = select(treasury_movements).order_by(_rows.id.desc()).limit(MOST)
-_ANNOUNCED: Final = select(treasury_movements).where(_rows.status == "announced").order_by(_rows.id).limit(MOST)
 
 
 async def insert_new(tx: Transaction, movement: TreasuryMovement) -> TreasuryMovement | None:
     """None when its reference was used before."""
-    values = {column.name: getattr(movement, column.name) for column in _rows if column.name != "id"}
+    values = values_of(treasury_movements, movement)
     return await tx.write_as(TreasuryMovement, _INSERT, **values)
 
 
@@ -49,8 +45,3 @@ async def find(db: Reader, reference: str) -> TreasuryMovement | None:
 async def latest(db: Database) -> list[TreasuryMovement]:
     """The newest, at most 200."""
     return [TreasuryMovement(*row) for row in await db.scan(_LATEST)]
-
-
-async def announced(db: Database) -> list[TreasuryMovement]:
-    """What did not arrive yet, oldest first, at most 200."""
-    return [TreasuryMovement(*row) for row in await db.scan(_ANNOUNCED)]

@@ -1,30 +1,23 @@
 """What every fake provider has in common."""
 
-from collections.abc import Mapping
-
-from guichet.clock import MINUTE, Instant
+from guichet.clock import MINUTE
 from guichet.domain.money import Currency
-from guichet.providers.base import PROVIDER_TIMEOUT, Callback, CallbackReference, Charge, Reversal
+from guichet.providers.base import PROVIDER_TIMEOUT, Charge, InitiationResult, Provider, StatusResult, Unknown
 
 
-class SilentProvider:
+class SilentProvider(Provider):
     """Never calls back, can refund everything (by a payout what another account collected), and leaves the polling
     times to Guichet."""
 
     fingerprint: str | None = None
-    former_fingerprint: str | None = None
     named_by_key: bool = False
     #: False: it gives money back by payouts only, even what it collected itself.
     own_refunds: bool = True
     initiation_timeout: float = PROVIDER_TIMEOUT
     prompt_lasts: int = 5 * MINUTE
-    page_lasts: int = 30 * MINUTE
     names_merchants: bool = False
     #: The currencies that it debits; None: all of them.
     currencies: tuple[Currency, ...] | None = None
-
-    def first_poll_at(self, charge: Charge) -> Instant | None:
-        return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return True
@@ -32,20 +25,14 @@ class SilentProvider:
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return not (collected_here and self.own_refunds)
 
-    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
-        return {}
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        return Unknown()
 
-    def collection_wallet(self, operator: str) -> str:
-        return ""
-
-    def payout_wallet(self, operator: str) -> str:
-        return ""
+    async def status(self, charge: Charge) -> StatusResult:
+        return Unknown()
 
     async def probe(self) -> str:
         return "ok"
 
     def takes(self, operator: str, currency: Currency) -> bool:
         return self.currencies is None or currency in self.currencies
-
-    def parse_callback(self, callback: Callback) -> CallbackReference | None:
-        return None

@@ -9,7 +9,7 @@ from guichet.http_client import HttpClient
 from guichet.providers.base import FloatEmpty, NotProcessed, Refused
 from guichet.providers.provider_types import PROVIDER_TYPES
 from guichet.providers.shared.client import ProviderAccount
-from guichet.providers.shared.fingerprints import former_fingerprint, only_key_differs
+from guichet.providers.shared.fingerprints import only_key_differs
 from tests.fakes.clock import ManualClock
 from tests.fakes.scripted_provider import done, refused, taken
 from tests.payments.conftest import LivePayments, stored
@@ -61,13 +61,6 @@ def test_every_users_setting_of_a_provider_is_in_the_fingerprint(name: str) -> N
     for each in of_account:
         assert of(name, base_url, {**settings, each: "y"}) != before, each
     assert bool(of_account) != (before.count(":") == 2), "an account is named by its settings or by its key"
-
-
-def test_an_older_fingerprint_is_that_of_the_first_rule() -> None:
-    """As it was stored until November 2026: it names no disbursement user, and no key."""
-    assert former_fingerprint("mtn", "https://proxy.momoapi.mtn.com", SETTINGS) == "e26443c08cbd8c41"
-    changed = {**SETTINGS, "disbursement_api_user": "user-2"}
-    assert former_fingerprint("mtn", "https://proxy.momoapi.mtn.com", changed) == "e26443c08cbd8c41"
 
 
 async def test_a_payment_of_another_account_stays_pending_without_a_question(live: LivePayments) -> None:

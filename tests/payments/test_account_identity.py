@@ -218,16 +218,6 @@ async def test_two_people_confirm_all_that_was_sent_under_earlier_keys(restarted
         assert await live.state(second["reference"]) == "succeeded"
 
 
-async def test_what_was_sent_before_an_upgrade_is_compared_by_its_own_rule(restarted: Restarted) -> None:
-    restarted.first.fingerprint = "former"
-    refund = await lost_refund(restarted)
-    restarted.first.fingerprint = "2:address:key-1"
-    restarted.first.script("refund_status", done)
-    async with restarted.running() as live:
-        await live.service.run_worker(60)
-        assert await status_of(live, refund) == "succeeded"
-
-
 async def test_an_account_that_cannot_be_confirmed(restarted: Restarted) -> None:
     restarted.first.identity = Unknown()
     async with restarted.running() as live:

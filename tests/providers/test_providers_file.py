@@ -62,13 +62,6 @@ def test_a_valid_file_is_read_without_showing_secrets(tmp_path: Path) -> None:
         ('mtn = ["aggregator"]', 'orange = ["aggregator"]', 9, "not an operator code"),
         ("[routes]", "[rutes]", 8, "only [accounts.NAME] and [routes]"),
         ("[accounts.aggregator]", "[accounts.sandbox]", 2, "reserved"),
-        (
-            "[accounts.aggregator]",
-            "[connections.aggregator]",
-            2,
-            "[connections.aggregator] is called [accounts.NAME] now",
-        ),
-        ('provider = "feexpay"', 'family = "feexpay"', 3, "[accounts.aggregator] family is called provider now"),
     ],
 )
 def test_an_error_names_its_line(tmp_path: Path, wrong: str, right: str, line: int, says: str) -> None:

@@ -8,9 +8,8 @@ from sqlalchemy import Select, bindparam, func, literal_column, null, select, up
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.queues.work_queue import Claim, WorkQueue
-from guichet.db.sql_functions import equal, params
+from guichet.db.sql_functions import equal, new_row, upsert, values_of
 from guichet.db.tables import staff_jobs, users
-from guichet.db.upsert import upsert
 from guichet.domain.ids import MerchantId
 from guichet.domain.staff_jobs import STAFF_JOB_LEASE, StaffJob, StaffJobKind
 
@@ -22,10 +21,9 @@ class JobTakenOver(Exception):
 #: Jobs of one kind that a page lists.
 MOST_LISTED: Final = 10
 
-_NEW: Final = [column.name for column in staff_jobs.c if column.name != "id"]
 _INSERT: Final = (
     upsert(staff_jobs)
-    .values(params(*_NEW))
+    .values(new_row(staff_jobs))
     .on_conflict_do_nothing(index_elements=["request_hash"])
     .returning(staff_jobs.c.id)
 )
@@ -69,7 +67,7 @@ _QUEUE: Final[WorkQueue[StaffJob]] = WorkQueue(
 
 async def add(tx: Transaction, job: StaffJob) -> int | None:
     """Its id, given by the database. None when the same request made a job already."""
-    return await tx.write_as(int, _INSERT, **{name: getattr(job, name) for name in _NEW})
+    return await tx.write_as(int, _INSERT, **values_of(staff_jobs, job))
 
 
 async def of_request(db: Reader, request_hash: str) -> int:

@@ -10,10 +10,10 @@ from guichet.back_office.anonymisation import Anonymised, CustomerKeys, anonymis
 from guichet.back_office.jobs.statement_comparison import ComparedStatement, CompareStatement, compare_statement
 from guichet.clock import Instant
 from guichet.context import AppContext
-from guichet.db.engine import Database, require
+from guichet.db.engine import require
 from guichet.domain.audit_log import Actor
 from guichet.domain.messages import Answer
-from guichet.domain.money import Currency, Hundredths
+from guichet.domain.money import Currency
 from guichet.domain.records import Record
 from guichet.domain.staff_jobs import StaffJob, StaffJobKind
 from guichet.ledger.margin import margins
@@ -58,9 +58,9 @@ class MarginRow(Record, frozen=True):
     operator: str
     currency: Currency
     payments: int
-    fees: Hundredths
-    provider_fees: Hundredths
-    margin: Hundredths
+    fees: int
+    provider_fees: int
+    margin: int
 
 
 class Margins(Record, frozen=True):
@@ -123,7 +123,12 @@ async def run_task(ctx: AppContext, job: StaffJob, task: Task, actor: Actor) -> 
             customer = CustomerKeys(task.phone_number, task.email)
             return await anonymise_customer(ctx.db, ctx.clock, require(job.merchant_id), customer, actor, task.reason)
         case LedgerMargin():
-            return await _margins(ctx.db, task)
+            found = await margins(ctx.db, task.since, task.until)
+            rows = [
+                MarginRow(*key, each.payments, each.fees, each.provider_fees, each.margin)
+                for key, each in found.items()
+            ]
+            return Margins(task.since, task.until, rows)
         case CompareStatement():
             return await compare_statement(ctx, task)
         case NameWaveMerchants():
@@ -132,22 +137,6 @@ async def run_task(ctx: AppContext, job: StaffJob, task: Task, actor: Actor) -> 
             return ReadBalances(await balance_lines(ctx.registry, ctx.providers, _accounts(ctx.providers, task)))
         case ProviderCheck() | ProviderDeepCheck():
             return await _check(ctx, task)
-
-
-async def _margins(db: Database, task: LedgerMargin) -> Margins:
-    found = await margins(db, task.since, task.until)
-    rows = [
-        MarginRow(
-            operator,
-            currency,
-            each.payments,
-            Hundredths(each.fees),
-            Hundredths(each.provider_fees),
-            Hundredths(each.margin),
-        )
-        for (operator, currency), each in found.items()
-    ]
-    return Margins(task.since, task.until, rows)
 
 
 async def _check(ctx: AppContext, task: ProviderCheck | ProviderDeepCheck) -> CheckedAccounts:

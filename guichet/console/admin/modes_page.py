@@ -150,8 +150,6 @@ async def change_of_merchant(request: StaffRequest) -> Response:
     merchant = await merchant_of(request)
     try:
         await _change_by_form(request, merchant.id, form)
-    except FormFault as fault:
-        return await show_of_merchant(request, fault)
     except _ToConfirm as asked:
         return show_file(request, merchant, "modes_confirmation", asked.view, asked.fault)
     return request.done(address(request, merchant, "/modes"), "mode_changed")
@@ -198,8 +196,6 @@ async def change(request: StaffRequest) -> Response:
     request.require("modes.change")
     try:
         await _change_by_form(request, None, form)
-    except FormFault as fault:
-        return await show(request, fault)
     except _ToConfirm as asked:
         return request.page("admin/operations/modes_confirmation.html", asked.view, asked.fault)
     return request.done(request.at_admin("/modes"), "mode_changed")

@@ -22,7 +22,7 @@ from guichet.console.page_request import FormFault, StaffRequest
 from guichet.db.engine import Transaction
 from guichet.domain.accounts import User, UserId, normal_email, normal_name
 from guichet.domain.approvals import WantedAct
-from guichet.domain.audit_log import CONSOLE, ActRefused
+from guichet.domain.audit_log import CONSOLE
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
@@ -79,10 +79,10 @@ async def invite_colleague(request: StaffRequest) -> Response:
     request.require("staff.change")
     email, name = normal_email(form.email), normal_name(form.name)
     if email is None or name is None or form.role is None:
-        return await show_staff(request, FormFault(request.name_fault(form.name, "team.incomplete")))
+        raise FormFault(request.name_fault(form.name, "team.incomplete"))
     known = await users.by_email(request.db, email)
     if known is not None and known.staff_role is not None and known.status != "invited":
-        return await show_staff(request, FormFault(request.text("admin_people.known"), 409))
+        raise FormFault(request.text("admin_people.known"), 409)
     invitation = Invitation(email, name, request.person.language, form.role, None)
     url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
     try:
@@ -93,18 +93,13 @@ async def invite_colleague(request: StaffRequest) -> Response:
                 await invite(tx, outbox, invitation, request.actor, url, request.now())
         if not at_once:
             return await _ask_for_colleague(request, invitation)
-    except (ActRefused, InvitationRefused, LastOwner) as refused:
-        return await show_staff(request, _fault(request, refused))
+    except TooManyInvitations:
+        raise FormFault(request.text("invitations.too_many"), 429) from None
+    except InvitationRefused:
+        raise FormFault(request.text("admin_people.not_possible"), 409) from None
+    except LastOwner:
+        raise FormFault(request.text("admin_people.last_admin"), 409) from None
     return request.done(request.at_admin("/staff"), "invited")
-
-
-def _fault(request: StaffRequest, refused: ActRefused | InvitationRefused | LastOwner) -> FormFault:
-    if isinstance(refused, ActRefused):
-        return request.refused(refused)
-    if isinstance(refused, TooManyInvitations):
-        return FormFault(request.text("invitations.too_many"), 429)
-    why = "admin_people.last_admin" if isinstance(refused, LastOwner) else "admin_people.not_possible"
-    return FormFault(request.text(why), 409)
 
 
 async def _ask_for_colleague(request: StaffRequest, invitation: Invitation) -> Response:
@@ -171,15 +166,15 @@ class PersonView(View, frozen=True):
     may_change: bool
 
 
-async def show_colleague(request: StaffRequest) -> Response:
-    return await _show(request, staff=True)
+async def show_colleague(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    return await _show(request, fault, staff=True)
 
 
-async def show_user(request: StaffRequest) -> Response:
-    return await _show(request, staff=False)
+async def show_user(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    return await _show(request, fault, staff=False)
 
 
-async def _show(request: StaffRequest, fault: FormFault | None = None, *, staff: bool) -> Response:
+async def _show(request: StaffRequest, fault: FormFault | None, *, staff: bool) -> Response:
     user = await _person(request, staff=staff)
     await record_read(request, "user.read", "user", user.id)
     right: StaffRight = "staff.change" if staff else "merchants.change"
@@ -208,7 +203,7 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
     if user.id == request.person.id:
         raise Forbidden
     if form.act in _TO_CONFIRM and not form.confirm:
-        return await _show(request, FormFault(request.text("admin_people.confirm_missing")), staff=staff)
+        raise FormFault(request.text("admin_people.confirm_missing"))
     try:
         async with request.db.transaction() as tx:
             locked = await people.lock(tx, user.id)
@@ -217,11 +212,9 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
                 await _act(request, tx, locked, form, staff=staff)
         if wanted is not None:
             return await _ask(request, wanted)
-    except ActRefused as refusal:
-        return await _show(request, request.refused(refusal), staff=staff)
     except LastOwner:
         last = request.text("admin_people.last_admin" if staff else "team.last_owner")
-        return await _show(request, FormFault(last, 409), staff=staff)
+        raise FormFault(last, 409) from None
     if staff and form.act == "remove":
         return request.done(request.at_admin("/staff"), "staff_removed")
     page = request.at_admin(f"/{'staff' if user.staff_role else 'users'}/{user.id}")

@@ -12,9 +12,8 @@ from guichet.clock import HOUR
 from guichet.db.engine import Database
 from guichet.db.lists.page_statements import WHOLE_LIST
 from guichet.db.lists.time_buckets import LEVELS
-from guichet.db.sql_functions import columns, params
+from guichet.db.sql_functions import columns, params, upsert
 from guichet.db.tables import list_count_changes, list_counts
-from guichet.db.upsert import upsert
 
 _oldest: Final = (
     select(list_count_changes.c.id)

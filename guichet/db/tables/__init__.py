@@ -12,16 +12,16 @@ from guichet.db.tables.account_tables import (
     user_sessions,
     users,
 )
-from guichet.db.tables.audit_tables import audit_log, audit_log_head, published_heads
-from guichet.db.tables.back_office_tables import approval_requests, staff_jobs
 from guichet.db.tables.columns import metadata
-from guichet.db.tables.dispute_tables import disputes
 from guichet.db.tables.export_tables import export_chunks, exports
 from guichet.db.tables.late_result_tables import late_results, late_returns
 from guichet.db.tables.ledger_tables import (
+    audit_log,
+    audit_log_head,
     ledger_audits,
     ledger_hash_chain,
     postings,
+    published_heads,
     wallet_checkpoints,
     wallet_entries,
     wallets,
@@ -39,6 +39,7 @@ from guichet.db.tables.merchant_tables import (
     webhook_endpoints,
 )
 from guichet.db.tables.operations_tables import (
+    approval_requests,
     incidents,
     list_count_changes,
     list_counts,
@@ -46,6 +47,7 @@ from guichet.db.tables.operations_tables import (
     operator_availability,
     payment_figures,
     reconciliation_runs,
+    staff_jobs,
     unmatched_callbacks,
     worker_leases,
     write_probe,
@@ -57,14 +59,15 @@ from guichet.db.tables.payment_tables import (
     payment_links,
     payments,
     provider_callbacks,
-    refund_proposals,
-    refunds,
 )
 from guichet.db.tables.provider_tables import (
     provider_balance_reads,
     provider_balances,
     provider_identities,
     provider_merchants,
+    treasury_movements,
+    treasury_readings,
+    treasury_rollups,
 )
-from guichet.db.tables.treasury_tables import treasury_movements, treasury_readings, treasury_rollups
+from guichet.db.tables.refund_tables import disputes, refund_proposals, refunds
 from guichet.db.tables.webhook_tables import events, webhook_deliveries

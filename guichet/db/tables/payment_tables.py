@@ -1,4 +1,4 @@
-"""The tables of payment links, payments, refunds and the callbacks about them.
+"""The tables of payment links, payments and the callbacks about them.
 
 Columns stand in the order of the fields of their class in `domain/`, so that a row unpacks into it (held by a test).
 """
@@ -34,8 +34,7 @@ from guichet.db.tables.columns import (
 )
 from guichet.domain.merchants import ENVS
 from guichet.domain.payment_links import LINK_TYPES, SESSION_STATUSES
-from guichet.domain.payments import AUTOMATIC_REASONS, PAYMENT_STATUSES, REFUND_STATUSES, SUBJECT_TYPES
-from guichet.domain.refund_proposals import STORED_PROPOSAL_STATUSES
+from guichet.domain.payments import PAYMENT_STATUSES, SUBJECT_TYPES
 
 #: The payments through links that asked a telephone to confirm (`links/prompt_limits.py`).
 LINK_PROMPTS: Final = "link_id IS NOT NULL AND phone_number IS NOT NULL"
@@ -240,77 +239,6 @@ customer_names_head: Final = table(
     Column("payment_id", BigInteger, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("name", name="pk_customer_names_head"),
-)
-
-refunds: Final = table(
-    "refunds",
-    id_column(),
-    merchant_column(),
-    env_column(),
-    Column("reference", UUID, nullable=False),
-    Column("payment_id", BigInteger, ForeignKey("payments.id"), nullable=False),
-    Column("payment_reference", UUID, nullable=False),
-    Column("amount", BigInteger, nullable=False),
-    Column("currency", String(3), nullable=False),
-    Column("status", String(16), nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("created_at", BigInteger, nullable=False),
-    Column("processed_at", BigInteger),
-    Column("held", Boolean, nullable=False),
-    Column("provider_account", String(64)),
-    Column("provider_reference", Text),
-    Column("provider_data", Text),
-    Column("failure_reason", String(32)),
-    Column("sent_at", BigInteger),
-    Column("next_poll_at", BigInteger),
-    Column("poll_count", Integer, nullable=False),
-    Column("lease_expires_at", BigInteger),
-    Column("account_fingerprint", String(32)),
-    Column("request_number", Integer, nullable=False, server_default="0"),
-    Column("float_empty_accounts", Text),
-    Column("payee_number", String(15)),
-    Column("asked_at", BigInteger),
-    Column("not_found_count", Integer, nullable=False, server_default="0"),
-    Column("not_found_duration", BigInteger, nullable=False, server_default="0"),
-    Column("ambiguous_code", String(64)),
-    Column("automatic", String(16)),
-    UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
-    UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
-    one_of("env", ENVS, "refunds"),
-    one_of("status", REFUND_STATUSES, "refunds"),
-    one_of("automatic", AUTOMATIC_REASONS, "refunds"),
-    CheckConstraint("amount > 0", name="ck_refunds_amount"),
-    CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="ck_refunds_processed_at"),
-    CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_refunds_next_poll_at"),
-    Index("ix_refunds_newest", "merchant_id", "env", "created_at", "id"),
-    Index("ix_refunds_status", "merchant_id", "env", "status", "created_at", "id"),
-    partial_index(
-        "ix_refunds_provider_reference",
-        "provider_account",
-        "provider_reference",
-        where="provider_reference IS NOT NULL",
-    ),
-    *queue_indexes("refunds", "next_poll_at", "provider_account"),
-    partial_index("ix_refunds_held", "merchant_id", "env", "currency", where="status = 'pending' AND held"),
-    partial_index("ix_refunds_float_empty", "id", where="float_empty_accounts IS NOT NULL"),
-)
-
-#: The refund of a payment that a program proposed and a person decides (`refunds/proposals.py`). One row a payment: the
-#: last proposal. `key_id`: of the key that the program has.
-refund_proposals: Final = table(
-    "refund_proposals",
-    Column("payment_id", BigInteger, ForeignKey("payments.id"), nullable=False),
-    merchant_column(),
-    env_column(),
-    Column("key_id", BigInteger, ForeignKey("api_keys.id"), nullable=False),
-    Column("status", String(9), nullable=False),
-    Column("reason", Text),
-    Column("created_at", BigInteger, nullable=False),
-    Column("expires_at", BigInteger, nullable=False),
-    PrimaryKeyConstraint("payment_id"),
-    one_of("env", ENVS, "refund_proposals"),
-    one_of("status", STORED_PROPOSAL_STATUSES, "refund_proposals"),
-    partial_index("ix_refund_proposals_open", "merchant_id", "env", "expires_at", where="status = 'open'"),
 )
 
 #: The callbacks about one payment or refund: one row, however many come. `pending`: the provider must still be asked

@@ -13,7 +13,7 @@ from sqlalchemy import insert, select
 
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import new_row, values_of
 from guichet.db.tables import ledger_audits
 from guichet.domain.chain_heads import LEDGER_FAULTS, ChainFault, HeadComparison, KnownHead, KnownHeads
 from guichet.domain.messages import Message, Moment, encode
@@ -29,8 +29,7 @@ from guichet.ledger.audit.subjects import (
     check_treasury,
 )
 
-_NEW: Final = [column.name for column in ledger_audits.c if column.name != "id"]
-_RECORD: Final = insert(ledger_audits).values(params(*_NEW))
+_RECORD: Final = insert(ledger_audits).values(new_row(ledger_audits))
 #: How many clean audits are remembered: three years of them, one a day.
 _REMEMBERED: Final = 1000
 _CLEAN: Final = (
@@ -131,7 +130,7 @@ async def _audited_heads(db: Database) -> list[KnownHead]:
 
 
 async def _record(db: Database, report: Report) -> None:
-    values = {name: getattr(report, name) for name in _NEW}
+    values = values_of(ledger_audits, report)
     await db.write_locally(_RECORD, **{**values, "fault": encode(report.fault) if report.fault else None})
 
 

@@ -63,7 +63,7 @@ class Coris(HttpProvider):
         self._country = settings.get("code_pays") or _BENIN
 
     async def send_code(self, charge: Charge) -> OtpRequestResult:
-        if unserved := self._unserved(charge):
+        if unserved := self.refuse_unserved(charge, "Coris"):
             return unserved
         result = await self._call("POST", "/send-code-otp", self._customer(charge))
         if not isinstance(result, ProviderResponse):
@@ -74,7 +74,7 @@ class Coris(HttpProvider):
         return operator == OPERATOR and currency == _CURRENCY
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if unserved := self._unserved(charge):
+        if unserved := self.refuse_unserved(charge, "Coris"):
             return unserved
         if not charge.otp:
             return Refused("bad_otp", ProviderAnswer.NO_CODE_GIVEN())
@@ -112,9 +112,6 @@ class Coris(HttpProvider):
             no_call(verbatim("code_pv"), AccountFinding.ONLY_BY_PAYMENT()),
             no_call(AccountSubject.LIMITS_AND_BALANCE(), AccountFinding.CORIS_TELLS_NONE()),
         ]
-
-    def _unserved(self, charge: Charge) -> NotProcessed | None:
-        return self.refuse_unserved(charge, "Coris")
 
     def _customer(self, charge: Charge) -> dict[str, str]:
         national_number = (charge.payment.phone_number or "").removeprefix(self._country)

@@ -213,16 +213,16 @@ class _Product:
         user = settings.get(f"{prefix}api_user") or settings["api_user"]
         key = settings.get(f"{prefix}api_key") or settings["api_key"]
         self._basic_auth = basic_auth(user, key)
-        self._tokens = AccessTokens(clock, self._fetch_token)
+        self._tokens = AccessTokens(http, clock, self._fetch_token)
 
     async def post(
         self, path: str, body: Mapping[str, object], *, reference: str, notify_url: str | None
     ) -> CallResult:
         headers = {"X-Reference-Id": reference} | ({"X-Callback-Url": notify_url} if notify_url else {})
-        return await self._tokens.call(partial(self._send, "POST", path, body, headers))
+        return await self._send("POST", path, body, headers)
 
     async def get(self, path: str) -> CallResult:
-        return await self._tokens.call(partial(self._send, "GET", path, None, {}))
+        return await self._send("GET", path, None, {})
 
     async def api_user(self, setup: AccountSetup) -> CallResult:
         """The API user as MTN's sandbox has it, which needs no token."""
@@ -230,15 +230,14 @@ class _Product:
         return await self._http.send("GET", f"/v1_0/apiuser/{setup.account.settings['api_user']}", headers=headers)
 
     async def _send(
-        self, method: str, path: str, body: Mapping[str, object] | None, more_headers: Mapping[str, str], token: str
+        self, method: str, path: str, body: Mapping[str, object] | None, more_headers: Mapping[str, str]
     ) -> CallResult:
         headers = {
-            "Authorization": f"Bearer {token}",
             "X-Target-Environment": self._environment,
             "Ocp-Apim-Subscription-Key": self._subscription_key,
             **more_headers,
         }
-        return await self._http.send(method, f"/{self.name}/v1_0/{path}", json=body, headers=headers)
+        return await self._tokens.send(method, f"/{self.name}/v1_0/{path}", json=body, headers=headers)
 
     async def _fetch_token(self) -> CallResult:
         headers = {

@@ -105,18 +105,14 @@ def read_status(result: CallResult, reference: str) -> StatusResult:
                 payer_number=full_number(payer.get("partyId")) if isinstance(payer, dict) else None,
             )
         case ProviderStatus.FAILED:
-            return Refused(_read_reason(body.get("reason")), result.raw)
+            return Refused(_REASONS.get(_reason_code(body.get("reason")), "refused"), result.raw)
         case ProviderStatus.PENDING:
             return Accepted(reference)
     return Unknown(result.raw)
 
 
-def _read_reason(reason: object) -> RefusalReason:
-    """In practice `reason` is a text, in the documentation an object with a code."""
-    return _REASONS.get(_reason_code(reason), "refused")
-
-
 def _reason_code(reason: object) -> str:
+    """In practice `reason` is a text, in the documentation an object with a code."""
     return str(reason.get("code") if isinstance(reason, dict) else reason).upper()
 
 

@@ -6,7 +6,6 @@ cannot be asked and the customer has no page: the payment stays pending until st
 
 import base64
 from collections.abc import Collection, Mapping
-from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -84,7 +83,7 @@ class Orange(HttpProvider):
         self._return_url = settings.get("return_url")
         self._oauth_path = settings.get("oauth_path") or _OAUTH_PATH
         self._basic_auth = basic_auth(settings["client_id"], settings["client_secret"])
-        self._tokens = AccessTokens(clock, self._fetch_token)
+        self._tokens = AccessTokens(self._http, clock, self._fetch_token)
 
     def takes(self, operator: str, currency: Currency) -> bool:
         return currency == "XOF" and (self._country == _SANDBOX_COUNTRY or operator == f"orange_{self._country}")
@@ -145,11 +144,7 @@ class Orange(HttpProvider):
         return CallbackReference(provider_reference=text_or_none(body.get("order_id")))
 
     async def _post(self, call: str, body: dict[str, object]) -> CallResult:
-        return await self._tokens.call(partial(self._send, call, body))
-
-    async def _send(self, call: str, body: dict[str, object], token: str) -> CallResult:
-        path = f"/orange-money-webpay/{self._country}/v1/{call}"
-        return await self._http.send("POST", path, json=body, headers={"Authorization": f"Bearer {token}"})
+        return await self._tokens.send("POST", f"/orange-money-webpay/{self._country}/v1/{call}", json=body)
 
     async def _fetch_token(self) -> CallResult:
         headers, form = {"Authorization": self._basic_auth}, {"grant_type": "client_credentials"}

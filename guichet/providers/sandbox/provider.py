@@ -17,13 +17,13 @@ from guichet.providers.base import (
     Accepted,
     Charge,
     InitiationResult,
+    Provider,
     Refused,
     Reversal,
     StatusResult,
     Succeeded,
 )
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import ProviderBase
 
 VALIDATES_AFTER: Final = 10 * SECOND
 #: The age at which a payment of the scenario `expired` fails.
@@ -82,7 +82,7 @@ _SCENARIOS: Final[dict[str, Callable[[Charge, Instant], StatusResult]]] = {
 }
 
 
-class Sandbox(ProviderBase):
+class Sandbox(Provider):
     """Serves every payment that is made with a test key."""
 
     def __init__(self, clock: Clock) -> None:

@@ -1,34 +1,19 @@
-"""The HTTP client of one account, and the base classes of providers.
+"""The HTTP client of one account, and the base class of providers that are called over HTTP.
 
 A call that fails returns a result of base.py instead of raising.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 from urllib.parse import urlencode
 
 import msgspec
 
-from guichet.clock import MINUTE, Clock, Instant
-from guichet.domain.messages import Answer
-from guichet.domain.money import CURRENCIES, Currency, Hundredths
+from guichet.clock import Clock
+from guichet.domain.money import CURRENCIES, Hundredths
 from guichet.domain.records import Record
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent, Response
-from guichet.providers.base import (
-    PROVIDER_TIMEOUT,
-    Callback,
-    CallbackReference,
-    Charge,
-    InitiationResult,
-    NotProcessed,
-    RefundInitiationResult,
-    RefundStatusResult,
-    Refused,
-    Reversal,
-    StatusResult,
-    Unknown,
-)
+from guichet.providers.base import Charge, NotProcessed, Provider, RefundStatusResult, Reversal, Unknown
 from guichet.providers.shared import fingerprints
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.fields import clean_text, decode_json, decode_json_object
@@ -141,29 +126,24 @@ def _provider_response(response: Response) -> ProviderResponse:
     return ProviderResponse(response.status, response.body, response.complete)
 
 
-class ProviderBase(ABC):
-    """Without overrides: no network, no refunds, no callbacks, the usual poll intervals."""
+class HttpProvider(Provider):
+    """A provider that is called over HTTP, through one account."""
 
-    remote = False
-    fingerprint: str | None = None
-    former_fingerprint: str | None = None
-    named_by_key = False
-    initiation_timeout = PROVIDER_TIMEOUT
-    prompt_lasts = 15 * MINUTE
-    page_lasts = 30 * MINUTE
-    names_merchants = False
+    remote = True
+    #: The settings that say which account it is: its users, its shop, what its API's address serves. No secret is one.
+    account_settings: ClassVar[tuple[str, ...]] = ()
+    #: Only for an account that no setting names: the one that holds its key.
+    key_setting: ClassVar[str | None] = None
 
-    def first_poll_at(self, charge: Charge) -> Instant | None:
-        return None
-
-    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
-        return False
-
-    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
-        return True
-
-    @abstractmethod
-    def takes(self, operator: str, currency: Currency) -> bool: ...
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        """Subclasses raise ValueError for settings that cannot work."""
+        self.fingerprint = fingerprints.fingerprint(
+            account.provider, account.base_url, account.settings, self.account_settings, self.key_setting
+        )
+        self.named_by_key = self.key_setting is not None
+        self.float_alert_below: Mapping[str, Hundredths] = account.float_alert_below
+        self._http = ProviderClient(http_client, account.base_url)
+        self._clock = clock
 
     def refuse_unserved(self, charge: Charge, account: str) -> NotProcessed | None:
         """Why this account is not asked for the debit; None when it `takes` the operator in the currency.
@@ -179,50 +159,5 @@ class ProviderBase(ABC):
             return NotProcessed("currency_not_accepted", ProviderAnswer.CURRENCY_NOT_TAKEN(**asked))
         return NotProcessed("configuration", ProviderAnswer.OPERATOR_NOT_SERVED(account=account, operator=operator))
 
-    def collection_wallet(self, operator: str) -> str:
-        return ""
-
-    def payout_wallet(self, operator: str) -> str:
-        return self.collection_wallet(operator)
-
-    @abstractmethod
-    async def initiate(self, charge: Charge) -> InitiationResult: ...
-
-    @abstractmethod
-    async def status(self, charge: Charge) -> StatusResult: ...
-
-    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
-        return {}
-
-    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
-        return Refused("no_refund")
-
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         return Unknown(ProviderAnswer.NO_REFUNDS())
-
-    @abstractmethod
-    async def probe(self) -> Answer: ...
-
-    def parse_callback(self, callback: Callback) -> CallbackReference | None:
-        return None
-
-
-class HttpProvider(ProviderBase):
-    """A provider that is called over HTTP, through one account."""
-
-    remote = True
-    #: The settings that say which account it is: its users, its shop, what its API's address serves. No secret is one.
-    account_settings: ClassVar[tuple[str, ...]] = ()
-    #: Only for an account that no setting names: the one that holds its key.
-    key_setting: ClassVar[str | None] = None
-
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
-        """Subclasses raise ValueError for settings that cannot work."""
-        self.fingerprint = fingerprints.fingerprint(
-            account.provider, account.base_url, account.settings, self.account_settings, self.key_setting
-        )
-        self.former_fingerprint = fingerprints.former_fingerprint(account.provider, account.base_url, account.settings)
-        self.named_by_key = self.key_setting is not None
-        self.float_alert_below: Mapping[str, Hundredths] = account.float_alert_below
-        self._http = ProviderClient(http_client, account.base_url)
-        self._clock = clock

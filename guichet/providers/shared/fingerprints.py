@@ -3,9 +3,6 @@
 
     2:<address and users>               a setting names the account
     2:<address and users>:<key>         no setting does: only the key says whose account it is
-
-Digests of the first rule have neither the version nor the colon. They are compared by that rule, so that what was sent
-before an upgrade is still known.
 """
 
 import hashlib
@@ -16,9 +13,6 @@ _VERSION: Final = "2:"
 _DIGITS: Final = 12
 #: The colons of a fingerprint with a key.
 _COLONS: Final = 2
-#: Of all providers that there were.
-_FIRST_RULE: Final = ("target_env", "api_user", "country", "client_id", "merchant_code", "shop", "code_pv")
-_FIRST_DIGITS: Final = 16
 
 Settings = Mapping[str, str]
 
@@ -27,13 +21,9 @@ def fingerprint(
     provider: str, base_url: str, settings: Settings, account_settings: Iterable[str], key_setting: str | None
 ) -> str:
     """`account_settings`, `key_setting`: see `HttpProvider`."""
-    account = f"{_VERSION}{_digest((provider, base_url, *_values(settings, account_settings)), _DIGITS)}"
-    return f"{account}:{_digest((settings[key_setting],), _DIGITS)}" if key_setting else account
-
-
-def former_fingerprint(provider: str, base_url: str, settings: Settings) -> str:
-    """That of the first rule."""
-    return _digest((provider, base_url, *_values(settings, _FIRST_RULE)), _FIRST_DIGITS)
+    values = [settings.get(name, "") for name in account_settings]
+    account = f"{_VERSION}{_digest((provider, base_url, *values))}"
+    return f"{account}:{_digest((settings[key_setting],))}" if key_setting else account
 
 
 def is_fingerprint(text: str) -> bool:
@@ -46,9 +36,5 @@ def only_key_differs(one: str, other: str) -> bool:
     return one.count(":") == other.count(":") == _COLONS and address == other.rpartition(":")[0]
 
 
-def _values(settings: Settings, names: Iterable[str]) -> list[str]:
-    return [settings.get(name, "") for name in names]
-
-
-def _digest(values: Iterable[str], digits: int) -> str:
-    return hashlib.sha256("\0".join(values).encode()).hexdigest()[:digits]
+def _digest(values: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(values).encode()).hexdigest()[:_DIGITS]

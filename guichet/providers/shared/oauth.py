@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from decimal import Decimal
 from typing import Final
 
@@ -10,7 +10,7 @@ from guichet.clock import SECOND, Clock, Instant, later
 from guichet.domain.failures import RefusalReason
 from guichet.providers.base import NotProcessed
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import CallResult, ProviderClient, ProviderResponse
 
 #: Seconds after which a request for a token is given up.
 TOKEN_TIMEOUT: Final = 8.0
@@ -29,30 +29,44 @@ def basic_auth(user: str, password: str) -> str:
 class AccessTokens:
     """The current token of one API. It is the only state a provider object has; losing it costs one call."""
 
-    def __init__(self, clock: Clock, fetch: Callable[[], Awaitable[CallResult]]) -> None:
+    def __init__(self, http: ProviderClient, clock: Clock, fetch: Callable[[], Awaitable[CallResult]]) -> None:
         """`fetch` asks the provider for a new token."""
+        self._http = http
         self._clock = clock
         self._fetch = fetch
         self._token: str | None = None
         self._expires_at = Instant(0)
         self._fetching = asyncio.Lock()
 
-    async def call(self, send: Callable[[str], Awaitable[CallResult]]) -> CallResult:
-        """Run `send` with a token. NotProcessed when there is none: nothing was sent.
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: object = None,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> CallResult:
+        """As `ProviderClient.send`, with a token. NotProcessed when there is none: nothing was sent.
 
-        A 401 to a token that was kept runs `send` once more with a new one; the provider refused the first request.
+        A 401 to a token that was kept sends the request once more with a new one; the provider refused the first.
         """
+
+        def with_token(token: str) -> Awaitable[CallResult]:
+            sent_headers = {"Authorization": f"Bearer {token}", **(headers or {})}
+            return self._http.send(method, path, json=json, query=query, headers=sent_headers)
+
         kept = self._token if self._clock.now() < self._expires_at else None
         token = kept or await self._current_or_new()
         if isinstance(token, NotProcessed):
             return token
-        result = await send(token)
+        result = await with_token(token)
         if kept is None or not isinstance(result, ProviderResponse) or result.status != 401:
             return result
         if self._token == kept:
             self._token, self._expires_at = None, Instant(0)
         renewed = await self._current_or_new()
-        return renewed if isinstance(renewed, NotProcessed) else await send(renewed)
+        return renewed if isinstance(renewed, NotProcessed) else await with_token(renewed)
 
     async def _current_or_new(self) -> str | NotProcessed:
         async with self._fetching:

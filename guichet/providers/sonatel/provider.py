@@ -7,10 +7,7 @@ under our reference, which states it; the same list finds a payment whose respon
 import base64
 import binascii
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final, Literal
-
-import msgspec
 
 from guichet.clock import Clock
 from guichet.domain.messages import Answer
@@ -65,7 +62,7 @@ class Sonatel(HttpProvider):
         self._retailer = settings.get("retailer_msisdn")
         self._retailer_pin = settings.get("retailer_pin")
         self._webhook_secret = settings.get("webhook_secret")
-        self._tokens = AccessTokens(clock, self._fetch_token)
+        self._tokens = AccessTokens(self._http, clock, self._fetch_token)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         """A refund is a cash-in, whichever account collected; it needs a retailer's number and PIN."""
@@ -128,8 +125,7 @@ class Sonatel(HttpProvider):
     async def register_callback(self, address: str) -> CallResult:
         """Replaces that address. Sonatel sends our secret back with each callback, and signs with it."""
         body = {"apiKey": self._webhook_secret, "code": self._merchant_code, "name": "Guichet", "callbackUrl": address}
-        raw = msgspec.json.encode(body)
-        return await self._tokens.call(partial(self._send, "POST", sonatel_checks.CALLBACK_PATH, raw, None))
+        return await self._tokens.send("POST", sonatel_checks.CALLBACK_PATH, json=body)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""
@@ -169,18 +165,11 @@ class Sonatel(HttpProvider):
         return base64.b64encode(key.encrypt((self._retailer_pin or "").encode(), padding.PKCS1v15())).decode()
 
     async def _get(self, path: str, query: Mapping[str, str] | None = None) -> CallResult:
-        return await self._tokens.call(partial(self._send, "GET", path, None, query))
+        """Sonatel wants the content type on a GET as well."""
+        return await self._tokens.send("GET", path, query=query, headers={"Content-Type": "application/json"})
 
     async def _post(self, call: str, body: Mapping[str, object]) -> CallResult:
-        raw = msgspec.json.encode(body)
-        return await self._tokens.call(partial(self._send, "POST", f"/api/eWallet/v1/{call}", raw, None))
-
-    async def _send(
-        self, method: str, path: str, body: bytes | None, query: Mapping[str, str] | None, token: str
-    ) -> CallResult:
-        """Sonatel wants the content type on a GET as well."""
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        return await self._http.send(method, path, body=body, query=query, headers=headers)
+        return await self._tokens.send("POST", f"/api/eWallet/v1/{call}", json=body)
 
     async def _fetch_token(self) -> CallResult:
         return await self._http.send("POST", "/oauth/v1/token", form=self._token_form, timeout=TOKEN_TIMEOUT)

@@ -122,7 +122,8 @@ def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:
     code = _error_code(result)
     if _is_nested(result):  # Seen for `idempotency-mismatch`, which says that something was taken.
         return Refused(_REASONS[code], result.raw) if code in _REASONS else Unknown(result.raw)
-    if code in _ACCOUNT_ERRORS or (result.status == 400 and _concerns_aggregated_merchant(result)):
+    # A missing or unknown `aggregated_merchant_id` is a fault of our configuration, not the payer's.
+    if code in _ACCOUNT_ERRORS or (result.status == 400 and b"aggregated_merchant" in result.body):
         return NotProcessed("configuration", result.raw)
     if result.status not in (400, 404, 409, 422) or not code or code == "idempotency-mismatch":
         return Unknown(result.raw)
@@ -139,11 +140,6 @@ def _error_code(response: ProviderResponse) -> str:
 def _is_nested(response: ProviderResponse) -> bool:
     """`{"error": {"code": …}}`."""
     return isinstance((response.object() or {}).get("error"), dict)
-
-
-def _concerns_aggregated_merchant(response: ProviderResponse) -> bool:
-    """A missing or unknown `aggregated_merchant_id` is a fault of our configuration, not the payer's."""
-    return b"aggregated_merchant" in response.body
 
 
 def _accepted(session: Mapping[str, Any]) -> Accepted | Unknown:

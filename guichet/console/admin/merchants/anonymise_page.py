@@ -13,7 +13,7 @@ from guichet.console.forms import Confirmed, Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.accounts import normal_email
 from guichet.domain.merchants import Merchant
-from guichet.domain.staff_jobs import RIGHT_OF, StaffJob
+from guichet.domain.staff_jobs import RIGHT_OF
 from guichet.pages.fields import Fields
 from guichet.pages.views import View
 
@@ -28,22 +28,12 @@ class CustomerForm(Fields):
     confirm: Confirmed = False
 
 
-async def show(request: StaffRequest) -> Response:
-    merchant = await merchant_of(request)
-    return await _page(
-        request, merchant, shown=await chosen_job(request, "anonymise_customer", merchant_id=merchant.id)
-    )
-
-
 async def change(request: StaffRequest) -> Response:
     """What was typed is kept nowhere but, encrypted, in the job, until it is done."""
     form = await request.form(CustomerForm)
     request.require(RIGHT_OF["anonymise_customer"])
     merchant = await merchant_of(request)
-    try:
-        job_id = await ask_worker(request, _task(request, form), merchant.id)
-    except FormFault as fault:
-        return await _page(request, merchant, fault)
+    job_id = await ask_worker(request, _task(request, form), merchant.id)
     return request.done(request.at_admin(_path(merchant), job=str(job_id)), "job_asked")
 
 
@@ -68,9 +58,9 @@ class AnonymiseView(View, frozen=True):
     most_waiting: int
 
 
-async def _page(
-    request: StaffRequest, merchant: Merchant, fault: FormFault | None = None, shown: StaffJob | None = None
-) -> Response:
+async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    merchant = await merchant_of(request)
+    shown = None if fault else await chosen_job(request, "anonymise_customer", merchant_id=merchant.id)
     latest = await repository.latest_of_merchant(request.db, merchant.id)
     view = AnonymiseView(await jobs_view(request, _path(merchant), latest, shown), _MOST_WAITING)
     return show_file(request, merchant, "anonymise", view, fault)

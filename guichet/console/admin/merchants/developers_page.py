@@ -60,17 +60,14 @@ async def change(request: StaffRequest) -> Response:
     form = await request.form(DevelopersForm)
     request.require("merchants.change")
     merchant = await merchant_of(request)
-    try:
-        match form.act:
-            case "expire" | "revoke":
-                done = await _change_key(request, merchant, form)
-            case "clock_advance" | "clock_reset":
-                await change_clock(request, merchant.id, form)
-                done = "clock"
-            case _:
-                return await show(request, FormFault(request.text("admin_merchants.incomplete")))
-    except FormFault as fault:
-        return await show(request, fault)
+    match form.act:
+        case "expire" | "revoke":
+            done = await _change_key(request, merchant, form)
+        case "clock_advance" | "clock_reset":
+            await change_clock(request, merchant.id, form)
+            done = "clock"
+        case _:
+            raise FormFault(request.text("admin_merchants.incomplete"))
     return request.done(address(request, merchant, "/developers"), done)
 
 
@@ -85,8 +82,6 @@ async def _change_key(request: StaffRequest, merchant: Merchant, form: Developer
         await key_management.revoke(ctx.db, ctx.clock, key.id, request.actor, form.reason)
         return "revoked"
     expires_at = read_end(request, form.expires)
-    if expires_at is None:
-        raise FormFault(request.text("developers.bad_date"))
     try:
         await key_management.expire(ctx.db, ctx.clock, key, expires_at, request.actor, form.reason)
     except ActRefused:

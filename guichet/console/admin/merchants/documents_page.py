@@ -103,7 +103,7 @@ async def remove(request: StaffRequest) -> Response:
     document = await documents.get(request.db, merchant.id, _document_id(request))
     if document is not None:
         if form.reason is None:
-            return await show_removal(request, FormFault(request.text("admin_documents.reason_missing")))
+            raise FormFault(request.text("admin_documents.reason_missing"))
         await remove_document(request.db, request.ctx.clock, merchant.id, document.id, form.reason, request.actor)
     return request.done(address(request, merchant, "/documents"), "document_removed")
 

@@ -22,7 +22,7 @@ from guichet.console.forms import Confirmed, Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.accounts import User, normal_email, normal_name
 from guichet.domain.approvals import WantedAct
-from guichet.domain.audit_log import CONSOLE, ActRefused
+from guichet.domain.audit_log import CONSOLE
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT
 from guichet.domain.events import Endpoint
 from guichet.domain.merchants import (
@@ -132,11 +132,8 @@ async def change(request: StaffRequest) -> Response:
     merchant = await merchant_of(request)
     act = _ACTS.get(form.act)
     if act is None:
-        return await show(request, FormFault(request.text("admin_merchants.incomplete")))
-    try:
-        elsewhere = await act(request, merchant, form)
-    except FormFault as fault:
-        return await show(request, fault)
+        raise FormFault(request.text("admin_merchants.incomplete"))
+    elsewhere = await act(request, merchant, form)
     return elsewhere or request.done(address(request, merchant), _DONE.get(form.act, "saved"))
 
 
@@ -201,8 +198,6 @@ async def _invite_owner(request: StaffRequest, merchant: Merchant, form: FileFor
         raise FormFault(request.text("invitations.too_many"), 429) from None
     except InvitationRefused:
         raise FormFault(request.text("admin_merchants.owner_not_possible")) from None
-    except ActRefused as refusal:
-        raise request.refused(refusal) from None
     return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 

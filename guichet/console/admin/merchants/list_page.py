@@ -156,9 +156,9 @@ async def create(request: StaffRequest) -> Response:
     request.require("merchants.change")
     name, status, currency = merchant_name(form.name), form.status, form.currency
     if name is None or status is None or currency is None:
-        return await show_new(request, FormFault(request.name_fault(form.name, "admin_merchants.incomplete")))
+        raise FormFault(request.name_fault(form.name, "admin_merchants.incomplete"))
     try:
         merchant, _ = await create_merchant(request.ctx, name, status, currency, {}, request.actor, form.after or 0)
     except NewerMerchant:
-        return await show_new(request, FormFault(request.text("admin_merchants.sent_twice"), 409))
+        raise FormFault(request.text("admin_merchants.sent_twice"), 409) from None
     return request.done(request.at_admin(f"/merchants/{merchant.id}"), "merchant_created")

@@ -57,7 +57,7 @@ async def change(request: StaffRequest) -> Response:
     merchant = await merchant_of(request)
     text = form.text.replace("\r\n", "\n").strip()
     if not text or len(text) > _MAX_NOTE or not text.replace("\n", "").isprintable():
-        return await show(request, FormFault(request.text("admin_merchants.note_wrong")))
+        raise FormFault(request.text("admin_merchants.note_wrong"))
     seen = ABOVE_ALL if form.after is None else form.after
     await add_note(request.db, request.ctx.clock, merchant.id, text, request.actor, seen)
     return request.done(address(request, merchant, "/notes"), "noted")

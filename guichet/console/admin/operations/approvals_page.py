@@ -17,7 +17,7 @@ from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.db.engine import require
 from guichet.domain.approvals import ACCESS_ACTS, RIGHTS, ApprovalRequest
-from guichet.domain.audit_log import ActRefused, Facts
+from guichet.domain.audit_log import Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import ApprovalId
 from guichet.domain.money import CURRENCIES
@@ -186,11 +186,8 @@ async def decide(request: StaffRequest) -> Response:
     request.require(RIGHTS[approval.act])
     decision = {"approve": approvals.approve, "refuse": approvals.refuse}.get(form.act)
     if form.reason is None or decision is None:
-        return await show(request, FormFault(request.text("operations.reason_missing")))
-    try:
-        await decision(request.ctx, approval.id, request.member, form.reason)
-    except ActRefused as refusal:
-        return await show(request, request.refused(refusal))
+        raise FormFault(request.text("operations.reason_missing"))
+    await decision(request.ctx, approval.id, request.member, form.reason)
     return request.done(
         request.at_admin(f"/approvals/{approval.id}"), "approved" if form.act == "approve" else "refused"
     )

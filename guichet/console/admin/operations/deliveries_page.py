@@ -10,7 +10,6 @@ from guichet.console.admin.reads import MOST_TYPED, record_read
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.webhook_deliveries import RESEND_PERIODS, ResendPeriod, offered_period, resend_failed, resent_act
 from guichet.db.references import parse_reference
-from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import NotFound
 from guichet.domain.events import DELIVERY_STATUSES, Delivery, DeliveryStatus
 from guichet.domain.ids import MerchantId
@@ -85,7 +84,7 @@ async def resend_list(request: StaffRequest) -> Response:
     request.require("deliveries.resend")
     merchant = None if form.merchant is None else await merchants.get(request.db, MerchantId(form.merchant))
     if merchant is None:
-        return await show_list(request, FormFault(request.text("operations.merchant_wrong")))
+        raise FormFault(request.text("operations.merchant_wrong"))
     resent, left = await resend_failed(request, merchant.id, ENVS, form.since)
     address = request.at_admin("/deliveries", merchant=str(merchant.id))
     return request.done(address, resent_act(left), count=str(resent))
@@ -112,10 +111,7 @@ async def send_again(request: StaffRequest) -> Response:
     await request.fields()
     request.require("deliveries.resend")
     delivery = await _delivery(request)
-    try:
-        await resend(request.db, request.ctx.clock, delivery, request.actor)
-    except ActRefused as refusal:
-        return await show(request, request.refused(refusal))
+    await resend(request.db, request.ctx.clock, delivery, request.actor)
     request.ctx.wakeups.deliveries.set()
     return request.done(request.at_admin(f"/deliveries/{delivery.reference}"), "resent")
 

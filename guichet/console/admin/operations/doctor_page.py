@@ -12,7 +12,7 @@ from guichet.console.admin.check_pages import page_of
 from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, jobs_view
 from guichet.console.forms import Confirmed
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.domain.staff_jobs import RIGHT_OF, StaffJob, StaffJobKind
+from guichet.domain.staff_jobs import RIGHT_OF
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.views import View
 from guichet.server.doctor.check import DoctorCheck
@@ -59,32 +59,20 @@ class AccountsView(View, frozen=True):
     aggregates: bool
 
 
-async def show_accounts(request: StaffRequest) -> Response:
-    return await _accounts_page(request, shown=await chosen_job(request, *_allowed(request)))
-
-
 async def ask_accounts(request: StaffRequest) -> Response:
     """As `guichet providers check` (and `--deep`) and `guichet providers balances`."""
     form = await request.form(AccountsForm)
     kind = form.kind
     if kind is None or (form.account and form.account not in request.ctx.providers.accounts):
-        return await _accounts_page(request, FormFault(request.text("provider_jobs.incomplete")))
+        raise FormFault(request.text("provider_jobs.incomplete"))
     request.require(RIGHT_OF[kind])
-    try:
-        job_id = await ask_worker(request, _TASKS[kind](form.account or None))
-    except FormFault as fault:
-        return await _accounts_page(request, fault)
+    job_id = await ask_worker(request, _TASKS[kind](form.account or None))
     return request.done(request.at_admin(_PROVIDERS, job=str(job_id)), "job_asked")
 
 
-def _allowed(request: StaffRequest) -> list[StaffJobKind]:
-    return [kind for kind in _TASKS if request.may(RIGHT_OF[kind])]
-
-
-async def _accounts_page(
-    request: StaffRequest, fault: FormFault | None = None, shown: StaffJob | None = None
-) -> Response:
-    accounts, kinds = request.ctx.providers.accounts, _allowed(request)
+async def show_accounts(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    accounts, kinds = request.ctx.providers.accounts, [kind for kind in _TASKS if request.may(RIGHT_OF[kind])]
+    shown = None if fault else await chosen_job(request, *kinds)
     latest = [job for kind in kinds for job in await repository.latest(request.db, kind)]
     latest.sort(key=lambda job: -job.id)
     view = AccountsView(
@@ -110,27 +98,21 @@ class WaveView(View, frozen=True):
     most: int
 
 
-async def show_wave(request: StaffRequest) -> Response:
-    return await _wave_page(request, shown=await chosen_job(request, "wave_merchants"))
-
-
 async def ask_wave(request: StaffRequest) -> Response:
     """Aggregated merchants of Wave that are missing are made, as `guichet providers setup wave-merchants` does."""
     form = await request.form(WaveForm)
     request.require(RIGHT_OF["wave_merchants"])
     able = aggregating(request.ctx.providers.accounts)
     if not able or (form.account and form.account not in able):
-        return await _wave_page(request, FormFault(request.text("wave_merchants.no_account")))
+        raise FormFault(request.text("wave_merchants.no_account"))
     if not form.confirm:
-        return await _wave_page(request, FormFault(request.text("wave_merchants.confirm_missing")))
-    try:
-        job_id = await ask_worker(request, NameWaveMerchants(form.account or None))
-    except FormFault as fault:
-        return await _wave_page(request, fault)
+        raise FormFault(request.text("wave_merchants.confirm_missing"))
+    job_id = await ask_worker(request, NameWaveMerchants(form.account or None))
     return request.done(request.at_admin(_WAVE, job=str(job_id)), "job_asked")
 
 
-async def _wave_page(request: StaffRequest, fault: FormFault | None = None, shown: StaffJob | None = None) -> Response:
+async def show_wave(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    shown = None if fault else await chosen_job(request, "wave_merchants")
     able = list(aggregating(request.ctx.providers.accounts))
     view = WaveView(
         jobs=await jobs_view(request, _WAVE, await repository.latest(request.db, "wave_merchants"), shown),

@@ -21,7 +21,7 @@ from guichet.db.engine import require
 from guichet.db.references import parse_reference
 from guichet.disputes import repository as dispute_repository
 from guichet.domain.approvals import ApprovalRequest, Arguments, WantedAct
-from guichet.domain.audit_log import CONSOLE, ActRefused, Facts
+from guichet.domain.audit_log import CONSOLE, Facts
 from guichet.domain.disputes import Bearer, Dispute
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import IncidentId, MerchantId
@@ -158,18 +158,15 @@ async def change(request: StaffRequest) -> Response:
     case = await case_of(ctx, request.path["reference"])
     opened = (await _without_case(request)).incidents if case is None else case.incidents
     if form.reason is None:
-        return await show(request, FormFault(request.text("operations.reason_missing")))
+        raise FormFault(request.text("operations.reason_missing"))
     if form.act == "close":
         await _close(request, opened, form.incident, form.reason)
         about = "/incidents" if case is None else f"/incidents/{case.subject.reference}"
         return request.done(request.at_admin(about), "incident_closed")
     act = _act(case, form, form.reason)
     if act is None:
-        return await show(request, FormFault(request.text("operations.incomplete")))
-    try:
-        approval = await approvals.ask(ctx, act, request.person, CONSOLE)
-    except ActRefused as refusal:
-        return await show(request, request.refused(refusal))
+        raise FormFault(request.text("operations.incomplete"))
+    approval = await approvals.ask(ctx, act, request.person, CONSOLE)
     return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 

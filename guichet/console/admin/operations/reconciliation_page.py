@@ -19,7 +19,7 @@ from guichet.context import AppContext
 from guichet.db.worker_leases import claim_turn
 from guichet.domain.audit_log import Act
 from guichet.domain.errors import NotFound
-from guichet.domain.staff_jobs import RIGHT_OF, StaffJob
+from guichet.domain.staff_jobs import RIGHT_OF
 from guichet.ledger.last_audit import LastAudit, last_audit
 from guichet.ledger.reconciliation_runs import Run, recent_runs
 from guichet.logs import log
@@ -78,28 +78,20 @@ class MarginView(View, frozen=True):
     period: Period
 
 
-async def show_margin(request: StaffRequest) -> Response:
-    return await _margin_page(request, PeriodFields(), shown=await chosen_job(request, "ledger_margin"))
-
-
 async def ask_margin(request: StaffRequest) -> Response:
     """As `guichet ledger margin`; the worker adds it up."""
     form = await request.form(PeriodFields)
     request.require(RIGHT_OF["ledger_margin"])
     period = _month_so_far(request, form)
     if period.fault or not (form.first and form.last):
-        fault = FormFault(request.text(f"balance.fault.{period.fault or 'date'}"))
-        return await _margin_page(request, form, fault)
-    try:
-        job_id = await ask_worker(request, LedgerMargin(period.since, period.until))
-    except FormFault as fault:
-        return await _margin_page(request, form, fault)
+        raise FormFault(request.text(f"balance.fault.{period.fault or 'date'}"))
+    job_id = await ask_worker(request, LedgerMargin(period.since, period.until))
     return request.done(request.at_admin(_MARGIN, job=str(job_id)), "job_asked")
 
 
-async def _margin_page(
-    request: StaffRequest, form: PeriodFields, fault: FormFault | None = None, shown: StaffJob | None = None
-) -> Response:
+async def show_margin(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    form = PeriodFields.read(request.typed) if fault else PeriodFields()
+    shown = None if fault else await chosen_job(request, "ledger_margin")
     latest = await repository.latest(request.db, "ledger_margin")
     view = MarginView(await jobs_view(request, _MARGIN, latest, shown), _month_so_far(request, form))
     return request.page("admin/operations/margin.html", view, fault)

@@ -84,10 +84,6 @@ class StatementView(View, frozen=True):
     utc: Callable[[Instant], str]
 
 
-async def show(request: StaffRequest) -> Response:
-    return await _page(request, shown=await chosen_job(request, "compare_statement"))
-
-
 async def upload(request: StaffRequest) -> Response:
     """The right is checked before anything of the body is read, the form's token before any of the file is kept."""
     request.require(RIGHT_OF["compare_statement"])
@@ -96,13 +92,11 @@ async def upload(request: StaffRequest) -> Response:
         job_id = await ask_worker(request, await _read_form(request.ctx, posted))
     except UploadTooLarge:
         text = request.text("comparison.form.too_large", mib=MAX_STATEMENT // 1024 // 1024)
-        return await _page(request, FormFault(text, 413))
+        raise FormFault(text, 413) from None
     except IncompleteForm as error:
-        return await _page(request, FormFault(request.text(f"comparison.form.{error.fault}", **error.facts)))
+        raise FormFault(request.text(f"comparison.form.{error.fault}", **error.facts)) from None
     except UnreadableStatement as error:
-        return await _page(request, FormFault(_sentence(request, error)))
-    except FormFault as fault:
-        return await _page(request, fault)
+        raise FormFault(_sentence(request, error)) from None
     return request.done(request.at_admin(_PATH, job=str(job_id)), "job_asked")
 
 
@@ -128,7 +122,8 @@ def _sentence(request: StaffRequest, error: UnreadableStatement) -> Any:
     return request.text("comparison.unreadable", line=error.line, problem=problem)
 
 
-async def _page(request: StaffRequest, fault: FormFault | None = None, shown: StaffJob | None = None) -> Response:
+async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+    shown = None if fault else await chosen_job(request, "compare_statement")
     jobs = await jobs_view(request, _PATH, await repository.latest(request.db, "compare_statement"), shown)
     result = jobs.result if isinstance(jobs.result, ComparedStatement) else None
     differences, pager = _differences(request, result, shown)

@@ -11,7 +11,7 @@ from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.db.references import new_reference, parse_reference
 from guichet.domain.approvals import Arguments, WantedAct
-from guichet.domain.audit_log import CONSOLE, ActRefused
+from guichet.domain.audit_log import CONSOLE
 from guichet.domain.money import CURRENCIES, Currency, parse_typed
 from guichet.domain.treasury import RECORDED_KINDS, STATEMENT, MovementKind, TreasuryMovement
 from guichet.exports.treasury import movements_file, places_file
@@ -72,20 +72,15 @@ async def change(request: StaffRequest) -> Response:
     request.require("incidents.decide")
     reference = parse_reference(form.reference)
     if form.reason is None or reference is None:
-        return await show(request, FormFault(request.text("operations.reason_missing")))
-    try:
-        if form.end is not None:
-            await movements.end(request.ctx, reference, form.end, request.actor, form.reason)
-            return request.done(request.at_admin(_PATH), "recorded")
-        wanted = WantedAct("treasury.record", reference, _arguments(request, form), form.reason)
-        if not money_acts.needs_two_people(request.ctx.settings, wanted):
-            await approvals.do_alone(request.ctx, wanted, request.person, CONSOLE)
-            return request.done(request.at_admin(_PATH), "recorded")
-        approval = await approvals.ask(request.ctx, wanted, request.person, CONSOLE)
-    except ActRefused as refusal:
-        return await show(request, request.refused(refusal))
-    except FormFault as fault:
-        return await show(request, fault)
+        raise FormFault(request.text("operations.reason_missing"))
+    if form.end is not None:
+        await movements.end(request.ctx, reference, form.end, request.actor, form.reason)
+        return request.done(request.at_admin(_PATH), "recorded")
+    wanted = WantedAct("treasury.record", reference, _arguments(request, form), form.reason)
+    if not money_acts.needs_two_people(request.ctx.settings, wanted):
+        await approvals.do_alone(request.ctx, wanted, request.person, CONSOLE)
+        return request.done(request.at_admin(_PATH), "recorded")
+    approval = await approvals.ask(request.ctx, wanted, request.person, CONSOLE)
     return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 

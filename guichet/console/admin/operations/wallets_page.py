@@ -18,7 +18,7 @@ from guichet.console.balance.documents import month_document
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.approvals import WantedAct
-from guichet.domain.audit_log import CONSOLE, ActRefused, Facts
+from guichet.domain.audit_log import CONSOLE, Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
@@ -110,15 +110,12 @@ async def change(request: StaffRequest) -> Response:
     request.require("wallets.change")
     merchant, currency, reason = await merchant_of(request), form.currency, form.reason
     if form.status in (None, CLOSED) or currency is None or reason is None:
-        return await show(request, FormFault(request.text("operations.reason_missing")))
+        raise FormFault(request.text("operations.reason_missing"))
     if form.status != ACTIVE:
         await merchants.change_status(ctx.db, ctx.clock, merchant.id, currency, form.status, request.actor, reason)
         return request.done(request.at_admin(f"/wallets/{merchant.id}"), "acted")
     act = WantedAct("wallet.reopen", wallet_subject(merchant.id, currency), {}, reason)
-    try:
-        approval = await approvals.ask(ctx, act, request.person, CONSOLE)
-    except ActRefused as refusal:
-        return await show(request, request.refused(refusal))
+    approval = await approvals.ask(ctx, act, request.person, CONSOLE)
     return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 
@@ -158,7 +155,7 @@ async def close(request: StaffRequest) -> Response:
     ctx, merchant = request.ctx, await merchant_of(request)
     currency = WalletQuery.read(request.query).currency or merchant.currency
     if form.reason is None:
-        return await show_close(request, FormFault(request.text("operations.reason_missing")))
+        raise FormFault(request.text("operations.reason_missing"))
     await merchants.change_status(ctx.db, ctx.clock, merchant.id, currency, CLOSED, request.actor, form.reason)
     return request.done(request.at_admin(f"/wallets/{merchant.id}"), "acted")
 
