@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ import hypothesis
 import pytest
 import pytest_asyncio
 import starlette.routing
+import uvloop
 from argon2 import PasswordHasher
 from cryptography.fernet import Fernet
 from hypothesis import HealthCheck
@@ -58,6 +59,16 @@ def pytest_configure() -> None:
     hypothesis.settings.load_profile("any machine")
 
 
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Where the service runs in the test's own process it has the event loop of `serve` and `worker`, which also needs
+    a tenth less of the processor. Other tests call processes, as merchants do, most of whom have asyncio's."""
+    if _WAITING.isdisjoint(item.path.parts):
+        return {"uvloop": uvloop.new_event_loop}
+    return {"asyncio": asyncio.new_event_loop}
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cheap_password_hashes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
@@ -66,9 +77,9 @@ def cheap_password_hashes() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that wait more than they compute go first: one runner gets them all, and the others compute meanwhile. At
-    the end of the alphabet they would leave the processors idle."""
-    items.sort(key=lambda item: _WAITING.isdisjoint(item.path.parts))
+    """Slow tests go first, then those that wait more than they compute: one runner gets them all, and the others
+    compute meanwhile. At the end they would leave the processors idle."""
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, _WAITING.isdisjoint(item.path.parts)))
     for item in items:
         if "shared_service" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)

@@ -3,14 +3,11 @@
 import asyncio
 import json
 import logging
-import threading
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
-import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
@@ -122,23 +119,3 @@ async def test_a_buffering_middleware_does_not_hide_the_broken_connection(tmp_pa
                 async with http.post(f"{url}/simulator{PAYIN}", json={**BODY, "phoneNumber": phone}) as answer:
                     await answer.read()
         assert await held(f"{url}/simulator") == 2
-
-
-def test_broken_responses_work_under_uvloop() -> None:
-    """The command runs under uvloop, whose transports share no base class with asyncio's; tests run on asyncio."""
-    sock, url = loopback()
-    app = create_simulator(None, public_url=f"{url}/simulator", clock=SystemClock())
-    server = uvicorn.Server(uvicorn.Config(app, loop="uvloop", http="httptools", log_level="warning"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
-    thread.start()
-    try:
-        while not server.started:
-            time.sleep(0.01)
-        base = f"{url}/simulator"
-        assert asyncio.run(raw_answer(base, PAYIN, payin("2290161009010"))) == b""
-        head, _, body = asyncio.run(raw_answer(base, PAYIN, payin("2290161009017"))).partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 200")
-        assert 0 < len(body) < 200
-    finally:
-        server.should_exit = True
-        thread.join()
