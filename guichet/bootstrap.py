@@ -9,21 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from guichet import tracing
 from guichet.availability import AvailabilityReader
 from guichet.clock import Clock, SystemClock
-from guichet.context import AppContext, HandOver, SettlementBatches, WakeUps
+from guichet.context import AppContext, HandOver, WakeUps
 from guichet.db import demonstration
-from guichet.db.batching import Batching, Result
 from guichet.db.engine import Database
 from guichet.db.errors import DatabaseMissing, SchemaOutdated
 from guichet.db.schema import check_schema
 from guichet.db.sqlite.database import SqliteDatabase
 from guichet.db.write_probe import WriteProbe
-from guichet.domain.payments import Payment, Refund, Settlement
 from guichet.domain.records import Record
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues
@@ -36,6 +33,7 @@ from guichet.provider_accounts import USER_AGENT
 from guichet.providers.base import Provider
 from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig
 from guichet.providers.registry import Registry
+from guichet.refunds.settlement_batches import settlement_batches
 from guichet.settings import Settings, with_development_key
 
 if TYPE_CHECKING:
@@ -52,8 +50,6 @@ WORKER_MODULES: Final = (
 )
 #: Seconds for one statement of what watches the service.
 _MONITORING_TIMEOUT: Final = 8.0
-#: On SQLite each holds the event loop for about fifty microseconds.
-_SETTLEMENTS_PER_TRANSACTION: Final = 32
 
 
 class Service(Record, frozen=True):
@@ -186,28 +182,6 @@ async def service(
         )
         stack.push_async_callback(_end_tasks, ctx)
         yield Service(ctx, http_client)
-
-
-def settlement_batches(db: Database, settings: Settings, hand_over: HandOver) -> SettlementBatches:
-    pages_url = f"{settings.public_url}/pay"
-    return SettlementBatches(
-        Batching(partial(_settle_payments, db, pages_url, hand_over), _SETTLEMENTS_PER_TRANSACTION),
-        Batching(partial(_settle_refunds, db, hand_over), _SETTLEMENTS_PER_TRANSACTION),
-    )
-
-
-async def _settle_payments(
-    db: Database, pages_url: str, hand_over: HandOver, batch: Sequence[Settlement]
-) -> Sequence[Result[Payment]]:
-    from guichet.refunds.automatic import settle_payments
-
-    return await settle_payments(db, pages_url, batch, hand_over=hand_over)
-
-
-async def _settle_refunds(db: Database, hand_over: HandOver, batch: Sequence[Settlement]) -> Sequence[Result[Refund]]:
-    from guichet.refunds.settlement import settle_refunds
-
-    return await settle_refunds(db, hand_over, batch)
 
 
 @asynccontextmanager
