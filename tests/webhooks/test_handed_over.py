@@ -9,6 +9,7 @@ import pytest
 from guichet.clock import SECOND, Instant, later
 from guichet.db.queues.fair_share import Shares
 from guichet.domain.events import Delivery
+from guichet.payments import create
 from guichet.webhooks import deliveries
 from guichet.webhooks.dispatcher import PER_MERCHANT, DeliveryJobs
 from tests.fakes.certificates import CertificateAuthority
@@ -111,6 +112,21 @@ async def test_an_attempt_that_dies_with_its_process_counts_and_is_made_again(
         await service.run_worker(2)
         (entry,) = await delivery_log(merchant)
     assert (entry["status"], entry["attempts"], len(server.received)) == ("success", 2, 1)
+
+
+async def test_a_test_payment_whose_process_dies_is_settled_by_the_next_one(
+    sqlite_service: ServiceFixture, authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = sqlite_service
+    async with receiver(authority) as server:
+        merchant, _ = await merchant_with_endpoint(service, server)
+        monkeypatch.setattr(create, "poll_soon", lambda *_: None)
+        with begun(service):
+            await merchant.pay(AT_ONCE)
+        await service.run_worker()
+        assert server.received == [], "as after a claim"
+        await service.run_worker(60)
+        assert [event(each) for each in server.received] == ["payment.succeeded"]
 
 
 async def test_a_failure_is_tried_again_like_any_other(
