@@ -3,8 +3,8 @@
 Every process asks when it starts. That reads one row and does not load Alembic, which takes a tenth of a second
 (`migrate.py`).
 
-A migration's revision is `v0039`: only code that knows it may run on that schema. Or it is `v0039_admits_v0038`: code
-whose own last revision is v0038 works on it too, so an upgrade to it can be undone. An older version of Guichet does
+A migration's revision is `v0040`: only code that knows it may run on that schema. Or it is `v0040_admits_v0039`: code
+whose own last revision is v0039 works on it too, so an upgrade to it can be undone. An older version of Guichet does
 not know the migration, but reads its name in the database.
 """
 
@@ -24,7 +24,7 @@ from guichet.db.sqlite.database import read_revision as read_sqlite_revision
 from guichet.settings import Settings
 
 #: The last revision of `migrations/versions` (a test compares them).
-REQUIRED_REVISION: Final = "v0038"
+REQUIRED_REVISION: Final = "v0039"
 #: The number of the first migration. What has a smaller one was made by a development version, and is not migrated.
 FIRST_NUMBER: Final = 38
 #: Early development versions wrote `0001`.

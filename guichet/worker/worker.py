@@ -15,6 +15,7 @@ from guichet.back_office.jobs.work import StaffJobs
 from guichet.clock import Clock, Instant, later
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
+from guichet.db.queues.work_queue import LEASE_DURATION
 from guichet.domain.events import Delivery
 from guichet.domain.exports import Export
 from guichet.domain.staff_jobs import StaffJob
@@ -24,7 +25,6 @@ from guichet.late_money.results import LateResultJobs
 from guichet.logs import log
 from guichet.mail.outbox import Mail, Outbox
 from guichet.mail.sender import MailJobs
-from guichet.payments.outcomes import LEASE_DURATION
 from guichet.payments.polling import PollingJobs
 from guichet.provider_callbacks.receive import CallbackJobs
 from guichet.refunds.disbursement import RefundJobs
