@@ -26,7 +26,7 @@ from guichet.settings import Settings
 #: The last revision of `migrations/versions` (a test compares them).
 REQUIRED_REVISION: Final = "v0039"
 #: The number of the first migration. What has a smaller one was made by a development version, and is not migrated.
-FIRST_NUMBER: Final = 38
+FIRST_NUMBER: Final = 39
 #: Early development versions wrote `0001`.
 _NAME: Final = re.compile(r"v?(\d{4})(?:_admits_v(\d{4}))?")
 
