@@ -70,6 +70,14 @@ async def test_one_of_many_gets_the_lease(merchant_db: Database) -> None:
     assert {(each.lease_expires_at, each.asked_at) for each in held} == {(UNTIL, NOW)}
 
 
+async def test_a_row_that_is_changed_twice_at_the_same_time_is_changed_twice(merchant_db: Database) -> None:
+    """One statement for many rows would change it once."""
+    stored = await create(merchant_db, *(payment() for _ in range(4)))
+    await asyncio.gather(*(pending.schedule_next_poll(merchant_db, each, UNTIL) for each in stored for _ in range(5)))
+    found = [require(await payments.by_id(merchant_db, each.id)) for each in stored]
+    assert [(each.poll_count, each.next_poll_at) for each in found] == [(5, UNTIL)] * 4
+
+
 async def test_payments_that_come_together_share_a_commit(settings: Settings, merchant_db: Database) -> None:
     if settings.embedded:
         pytest.skip("SQLite commits everything together (test_group_commit.py)")
