@@ -82,7 +82,7 @@ async def life(home: Path, count: int) -> dict[str, float]:
         paid = create(merchant.key, phone_number=PAID)
         async with counted(settings, callgrind=True) as service:
             await service.ready()
-            await service.live(paid, WARM_UP // 10, port)
+            await service.live(paid, WARM_UP // 3, port)
             await service.counting(on=True)
             await service.live(paid, 2, port)
             beside = await _by_the_second(service)

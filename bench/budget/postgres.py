@@ -17,7 +17,7 @@ from bench.measures.life import PAID, receiver
 from bench.measures.posting import create
 
 #: Requests before those that are counted.
-WARM_UP: Final = 50
+WARM_UP: Final = 100
 #: Seconds.
 IDLE: Final = 4
 
