@@ -189,8 +189,8 @@ class Server:
             await asyncio.sleep(0.05)
 
     async def _finish_kept_connections(self, sockets: Sequence[socket.socket]) -> None:
-        """Accepts no new connection, and answers requests that are already on their way on kept ones: closing those at
-        once would lose the requests. Each response says `Connection: close`.
+        """Accepts no new connection, and answers requests that are already on their way on kept and on just accepted
+        ones: closing those at once would lose the requests. Each response says `Connection: close`.
         """
         for server in self.servers:
             server.close()
@@ -198,6 +198,6 @@ class Server:
             listener.close()
         self.server_state.default_headers.append((b"connection", b"close"))
         for _ in range(_KEEP_ALIVE_LOOKS):
-            if not self.server_state.connections:
+            if not self.server_state.connections and not any(server.is_starting for server in self.servers):
                 break
             await asyncio.sleep(_KEEP_ALIVE_INTERVAL)

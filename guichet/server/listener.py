@@ -24,6 +24,8 @@ from guichet.server.http_protocol import GuardedHttpProtocol
 _ACCEPT_DELAY: Final = 0.005
 #: Seconds until the next attempt when the system has no file descriptors left.
 _ACCEPT_RETRY_DELAY: Final = 0.5
+#: How many clients may wait to be accepted.
+_BACKLOG: Final = 2048
 #: Seconds that a TLS client has to read the end of its last response and to say goodbye.
 _TLS_SHUTDOWN_TIMEOUT: Final = 5.0
 
@@ -54,6 +56,8 @@ class Listener:
         self._loop.add_reader(listener, self._on_readable)
 
     def close(self) -> None:
+        """Accepts those who have connected, and nobody after them: the system would reset a client that nobody
+        accepted, who could not know whether its request arrived."""
         if self._is_open:
             self._is_open = False
             if self._share:
@@ -61,6 +65,14 @@ class Listener:
             self._loop.remove_reader(self._listener)
             if self._retry:
                 self._retry.cancel()
+            for _ in range(_BACKLOG):  # At most so many waited.
+                if not self._accept():
+                    break
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether an accepted connection is not served yet."""
+        return bool(self._starts)
 
     async def wait_closed(self) -> None:
         """Cancels unfinished handshakes: those clients have not sent a request yet."""
@@ -81,26 +93,29 @@ class Listener:
         else:
             self._accept()
 
-    def _accept(self) -> None:
+    def _accept(self) -> bool:
+        """Accepts one connection; whether another one may wait."""
         try:
             connection, peer = self._listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return  # Another process accepted it first, or the client has left.
+            return False  # Another process accepted it first, or the client has left.
         except OSError as error:
             made_room = self._guard.make_room()
             log.error(
                 "process.accept_failed", error=str(error), retry_in_seconds=_ACCEPT_RETRY_DELAY, made_room=made_room
             )
-            self._accept_later(_ACCEPT_RETRY_DELAY)
-            return
+            if self._is_open:
+                self._accept_later(_ACCEPT_RETRY_DELAY)
+            return False
         protocol = self._protocol(self._guard.limits.addresses.counted_peer(peer[0]))
         if not self._guard.admit(protocol):
             connection.close()
-            return
+            return True
         connection.setblocking(False)
         protocol.start = self._loop.create_task(self._start(protocol, connection))
         self._starts.add(protocol.start)
         protocol.start.add_done_callback(self._starts.discard)
+        return True
 
     def _accept_later(self, seconds: float) -> None:
         self._loop.remove_reader(self._listener)
@@ -123,7 +138,6 @@ class Listener:
                 protocol.release()
 
 
-_BACKLOG: Final = 2048
 #: Wildcard addresses, and for each an address that a browser on this machine can open.
 _WILDCARDS: Final = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared, not bound
 

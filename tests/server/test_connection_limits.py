@@ -1,9 +1,11 @@
 """How many connections a port keeps, and which one goes for a new one."""
 
+import asyncio
 import errno
 import resource
 import socket
 import ssl
+import time
 from contextlib import closing
 from dataclasses import replace
 from ipaddress import ip_network
@@ -177,6 +179,21 @@ async def test_accepting_begins_again_after_the_descriptors_ran_out(monkeypatch:
     async with open_port(FEW) as port:
         monkeypatch.setattr(socket.socket, "accept", accept)
         assert await (await port.client()).ask() == (200, b"ok")
+
+
+async def test_clients_that_wait_to_be_accepted_when_the_server_stops_are_answered() -> None:
+    async with open_port(ConnectionLimits()) as port:
+        port.server.should_exit = True
+        waiting = [_connect(port.number) for _ in range(50)]
+        for client in waiting:
+            client.sendall(REQUEST)
+        time.sleep(0.2)  # So the server stops before it has accepted many.
+        for client in waiting:
+            reader, writer = await asyncio.open_connection(sock=client)
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            assert head.startswith(b"http/1.1 200")
+            assert b"connection: close" in head
+            writer.close()
 
 
 def test_connections_leave_descriptors_for_the_rest(base_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
