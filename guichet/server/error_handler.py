@@ -103,6 +103,7 @@ class Application:
             self._app = each.cls(self._app, *each.args, **each.kwargs)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        scope["app"] = self  # A router then raises what it would answer in plain text.
         return self._app(scope, receive, send)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -120,7 +121,7 @@ class Application:
         """What serves the request: a route, or the router for all that is not as simple."""
         path, method = scope["path"], scope["method"]
         if scope["root_path"]:
-            return self._routed(scope)
+            return self._router
         route = self._by_path.get(path)
         scope["path_params"] = {}
         if route is None:
@@ -132,14 +133,10 @@ class Application:
                     }
                     break
         if route is None or (route.methods and method not in route.methods):
-            return self._routed(scope)
+            return self._router
         scope["route"] = route
         app: ASGIApp = route.app
         return app
-
-    def _routed(self, scope: Scope) -> ASGIApp:
-        scope["app"] = self  # The router then raises what it would answer in plain text.
-        return self._router
 
 
 def _first_part(path: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import phonenumbers
 import pytest
+from msgspec import structs
 
 from guichet.clock import SECOND, iso, later
 from guichet.http_client import HttpClient
@@ -198,7 +199,7 @@ async def test_an_address_that_no_webhook_reaches(
 ) -> None:
     names = ScriptedResolver(shop_test=[["127.0.0.2"]], home_test=[["10.1.2.3"]], both_test=[["10.1.2.3", "127.0.0.2"]])
     client = HttpClient(allow=[ip_network("127.0.0.2/32")], loopback=True, resolver=names)
-    object.__setattr__(sqlite_service.ctx, "http_client", client)
+    structs.force_setattr(sqlite_service.ctx, "http_client", client)
     merchant = await sqlite_service.merchant()
     answer = await merchant.put("/webhooks/endpoint", {"url": url})
     assert (answer.status, answer.data["url"]) == (200, url), "it is stored all the same"
@@ -210,7 +211,7 @@ async def test_an_address_that_no_webhook_reaches(
 async def test_a_silent_name_server_does_not_keep_the_answer(sqlite_service: ServiceFixture) -> None:
     async with name_server() as (names, resolver):
         client = HttpClient(resolver=resolver)
-        object.__setattr__(sqlite_service.ctx, "http_client", client)
+        structs.force_setattr(sqlite_service.ctx, "http_client", client)
         merchant = await sqlite_service.merchant()
         answer = await merchant.put("/webhooks/endpoint", {"url": "https://merchant.silent.test/h"})
         assert codes(answer) == ["webhook_address_not_public"]

@@ -9,7 +9,7 @@ import pytest
 from guichet.clock import SECOND, Instant, later
 from guichet.db.queues.fair_share import Shares
 from guichet.domain.events import Delivery
-from guichet.payments import create
+from guichet.payments import polling
 from guichet.webhooks import deliveries
 from guichet.webhooks.dispatcher import PER_MERCHANT, DeliveryJobs
 from tests.fakes.certificates import CertificateAuthority
@@ -120,7 +120,7 @@ async def test_a_test_payment_whose_process_dies_is_settled_by_the_next_one(
     service = sqlite_service
     async with receiver(authority) as server:
         merchant, _ = await merchant_with_endpoint(service, server)
-        monkeypatch.setattr(create, "poll_soon", lambda *_: None)
+        monkeypatch.setattr(polling, "poll_soon", lambda *_: None)
         with begun(service):
             await merchant.pay(AT_ONCE)
         await service.run_worker()
