@@ -33,10 +33,10 @@ dist: .venv/runtime  ## wheel, source archive and WooCommerce plugin of the last
 pictures: .venv/dev  ## pictures of the console in docs/images/, of a new demonstration; needs Chromium
 	@$(BIN)/python -m release.pictures
 
-# Compiled files are kept even where the environment says otherwise: each of the six test runners, and each process that
+# Compiled files are kept even where the environment says otherwise: each of the four test runners, and each process that
 # a test starts, would compile everything again.
 test: .venv/dev  ## every test, on SQLite and on PostgreSQL
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 6 --dist worksteal
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist worksteal
 
 lint: .venv/dev  ## ruff, mypy --strict, import-linter, no marker of a conflict left in any file
 	@! git grep -nE '^(<<<<<<<|>>>>>>>) '
