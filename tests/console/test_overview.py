@@ -306,7 +306,7 @@ def test_bars_are_as_long_as_what_they_stand_for() -> None:
 
 
 async def test_today_is_compared_with_yesterday_until_now(sqlite_console: ConsoleFixture) -> None:
-    clock = _at_noon(sqlite_console)
+    _at_noon(sqlite_console)
     merchant = await sqlite_console.merchant()
     make = _Maker(sqlite_console, merchant)
     await make.payment("succeeded", 1500, 0)
