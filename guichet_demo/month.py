@@ -155,7 +155,7 @@ async def _settle(ctx: AppContext, merchant: Merchant, made: Sequence[tuple[Sale
         )
         for sale, payment, settled_at in sorted(final, key=lambda each: each[2])
     ]
-    for settled in await settle_payments(ctx.db, f"{ctx.settings.public_url}/pay", batch):
+    for settled in await settle_payments(ctx.db, f"{ctx.settings.public_url}/pay", ctx.hand_over, batch):
         assert isinstance(settled, Payment)
 
 

@@ -10,7 +10,6 @@ same time one comes second, and each payment has one refund. Nothing of the wall
 before it sends the refund, and where it cannot yet, the refund waits, with its incident open.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
@@ -58,11 +57,11 @@ _OBSTACLES: Final[Mapping[str, IncidentDetail]] = {
 
 
 async def settle_payments(
-    db: Database, pages_url: str, batch: Sequence[Settlement], *, hand_over: HandOver | None = None
+    db: Database, pages_url: str, hand_over: HandOver, batch: Sequence[Settlement]
 ) -> Sequence[Result[Payment]]:
     """As `settle_batch`, with the refunds that follow, and the checkout sessions that are paid by it. `pages_url`: the
-    public address of the link pages. `hand_over`: of the process, if it may have a worker."""
-    return await settle_batch(db, hand_over or HandOver(asyncio.Event()), batch, partial(_settle_together, pages_url))
+    public address of the link pages."""
+    return await settle_batch(db, hand_over, batch, partial(_settle_together, pages_url))
 
 
 async def _settle_together(

@@ -28,7 +28,7 @@ async def _settle_payments(
 ) -> Sequence[Result[Payment]]:
     from guichet.refunds.automatic import settle_payments  # noqa: PLC0415 - see above
 
-    return await settle_payments(db, pages_url, batch, hand_over=hand_over)
+    return await settle_payments(db, pages_url, hand_over, batch)
 
 
 async def _settle_refunds(db: Database, hand_over: HandOver, batch: Sequence[Settlement]) -> Sequence[Result[Refund]]:

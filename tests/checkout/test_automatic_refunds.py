@@ -129,7 +129,7 @@ async def test_of_two_successes_in_the_same_moment_one_comes_second(
         one, other = await settlements(checkout, await two_attempts(checkout))
         # Each is heard of twice: by polling, and by a callback.
         calls = [[other, one, other]] if together else [[one], [other], [other], [one]]
-        await asyncio.gather(*(automatic.settle_payments(db, PAGES, call) for call in calls))
+        await asyncio.gather(*(automatic.settle_payments(db, PAGES, checkout.ctx.hand_over, call) for call in calls))
         assert len(await refunds(checkout)) == number + 1
     await checkout.work()
     assert sorted(await statuses(checkout)) == ["refunded"] * 8 + ["succeeded"] * 8
@@ -141,8 +141,8 @@ async def test_of_two_successes_in_the_same_moment_one_comes_second(
 async def test_two_workers_send_one_refund(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     first, second = await settlements(checkout, await two_attempts(checkout))
-    await automatic.settle_payments(checkout.ctx.db, PAGES, [first])
-    await automatic.settle_payments(checkout.ctx.db, PAGES, [second])
+    await automatic.settle_payments(checkout.ctx.db, PAGES, checkout.ctx.hand_over, [first])
+    await automatic.settle_payments(checkout.ctx.db, PAGES, checkout.ctx.hand_over, [second])
     workers = [checkout.service.worker() for _ in range(3)]
     await asyncio.gather(*(each.run_until_idle() for each in workers))
     assert checkout.operator.refunded == [second.payment.reference]
@@ -156,7 +156,7 @@ async def test_a_process_that_dies_leaves_the_refund_to_the_next(any_checkout: C
     checkout, ctx = any_checkout, any_checkout.ctx
     both = await settlements(checkout, await two_attempts(checkout))
     for settlement in both:
-        await automatic.settle_payments(ctx.db, PAGES, [settlement])
+        await automatic.settle_payments(ctx.db, PAGES, ctx.hand_over, [settlement])
     (refund,) = await refunds(checkout)
     now = ctx.clock.now()
     if step != "settled":
@@ -239,7 +239,7 @@ async def test_a_merchant_cannot_refund_it_a_second_time(any_checkout: CheckoutF
     checkout = any_checkout
     both = await settlements(checkout, await two_attempts(checkout))
     for settlement in both:
-        await automatic.settle_payments(checkout.ctx.db, PAGES, [settlement])
+        await automatic.settle_payments(checkout.ctx.db, PAGES, checkout.ctx.hand_over, [settlement])
     (refund,) = await refunds(checkout)
     headers = {"Authorization": f"Bearer {checkout.live}"}
     url = f"{checkout.url}/v1/payments/{both[1].payment.reference}/refund"

@@ -119,7 +119,7 @@ async def _payments(ctx: AppContext, caller: Caller, word: str, phone_number: st
     ]
     settled = [
         each
-        for each in await settle_payments(ctx.db, f"{ctx.settings.public_url}/pay", ended)
+        for each in await settle_payments(ctx.db, f"{ctx.settings.public_url}/pay", ctx.hand_over, ended)
         if isinstance(each, Payment)
     ]
     await request_refund(ctx, require(await repository.by_id(ctx.db, settled[-1].id)), word, Actor(word, "console"))
