@@ -21,7 +21,7 @@ from guichet.merchants.api_keys import Authenticator
 from guichet.schemas.json_codec import MAX_BODY, parse_object, success
 from guichet.schemas.page import IgnoredParametersObject, MetaObject, WalkMetaObject, page_meta
 from guichet.schemas.validation import Body, invalid_request, validate
-from guichet.server.json_response import JsonResponse
+from guichet.server.error_handler import JsonResponse
 from guichet.server.request_context import CALLER, ClientAddresses, header
 
 Model = TypeVar("Model", bound=Body)

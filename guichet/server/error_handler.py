@@ -1,4 +1,5 @@
-"""The one place that turns an exception into an answer, and the application that uses it.
+"""The one place that turns an exception into an answer, the application that uses it, and answers in JSON with the
+contract's error envelope (docs/contract.md, "Errors").
 
 Handlers raise `GuichetError` and let `StorageError` pass. Nothing else builds an error answer, except the rate limit,
 which stands in front of the handlers, and the hosted pages, which say the same errors as HTML
@@ -18,16 +19,40 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet.db.errors import StorageError
-from guichet.domain.errors import GuichetError, MethodNotAllowed, NotFound, ServerError
+from guichet.domain.errors import GuichetError, MethodNotAllowed, NotFound, RateLimited, ServerError, Unauthorized
 from guichet.logs import log
-from guichet.server.json_response import error_response
-from guichet.server.request_context import ERROR_CODE, STATUS
+from guichet.schemas.json_codec import failure
 
 ErrorHandler = Callable[[Request, Exception], Awaitable[Response]]
 
+#: Where the scope of a request has the stable code of the error that it was answered with.
+ERROR_CODE: Final = "guichet.error_code"
+#: The same for the status of the response; 0 until it begins.
+STATUS: Final = "guichet.status"
 #: What nginx logs for a client that went away before it was answered. Nobody receives it; logs and metrics show it.
 CLIENT_CLOSED_REQUEST: Final = 499
 _NO_SUCH_ADDRESS: Final = "Cette adresse n'existe pas."
+
+
+class JsonResponse(Response):
+    """A response whose content is JSON text already: bytes from `schemas/`, where amounts are written exactly."""
+
+    def __init__(self, content: bytes, status_code: int = 200) -> None:
+        """Of what Starlette does for a response of any kind, only what this one needs."""
+        self.status_code = status_code
+        self.body = content
+        self.background = None
+        self.raw_headers = [(b"content-length", b"%d" % len(content)), (b"content-type", b"application/json")]
+
+
+def error_response(error: GuichetError) -> Response:
+    """`error` in the envelope, with its status; a 401 also says how to authenticate, a 429 when to try again."""
+    response = JsonResponse(failure(error), error.status)
+    if isinstance(error, Unauthorized):
+        response.headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, RateLimited):  # The least that it can be; the limit in front of the routes knows better.
+        response.headers["Retry-After"] = "1"
+    return response
 
 
 def contract_error(error: Exception) -> GuichetError:

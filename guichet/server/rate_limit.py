@@ -20,9 +20,9 @@ from guichet.domain.merchants import Caller
 from guichet.domain.records import Record
 from guichet.logs import log
 from guichet.merchants.api_keys import key_hash
-from guichet.server.json_response import error_response
+from guichet.server.error_handler import ERROR_CODE, error_response
 from guichet.server.rate_limits import RateLimit
-from guichet.server.request_context import CALLER, ERROR_CODE, RESPONSE_HEADERS, ClientAddresses, header
+from guichet.server.request_context import CALLER, RESPONSE_HEADERS, ClientAddresses, header
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

@@ -20,7 +20,7 @@ from guichet.domain.records import Record
 from guichet.domain.token_buckets import TokenBuckets
 from guichet.logs import log, request_id_of_line
 from guichet.merchants.request_log import RequestLog
-from guichet.server.json_response import error_response
+from guichet.server.error_handler import ERROR_CODE, STATUS, error_response
 from guichet.settings import Network, Settings
 
 #: How the route of a provider's callback begins.
@@ -28,10 +28,6 @@ _CALLBACKS: Final = "/providers/"
 _UNKNOWN: Final = "unknown"
 #: Where the scope of a request has the caller of its key (a `Caller`), once it is known.
 CALLER: Final = "guichet.caller"
-#: The stable code of the error that a request was answered with.
-ERROR_CODE: Final = "guichet.error_code"
-#: The status of the response; 0 until it begins.
-STATUS: Final = "guichet.status"
 #: Headers (names in lower case, as ASGI has them) that are added to the response, whatever answers.
 RESPONSE_HEADERS: Final = "guichet.response_headers"
 #: For a year browsers ask this host by TLS only (RFC 6797), whatever proxy stands in front. Other hosts of the domain
