@@ -3,8 +3,7 @@
 
 from starlette.responses import Response
 
-from guichet.api.http import Call, success_response
-from guichet.api.idempotency import requested_key
+from guichet.api.http import Call, requested_key, success_response
 from guichet.db.references import parse_reference
 from guichet.domain.errors import NotFound
 from guichet.domain.money import plain

@@ -1,6 +1,10 @@
-"""What the handlers of all endpoints share: the call, its body, a successful response, pages of lists."""
+"""What the handlers of all endpoints share: the call, its body, its `Idempotency-Key`, a successful response, pages of
+lists."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -12,12 +16,13 @@ from starlette.types import Receive, Scope, Send
 from guichet.api.scopes import insufficient_scope
 from guichet.clock import Instant, read_date
 from guichet.context import AppContext
-from guichet.domain.errors import AddressNotAllowed, InvalidRequest, NotFound
+from guichet.domain.errors import AddressNotAllowed, InvalidRequest, NotFound, fault
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Caller, Environment
 from guichet.domain.records import Record
 from guichet.domain.warnings import RequestWarning
 from guichet.merchants.api_keys import Authenticator
+from guichet.merchants.idempotency import IdempotencyKey
 from guichet.schemas.json_codec import MAX_BODY, parse_object, success
 from guichet.schemas.page import IgnoredParametersObject, MetaObject, WalkMetaObject, page_meta
 from guichet.schemas.validation import Body, invalid_request, validate
@@ -33,6 +38,11 @@ MAX_PER_PAGE: Final = 100
 ORDERS: Final = ("desc", "asc")
 #: No list is that long, and databases refuse much larger numbers.
 _MAX_PAGE: Final = 10**12
+#: Characters of an `Idempotency-Key`.
+MAX_KEY: Final = 255
+#: `metadata` may hold numbers of more digits than the usual context keeps.
+_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_MALFORMED: Final = f"De 1 à {MAX_KEY} caractères ASCII imprimables sont attendus."
 
 
 class Call(Record, frozen=True):
@@ -135,6 +145,35 @@ async def read_body(request: Request) -> bytes:
         body += message.get("body", b"")
         has_more = message.get("more_body", False)
     return body
+
+
+def requested_key(call: Call, body: bytes) -> IdempotencyKey | None:
+    """The `Idempotency-Key` of this request (docs/contract.md, "Repeated requests"), whose body `parse_object` has
+    accepted; None without the header. Raises InvalidRequest."""
+    scope = call.request.scope
+    key = header(scope, b"idempotency-key")
+    if key is None:
+        return None
+    if not (1 <= len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
+        raise fault("Idempotency-Key", _MALFORMED)
+    method = scope["method"]
+    digest = sha256(f"{method} {scope['path']}\n{_canonical_body(body)}".encode()).hexdigest()
+    return IdempotencyKey(call.merchant_id, call.env, f"{method} {scope['route'].path}", key, digest)
+
+
+def _canonical_body(body: bytes) -> str:
+    """The same text for bodies that say the same: whatever the order of their names, their white space, their escapes
+    and the spelling of their numbers."""
+    value = json.loads(body.strip() or b"{}", parse_int=_number_text, parse_float=_number_text)
+    return json.dumps(value or {}, sort_keys=True, separators=(",", ":"))
+
+
+def _number_text(text: str) -> str:
+    """With a NUL, which no text of a request has (D7): it is not to be taken for one."""
+    try:
+        return f"\0{_EXACT.normalize(Decimal(text))}"
+    except ArithmeticError:  # Its exponent is beyond every Decimal.
+        return f"\0{text}"
 
 
 class SuccessResponse(JsonResponse):

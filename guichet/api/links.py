@@ -3,8 +3,7 @@
 from starlette.responses import Response
 
 from guichet.accounts import key_acts
-from guichet.api.http import Call, requested_page, success_response, unknown_row
-from guichet.api.idempotency import requested_key
+from guichet.api.http import Call, requested_key, requested_page, success_response, unknown_row
 from guichet.clock import Instant, iso
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.payment_links import PaymentLink, link_number

@@ -4,8 +4,7 @@ from functools import partial
 
 from starlette.responses import Response
 
-from guichet.api.http import Call, Page, requested_page, requested_range, success_response, unknown_row
-from guichet.api.idempotency import requested_key
+from guichet.api.http import Call, Page, requested_key, requested_page, requested_range, success_response, unknown_row
 from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue, mode_faults, quote

@@ -11,12 +11,12 @@ from guichet.api.http import (
     Call,
     Page,
     requested_choice,
+    requested_key,
     requested_page,
     requested_range,
     success_response,
     unknown_row,
 )
-from guichet.api.idempotency import requested_key
 from guichet.api.payments import find_payment, payment_of_reference
 from guichet.db.engine import Reader
 from guichet.db.lists.pages import follows, key_of

@@ -6,8 +6,7 @@ from typing import Any, Final, Literal
 from msgspec import field
 from starlette.responses import Response
 
-from guichet.api.http import DEFAULT_PER_PAGE, MAX_PER_PAGE, ORDERS, Call
-from guichet.api.idempotency import MAX_KEY
+from guichet.api.http import DEFAULT_PER_PAGE, MAX_KEY, MAX_PER_PAGE, ORDERS, Call
 from guichet.domain.errors import GuichetError
 from guichet.domain.records import Record
 from guichet.schemas.validation import Body
