@@ -38,10 +38,17 @@ from guichet.providers.mtn.responses import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read, no_call
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderClient
+from guichet.providers.shared.client import (
+    TOKEN_TIMEOUT,
+    AccessTokens,
+    CallResult,
+    HttpProvider,
+    ProviderAccount,
+    ProviderClient,
+    basic_auth,
+)
 from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
 from guichet.providers.shared.results import as_repeated, as_repeated_refund, probe_result
 
 #: For each target environment the operator it serves (None: any, in MTN's sandbox) and its only currency.

@@ -28,7 +28,15 @@ from guichet.providers.base import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, no_call, ok, probed, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import (
+    TOKEN_TIMEOUT,
+    AccessTokens,
+    CallResult,
+    HttpProvider,
+    ProviderAccount,
+    ProviderResponse,
+    basic_auth,
+)
 from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
@@ -40,7 +48,6 @@ from guichet.providers.shared.fields import (
     text_or_none,
     units,
 )
-from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
 from guichet.providers.shared.results import as_unknown, classify_http_error
 
 _MAX_URL: Final = 120

@@ -28,9 +28,15 @@ from guichet.providers.base import (
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import (
+    TOKEN_TIMEOUT,
+    AccessTokens,
+    CallResult,
+    HttpProvider,
+    ProviderAccount,
+    ProviderResponse,
+)
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, units
-from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens
 from guichet.providers.shared.results import as_unknown, most_conclusive, probe_result
 from guichet.providers.sonatel import checks as sonatel_checks
 from guichet.providers.sonatel.responses import (
