@@ -1,20 +1,19 @@
-"""Events: the bytes that tell of each change, kept whether or not a webhook carries them, and the list by which a
-merchant catches up after an outage (docs/contract.md, "Events").
+"""The list of events by which a merchant catches up after an outage (docs/contract.md, "Events"): the bytes that tell
+of each change, which the outbox keeps whether or not a webhook carries them.
 
-The list is in the order in which events became final, so that a walk skips none: on PostgreSQL by the number of the
+It is in the order in which events became final, so that a walk skips none: on PostgreSQL by the number of the
 transaction, and an event is shown once every older transaction has ended (docs/decisions.md, "Events in order").
 """
 
-from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy import BigInteger, bindparam, insert, literal_column, select, tuple_
+from sqlalchemy import BigInteger, bindparam, literal_column, select, tuple_
 
 from guichet.clock import DAY, HOUR, Instant, earlier
-from guichet.db.engine import Database, Reader, Transaction
+from guichet.db.engine import Database, Reader
 from guichet.db.lists.ids_by_date import IdsByDate
-from guichet.db.sql_functions import oldest_transaction, params
-from guichet.db.tables import events, webhook_endpoints
+from guichet.db.sql_functions import oldest_transaction
+from guichet.db.tables import events
 from guichet.domain.events import EventName, StoredEvent
 from guichet.domain.ids import DeliveryId, MerchantId
 from guichet.domain.merchants import Environment
@@ -25,24 +24,6 @@ LISTED_DAYS: Final = 30
 LISTED_FOR: Final = LISTED_DAYS * DAY
 
 _rows: Final = events.c
-_NEW_COLUMNS: Final = [column.name for column in events.c if column.name not in ("id", "transaction_id")]
-#: The present address comes back with it: the transaction needs no statement for that.
-_INSERT: Final = (
-    insert(events)
-    .values(params(*_NEW_COLUMNS))
-    .returning(
-        _rows.reference,
-        _rows.id,
-        select(webhook_endpoints.c.url)
-        .where(
-            # Spelled out: in RETURNING the compiler leaves the table out, and the endpoint has the same columns.
-            webhook_endpoints.c.merchant_id == literal_column("events.merchant_id"),
-            webhook_endpoints.c.env == literal_column("events.env"),
-        )
-        .scalar_subquery()
-        .label("url"),
-    )
-)
 _STORED: Final = [column for column in events.c if column.name != "transaction_id"]
 _MINE: Final = (_rows.merchant_id == bindparam("merchant_id"), _rows.env == bindparam("environment"))
 _BY_REFERENCE: Final = select(*_STORED).where(*_MINE, _rows.reference == bindparam("reference"))
@@ -73,19 +54,6 @@ _LISTED: Final = (
 )
 _LISTED_OF_NAME: Final = _LISTED.where(_rows.event == bindparam("name"))
 _FOREVER: Final = Instant(2**63 - 1)
-
-
-class Inserted(Record, frozen=True):
-    """`url`: where the merchant's webhooks go at present; None if they are disabled."""
-
-    id: DeliveryId
-    url: str | None
-
-
-async def insert_new(tx: Transaction, new: Sequence[StoredEvent]) -> dict[str, Inserted]:
-    """Stores events, in this order; by their references."""
-    rows = [{name: getattr(event, name) for name in _NEW_COLUMNS} for event in new]
-    return {reference: Inserted(*row) for reference, *row in await tx.execute_many(_INSERT, rows)}
 
 
 async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> StoredEvent | None:

@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from msgspec import structs
+from sqlalchemy import insert, literal_column, select
 
 from guichet.clock import SECOND, Instant, iso, later
 from guichet.context import Queued
 from guichet.db.engine import Transaction, require
 from guichet.db.references import new_reference
+from guichet.db.sql_functions import params
+from guichet.db.tables import events, webhook_endpoints
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.disputes import Dispute
 from guichet.domain.events import (
@@ -32,13 +35,31 @@ from guichet.schemas.json_codec import encode
 from guichet.schemas.notification import WebhookMessageObject
 from guichet.schemas.payment import PaymentObject, payment_object
 from guichet.schemas.refund import RefundObject, refund_object
-from guichet.webhooks import deliveries, events
+from guichet.webhooks import deliveries
 
 ACCOUNT: Final = "account"
 CALLBACK: Final = "callback"
 #: The events that come late on request, and the attempts that they have behind them: the next one is a minute later.
 _OVERTAKEN: Final = (PAYMENT_SUCCEEDED, REFUND_SUCCEEDED)
 _LOST_ATTEMPTS: Final = 2
+_EVENT_COLUMNS: Final = [column.name for column in events.c if column.name not in ("id", "transaction_id")]
+#: The present address comes back with it: the transaction needs no statement for that.
+_INSERT_EVENT: Final = (
+    insert(events)
+    .values(params(*_EVENT_COLUMNS))
+    .returning(
+        events.c.reference,
+        events.c.id,
+        select(webhook_endpoints.c.url)
+        .where(
+            # Spelled out: in RETURNING the compiler leaves the table out, and the endpoint has the same columns.
+            webhook_endpoints.c.merchant_id == literal_column("events.merchant_id"),
+            webhook_endpoints.c.env == literal_column("events.env"),
+        )
+        .scalar_subquery()
+        .label("url"),
+    )
+)
 #: What ends a payment's wait: no event of it comes before, for which this one would have to wait (D35).
 _FIRST_OF_PAYMENT: Final = (PAYMENT_SUCCEEDED, PAYMENT_FAILED)
 
@@ -70,7 +91,7 @@ async def emit(tx: Transaction, happened: Sequence[Event], queue: Queued | None 
         stored = new_event(payment.merchant_id, payment.env, event.name, _data(event), event.now, payment.id)
         new.append(stored)
         payments[stored.reference] = payment
-    inserted = await events.insert_new(tx, new)
+    inserted = await _insert_events(tx, new)
     queued = []
     for stored in new:
         payment, row = payments[stored.reference], inserted[stored.reference]
@@ -86,6 +107,19 @@ async def emit(tx: Transaction, happened: Sequence[Event], queue: Queued | None 
                 queue.others = True
         queued.append(delivery)
     await deliveries.insert_new(tx, queued)
+
+
+class _Inserted(Record, frozen=True):
+    """`url`: where the merchant's webhooks go at present; None if they are disabled."""
+
+    id: DeliveryId
+    url: str | None
+
+
+async def _insert_events(tx: Transaction, new: Sequence[StoredEvent]) -> dict[str, _Inserted]:
+    """Stores events, in this order; by their references."""
+    rows = [{name: getattr(event, name) for name in _EVENT_COLUMNS} for event in new]
+    return {reference: _Inserted(*row) for reference, *row in await tx.execute_many(_INSERT_EVENT, rows)}
 
 
 def _as_the_scenario_wants(delivery: Delivery, payment: Payment) -> Delivery:
@@ -109,7 +143,7 @@ def _data(event: Event) -> PaymentObject | RefundObject | DisputeObject:
 
 async def emit_other(tx: Transaction, event: StoredEvent) -> None:
     """Stores an event that is not of one payment, and queues its webhook; none for a merchant without an address."""
-    row = (await events.insert_new(tx, [event]))[event.reference]
+    row = (await _insert_events(tx, [event]))[event.reference]
     delivery = delivery_of(event, row.id, row.url)
     if delivery is not None:
         await deliveries.insert_new(tx, [delivery])
@@ -117,7 +151,7 @@ async def emit_other(tx: Transaction, event: StoredEvent) -> None:
 
 async def queue(tx: Transaction, new: Sequence[StoredEvent], url: str) -> list[Delivery]:
     """Stores events and queues them for the address `url` of their merchant's endpoint."""
-    inserted = await events.insert_new(tx, new)
+    inserted = await _insert_events(tx, new)
     queued = [require(delivery_of(event, inserted[event.reference].id, url)) for event in new]
     await deliveries.insert_new(tx, queued)
     return queued
