@@ -214,7 +214,7 @@ class Provider(ABC):
     page_lasts = 30 * MINUTE
 
     def first_poll_at(self, charge: Charge) -> Instant | None:
-        """When to ask first about a debit whose initiation was not answered; None for the usual interval."""
+        """Of one that is not `remote`: when the result is there; None for the usual interval."""
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
