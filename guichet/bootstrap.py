@@ -7,20 +7,23 @@ listens before it settles a payment.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from guichet import tracing
 from guichet.availability import AvailabilityReader
 from guichet.clock import Clock, SystemClock
-from guichet.context import AppContext, HandOver, WakeUps
+from guichet.context import AppContext, HandOver, SettlementBatches, WakeUps
 from guichet.db import demonstration
+from guichet.db.batching import Batching, Result
 from guichet.db.engine import Database
 from guichet.db.errors import DatabaseMissing, SchemaOutdated
 from guichet.db.schema import check_schema
 from guichet.db.sqlite.database import SqliteDatabase
 from guichet.db.write_probe import WriteProbe
+from guichet.domain.payments import Payment, Refund
 from guichet.domain.records import Record
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues
@@ -33,7 +36,6 @@ from guichet.provider_accounts import USER_AGENT
 from guichet.providers.base import Provider
 from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig
 from guichet.providers.registry import Registry
-from guichet.refunds.settlement_batches import settlement_batches
 from guichet.settings import Settings, with_development_key
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ WORKER_MODULES: Final = (
     "guichet.worker.service_checks_loop",
     "guichet.server.doctor.service_checks",
 )
+#: On SQLite each holds the event loop for about fifty microseconds.
+_SETTLEMENTS_PER_TRANSACTION: Final = 32
 #: Seconds for one statement of what watches the service.
 _MONITORING_TIMEOUT: Final = 8.0
 
@@ -182,6 +186,26 @@ async def service(
         )
         stack.push_async_callback(_end_tasks, ctx)
         yield Service(ctx, http_client)
+
+
+def settlement_batches(db: Database, settings: Settings, hand_over: HandOver) -> SettlementBatches:
+    """Settlements that arrive together are written together."""
+
+    def write_payments() -> partial[Coroutine[Any, Any, Sequence[Result[Payment]]]]:
+        from guichet.payments.settlement import settle_payments
+        from guichet.refunds.automatic import follow_links
+
+        return partial(settle_payments, db, hand_over, partial(follow_links, f"{settings.public_url}/pay"))
+
+    def write_refunds() -> partial[Coroutine[Any, Any, Sequence[Result[Refund]]]]:
+        from guichet.refunds.settlement import settle_refunds
+
+        return partial(settle_refunds, db, hand_over)
+
+    return SettlementBatches(
+        Batching.written_by(write_payments, _SETTLEMENTS_PER_TRANSACTION),
+        Batching.written_by(write_refunds, _SETTLEMENTS_PER_TRANSACTION),
+    )
 
 
 @asynccontextmanager

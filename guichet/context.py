@@ -120,7 +120,7 @@ class NotFoundAnswer(Record, frozen=True):
 
 class SettlementBatches(Record, frozen=True):
     """Write settlements that arrive together in one transaction (`payments/settlement.py`, `refunds/settlement.py`), in
-    the database that they were made for (`refunds/settlement_batches.py`)."""
+    the database that they were made for (`bootstrap.py`)."""
 
     payments: Batching[Settlement, Payment]
     refunds: Batching[Settlement, Refund]

@@ -11,6 +11,7 @@ the next one, as no `external_id` makes two payments.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -39,7 +40,8 @@ from guichet.links.links import create_link, requested_link
 from guichet.merchants import api_keys
 from guichet.payments import repository
 from guichet.payments.create import TOKEN_LENGTH, CreatedPayment, LinkUse, create_payment
-from guichet.refunds.automatic import settle_payments
+from guichet.payments.settlement import settle_payments
+from guichet.refunds.automatic import follow_links
 from guichet.refunds.request import request_refund
 from guichet.schemas.payment import Customer, PaymentBody
 from guichet.webhooks import deliveries, endpoints, outbox
@@ -155,7 +157,8 @@ async def _settle(ctx: AppContext, merchant: Merchant, made: Sequence[tuple[Sale
         )
         for sale, payment, settled_at in sorted(final, key=lambda each: each[2])
     ]
-    for settled in await settle_payments(ctx.db, f"{ctx.settings.public_url}/pay", ctx.hand_over, batch):
+    follow = partial(follow_links, f"{ctx.settings.public_url}/pay")
+    for settled in await settle_payments(ctx.db, ctx.hand_over, follow, batch):
         assert isinstance(settled, Payment)
 
 

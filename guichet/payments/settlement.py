@@ -1,5 +1,5 @@
 """Settlement: applies the outcome of a payment once and as a whole. `refunds/settlement.py` does it for refunds, and
-`refunds/automatic.py` adds the refund of a payment that its link had no use for.
+`refunds/automatic.py` says what follows for a payment through a link.
 
 Everything that follows from an outcome is written in one transaction: the new status, the postings, the use of a
 payment link, the webhook rows, the end of an incident, the audit log's entry when a person decided it. The conditional
@@ -10,7 +10,8 @@ Outcomes that arrive at the same time share one transaction. Rows are always wri
 payments by id, daily totals, links by id), so that two transactions cannot deadlock.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from guichet import tracing
@@ -52,6 +53,19 @@ from guichet.webhooks.outbox import Event
 
 Outcome = Succeeded | Refused
 S = TypeVar("S", Payment, Refund)
+
+
+class Change(Record, frozen=True):
+    """A transition that was applied; `payment` and `refund` as they are stored now."""
+
+    settlement: Settlement
+    transition: Transition
+    payment: Payment
+    refund: Refund | None = None
+
+
+#: Gets the payments that succeeded in this transaction, and their links as they are now, which stay locked.
+FollowLinks = Callable[[Transaction, Queued, Sequence[Change], Mapping[LinkId, PaymentLink]], Awaitable[None]]
 
 
 def traced_outcome(payment_reference: str, outcome: Outcome) -> tracing.Attributes:
@@ -118,6 +132,13 @@ def _was_sent(ctx: AppContext, subject: Payment | Refund) -> bool:
     )
 
 
+async def settle_payments(
+    db: Database, hand_over: HandOver, follow_links: FollowLinks, batch: Sequence[Settlement]
+) -> Sequence[Result[Payment]]:
+    """As `settle_batch`. `follow_links`: what follows where payments through links succeeded."""
+    return await settle_batch(db, hand_over, batch, partial(_settle_together, follow_links))
+
+
 async def settle_batch(
     db: Database,
     hand_over: HandOver,
@@ -143,19 +164,10 @@ async def settle_batch(
     ]
 
 
-class Change(Record, frozen=True):
-    """A transition that was applied; `payment` and `refund` as they are stored now."""
-
-    settlement: Settlement
-    transition: Transition
-    payment: Payment
-    refund: Refund | None = None
-
-
-async def settle_together(
-    tx: Transaction, queue: Queued, batch: Sequence[Settlement]
-) -> tuple[list[Payment], list[Change], dict[LinkId, PaymentLink]]:
-    """The payments as they are stored now, what was changed, and the links of these payments, which stay locked."""
+async def _settle_together(
+    follow_links: FollowLinks, tx: Transaction, queue: Queued, batch: Sequence[Settlement]
+) -> list[Payment]:
+    """The payments as they are stored now."""
     # The first of several settlements of the same payment is the one that is applied.
     settlements = {settlement.payment.id: settlement for settlement in reversed(batch)}
     payments = await finish_payments(tx, [(settlement, settlement.transition) for settlement in settlements.values()])
@@ -165,12 +177,14 @@ async def settle_together(
         if payment_id in payments
     ]
     links_now = await write_consequences(tx, queue, changes)
-    stored = [
+    paid = [change for change in changes if change.transition is CONFIRMED and change.payment.link_id is not None]
+    if paid:
+        await follow_links(tx, queue, paid, links_now)
+    return [
         # As changed in this transaction, or else as another transaction stored it.
         payments.get(settlement.payment.id) or require(await repository.by_id(tx, settlement.payment.id))
         for settlement in batch
     ]
-    return stored, changes, links_now
 
 
 async def finish_payments(

@@ -11,24 +11,22 @@ before it sends the refund, and where it cannot yet, the refund waits, with its 
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Final
 
 from guichet.clock import SECOND, Instant, later
-from guichet.context import AppContext, HandOver, Queued
-from guichet.db.batching import Result
-from guichet.db.engine import Database, Transaction, Writer, require
+from guichet.context import AppContext, Queued
+from guichet.db.engine import Transaction, Writer, require
 from guichet.domain.errors import Conflict
 from guichet.domain.ids import LinkId
 from guichet.domain.messages import Amount
 from guichet.domain.payment_links import PaymentLink
-from guichet.domain.payments import CONFIRMED, AutomaticReason, Payment, Refund, Settlement
+from guichet.domain.payments import AutomaticReason, Payment, Refund
 from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
 from guichet.logs import log
 from guichet.payments import attempts, checkout_sessions
-from guichet.payments.settlement import settle_batch, settle_together
+from guichet.payments.settlement import Change
 from guichet.refunds import pending
 from guichet.refunds import repository as refund_repository
 from guichet.refunds.holds import lock_wallet, post_hold
@@ -56,27 +54,18 @@ _OBSTACLES: Final[Mapping[str, IncidentDetail]] = {
 }
 
 
-async def settle_payments(
-    db: Database, pages_url: str, hand_over: HandOver, batch: Sequence[Settlement]
-) -> Sequence[Result[Payment]]:
-    """As `settle_batch`, with the refunds that follow, and the checkout sessions that are paid by it. `pages_url`: the
-    public address of the link pages."""
-    return await settle_batch(db, hand_over, batch, partial(_settle_together, pages_url))
-
-
-async def _settle_together(
-    pages_url: str, tx: Transaction, queue: Queued, batch: Sequence[Settlement]
-) -> list[Payment]:
-    stored, changes, links = await settle_together(tx, queue, batch)
-    confirmed = [change for change in changes if change.transition is CONFIRMED and change.payment.link_id is not None]
-    for change in confirmed:
-        together = [each.payment for each in confirmed if each.payment.link_id == change.payment.link_id]
+async def follow_links(
+    pages_url: str, tx: Transaction, queue: Queued, paid: Sequence[Change], links: Mapping[LinkId, PaymentLink]
+) -> None:
+    """What follows where payments through links succeeded (see `payments.settlement.FollowLinks`): refunds, and
+    checkout sessions that are paid by them. `pages_url`: the public address of the link pages."""
+    for change in paid:
+        together = [each.payment for each in paid if each.payment.link_id == change.payment.link_id]
         now = change.settlement.now
         unneeded = await refund_if_unneeded(tx, change.payment, together, links, now)
         if change.payment.session_reference is not None and not unneeded:
             await checkout_sessions.complete(tx, change.payment, now, pages_url)
             queue.others = True
-    return stored
 
 
 async def refund_if_unneeded(

@@ -1,6 +1,7 @@
 """A payment that succeeds though its link has no use for it is refunded without being asked, exactly once."""
 
 import asyncio
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -16,14 +17,14 @@ from guichet.domain.posting_rules import ACTIVE, WalletStatus
 from guichet.incidents import repository as incidents
 from guichet.ledger import wallets
 from guichet.payments import repository as payments
-from guichet.payments.settlement import settlement_of
+from guichet.payments.settlement import settle_payments, settlement_of
 from guichet.providers.base import Refused, Reversal, Succeeded
 from guichet.refunds import automatic, pending
 from tests.checkout.checkout_fixture import CheckoutFixture
 from tests.invariants import check_books
 
 RESERVED = 15 * 60
-PAGES: Final = "https://pay.example/pay"
+FOLLOW_LINKS: Final = partial(automatic.follow_links, "https://pay.example/pay")
 ONE_USE: Final[dict[str, Any]] = {"type": "limité", "max_uses": 1}
 
 
@@ -129,7 +130,7 @@ async def test_of_two_successes_in_the_same_moment_one_comes_second(
         one, other = await settlements(checkout, await two_attempts(checkout))
         # Each is heard of twice: by polling, and by a callback.
         calls = [[other, one, other]] if together else [[one], [other], [other], [one]]
-        await asyncio.gather(*(automatic.settle_payments(db, PAGES, checkout.ctx.hand_over, call) for call in calls))
+        await asyncio.gather(*(settle_payments(db, checkout.ctx.hand_over, FOLLOW_LINKS, call) for call in calls))
         assert len(await refunds(checkout)) == number + 1
     await checkout.work()
     assert sorted(await statuses(checkout)) == ["refunded"] * 8 + ["succeeded"] * 8
@@ -141,8 +142,8 @@ async def test_of_two_successes_in_the_same_moment_one_comes_second(
 async def test_two_workers_send_one_refund(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     first, second = await settlements(checkout, await two_attempts(checkout))
-    await automatic.settle_payments(checkout.ctx.db, PAGES, checkout.ctx.hand_over, [first])
-    await automatic.settle_payments(checkout.ctx.db, PAGES, checkout.ctx.hand_over, [second])
+    await settle_payments(checkout.ctx.db, checkout.ctx.hand_over, FOLLOW_LINKS, [first])
+    await settle_payments(checkout.ctx.db, checkout.ctx.hand_over, FOLLOW_LINKS, [second])
     workers = [checkout.service.worker() for _ in range(3)]
     await asyncio.gather(*(each.run_until_idle() for each in workers))
     assert checkout.operator.refunded == [second.payment.reference]
@@ -156,7 +157,7 @@ async def test_a_process_that_dies_leaves_the_refund_to_the_next(any_checkout: C
     checkout, ctx = any_checkout, any_checkout.ctx
     both = await settlements(checkout, await two_attempts(checkout))
     for settlement in both:
-        await automatic.settle_payments(ctx.db, PAGES, ctx.hand_over, [settlement])
+        await settle_payments(ctx.db, ctx.hand_over, FOLLOW_LINKS, [settlement])
     (refund,) = await refunds(checkout)
     now = ctx.clock.now()
     if step != "settled":
@@ -239,7 +240,7 @@ async def test_a_merchant_cannot_refund_it_a_second_time(any_checkout: CheckoutF
     checkout = any_checkout
     both = await settlements(checkout, await two_attempts(checkout))
     for settlement in both:
-        await automatic.settle_payments(checkout.ctx.db, PAGES, checkout.ctx.hand_over, [settlement])
+        await settle_payments(checkout.ctx.db, checkout.ctx.hand_over, FOLLOW_LINKS, [settlement])
     (refund,) = await refunds(checkout)
     headers = {"Authorization": f"Bearer {checkout.live}"}
     url = f"{checkout.url}/v1/payments/{both[1].payment.reference}/refund"

@@ -7,6 +7,7 @@ import pytest
 from msgspec import structs
 from sqlalchemy import delete, insert
 
+from guichet.bootstrap import settlement_batches
 from guichet.db.engine import require
 from guichet.db.errors import ConstraintViolated
 from guichet.db.tables import postings
@@ -16,7 +17,6 @@ from guichet.domain.posting_rules import COLLECTED, WalletStatus
 from guichet.payments import repository as payments
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
-from guichet.refunds.settlement_batches import settlement_batches
 from tests.fakes.recording_database import RecordingDatabase
 from tests.payments.conftest import LivePayments
 

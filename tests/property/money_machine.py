@@ -19,7 +19,7 @@ from msgspec import structs
 from sqlalchemy import func, select
 
 from guichet.back_office.merchants import create_merchant
-from guichet.bootstrap import Service, database
+from guichet.bootstrap import Service, database, settlement_batches
 from guichet.clock import SECOND, Instant
 from guichet.context import WakeUps
 from guichet.db.engine import require
@@ -36,7 +36,6 @@ from guichet.payments import repository as payments
 from guichet.payments.create import create_payment
 from guichet.payments.polling import poll_payment
 from guichet.providers.registry import Registry
-from guichet.refunds.settlement_batches import settlement_batches
 from guichet.schemas.payment import PaymentBody
 from guichet.worker.worker import Worker
 from tests.fakes.clock import ManualClock

@@ -7,6 +7,7 @@ Everything of a merchant holds its `word`: that of the foreign one must never be
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -34,7 +35,8 @@ from guichet.links.links import cash_desk_link, create_link, requested_link
 from guichet.merchants import api_keys
 from guichet.payments import repository
 from guichet.payments.create import create_payment
-from guichet.refunds.automatic import settle_payments
+from guichet.payments.settlement import settle_payments
+from guichet.refunds.automatic import follow_links
 from guichet.refunds.request import request_refund
 from guichet.schemas.payment import Customer, PaymentBody
 from guichet.webhooks import endpoints
@@ -117,10 +119,9 @@ async def _payments(ctx: AppContext, caller: Caller, word: str, phone_number: st
         )
         for number, payment in enumerate(made[:-1] if caller.env == "live" else made)
     ]
+    follow = partial(follow_links, f"{ctx.settings.public_url}/pay")
     settled = [
-        each
-        for each in await settle_payments(ctx.db, f"{ctx.settings.public_url}/pay", ctx.hand_over, ended)
-        if isinstance(each, Payment)
+        each for each in await settle_payments(ctx.db, ctx.hand_over, follow, ended) if isinstance(each, Payment)
     ]
     await request_refund(ctx, require(await repository.by_id(ctx.db, settled[-1].id)), word, Actor(word, "console"))
     references = [each.reference for each in (*settled[:3], *settled[-1:], made[-1])]
