@@ -6,9 +6,17 @@ that turns out to be dead included. Nothing is ever sent twice, whatever its met
 """
 
 from guichet.http_client.address_guard import AddressGuard, is_loopback_host, is_public
-from guichet.http_client.deferred import HttpClient
-from guichet.http_client.failures import FailureKind, failure_kind
-from guichet.http_client.outcomes import MAX_BODY, Forbidden, HttpClientError, Lost, NotSent, Response
+from guichet.http_client.client import HttpClient
+from guichet.http_client.outcomes import (
+    MAX_BODY,
+    FailureKind,
+    Forbidden,
+    HttpClientError,
+    Lost,
+    NotSent,
+    Response,
+    failure_kind,
+)
 
 __all__ = ["MAX_BODY", "AddressGuard", "Forbidden", "HttpClient", "HttpClientError", "Lost", "NotSent"]
 __all__ += ["FailureKind", "Response", "failure_kind", "is_loopback_host", "is_public"]

@@ -2,43 +2,35 @@
 
 aiohttp's connector and its parser of responses are used without its `ClientSession`, its request and its response.
 Connecting and sending are two steps here, so that it is known which of them failed, and nothing repeats a request.
+
+aiohttp, 120 modules and 10 MB, is imported when the first request leaves or in `open`, and not at the start of a
+command or before a server listens: what needs it stands in `connector.py` and `name_lookups.py`.
 """
 
 import asyncio
+import ssl
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from aiohttp import (
-    AsyncResolver,
-    ClientConnectorCertificateError,
-    ClientConnectorError,
-)
-from aiohttp.abc import AbstractResolver
-from aiohttp.http_exceptions import HttpProcessingError
-from yarl import URL
+from guichet.http_client.address_guard import Address, AddressGuard, Network, is_loopback_host, is_public
+from guichet.http_client.outcomes import MAX_BODY, CallFailure, Forbidden, NotSent, Response
 
-from guichet.domain.messages import Message, verbatim
-from guichet.http_client.address_guard import (
-    Address,
-    AddressGuard,
-    AddressRefused,
-    Network,
-    is_loopback_host,
-    is_public,
-)
-from guichet.http_client.connector import Exchange, GuardedConnector, request_bytes
-from guichet.http_client.failures import CallFailure
-from guichet.http_client.outcomes import MAX_BODY, Forbidden, HttpClientError, Lost, NotSent, Response
-from guichet.http_client.own_faults import NameControl, is_own_fault
-from guichet.http_client.reachability import is_reachable
-from guichet.http_client.tls import TlsContext, tls_context, unverified
+if TYPE_CHECKING:
+    from aiohttp.abc import AbstractResolver
+    from yarl import URL
+
+    from guichet.http_client.connector import GuardedConnector, TlsContext
+    from guichet.http_client.name_lookups import NameControl
 
 #: How often the time limits of running requests are looked at, in seconds.
 _WATCH_INTERVAL: Final = 0.05
+#: What `open` imports.
+_WITH_AIOHTTP: Final = ("guichet.http_client.connector", "guichet.http_client.name_lookups")
 #: Hosts that are remembered, to have a name that is known to exist.
 _REACHED: Final = 8
 
@@ -47,7 +39,22 @@ RuleName = Literal["public", "any", "loopback"]
 
 class _Rule(NamedTuple):
     permits: Callable[[Address], bool]
-    context: Callable[[], TlsContext]
+    context: "Callable[[], TlsContext]"
+
+
+@cache
+def tls_context(ca_file: Path | None) -> "TlsContext":
+    """Trusts the system's authorities, and those in `ca_file` (PEM). Raises ValueError when the file cannot be read.
+    Without one it is aiohttp's own, which has read the system's authorities already: 20 to 90 ms and a megabyte."""
+    if ca_file is None:
+        return True
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_verify_locations(ca_file)
+    except OSError as error:  # ssl.SSLError is one
+        raise ValueError(f"GUICHET_EGRESS_CA_FILE: {ca_file} is not a readable PEM file of certificates") from error
+    return context
 
 
 class _Deadlines:
@@ -113,7 +120,7 @@ class _Deadline:
         self.task.cancel()
 
 
-class AiohttpClient:
+class HttpClient:
     """Three rules with a pool of connections each, so that no connection is ever reused under another rule.
 
     `public` reaches public addresses and `allow`. `any` reaches every address; it is for addresses that staff
@@ -132,25 +139,36 @@ class AiohttpClient:
         ca_file: Path | None = None,
         loopback: bool = False,
         user_agent: str = "Guichet/1.0",
-        resolver: AbstractResolver | None = None,
+        resolver: "AbstractResolver | None" = None,
     ) -> None:
         self._allow = tuple(allow)
         self._loopback = loopback
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity", "Accept": "*/*"}
         self._resolver = resolver
-        self._verifying = partial(tls_context, ca_file)
+        tls_context(ca_file)
+        verifying = partial(tls_context, ca_file)
         self._rules: dict[RuleName, _Rule] = {
-            "public": _Rule(self._is_allowed, self._verifying),
-            "any": _Rule(lambda _: True, self._verifying),
-            "loopback": _Rule(lambda address: address.is_loopback, unverified),
+            "public": _Rule(self._is_allowed, verifying),
+            "any": _Rule(lambda _: True, verifying),
+            "loopback": _Rule(lambda address: address.is_loopback, lambda: False),
         }
+        self._opening = asyncio.Lock()
+        self._is_open = False
         self._connectors: dict[RuleName, GuardedConnector] = {}
         self._deadlines = _Deadlines()
         #: The hosts that were connected to last.
         self._reached = deque(["localhost"], maxlen=_REACHED)
-        self._names = NameControl(self._reached)
+        self._names: NameControl | None = None
         self._stopped: set[asyncio.Task[Any]] = set()
         self._closed = False
+
+    async def open(self) -> None:
+        """Imports, in a thread, what the first request would wait for: a tenth of a second."""
+        async with self._opening:
+            if not self._is_open:
+                for name in _WITH_AIOHTTP:
+                    await asyncio.to_thread(import_module, name)
+                self._is_open = True
 
     async def request(
         self,
@@ -169,6 +187,10 @@ class AiohttpClient:
         `guarded=False` is for addresses that staff configured, never for a merchant's.
         `max_bytes`: of the body; a longer one is cut and the response is not `complete`.
         """
+        if not self._is_open:
+            await self.open()
+        from guichet.http_client.connector import Exchange, failure, request_bytes
+
         target = self._checked_url(url, guarded)
         content = request_bytes(method, target, {**self._headers, **(headers or {})}, body)
         connector = self._connector(self._rule_for(target, guarded))
@@ -183,11 +205,11 @@ class AiohttpClient:
                 return await exchange.run(connection, content, max_bytes)
         except Exception as error:  # Whatever it is: money needs to know whether the request can have been sent.
             stopped = asyncio.current_task() in self._stopped
-            raise _failure(target, exchange, error, stopped=stopped) from error
+            raise failure(target, exchange, error, stopped=stopped) from error
         except asyncio.CancelledError as error:
             if self._closed and not _is_cancelled():  # aiohttp cancels what still waits for a name when it is closed.
                 closed = ConnectionError(CallFailure.CLOSED())
-                raise _failure(target, exchange, closed, stopped=True) from error
+                raise failure(target, exchange, closed, stopped=True) from error
             raise
         finally:
             exchange.abort()
@@ -200,12 +222,20 @@ class AiohttpClient:
     async def is_own_fault(self, error: NotSent, url: str) -> bool:
         """Whether a request to `url` failed because of a fault on our side. Looks up another name if needed, for
         two seconds at most."""
-        host = URL(url).raw_host or ""
-        return await is_own_fault(error, host, self._names, self._names_by())
+        await self.open()
+        from yarl import URL
+
+        from guichet.http_client.name_lookups import NameControl, is_own_fault
+
+        self._names = self._names or NameControl(self._reached)
+        return await is_own_fault(error, URL(url).raw_host or "", self._names, self._names_by())
 
     async def unreachable_host(self, url: str) -> str | None:
         """The host of `url` if no guarded request would connect now; None when one could, as far as its name tells.
         Looks the name up, for LOOKUP_LIMIT seconds at most."""
+        await self.open()
+        from guichet.http_client.name_lookups import is_reachable
+
         try:
             target = self._checked_url(url, guarded=True)
         except Forbidden:
@@ -224,22 +254,15 @@ class AiohttpClient:
             await self._resolver.close()
         await asyncio.sleep(0)  # Aborted connections are reported as lost in the next turn of the loop.
 
-    def _checked_url(self, url: str, guarded: bool) -> URL:
-        """The object that the connection will be made from."""
-        try:
-            target = URL(url)
-            host, port = target.raw_host, target.port
-        except ValueError as error:
-            raise Forbidden(CallFailure.URL_UNREADABLE()) from error
-        if target.scheme not in ("http", "https") or not host or not port:
-            raise Forbidden(CallFailure.NOT_HTTP())
-        if target.raw_user is not None or target.raw_password is not None:
-            raise Forbidden(CallFailure.USER_IN_URL(host=host))
-        if guarded and target.scheme != "https" and not self._is_local(host):
+    def _checked_url(self, url: str, guarded: bool) -> "URL":
+        from guichet.http_client.connector import parse_url
+
+        target = parse_url(url)
+        if guarded and target.scheme != "https" and not self._is_local(host := target.raw_host or ""):
             raise Forbidden(CallFailure.HTTPS_ONLY(host=host))
         return target
 
-    def _rule_for(self, target: URL, guarded: bool) -> RuleName:
+    def _rule_for(self, target: "URL", guarded: bool) -> RuleName:
         if self._is_local(target.raw_host or ""):
             return "loopback"
         return "public" if guarded else "any"
@@ -252,20 +275,24 @@ class AiohttpClient:
             return True
         return is_public(address)
 
-    def _connector(self, name: RuleName) -> GuardedConnector:
+    def _connector(self, name: RuleName) -> "GuardedConnector":
         """Created at its first use: it belongs to the running event loop."""
         if self._closed:
             raise NotSent(CallFailure.CLOSED(), stopped=True)
         connector = self._connectors.get(name)
         if connector is None:
+            from guichet.http_client.connector import GuardedConnector
+
             permits, context = self._rules[name]
             connector = GuardedConnector(AddressGuard(permits), context(), self._names_by())
             self._connectors[name] = connector
         return connector
 
-    def _names_by(self) -> AbstractResolver:
+    def _names_by(self) -> "AbstractResolver":
         """Created at its first use too."""
         if self._resolver is None:
+            from aiohttp import AsyncResolver
+
             self._resolver = AsyncResolver()
         return self._resolver
 
@@ -273,36 +300,3 @@ class AiohttpClient:
 def _is_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def _failure(target: URL, exchange: Exchange, error: Exception, *, stopped: bool) -> HttpClientError:
-    timed_out = isinstance(error, TimeoutError) and not stopped
-    if exchange.connection is not None:
-        return Lost(_lost(target.raw_host or "", error), exchange.status, timed_out=timed_out)
-    if isinstance(error, ClientConnectorError) and isinstance(error.os_error, AddressRefused):
-        return Forbidden(CallFailure.ADDRESS_REFUSED(host=target.raw_host or ""))
-    return NotSent(_not_connected(target.raw_host or "", error), timed_out=timed_out, stopped=stopped)
-
-
-def _not_connected(host: str, error: Exception) -> Message:
-    """Before there is a connection, aiohttp's messages name the host only."""
-    if isinstance(error, TimeoutError):
-        return CallFailure.NO_CONNECTION(host=host)
-    if isinstance(error, ClientConnectorCertificateError):
-        why = f"{type(error.certificate_error).__name__}: {error.certificate_error.args}"
-    elif isinstance(error, ClientConnectorError):
-        why = str(error.strerror)
-    else:
-        return verbatim(f"{host}: {error or type(error).__name__}")
-    security = "default" if error.ssl is True else error.ssl
-    return CallFailure.CANNOT_CONNECT(host=host, address=f"{error.host}:{error.port} ssl:{security}", error=why)
-
-
-def _lost(host: str, error: Exception) -> Message:
-    """The text of most of aiohttp's errors holds the whole URL, which may hold secrets."""
-    if isinstance(error, TimeoutError):
-        return CallFailure.NO_RESPONSE(host=host)
-    if isinstance(error, HttpProcessingError):
-        first_line = error.message.partition("\n")[0].encode(errors="replace").decode()
-        return verbatim(f"{host}: {first_line}")
-    return verbatim(f"{host}: {type(error.__cause__ or error).__name__}")

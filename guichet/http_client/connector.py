@@ -1,6 +1,6 @@
 """aiohttp's connector with two additions: only safe connections are reused, and what a peer may send beside the body of
-its response is bounded; and one HTTP/1.1 exchange on a connection in hand: the request in one write, the response
-through aiohttp's parser.
+its response is bounded; one HTTP/1.1 exchange on a connection in hand: the request in one write, the response
+through aiohttp's parser; and what aiohttp's errors mean.
 
 aiohttp's own request and response make a dozen objects and a task each time, which took a third of a webhook's delivery
 (bench/README.md).
@@ -11,22 +11,33 @@ honouring them.
 """
 
 import asyncio
+import ssl
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from aiohttp import ClientPayloadError, ClientRequest, ClientTimeout, StreamReader, TCPConnector
+from aiohttp import (
+    ClientConnectorCertificateError,
+    ClientConnectorError,
+    ClientPayloadError,
+    ClientRequest,
+    ClientTimeout,
+    StreamReader,
+    TCPConnector,
+)
 from aiohttp.abc import AbstractResolver
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
+from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
-from guichet.http_client.address_guard import AddressGuard
-from guichet.http_client.failures import CallFailure
-from guichet.http_client.outcomes import Forbidden, Response
-from guichet.http_client.tls import TlsContext
+from guichet.domain.messages import Message, verbatim
+from guichet.http_client.address_guard import AddressGuard, AddressRefused
+from guichet.http_client.outcomes import CallFailure, Forbidden, HttpClientError, Lost, NotSent, Response
 
+#: How certificates are verified. True: aiohttp's own context, with the system's authorities. False: not at all.
+TlsContext = ssl.SSLContext | bool
 #: Bytes that are not body (head, informational responses, chunk sizes and extensions, trailers). A response may have
 #: as many more as its body has bytes, because small chunks are legitimate.
 MAX_HEAD: Final = 64 * 1024
@@ -120,6 +131,20 @@ _WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _SWITCHING_PROTOCOLS: Final = 101
 
 
+def parse_url(url: str) -> URL:
+    """The object that a connection is made from. Raises Forbidden."""
+    try:
+        target = URL(url)
+        host, port = target.raw_host, target.port
+    except ValueError as error:
+        raise Forbidden(CallFailure.URL_UNREADABLE()) from error
+    if target.scheme not in ("http", "https") or not host or not port:
+        raise Forbidden(CallFailure.NOT_HTTP())
+    if target.raw_user is not None or target.raw_password is not None:
+        raise Forbidden(CallFailure.USER_IN_URL(host=host))
+    return target
+
+
 def request_bytes(method: str, target: URL, headers: Mapping[str, str], body: bytes | None) -> bytes:
     """The request as it is sent. Raises Forbidden when a header could end early and begin another."""
     lines = [f"{method} {target.raw_path_qs} HTTP/1.1"]
@@ -180,3 +205,37 @@ async def _read(content: StreamReader, max_bytes: int) -> tuple[bytes, bool]:
     if (error := content.exception()) is not None:  # All of it came, with too much beside it.
         raise error
     return body, True
+
+
+def failure(target: URL, exchange: Exchange, error: Exception, *, stopped: bool) -> HttpClientError:
+    """What is known after `error`: Lost once there was a connection."""
+    timed_out = isinstance(error, TimeoutError) and not stopped
+    if exchange.connection is not None:
+        return Lost(_lost(target.raw_host or "", error), exchange.status, timed_out=timed_out)
+    if isinstance(error, ClientConnectorError) and isinstance(error.os_error, AddressRefused):
+        return Forbidden(CallFailure.ADDRESS_REFUSED(host=target.raw_host or ""))
+    return NotSent(_not_connected(target.raw_host or "", error), timed_out=timed_out, stopped=stopped)
+
+
+def _not_connected(host: str, error: Exception) -> Message:
+    """Before there is a connection, aiohttp's messages name the host only."""
+    if isinstance(error, TimeoutError):
+        return CallFailure.NO_CONNECTION(host=host)
+    if isinstance(error, ClientConnectorCertificateError):
+        why = f"{type(error.certificate_error).__name__}: {error.certificate_error.args}"
+    elif isinstance(error, ClientConnectorError):
+        why = str(error.strerror)
+    else:
+        return verbatim(f"{host}: {error or type(error).__name__}")
+    security = "default" if error.ssl is True else error.ssl
+    return CallFailure.CANNOT_CONNECT(host=host, address=f"{error.host}:{error.port} ssl:{security}", error=why)
+
+
+def _lost(host: str, error: Exception) -> Message:
+    """The text of most of aiohttp's errors holds the whole URL, which may hold secrets."""
+    if isinstance(error, TimeoutError):
+        return CallFailure.NO_RESPONSE(host=host)
+    if isinstance(error, HttpProcessingError):
+        first_line = error.message.partition("\n")[0].encode(errors="replace").decode()
+        return verbatim(f"{host}: {first_line}")
+    return verbatim(f"{host}: {type(error.__cause__ or error).__name__}")

@@ -1,15 +1,18 @@
-"""Whether a request failed by a fault on our side: descriptors, memory, ports, a route, a name server."""
+"""What the names of hosts tell: whether one could be connected to at present, and whether a request failed by a fault
+on our side (descriptors, memory, ports, a route, a name server)."""
 
 import asyncio
 import errno
-from collections.abc import Iterator, Sequence
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from ipaddress import ip_address
 from typing import Final
 
 import pycares
 from aiohttp import ClientConnectorDNSError, ClientConnectorError
 from aiohttp.abc import AbstractResolver
 
-from guichet.http_client.address_guard import is_loopback_host
+from guichet.http_client.address_guard import Address, is_loopback_host
 from guichet.http_client.outcomes import NotSent
 
 #: What the system says when this machine lacks something. An unreachable host is the peer's affair; an unreachable
@@ -31,9 +34,27 @@ _NO_NAME_SERVER: Final = frozenset(
 )
 #: What may be the fault of our name server or of the peer's.
 _AMBIGUOUS: Final = frozenset((pycares.errno.ARES_ESERVFAIL, pycares.errno.ARES_ETIMEOUT, pycares.errno.ARES_EREFUSED))
-#: Seconds that the control lookup may take, and that its result is remembered.
-_CONTROL_LIMIT: Final = 2.0
+#: Seconds that the lookup of a name may take, and that the result of a control lookup is remembered.
+LOOKUP_LIMIT: Final = 2.0
 _CONTROL_VALID: Final = 5.0
+
+
+async def is_reachable(host: str, permits: Callable[[Address], bool], resolver: AbstractResolver) -> bool:
+    """Whether one of the addresses of `host` may be connected to. Raises nothing."""
+    return any(permits(address) for address in await _addresses(host, resolver))
+
+
+async def _addresses(host: str, resolver: AbstractResolver) -> list[Address]:
+    """Empty when the name does not exist, or was not found in time."""
+    try:
+        return [ip_address(host)]
+    except ValueError:
+        pass
+    try:
+        async with asyncio.timeout(LOOKUP_LIMIT):
+            return [ip_address(each["host"]) for each in await resolver.resolve(host, 0, socket.AF_UNSPEC)]
+    except (OSError, ValueError):  # TimeoutError is an OSError.
+        return []
 
 
 class NameControl:
@@ -55,7 +76,7 @@ class NameControl:
         if now - asked_at < _CONTROL_VALID:
             return found
         try:
-            async with asyncio.timeout(_CONTROL_LIMIT):
+            async with asyncio.timeout(LOOKUP_LIMIT):
                 found = bool(await resolver.resolve(host))
         except OSError:  # TimeoutError is one
             found = False
