@@ -42,7 +42,7 @@ async def create_refund(call: Call) -> Response:
     raw = await call.body()
     payment, reason = await _requested_refund(call, raw)
     key = requested_key(call, raw)
-    refund = await _created_before(call, call.ctx.db, key)
+    refund = None if key is None else await _created_before(call, call.ctx.db, key)
     if refund is None:
         try:
             refund = await request_refund(call.ctx, payment, reason, key=key)
@@ -99,7 +99,7 @@ async def _requested_refund(call: Call, raw: bytes) -> tuple[Payment, str | None
     return payment, body.reason
 
 
-async def _created_before(call: Call, db: Reader, key: IdempotencyKey | None) -> Refund | None:
+async def _created_before(call: Call, db: Reader, key: IdempotencyKey) -> Refund | None:
     reference = await idempotency.find(db, key)
     return None if reference is None else await refunds.by_reference(db, call.merchant_id, call.env, reference)
 
@@ -107,9 +107,12 @@ async def _created_before(call: Call, db: Reader, key: IdempotencyKey | None) ->
 def _stated_faults(payment: Payment, values: Mapping[str, Any]) -> dict[str, list[str]]:
     """Field → sentence where the body states another amount or currency than what goes back to the customer."""
     total, currency = payment.total_amount, payment.currency
+    stated = [name for name in REFUND_FIGURES if name in values]
+    if not stated and "currency" not in values:
+        return {}
     whole = f"Le remboursement est toujours total : {plain(total)} {currency} pour ce paiement. Retirez ce champ."
     amounts = (total, round_to_currency(total, currency))
-    faults = {name: [whole] for name in REFUND_FIGURES if differs(values, name, *amounts)}
+    faults = {name: [whole] for name in stated if differs(values, name, *amounts)}
     if values.get("currency") not in (None, currency):
         faults["currency"] = [whole]
     return faults

@@ -119,9 +119,9 @@ async def current_identity(ctx: AppContext, provider: Provider, account: str) ->
 
 
 def read_soon(ctx: AppContext, provider: Provider, account: str) -> None:
-    """After the first use since the start: reads the identity in the background, so that it is known before the key is
-    changed and before the first question."""
-    if provider.named_by_key and account not in ctx.identity_due:
+    """After the first use since the start of an account that is `named_by_key`: reads the identity in the background,
+    so that it is known before the key is changed and before the first question."""
+    if account not in ctx.identity_due:
         task = asyncio.create_task(_read_logged(ctx, provider, account))
         ctx.awaited_polls.add(task)
         task.add_done_callback(ctx.awaited_polls.discard)

@@ -175,7 +175,8 @@ async def _send_through(
             break
         call = provider.refund(await request_of(ctx, provider, sent, payment))
         result: RefundResult = await call_provider(provider, call, account, "refund")
-        account_identity.read_soon(ctx, provider, account)
+        if provider.named_by_key:
+            account_identity.read_soon(ctx, provider, account)
         if isinstance(result, AmbiguousRefusal):
             result = await judge(ctx, sent, payment, result)
         if not isinstance(result, FloatEmpty):

@@ -118,7 +118,7 @@ async def _record_in(
         if existing is not None and existing.reference == refund.reference:
             return existing
         raise await already_refunded(tx, payment)
-    if not await idempotency.claim(tx, key, refund.reference, now):
+    if key is not None and not await idempotency.claim(tx, key, refund.reference, now):
         raise idempotency.reused()
     await proposal_repository.close(tx, payment.id, "confirmed", now)
     if covered:
