@@ -38,8 +38,10 @@ _SIZES: Final = (64, 16, 4, 1)
 MOST_TOGETHER: Final = _SIZES[0]
 #: An INSERT of one row whose parameters are its values.
 _INSERT: Final = re.compile(r"(INSERT INTO [^?]* VALUES )(\((?:\?, )*\?\))([^?]*)")
-#: An UPDATE without a subquery.
-_UPDATE: Final = re.compile(r"(UPDATE \w+ SET )((?:(?!SELECT).)*)(\sWHERE )((?:(?!SELECT|RETURNING).)*)", re.DOTALL)
+#: An UPDATE without a subquery. What it returns are columns of the table, without parameters.
+_UPDATE: Final = re.compile(
+    r"(UPDATE \w+ SET )((?:(?!SELECT).)*)(\sWHERE )((?:(?!SELECT|RETURNING).)*)((?:RETURNING [\w, ]+)?)\s*", re.DOTALL
+)
 
 
 class SqliteTransaction(Transaction):
@@ -111,13 +113,13 @@ def _of_many_rows(text: str) -> Mapping[int, str]:
 
 def _update_from(parts: re.Match[str], size: int) -> str:
     """The UPDATE for `size` rows: each parameter becomes a column of a table that has a row for each of them."""
-    update, changes, where, condition = parts.groups()
+    update, changes, where, condition, returning = parts.groups()
     columns = [f"p{position}" for position in range(f"{changes}{condition}".count("?"))]
     names = iter(columns)
     changes, condition = (re.sub(r"\?", lambda _: f"given.{next(names)}", part) for part in (changes, condition))
     row = f"({', '.join('?' * len(columns))})"
     given = f"WITH given({', '.join(columns)}) AS (VALUES {', '.join([row] * size)}) "
-    return f"{given}{update}{changes} FROM given{where}{condition}"
+    return f"{given}{update}{changes} FROM given{where}{condition}{returning}"
 
 
 def _with_booleans(row: Row, positions: tuple[int, ...]) -> Row:
