@@ -84,7 +84,7 @@ async def _payment(ctx: AppContext, account: str, facts: DisputeFacts) -> Paymen
     """The payment that the dispute is about. None when there is none, or one in another currency, of which the disputed
     amount cannot be a part."""
     reference = parse_reference(facts.payment_reference or "")
-    payment = await repository.by_callback_reference(ctx.db, account, reference) if reference else None
+    payment = await repository.by_reference_on_account(ctx.db, account, reference) if reference else None
     return payment if payment is not None and payment.currency == facts.currency else None
 
 

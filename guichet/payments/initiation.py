@@ -165,8 +165,7 @@ async def _record_acceptance(ctx: AppContext, payment: Payment, result: Accepted
         record = partial(
             pending.record_initiation,
             ctx.db,
-            payment.id,
-            provider_account=account,
+            payment,
             provider_reference=result.provider_reference,
             provider_data=encode_provider_data(dict(result.provider_data)),
             redirect_url=result.redirect_url,

@@ -248,11 +248,11 @@ def next_poll(subject: Payment | Refund, now: Instant) -> Instant:
     return later(now, poll_interval(subject.poll_count, (now - subject.created_at) / SECOND) * SECOND)
 
 
-def may_poll_at(subject: Payment | Refund, now: Instant) -> Instant:
-    """When a page or a callback may cause a poll: now, or MIN_POLL_INTERVAL after the last one."""
-    if subject.asked_at is None or subject.asked_at > now:  # The clock was set back since.
+def may_poll_at(asked_at: Instant | None, now: Instant) -> Instant:
+    """When a page or a callback may cause a poll: now, or MIN_POLL_INTERVAL after the last one, at `asked_at`."""
+    if asked_at is None or asked_at > now:  # The clock was set back since.
         return now
-    return max(now, later(subject.asked_at, MIN_POLL_INTERVAL))
+    return max(now, later(asked_at, MIN_POLL_INTERVAL))
 
 
 async def report_if_stuck(ctx: AppContext, subject: Payment | Refund) -> None:

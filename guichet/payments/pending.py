@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Any, Final
 
+from msgspec import structs
 from sqlalchemy import BigInteger, Update, and_, bindparam, case, or_, update
 
 from guichet.clock import Instant, earlier
@@ -15,7 +16,7 @@ from guichet.payments.repository import by_id, from_row
 
 
 def _grouped(statement: Update) -> GroupedWrite:
-    """A change of the payment `payment_id`, which returns nothing or the whole row."""
+    """A change of the payment `payment_id`, which returns nothing, its id or the whole row."""
     return GroupedWrite(statement, "payment_id")
 
 
@@ -31,7 +32,7 @@ _RECORD_INITIATION: Final = _grouped(
         lease_expires_at=None,
         not_found_count=0,
         not_found_duration=0,
-    ).returning(*payments.c)
+    ).returning(payments.c.id)
 )
 _SWITCH: Final = _CHANGE_PENDING.values(
     provider_account=bindparam("new_account"),
@@ -96,27 +97,35 @@ async def switch_provider_account(
 
 async def record_initiation(
     db: Database,
-    payment_id: PaymentId,
+    payment: Payment,
     *,
-    provider_account: str,
     provider_reference: str | None,
     provider_data: str | None,
     redirect_url: str | None,
     next_poll_at: Instant,
 ) -> Payment | None:
-    """Stores what the provider returned and ends the lease. None when the payment is no longer pending."""
-    row = await db.write_grouped(
-        _RECORD_INITIATION,
-        {
-            "payment_id": payment_id,
-            "new_account": provider_account,
-            "new_ref": provider_reference,
-            "new_data": provider_data,
-            "new_redirect": redirect_url,
-            "next_due": next_poll_at,
-        },
+    """Stores what the provider returned and ends the lease. The payment with it, otherwise as the caller knows it; None
+    when it is no longer pending."""
+    values = {
+        "payment_id": payment.id,
+        "new_account": payment.provider_account,
+        "new_ref": provider_reference,
+        "new_data": provider_data,
+        "new_redirect": redirect_url,
+        "next_due": next_poll_at,
+    }
+    if await db.write_grouped(_RECORD_INITIATION, values) is None:
+        return None
+    return structs.replace(
+        payment,
+        provider_reference=provider_reference,
+        provider_data=provider_data,
+        redirect_url=redirect_url,
+        next_poll_at=next_poll_at,
+        lease_expires_at=None,
+        not_found_count=0,
+        not_found_duration=0,
     )
-    return from_row(row)
 
 
 async def record_lost_initiation(db: Database, payment_id: PaymentId, now: Instant, next_poll_at: Instant) -> None:

@@ -79,7 +79,7 @@ async def poll_for_page(ctx: AppContext, payment: Payment) -> Payment:
     """The payment as known after at most `_PAGE_WAIT` seconds. Its provider is asked at most once in five seconds, no
     matter how often and by which process the page is loaded; that of the test environment always."""
     now = ctx.clock.now()
-    if payment.status != "pending" or (payment.env == "live" and may_poll_at(payment, now) > now):
+    if payment.status != "pending" or (payment.env == "live" and may_poll_at(payment.asked_at, now) > now):
         return payment
     try:
         poll = _join_or_poll(ctx, payment, interval=MIN_POLL_INTERVAL)
@@ -228,8 +228,7 @@ async def _keep_new_facts(ctx: AppContext, payment: Payment, result: Accepted) -
         return reset_not_found(ctx, payment)
     stored = await pending.record_initiation(
         ctx.db,
-        payment.id,
-        provider_account=require(payment.provider_account),
+        payment,
         provider_reference=result.provider_reference or payment.provider_reference,
         provider_data=encode_provider_data(dict(result.provider_data)) or payment.provider_data,
         redirect_url=result.redirect_url or payment.redirect_url,

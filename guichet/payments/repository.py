@@ -79,11 +79,7 @@ _WAITS: Final = (
     )
     .limit(literal_column("1"))
 )
-_BY_CALLBACK: Final = select(payments).where(
-    *equal(payments, "provider_account", "provider_reference"),
-)
-
-_BY_CALLBACK_REFERENCE: Final = select(payments).where(
+_ON_ACCOUNT: Final = select(payments).where(
     payments.c.reference == bindparam("reference"), payments.c.provider_account == bindparam("provider_account")
 )
 
@@ -195,15 +191,9 @@ async def of_link(db: Reader, link_id: LinkId, most: int, before: PaymentId | No
     return [Payment(*row) for row in rows]
 
 
-async def by_provider_reference(db: Database, provider_account: str, provider_reference: str) -> Payment | None:
-    return await db.one_as(
-        Payment, _BY_CALLBACK, provider_account=provider_account, provider_reference=provider_reference
-    )
-
-
-async def by_callback_reference(db: Database, provider_account: str, reference: str) -> Payment | None:
-    """`reference` must be a UUID. A callback does not say which merchant's payment it is; references are unique."""
-    return await db.one_as(Payment, _BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference)
+async def by_reference_on_account(db: Database, provider_account: str, reference: str) -> Payment | None:
+    """`reference` must be a UUID. A provider does not say which merchant's payment it is; references are unique."""
+    return await db.one_as(Payment, _ON_ACCOUNT, provider_account=provider_account, reference=reference)
 
 
 async def reference_from_callback(db: Reader, payment: Payment) -> str | None:

@@ -24,7 +24,7 @@ from guichet.payments.outcomes import may_poll_at
 from guichet.payments.polling import poll_after_callback
 from guichet.provider_callbacks import repository as callback_repository
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
-from guichet.provider_callbacks.repository import ProviderCallback
+from guichet.provider_callbacks.repository import CallbackSubject, ProviderCallback
 from guichet.provider_callbacks.unmatched import UNKNOWN_ACCOUNT, UnmatchedReason
 from guichet.providers.base import Callback, CallbackReference
 from guichet.providers.shared.fields import REPLACEMENT
@@ -67,8 +67,8 @@ async def receive(ctx: AppContext, name: str, reference: str | None, callback: C
     await _keep_unmatched(ctx, name, callback, "no_match")
 
 
-async def _record(ctx: AppContext, subject: Payment | Refund, account: str, named: CallbackReference) -> None:
-    if not ctx.repeated_callbacks.take((type(subject), subject.id), ctx.clock.monotonic()):
+async def _record(ctx: AppContext, subject: CallbackSubject, account: str, named: CallbackReference) -> None:
+    if not ctx.repeated_callbacks.take((subject.subject_type, subject.id), ctx.clock.monotonic()):
         raise RateLimited
     now = ctx.clock.now()
     await callback_repository.record(
@@ -77,27 +77,23 @@ async def _record(ctx: AppContext, subject: Payment | Refund, account: str, name
         provider_account=account,
         provider_reference=named.provider_reference,
         now=now,
-        due_at=may_poll_at(subject, now),
+        due_at=may_poll_at(subject.asked_at, now),
     )
     ctx.wakeups.callbacks.set()
 
 
 async def _find(
     ctx: AppContext, account: str, reference: str | None, named: CallbackReference
-) -> Payment | Refund | None:
+) -> CallbackSubject | None:
     """Searches this account by our reference (in the address, then in the body), then by the provider's."""
     for text in (reference, named.reference):
         if text is not None and (ours := parse_reference(text)):
-            payment = await repository.by_callback_reference(ctx.db, account, ours)
-            if payment is not None:
-                return payment
-            refund = await refund_repository.by_callback_reference(ctx.db, account, ours)
-            if refund is not None:
-                return refund
-    if named.provider_reference is not None:
-        payment = await repository.by_provider_reference(ctx.db, account, named.provider_reference)
-        return payment or await refund_repository.by_provider_reference(ctx.db, account, named.provider_reference)
-    return None
+            subject = await callback_repository.by_our_reference(ctx.db, account, ours)
+            if subject is not None:
+                return subject
+    if named.provider_reference is None:
+        return None
+    return await callback_repository.by_provider_reference(ctx.db, account, named.provider_reference)
 
 
 def _bounded(named: CallbackReference) -> CallbackReference:
@@ -138,7 +134,7 @@ async def _poll_subject(ctx: AppContext, callback: ProviderCallback) -> Instant 
     if subject is None:
         return None
     now = ctx.clock.now()
-    allowed_at = may_poll_at(subject, now)
+    allowed_at = may_poll_at(subject.asked_at, now)
     if allowed_at > now:
         return allowed_at
     if subject.status != "pending":

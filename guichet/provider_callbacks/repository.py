@@ -1,15 +1,15 @@
 """Callbacks that name a payment or refund of ours: SQL and row mapping. One row for each, however many come."""
 
 from collections.abc import Collection
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import Select, Table, bindparam, func, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, GroupedWrite, Reader
 from guichet.db.queues.work_queue import Claim, WorkQueue
-from guichet.db.sql_functions import equal, params, upsert
-from guichet.db.tables import provider_callbacks
+from guichet.db.sql_functions import columns, equal, params, upsert
+from guichet.db.tables import payments, provider_callbacks, refunds
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
@@ -32,6 +32,24 @@ class ProviderCallback(Record, frozen=True):
     due_at: Instant | None
 
 
+class CallbackSubject(Record, frozen=True):
+    """Of the payment or refund that a callback names, what storing the callback takes. The whole row would be three
+    times as much for PostgreSQL to parse and plan."""
+
+    subject_type: SubjectType
+    id: int
+    merchant_id: MerchantId
+    env: Environment
+    asked_at: Instant | None
+
+
+def _subject(rows: Table, name: str) -> Select[Any]:
+    return select(*columns(rows, "id", "merchant_id", "env", "asked_at")).where(*equal(rows, "provider_account", name))
+
+
+_TABLES: Final[tuple[tuple[SubjectType, Table], ...]] = (("payment", payments), ("refund", refunds))
+_BY_OUR_REFERENCE: Final = [(subject_type, _subject(rows, "reference")) for subject_type, rows in _TABLES]
+_BY_PROVIDER_REFERENCE: Final = [(subject_type, _subject(rows, "provider_reference")) for subject_type, rows in _TABLES]
 _INSERT: Final = upsert(provider_callbacks).values(
     **params("merchant_id", "env", "subject_type", "subject_id", "provider_account", "provider_reference"),
     **params("received_at", "received_count", "status", "due_at"),
@@ -75,9 +93,24 @@ _ABOUT: Final = select(provider_callbacks).where(
 _QUEUE: Final = WorkQueue(provider_callbacks, "due_at", "provider_account", lambda row: ProviderCallback(*row))
 
 
+async def by_our_reference(db: Reader, provider_account: str, reference: str) -> CallbackSubject | None:
+    """`reference` must be a UUID. A callback does not say whose payment or refund it is; references are unique."""
+    for subject_type, statement in _BY_OUR_REFERENCE:
+        if row := await db.one(statement, provider_account=provider_account, reference=reference):
+            return CallbackSubject(subject_type, *row)
+    return None
+
+
+async def by_provider_reference(db: Reader, provider_account: str, provider_reference: str) -> CallbackSubject | None:
+    for subject_type, statement in _BY_PROVIDER_REFERENCE:
+        if row := await db.one(statement, provider_account=provider_account, provider_reference=provider_reference):
+            return CallbackSubject(subject_type, *row)
+    return None
+
+
 async def record(
     db: Database,
-    subject: Payment | Refund,
+    subject: CallbackSubject,
     *,
     provider_account: str,
     provider_reference: str | None,
@@ -90,7 +123,7 @@ async def record(
         {
             "merchant_id": subject.merchant_id,
             "env": subject.env,
-            "subject_type": "payment" if isinstance(subject, Payment) else "refund",
+            "subject_type": subject.subject_type,
             "subject_id": subject.id,
             "provider_account": provider_account,
             "provider_reference": provider_reference,

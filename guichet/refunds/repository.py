@@ -10,7 +10,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.lists.pages import ListScope, RowKey, read_page
 from guichet.db.references import new_reference
-from guichet.db.sql_functions import equal, json_numbers, new_row, upsert, values_of
+from guichet.db.sql_functions import json_numbers, new_row, upsert, values_of
 from guichet.db.tables import refunds
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
@@ -30,12 +30,6 @@ _AUTOMATIC: Final = select(refunds.c.payment_id).where(
     refunds.c.automatic.is_not(None),
 )
 _FIND: Final = select(refunds).where(refunds.c.reference == bindparam("reference"))
-_BY_CALLBACK_REFERENCE: Final = select(refunds).where(
-    refunds.c.reference == bindparam("reference"), refunds.c.provider_account == bindparam("provider_account")
-)
-_BY_PROVIDER_REF: Final = select(refunds).where(
-    *equal(refunds, "provider_account", "provider_reference"),
-)
 _FINISH: Final = (
     update(refunds)
     .where(refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
@@ -105,17 +99,6 @@ async def automatic_of(db: Reader, merchant_id: MerchantId, payment_ids: Collect
         return set()
     rows = await db.all(_AUTOMATIC, merchant_id=merchant_id, payment_ids=json.dumps(sorted(payment_ids)))
     return {row[0] for row in rows}
-
-
-async def by_callback_reference(db: Reader, provider_account: str, reference: str) -> Refund | None:
-    """`reference` must be a UUID. A callback does not say which merchant's refund it is; references are unique."""
-    return await db.one_as(Refund, _BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference)
-
-
-async def by_provider_reference(db: Reader, provider_account: str, provider_reference: str) -> Refund | None:
-    return await db.one_as(
-        Refund, _BY_PROVIDER_REF, provider_account=provider_account, provider_reference=provider_reference
-    )
 
 
 async def find(db: Reader, reference: str) -> Refund | None:

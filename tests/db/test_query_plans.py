@@ -152,7 +152,8 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "payment by reference": lambda db: payments.by_reference(db, *MINE, REFERENCE),
     "payment by external_id": lambda db: payments.by_external_id(db, *MINE, "e1"),
     "payment by token": lambda db: payments.by_token(db, "c"),
-    "payment by operator's reference": lambda db: payments.by_provider_reference(db, "c", "p1"),
+    "what a callback names by our reference": lambda db: callbacks.by_our_reference(db, "c", REFERENCE),
+    "what a callback names by the provider's": lambda db: callbacks.by_provider_reference(db, "c", "p1"),
     "order number of any merchant": lambda db: db.scan(staff_search._BY_ORDER, wanted="e1"),
     "beginning of an order number of any merchant": lambda db: db.scan(
         staff_search._BY_BEGINNING, wanted="e1", end="e1\U0010ffff"
