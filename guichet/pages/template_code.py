@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import markupsafe
 from jinja2 import Environment, Template, nodes
 from jinja2.compiler import CodeGenerator, Frame
-from jinja2.runtime import Context, Macro
+from jinja2.runtime import Macro
 from jinja2.visitor import NodeTransformer
 from markupsafe import Markup, escape
 
@@ -46,14 +46,6 @@ class _Macro(Macro):
         return as_markup(self._func(*args))
 
 
-class _Context(Context):
-    def call(self, function: Callable[..., Any], /, *args: Any, **values: Any) -> Any:
-        """Without looking whether the function wants to know the context: none of ours does."""
-        values.pop("_loop_vars", None)
-        values.pop("_block_vars", None)
-        return function(*args, **values)
-
-
 class _Code(CodeGenerator):
     """A template and each of its blocks collect their pieces in a list, as macros do. Jinja hands over each piece by
     itself, from the block to the template around it and from there to the caller."""
@@ -73,13 +65,21 @@ class _Code(CodeGenerator):
         self.visit(node.node, frame)
         self.write(f".{node.attr}")
 
+    def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:  # noqa: N802
+        """Without looking whether the function wants to know the context: none of ours does."""
+        self.visit(node.node, frame)
+        self.write("(")
+        for argument in (*node.args, *node.kwargs):
+            self.visit(argument, frame)
+            self.write(", ")
+        self.write("caller=caller)" if forward_caller else ")")
+
 
 class TemplateEnvironment(Environment):
     """Of one language. What is the same in each page is written into its template when that is compiled: what
     `_("key")` says without values, of which a page has two hundred, and `parts.icon("name")`."""
 
     template_class = _Template
-    context_class = _Context
     code_generator_class = _Code
 
     def __init__(self, **options: Any) -> None:

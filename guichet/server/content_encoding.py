@@ -19,7 +19,6 @@ _BROTLI_QUALITY: Final = 4
 #: Of what stands around a shared part, which is little.
 _USUAL_LEVEL: Final = 6
 #: Deflate, no name, no time, unknown system (RFC 1952).
-_GZIP_FORMAT: Final = zlib.MAX_WBITS | 16
 _GZIP_HEADER: Final = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
 
 
@@ -38,7 +37,11 @@ def compress(content: bytes, encoding: str) -> bytes:
     """Soon done: for a page that is made for one request. `encoding` is one of `ENCODINGS`."""
     if encoding == "br":
         return bytes(brotli.compress(content, quality=_BROTLI_QUALITY))
-    return zlib.compress(content, _GZIP_LEVEL, _GZIP_FORMAT)
+    # It looks back no further than there is something, and its tables are half of the usual ones: a small page takes as
+    # long as their memory, and no page of ours becomes longer.
+    window = min(zlib.MAX_WBITS, max(9, len(content).bit_length()))
+    page = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, window | 16, 7)
+    return page.compress(content) + page.flush()
 
 
 @lru_cache(maxsize=32)

@@ -13,7 +13,7 @@ from guichet.audit_log import entries as audit_log
 from guichet.clock import Clock, Instant, iso
 from guichet.context import AppContext
 from guichet.db.engine import Database, Reader, Transaction
-from guichet.db.lists.pages import ListScope, read_page
+from guichet.db.lists.pages import ListScope, read_rows
 from guichet.db.tables import events, merchants, webhook_deliveries
 from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.events import Delivery, DeliveryStatus
@@ -85,8 +85,7 @@ async def listed(
     found: list[Delivery] = []
     for env in ENVS:
         scope = ListScope(merchant_id, env, status)
-        rows, _ = await read_page(db, webhook_deliveries, scope, LISTED, 0, since or None)
-        found += [Delivery(*row) for row in rows]
+        found += [Delivery(*row) for row in await read_rows(db, webhook_deliveries, scope, LISTED, since or None)]
     return sorted(found, key=lambda each: each.id, reverse=True)[:LISTED]
 
 

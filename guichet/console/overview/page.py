@@ -21,13 +21,12 @@ from guichet.console.overview.figures import (
     time_text,
 )
 from guichet.console.page_request import MerchantRequest
-from guichet.console.payments.payment_view import PaymentRow, payment_row
+from guichet.console.payments.payment_view import PaymentRow, listed, payment_row
 from guichet.disputes.repository import open_of
 from guichet.domain.catalogue import Catalogue, PaymentMode
 from guichet.domain.disputes import Dispute
 from guichet.domain.merchants import Merchant
 from guichet.domain.money import CURRENCIES, Currency
-from guichet.domain.payments import PaymentSummary
 from guichet.domain.posting_rules import Wallet
 from guichet.domain.records import Record
 from guichet.history.figures import DAYS, Figures, MonthFigures, added_up, month_figures
@@ -36,8 +35,6 @@ from guichet.ledger.wallets import held
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.formatting import country_name
 from guichet.pages.views import View
-from guichet.payments import repository
-from guichet.payments.repository import PaymentFilter
 
 #: The last days that a part of the page may be about.
 _PERIODS: Final = (1, 7, DAYS)
@@ -175,7 +172,6 @@ async def _figures(
 async def _latest(
     request: MerchantRequest, catalogue: Catalogue, today: date, disputes: Sequence[Dispute]
 ) -> list[PaymentRow]:
-    rows, _ = await repository.page(request.db, *request.scope, PaymentSummary, PaymentFilter(), _LATEST, 0)
     open_ones = {each.payment_id for each in disputes}
     return [
         payment_row(
@@ -185,7 +181,7 @@ async def _latest(
             _when(request, row.created_at, today),
             "open" if row.id in open_ones else None,
         )
-        for row in rows
+        for row in await listed(request, _LATEST)
     ]
 
 

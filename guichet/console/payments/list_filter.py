@@ -13,7 +13,7 @@ from guichet.domain.exports import ListFilter
 from guichet.domain.money import MAX_AMOUNT, Hundredths, parse_typed
 from guichet.domain.payments import PAYMENT_STATUSES, PaymentStatus
 from guichet.domain.records import Record
-from guichet.pages.days import this_month, today
+from guichet.pages.days import this_month
 from guichet.pages.fields import Fields, text
 from guichet.pages.formatting import country_name, whole_number
 from guichet.pages.views import View
@@ -79,11 +79,13 @@ class Choice(View, frozen=True):
 
 
 def statuses(request: MerchantRequest, typed: Mapping[str, str], counts: ListCounts) -> list[Choice]:
-    others = kept(typed)
+    # Written once for all of them; a "=" that was typed is quoted.
+    before, _, after = _narrowed_to(request, typed, status="~").partition("status=~")
+    every = _narrowed_to(request, typed, status="")
     return [
         Choice(
             request.text(f"payments.status.{status}" if status else "payments.any_status"),
-            request.here("/payments", None, **{**others, "status": status}),
+            f"{before}status={status}{after}" if status else every,
             status == typed["status"],
             counts.text(status, request.language),
         )
@@ -93,19 +95,21 @@ def statuses(request: MerchantRequest, typed: Mapping[str, str], counts: ListCou
 
 def periods(request: MerchantRequest, typed: Mapping[str, str]) -> list[Choice]:
     """Of all times, today, the last days, this month."""
-    now = today(request.now(), request.time_zone)
-    of_month, _ = this_month(request.now(), request.time_zone)
+    of_month, now = this_month(request.now(), request.time_zone)
     firsts = {"today": now, "7": now - timedelta(days=6), "30": now - timedelta(days=29), "month": of_month}
-    others = kept(typed)
-    offered = [("ever", "", ""), *((name, first.isoformat(), now.isoformat()) for name, first in firsts.items())]
-    return [
-        Choice(
-            request.text(f"payments.period.{name}"),
-            request.here("/payments", None, **{**others, "from": first, "to": last}),
-            (first, last) == (typed["from"], typed["to"]),
-        )
-        for name, first, last in offered
-    ]
+    last, chosen = now.isoformat(), (typed["from"], typed["to"])
+    before, _, after = _narrowed_to(request, typed, **{"from": "~", "to": "~"}).partition("from=~&to=~")
+    ever = _narrowed_to(request, typed, **{"from": "", "to": ""})
+    choices = [Choice(request.text("payments.period.ever"), ever, chosen == ("", ""))]
+    for name, day in firsts.items():
+        first = day.isoformat()
+        href = f"{before}from={first}&to={last}{after}"
+        choices.append(Choice(request.text(f"payments.period.{name}"), href, chosen == (first, last)))
+    return choices
+
+
+def _narrowed_to(request: MerchantRequest, typed: Mapping[str, str], **filters: str) -> str:
+    return request.here("/payments", None, **{**kept(typed), **filters})
 
 
 def kept(typed: Mapping[str, str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ from guichet.console.payments.list_filter import (
     periods,
     statuses,
 )
-from guichet.console.payments.payment_view import PaymentRow, contested, payment_row
+from guichet.console.payments.payment_view import PaymentRow, contested, listed, payment_row
 from guichet.db.lists.pages import ListScope, RowKey, key_of, status_counts
 from guichet.db.tables import payments as payments_table
 from guichet.domain.catalogue import Catalogue
@@ -33,8 +33,6 @@ from guichet.pages.days import Day, end_of_day, midnight, today
 from guichet.pages.formatting import international_number, time_of_day
 from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
 from guichet.pages.views import View
-from guichet.payments import repository
-from guichet.payments.repository import PaymentFilter
 
 PAGE_SIZE: Final = 25
 #: Digits of the telephone numbers of the API (`schemas.payment`).
@@ -150,9 +148,9 @@ async def _page(
     request: MerchantRequest, query: Query, since: Instant | None, until: Instant | None
 ) -> ListPage[PaymentSummary]:
     """The page that the query names."""
-    cursor, filters = query.cursor, PaymentFilter(status=query.status, since=since, until=until)
-    read = partial(repository.page, request.db, *request.scope, PaymentSummary, filters, PAGE_SIZE + 1, 0)
-    rows, _ = await read(after=cursor.key, oldest_first=cursor.is_newer)
+    cursor, period = query.cursor, {"since": since, "until": until}
+    order = {"after": cursor.key, "oldest_first": cursor.is_newer}
+    rows = await listed(request, PAGE_SIZE + 1, query.status, **period, **order)
     return ListPage.cut(rows[::-1] if cursor.is_newer else rows, PAGE_SIZE, cursor)
 
 

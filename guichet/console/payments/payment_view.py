@@ -1,20 +1,22 @@
 """What the pages of payments show of one payment; texts of merchants and customers without what a screen would obey."""
 
 from collections.abc import Collection, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import structs
 
 from guichet.console.own_sales import shows_payment
 from guichet.console.page_request import MerchantRequest
+from guichet.db.lists.pages import ListScope, read_rows
 from guichet.db.references import parse_reference
+from guichet.db.tables import payments
 from guichet.disputes import repository as dispute_repository
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.disputes import Dispute, refund_barrier
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import PaymentId
 from guichet.domain.money import round_to_currency
-from guichet.domain.payments import Payment, PaymentSummary
+from guichet.domain.payments import Payment, PaymentStatus, PaymentSummary
 from guichet.pages.formatting import full_phone
 from guichet.pages.views import View
 from guichet.payments import repository
@@ -69,6 +71,16 @@ async def contested(request: MerchantRequest) -> Collection[PaymentId]:
 def contest_of(disputes: Sequence[Dispute]) -> Contest | None:
     barrier = refund_barrier(disputes)
     return "lost" if barrier == "dispute_lost" else "open" if barrier else None
+
+
+async def listed(
+    request: MerchantRequest, limit: int, status: PaymentStatus | None = None, **bounds: Any
+) -> list[PaymentSummary]:
+    """Payments of the merchant. `bounds`: see `read_rows`."""
+    scope, columns = ListScope(*request.scope, status), PaymentSummary.__struct_fields__
+    return [
+        PaymentSummary(*row) for row in await read_rows(request.db, payments, scope, limit, columns=columns, **bounds)
+    ]
 
 
 def payment_row(

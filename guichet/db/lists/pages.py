@@ -116,6 +116,39 @@ async def read_page(
     position = await _locate(db, kind, scope, offset, since, before, oldest_first=oldest_first, max_skipped=max_skipped)
     if offset >= position.total:
         return [], position.total
+    rows = await _rows(db, kind, scope, position, limit, after, oldest_first=oldest_first, columns=columns)
+    return rows, position.total
+
+
+async def read_rows(
+    db: Database,
+    table: Table,
+    scope: ListScope,
+    limit: int,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    *,
+    after: RowKey | None = None,
+    oldest_first: bool = False,
+    columns: tuple[str, ...] | None = None,
+) -> list[Row]:
+    """As `read_page`, from the beginning or from a key on, without the total: one statement."""
+    position = _Position(0, since, None if until is None else later(until, 1), 0)
+    kind = ListKind(table, scope.status, scope.event)
+    return await _rows(db, kind, scope, position, limit, after, oldest_first=oldest_first, columns=columns)
+
+
+async def _rows(
+    db: Database,
+    kind: ListKind,
+    scope: ListScope,
+    position: _Position,
+    limit: int,
+    after: RowKey | None,
+    *,
+    oldest_first: bool,
+    columns: tuple[str, ...] | None,
+) -> list[Row]:
     bounds: dict[str, int | None] = {"since": position.since, "before": position.before}
     if after is not None:
         bounds |= {"after_at": after.created_at, "after_id": after.id}
@@ -123,9 +156,8 @@ async def read_page(
     statement = statements.page_rows(kind, frozenset(params), oldest_first, skips=position.skip > 0, columns=columns)
     needed = {"needed": limit + position.skip} if kind.by_combination else {}
     # Few rows are read through an index: on SQLite that is not worth a thread.
-    read = db.all if position.skip <= max_skipped else db.scan
-    rows = await read(statement, **scope.params, **params, **needed, most=limit, skipped=position.skip)
-    return rows, position.total
+    read = db.all if position.skip <= MAX_SKIPPED else db.scan
+    return await read(statement, **scope.params, **params, **needed, most=limit, skipped=position.skip)
 
 
 async def status_counts(
