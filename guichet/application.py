@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: What requests other than a first payment import.
 IMPORTED_LATER: Final = (
-    "guichet.api.endpoints.table",
+    "guichet.api.endpoint_table",
     "guichet.payments.polling",
     "guichet.provider_callbacks.receive",
     "guichet.refunds.automatic",

@@ -71,6 +71,8 @@ class AvailabilityReader:
         return {each.operator: each.state for each in await availabilities(self._db)}
 
 
+#: Seconds between two times at which a process adds its counts to the table.
+FLUSH_EVERY: Final = 5.0
 #: Minutes older than this are deleted.
 _KEPT: Final = 6 * HOUR
 _UNAVAILABLE: Final = "operator_unavailable"

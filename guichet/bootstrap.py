@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 #: What `Service.worker` imports.
 WORKER_MODULES: Final = (
     "guichet.worker.worker",
-    "guichet.worker.service_checks_loop",
     "guichet.server.doctor.service_checks",
 )
 #: On SQLite each holds the event loop for about fifty microseconds.
@@ -64,7 +63,7 @@ class Service(Record, frozen=True):
 
     def worker(self) -> Worker:
         from guichet.server.doctor.service_checks import keep_checks
-        from guichet.worker.service_checks_loop import ServiceChecks
+        from guichet.worker.timed_loops import ServiceChecks
         from guichet.worker.worker import Worker
 
         return Worker(self.ctx, self.http_client, ServiceChecks(self.ctx, keep_checks))

@@ -12,7 +12,7 @@ from typing import Final
 
 from starlette.routing import BaseRoute
 
-from guichet.api.endpoints import endpoint, payments
+from guichet.api import endpoint, payments
 from guichet.api.http import Endpoint, MethodHandler
 from guichet.api.scopes import SCOPES, required_bits
 from guichet.context import AppContext
@@ -45,7 +45,7 @@ async def _handlers(path: str) -> dict[str, MethodHandler]:
 
 
 def _all_endpoints() -> Iterable[endpoint.Endpoint]:
-    from guichet.api.endpoints.table import ENDPOINTS  # noqa: PLC0415 - a server listens, and takes payments, without
+    from guichet.api.endpoint_table import ENDPOINTS  # noqa: PLC0415 - a server listens, and takes payments, without
 
     return ENDPOINTS
 

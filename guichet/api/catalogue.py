@@ -1,17 +1,21 @@
 """GET /payment-modes, POST /payment-modes/fees, GET /balance (docs/contract.md, "Endpoints", "Resources")."""
 
+from typing import Final
+
 from starlette.responses import Response
 
+from guichet.api.endpoint import Endpoint, Parameter
 from guichet.api.http import Call, success_response
 from guichet.domain.availability import UP
-from guichet.domain.catalogue import FILTER_TYPES, quote
+from guichet.domain.catalogue import FILTER_TYPES, MODE_TYPES, quote
+from guichet.domain.errors import InvalidRequest
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY, Hundredths
 from guichet.domain.posting_rules import ACTIVE, Wallet
 from guichet.ledger import wallets
-from guichet.schemas.fee_quote import FeeBody, fee_quote_object
-from guichet.schemas.payment_mode import payment_mode_object
+from guichet.schemas.fee_quote import FeeBody, FeeQuoteObject, fee_quote_object
+from guichet.schemas.payment_mode import PaymentModeObject, payment_mode_object
 from guichet.schemas.validation import invalid_request
-from guichet.schemas.wallet import balance_object
+from guichet.schemas.wallet import BalanceObject, balance_object
 
 
 async def list_modes(call: Call) -> Response:
@@ -46,3 +50,64 @@ async def read_balance(call: Call) -> Response:
     stored = await wallets.wallet(call.ctx.db, merchant.id, call.env, currency)
     wallet = stored or Wallet(merchant.id, call.env, currency, ACTIVE, Hundredths(0), merchant.created_at)
     return success_response(balance_object(wallet))
+
+
+CATALOGUE: Final = "Catalogue"
+WALLET: Final = "Solde"
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "GET",
+        "/payment-modes",
+        list_modes,
+        CATALOGUE,
+        "Lister les moyens de paiement",
+        "Les moyens ouverts à votre compte, avec vos frais. Ce catalogue seul fait foi. Il n'est pas paginé ; les deux "
+        "filtres se combinent.",
+        PaymentModeObject,
+        shape="array",
+        parameters=(
+            Parameter("country", {"type": "string"}, "Code ISO-2, sans égard à la casse.", sample="bj"),
+            Parameter(
+                "type",
+                {"type": "string", "enum": [kind for kind in MODE_TYPES if kind != "other"]},
+                "Famille du moyen de paiement.",
+                sample="mobile_money",
+            ),
+        ),
+        errors=(InvalidRequest,),
+    ),
+    Endpoint(
+        "POST",
+        "/payment-modes/fees",
+        quote_fees,
+        CATALOGUE,
+        "Simuler les frais",
+        "Ne crée rien.",
+        FeeQuoteObject,
+        body=FeeBody,
+        errors=(InvalidRequest,),
+        requests={
+            "Par opérateur": {"amount": 5000, "operator": "mtn"},
+            "Par identifiant": {"amount": 5000, "payment_mode_id": 1},
+        },
+    ),
+    Endpoint(
+        "GET",
+        "/balance",
+        read_balance,
+        WALLET,
+        "Lire le solde",
+        "Avec une clé de test, la somme des encaissements de test, et non le solde réel.",
+        BalanceObject,
+        parameters=(
+            Parameter(
+                "currency",
+                {"type": "string", "default": DEFAULT_CURRENCY, "examples": list(CURRENCIES)},
+                f"Devise, sans égard à la casse : {', '.join(f'`{code}`' for code in CURRENCIES)}.",
+                sample=DEFAULT_CURRENCY,
+            ),
+        ),
+        errors=(InvalidRequest,),
+    ),
+)

@@ -1,11 +1,14 @@
 """POST /checkout-sessions, GET /checkout-sessions/{id}, POST /checkout-sessions/{id}/expire (docs/contract.md,
 "Checkout sessions")."""
 
+from typing import Final
+
 from starlette.responses import Response
 
+from guichet.api.endpoint import IDEMPOTENCY_KEY, Endpoint, Parameter
 from guichet.api.http import Call, requested_key, success_response
 from guichet.db.references import parse_reference
-from guichet.domain.errors import NotFound
+from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.money import plain
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.warnings import RequestWarning, warning
@@ -13,7 +16,7 @@ from guichet.links import session_repository as sessions
 from guichet.links.links import create_link, created_before
 from guichet.payments import checkout_sessions
 from guichet.payments.polling import poll_payment
-from guichet.schemas.checkout_session import CheckoutSessionObject, checkout_session_object
+from guichet.schemas.checkout_session import CheckoutSessionBody, CheckoutSessionObject, checkout_session_object
 from guichet.schemas.validation import invalid_request
 
 
@@ -66,3 +69,75 @@ async def _find_session(call: Call) -> PaymentLink:
 
 def _object(call: Call, session: PaymentLink) -> CheckoutSessionObject:
     return checkout_session_object(session, f"{call.ctx.settings.public_url}/pay")
+
+
+SESSIONS: Final = "Sessions de paiement"
+
+_ID: Final = Parameter(
+    "id",
+    {"type": "string"},
+    "L'`id` de la session, ou votre `external_id` encodé pour une adresse (`/` devient `%2F`).",
+    "path",
+    "commande-1042",
+)
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "POST",
+        "/checkout-sessions",
+        create_session,
+        SESSIONS,
+        "Créer une session de paiement",
+        "Envoyez ensuite le client à `url`. Il y choisit son pays et son opérateur, et essaie un autre moyen si le "
+        "premier échoue : une seule tentative est ouverte à la fois, et un second succès est remboursé d'office.\n\n"
+        "Répéter un `external_id` rend la session existante, aussi avec `201`, quel que soit son statut, et ne crée "
+        "rien.",
+        CheckoutSessionObject,
+        201,
+        body=CheckoutSessionBody,
+        parameters=(IDEMPOTENCY_KEY,),
+        errors=(InvalidRequest, Conflict),
+        requests={
+            "Une commande": {
+                "amount": 5000,
+                "description": "Commande 1042",
+                "external_id": "commande-1042",
+                "return_url": "https://boutique.example/merci",
+                "cancel_url": "https://boutique.example/panier",
+            },
+            "Deux opérateurs, client connu": {
+                "amount": 5000,
+                "description": "Commande 1043",
+                "external_id": "commande-1043",
+                "operators": ["mtn", "moov"],
+                "customer": {"firstname": "Awa", "lastname": "Diallo", "email": "awa@example.com"},
+                "metadata": {"panier": 77},
+            },
+        },
+    ),
+    Endpoint(
+        "GET",
+        "/checkout-sessions/{id}",
+        read_session,
+        SESSIONS,
+        "Lire une session de paiement",
+        "Si un de ses paiements est `pending`, l'état est d'abord redemandé à l'opérateur : comptez jusqu'à 30 "
+        "secondes.",
+        CheckoutSessionObject,
+        parameters=(_ID,),
+        errors=(NotFound,),
+    ),
+    Endpoint(
+        "POST",
+        "/checkout-sessions/{id}/expire",
+        expire_session,
+        SESSIONS,
+        "Fermer une session de paiement",
+        "Plus personne ne pourra la payer. `409 conflict` tant qu'un de ses paiements est `pending` (`reason` : "
+        "`session_pending`), ou si elle est payée (`session_completed`) ; `reference` est celle du paiement. Une "
+        "session déjà `expired` est rendue telle quelle.",
+        CheckoutSessionObject,
+        parameters=(_ID,),
+        errors=(Conflict, NotFound),
+    ),
+)

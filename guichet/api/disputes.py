@@ -1,13 +1,17 @@
 """GET /disputes (docs/contract.md, "Endpoints")."""
 
+from typing import Final
+
 from starlette.responses import Response
 
+from guichet.api.endpoint import Endpoint, Parameter, paging
 from guichet.api.http import Call, requested_choice, requested_page, success_response, unknown_row
 from guichet.db.references import parse_reference
 from guichet.disputes import repository as disputes
 from guichet.disputes.repository import DisputeFilter
 from guichet.domain.disputes import TOLD_STATUSES, Dispute
-from guichet.schemas.dispute import dispute_object
+from guichet.domain.errors import InvalidRequest
+from guichet.schemas.dispute import DisputeObject, dispute_object
 
 
 async def list_disputes(call: Call) -> Response:
@@ -35,3 +39,26 @@ async def _find(call: Call, text: str) -> Dispute | None:
     dispute = None if reference is None else await disputes.find(call.ctx.db, reference)
     is_theirs = dispute is not None and (dispute.merchant_id, dispute.env) == (call.merchant_id, call.env)
     return dispute if is_theirs else None
+
+
+DISPUTES: Final = "Contestations"
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "GET",
+        "/disputes",
+        list_disputes,
+        DISPUTES,
+        "Lister les contestations",
+        "Les plus récentes d'abord. Une contestation naît chez la banque du porteur de la carte ; le statut du "
+        "paiement ne change pas.",
+        DisputeObject,
+        shape="page",
+        parameters=(
+            Parameter("status", {"type": "string", "enum": list(TOLD_STATUSES)}, "État de la contestation."),
+            Parameter("payment_reference", {"type": "string"}, "La référence du paiement contesté, exactement."),
+            *paging("la `reference` de la dernière contestation reçue"),
+        ),
+        errors=(InvalidRequest,),
+    ),
+)

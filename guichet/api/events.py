@@ -1,13 +1,18 @@
 """GET /events (docs/contract.md, "Events")."""
 
+from typing import Final
+
 from msgspec import Raw
 from starlette.responses import Response
 
+from guichet.api.endpoint import CREATED_FROM, CREATED_TO, Endpoint, Parameter, per_page
 from guichet.api.http import Call, requested_choice, requested_page, requested_range, success_response, unknown_row
 from guichet.db.references import parse_reference
+from guichet.domain.errors import InvalidRequest
 from guichet.domain.events import EVENT_NAMES, StoredEvent
+from guichet.schemas.notification import EventObject
 from guichet.webhooks import events
-from guichet.webhooks.events import EventFilter
+from guichet.webhooks.events import LISTED_DAYS, EventFilter
 
 
 async def list_events(call: Call) -> Response:
@@ -33,3 +38,37 @@ async def _find(call: Call, after: str) -> StoredEvent:
     if not found:
         raise unknown_row()
     return found
+
+
+EVENTS: Final = "Journal des événements"
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "GET",
+        "/events",
+        list_events,
+        EVENTS,
+        "Lister les événements",
+        f"Tout ce qui est arrivé depuis {LISTED_DAYS} jours, **du plus ancien au plus récent** : les mêmes `id` et les "
+        "mêmes corps que les webhooks, aussi pour un compte sans point de terminaison. Après une panne, reprenez avec "
+        "`after` : "
+        "l'`id` du dernier événement que cette liste vous a donné, et non celui d'un webhook, qui a pu en dépasser "
+        "d'autres. Un événement apparaît quelques instants après le changement d'état, et "
+        "jamais avant un autre qui a déjà été montré : un parcours n'en saute aucun.",
+        EventObject,
+        shape="walk",
+        parameters=(
+            Parameter("type", {"type": "string", "enum": list(EVENT_NAMES)}, "Nom de l'événement."),
+            CREATED_FROM,
+            CREATED_TO,
+            per_page(),
+            Parameter(
+                "after",
+                {"type": "string"},
+                "Commence juste après cet événement, nommé par son `id`. Le parcours est fini quand `meta.has_more` "
+                "vaut `false` ; reprenez plus tard avec le même `after`.",
+            ),
+        ),
+        errors=(InvalidRequest,),
+    ),
+)

@@ -1,17 +1,20 @@
 """POST /payment-links, GET /payment-links, GET /payment-links/{id} (docs/contract.md, "Endpoints"). Live only."""
 
+from typing import Final
+
 from starlette.responses import Response
 
 from guichet.accounts import key_acts
+from guichet.api.endpoint import IDEMPOTENCY_KEY, Endpoint, Parameter, paging
 from guichet.api.http import Call, requested_key, requested_page, success_response, unknown_row
 from guichet.clock import Instant, iso
-from guichet.domain.errors import InvalidRequest, NotFound
+from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.payment_links import PaymentLink, link_number
 from guichet.domain.warnings import RequestWarning, warning
 from guichet.links import repository as links
 from guichet.links.links import create_link as create_link_once
 from guichet.links.links import requested_link
-from guichet.schemas.payment_link import PaymentLinkObject, payment_link_object
+from guichet.schemas.payment_link import LinkBody, PaymentLinkObject, payment_link_object
 
 
 async def create_link(call: Call) -> Response:
@@ -75,3 +78,87 @@ async def close_link(call: Call) -> Response:
 
 def _link_object(call: Call, link: PaymentLink) -> PaymentLinkObject:
     return payment_link_object(link, f"{call.ctx.settings.public_url}/pay")
+
+
+LINKS: Final = "Liens de paiement"
+
+_ID: Final = Parameter("id", {"type": "string"}, "L'`id` numérique du lien.", "path", "1")
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "POST",
+        "/payment-links",
+        create_link,
+        LINKS,
+        "Créer un lien de paiement",
+        "Clé de production seulement : avec une clé de test, la demande est refusée (`invalid_request`, sans "
+        "`details`). Un lien ne se modifie pas ; il peut être fermé.\n\n"
+        "Répéter un `external_id` rend le lien existant, aussi avec `201`, et ne crée rien. `metadata` est copié dans "
+        "chaque paiement du lien et dans ses webhooks ; `payment_link` y dit de quel lien il vient.",
+        PaymentLinkObject,
+        201,
+        body=LinkBody,
+        parameters=(IDEMPOTENCY_KEY,),
+        errors=(InvalidRequest, Conflict),
+        requests={
+            "Limité": {
+                "amount": 10000,
+                "description": "Cotisation 2026",
+                "type": "limité",
+                "max_uses": 50,
+                "expires_at": "2026-12-31T23:59:59Z",
+            },
+            "Permanent": {"amount": 2000, "description": "Don"},
+            "Rejouable, avec retour chez vous": {
+                "amount": 10000,
+                "description": "Cotisation 2026",
+                "type": "limité",
+                "max_uses": 50,
+                "expires_at": "2026-12-31T23:59:59Z",
+                "external_id": "cotisation-2026",
+                "metadata": {"association": 7},
+                "return_url": "https://boutique.example/merci",
+            },
+        },
+        live_only=True,
+    ),
+    Endpoint(
+        "GET",
+        "/payment-links",
+        list_links,
+        LINKS,
+        "Lister les liens de paiement",
+        "Les plus récents d'abord. La liste est toujours vide avec une clé de test.",
+        PaymentLinkObject,
+        shape="page",
+        parameters=(
+            Parameter("external_id", {"type": "string"}, "Votre identifiant du lien, exactement."),
+            *paging("l'`id` du dernier lien reçu"),
+        ),
+        errors=(InvalidRequest,),
+    ),
+    Endpoint(
+        "GET",
+        "/payment-links/{id}",
+        read_link,
+        LINKS,
+        "Lire un lien de paiement",
+        "Toujours `404` avec une clé de test.",
+        PaymentLinkObject,
+        parameters=(_ID,),
+        errors=(NotFound,),
+    ),
+    Endpoint(
+        "POST",
+        "/payment-links/{id}/close",
+        close_link,
+        LINKS,
+        "Fermer un lien de paiement",
+        "Plus personne ne peut commencer à payer : `expires_at` devient l'instant présent. Un paiement déjà commencé "
+        "peut encore réussir. Un lien déjà fermé reste tel qu'il est.",
+        PaymentLinkObject,
+        parameters=(_ID,),
+        errors=(NotFound,),
+        live_only=True,
+    ),
+)

@@ -11,8 +11,8 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from guichet.api import guide, json_schema, openapi_responses, scopes
-from guichet.api.endpoints.endpoint import Endpoint, Parameter
-from guichet.api.endpoints.table import ENDPOINTS, TAGS
+from guichet.api.endpoint import Endpoint, Parameter
+from guichet.api.endpoint_table import ENDPOINTS, TAGS
 from guichet.api.json_schema import Schema
 from guichet.api.openapi_responses import error_references, error_responses, header_references, headers
 from guichet.api.recorded_examples import as_examples, recorded

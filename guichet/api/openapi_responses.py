@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from guichet.api import guide, json_schema
-from guichet.api.endpoints.endpoint import Endpoint
-from guichet.api.endpoints.table import ENDPOINTS
+from guichet.api.endpoint import Endpoint
+from guichet.api.endpoint_table import ENDPOINTS
 from guichet.api.json_schema import Schema
 from guichet.api.recorded_examples import as_examples, recorded
 from guichet.domain.errors import (

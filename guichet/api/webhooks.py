@@ -2,19 +2,25 @@
 "Endpoints")."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from starlette.responses import Response
 
 from guichet.accounts import key_acts
+from guichet.api.endpoint import CREATED_FROM, CREATED_TO, Endpoint, Parameter, paging
 from guichet.api.http import Call, requested_choice, requested_page, requested_range, success_response, unknown_row
 from guichet.api.payments import payment_of_reference
 from guichet.db.lists.pages import RowKey, key_of
 from guichet.db.references import parse_reference
-from guichet.domain.errors import NotFound
+from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery
+from guichet.schemas.object_fields import DELIVERY_ID
 from guichet.schemas.webhook_delivery import WebhookDeliveryObject, webhook_delivery_object
 from guichet.schemas.webhook_endpoint import (
     EndpointBody,
+    WebhookEndpointObject,
+    WebhookTestObject,
+    WrittenWebhookEndpointObject,
     webhook_endpoint_object,
     webhook_test_object,
     written_webhook_endpoint_object,
@@ -99,3 +105,85 @@ async def _find(call: Call, text: str) -> Delivery | None:
     if reference is None:
         return None
     return await delivery_log.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
+
+
+WEBHOOKS: Final = "Webhooks"
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "GET",
+        "/webhooks/endpoint",
+        read_endpoint,
+        WEBHOOKS,
+        "Lire le point de terminaison",
+        "Celui de l'environnement de la clé.",
+        WebhookEndpointObject,
+    ),
+    Endpoint(
+        "PUT",
+        "/webhooks/endpoint",
+        configure_endpoint,
+        WEBHOOKS,
+        "Configurer le point de terminaison",
+        "N'agit que sur l'environnement de la clé. Le secret est créé avec la première adresse. `warnings` dit si "
+        "aucun webhook ne pourra atteindre l'adresse.",
+        WrittenWebhookEndpointObject,
+        body=EndpointBody,
+        errors=(InvalidRequest,),
+        requests={
+            "Configurer": {"url": "https://boutique.example/webhooks/guichet"},
+            "Changer de secret": {"url": "https://boutique.example/webhooks/guichet", "rotate_secret": True},
+            "Désactiver": {"url": None},
+        },
+    ),
+    Endpoint(
+        "POST",
+        "/webhooks/test",
+        send_test,
+        WEBHOOKS,
+        "Envoyer un événement de test",
+        "Met en file un événement `webhook.test`, signé comme un vrai. Sans point de terminaison, la réponse est aussi "
+        "`200`, avec `sent: false` et la raison dans `message`.",
+        WebhookTestObject,
+    ),
+    Endpoint(
+        "GET",
+        "/webhooks/deliveries",
+        list_deliveries,
+        WEBHOOKS,
+        "Lire le journal des envois",
+        "Les plus récents d'abord, dans l'environnement de la clé. Un envoi terminé reste au journal 90 jours, sauf "
+        "réglage contraire de l'exploitant.",
+        WebhookDeliveryObject,
+        shape="page",
+        parameters=(
+            Parameter("status", {"type": "string", "enum": list(DELIVERY_STATUSES)}, "État de l'envoi."),
+            Parameter("event", {"type": "string", "enum": list(EVENT_NAMES)}, "Nom de l'événement."),
+            Parameter(
+                "payment_reference",
+                {"type": "string"},
+                "La référence du paiement : ses événements et ceux de son remboursement.",
+            ),
+            CREATED_FROM,
+            CREATED_TO,
+            *paging("l'`id` du dernier envoi reçu"),
+        ),
+        errors=(InvalidRequest,),
+    ),
+    Endpoint(
+        "POST",
+        "/webhooks/deliveries/{id}/resend",
+        resend_delivery,
+        WEBHOOKS,
+        "Renvoyer un webhook",
+        "Donne cinq nouvelles tentatives à un envoi terminé, réussi ou non : même `id`, même corps, à l'adresse "
+        "actuelle. Pour tout rattraper après une panne, lisez plutôt `GET /events`.",
+        WebhookDeliveryObject,
+        parameters=(
+            Parameter(
+                "id", {"type": "string"}, "L'`id` de l'envoi, qui est celui de l'événement.", "path", DELIVERY_ID
+            ),
+        ),
+        errors=(NotFound, Conflict),
+    ),
+)

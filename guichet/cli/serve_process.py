@@ -20,6 +20,7 @@ from guichet.domain.records import Record
 from guichet.payments.initiation import finish_slow_initiations
 from guichet.provider_accounts import live_providers
 from guichet.providers.providers_file import ProvidersConfig
+from guichet.server.background_writers import writing_attempts, writing_request_log
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
 from guichet.server.deferred_worker import DeferredWorker
@@ -29,11 +30,9 @@ from guichet.server.listener import bind_socket, inherited_socket, start_listeni
 from guichet.server.metrics_port import metrics_port
 from guichet.server.process_tuning import tune_allocator, tune_garbage_collector
 from guichet.server.processes import on_stop, stop_with_parent
-from guichet.server.request_log import writing_request_log
 from guichet.settings import DEFAULT_PUBLIC_URL, Settings
 from guichet.simulated_providers import SIMULATOR_STATE, mounted_simulator
 from guichet.webhooks.lease_release import release_webhooks
-from guichet.worker.attempts_writer import writing_attempts
 from guichet.worker.wakeups import wakeups
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 No body, no query, no address.
 
 The server only remembers a request; once a second the process writes what it remembers, in batches
-(`server/request_log.py`). What is not written yet is lost with a process that is killed. Of a merchant that sends more
-than the sample allows, or more than MOST_ROWS in a week, a part is kept.
+(`server/background_writers.py`). What is not written yet is lost with a process that is killed. Of a merchant that
+sends more than the sample allows, or more than MOST_ROWS in a week, a part is kept.
 """
 
 from collections import Counter

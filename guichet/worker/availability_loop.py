@@ -6,14 +6,20 @@ from typing import Final
 
 from msgspec import structs
 
-from guichet.availability import OperatorAvailability, availabilities, prune_attempts, recent_attempts, set_availability
+from guichet.availability import (
+    FLUSH_EVERY,
+    OperatorAvailability,
+    availabilities,
+    prune_attempts,
+    recent_attempts,
+    set_availability,
+)
 from guichet.clock import MINUTE, SECOND, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.worker_leases import claim_turn
 from guichet.domain.availability import UP, Attempts, AvailabilityReason, Verdict, measured, worse
 from guichet.logs import log
 from guichet.providers.base import Unknown
-from guichet.worker.attempts_writer import FLUSH_EVERY
 from guichet.worker.queue_loop import Loop, Step
 
 _MEASURE_EVERY: Final = 55 * SECOND

@@ -14,8 +14,7 @@ from guichet.ledger import hash_chain, suspense, wallets
 from guichet.payments.checkout_sessions import DueSessions
 from guichet.treasury import balances
 from guichet.webhooks import deliveries
-from guichet.worker.daily_totals_pruning import DailyTotalsPruning
-from guichet.worker.pruning import Pruning
+from guichet.worker.pruning import DailyTotalsPruning, Pruning
 from guichet.worker.queue_loop import POLL_INTERVAL, Loop, Step
 
 #: Suspended credits released by one turn.

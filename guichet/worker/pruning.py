@@ -9,12 +9,13 @@ and so are single rows among them that a wrong clock dated later.
 
 from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, Executable, Table, bindparam, delete, func, select, true
+from sqlalchemy import Column, ColumnElement, Executable, Table, bindparam, delete, func, select, true, tuple_
 
-from guichet.clock import DAY, HOUR, Instant, earlier, later
+from guichet.clock import DAY, HOUR, Instant, earlier, later, to_datetime
 from guichet.db.engine import Database
 from guichet.db.tables import (
     api_requests,
+    daily_totals,
     events,
     export_chunks,
     exports,
@@ -178,3 +179,54 @@ class _Round:
         else:
             self._after = done.reached
         return done.pruned
+
+
+#: Days of a merchant's daily totals that are kept, whatever the settings say (docs/operations/retention.md).
+KEPT_DAYS: Final = 40
+#: Rows of them that one step reads: those of 24 merchants or more.
+_TOTALS_AT_ONCE: Final = 1000
+#: How long their table rests after a round: a merchant has one more row each day.
+_TOTALS_PAUSE: Final = DAY
+
+_merchant, _day = daily_totals.c.merchant_id, daily_totals.c.day
+_LOOK_AT_TOTALS: Final = (
+    select(_merchant, _day)
+    .where(tuple_(_merchant, _day) > tuple_(bindparam("after_merchant"), bindparam("after_day")))
+    .order_by(_merchant, _day)
+    .limit(_TOTALS_AT_ONCE)
+)
+_PRUNE_TOTALS: Final = delete(daily_totals).where(_merchant == bindparam("of_merchant"), _day < bindparam("before"))
+
+
+class DailyTotalsPruning:
+    """Deletes what live payments of a day came to for merchants with a daily limit, once nobody asks for it: one batch
+    a step until the end of the table, then a pause.
+
+    Only the row of today is compared with a limit. Older ones are taken from when a payment of that day fails late, but
+    nothing reads them. The table has no index by day: a round walks its primary key, so many rows at a time, once a
+    day.
+    """
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._after = (0, 0)
+        self._pauses_until = Instant(0)
+
+    async def step(self, now: Instant) -> int:
+        """Of how many merchants old rows were deleted."""
+        if now < self._pauses_until:
+            return 0
+        merchant, day = self._after
+        rows = await self._db.scan(_LOOK_AT_TOTALS, after_merchant=merchant, after_day=day)
+        before = to_datetime(now).date().toordinal() - KEPT_DAYS
+        # In the order of the keys, as settlement takes them (`merchants/limits.py`).
+        old = sorted({of_merchant for of_merchant, of_day in rows if of_day < before})
+        if old:
+            async with self._db.transaction() as tx:
+                await tx.execute_many(_PRUNE_TOTALS, [{"of_merchant": each, "before": before} for each in old])
+            log.info("log.pruned", table=daily_totals.name, merchants=len(old))
+        if len(rows) == _TOTALS_AT_ONCE:
+            self._after = (rows[-1][0], rows[-1][1])
+        else:
+            self._after, self._pauses_until = (0, 0), later(now, _TOTALS_PAUSE)
+        return len(old)

@@ -31,12 +31,10 @@ from guichet.refunds.disbursement import RefundJobs
 from guichet.webhooks.deliveries import DueDelivery
 from guichet.webhooks.dispatcher import DeliveryJobs
 from guichet.worker.availability_loop import Availability
-from guichet.worker.balance_reader import BalanceReader
-from guichet.worker.dispute_loop import DisputeLoop
-from guichet.worker.head_publication import HeadPublication
 from guichet.worker.housekeeping import Housekeeping
 from guichet.worker.queue_loop import POLL_INTERVAL, Loop, OneOfEach, PartitionLimits, QueueJobs, QueueLoop
 from guichet.worker.reconciliation_loop import Reconciliation
+from guichet.worker.timed_loops import BalanceReader, DisputeLoop, HeadPublication
 
 #: Seconds that running jobs have to finish when the worker stops; a job that does not is done again after its lease.
 GRACE: Final = 1.2

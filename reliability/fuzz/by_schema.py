@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis.generation import GenerationMode
 
-from guichet.api.endpoints.table import ENDPOINTS
+from guichet.api.endpoint_table import ENDPOINTS
 from reliability.fuzz.checks import Violation, check
 from reliability.fuzz.exchange import Sent, Violated
 from reliability.fuzz.known import Known

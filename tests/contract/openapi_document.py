@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from guichet.api.endpoints.endpoint import Endpoint
+from guichet.api.endpoint import Endpoint
 
 
 def schemas_of(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from urllib.parse import quote_from_bytes
 import pytest
 from yarl import URL
 
-from guichet.api.endpoints.table import ENDPOINTS
+from guichet.api.endpoint_table import ENDPOINTS
 from guichet.settings import Settings
 from tests.checkout.checkout_fixture import CheckoutFixture, open_checkout
 from tests.payments.conftest import (

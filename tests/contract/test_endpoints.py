@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from guichet.api.endpoints.table import ENDPOINTS
+from guichet.api.endpoint_table import ENDPOINTS
 from guichet.db.tables import webhook_deliveries
 from tests.contract.shapes import check_error, check_success, endpoint, order
 from tests.contract.tables import Row, column, table

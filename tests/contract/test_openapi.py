@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 
 from guichet.api import guide
-from guichet.api.endpoints.endpoint import Endpoint
-from guichet.api.endpoints.table import ENDPOINTS, TAGS
+from guichet.api.endpoint import Endpoint
+from guichet.api.endpoint_table import ENDPOINTS, TAGS
 from guichet.domain.errors import BY_CODE, MethodNotAllowed
 from guichet.domain.events import DISPUTE_EVENTS, EVENTS, SESSION_EVENTS, WEBHOOK_TEST
 from guichet.schemas.notification import NOTIFICATIONS

@@ -9,8 +9,8 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from msgspec import structs
 
-from guichet.api.endpoints.endpoint import Endpoint
-from guichet.api.endpoints.table import ENDPOINTS
+from guichet.api.endpoint import Endpoint
+from guichet.api.endpoint_table import ENDPOINTS
 from guichet.clock import DAY, Instant, later
 from guichet.domain.events import DISPUTE_EVENTS, EVENTS, SESSION_EVENTS, WEBHOOK_TEST
 from guichet.providers.base import Accepted, Refused

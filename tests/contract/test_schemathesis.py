@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from sqlalchemy import update
 
-from guichet.api.endpoints.table import ENDPOINTS
+from guichet.api.endpoint_table import ENDPOINTS
 from guichet.db.tables import webhook_deliveries
 from guichet.domain.errors import BY_CODE, ERROR_REASONS, Unauthorized
 from guichet.settings import Settings

@@ -18,7 +18,7 @@ import asyncpg
 from yarl import URL
 
 import guichet
-from guichet.api.endpoints.table import ENDPOINTS
+from guichet.api.endpoint_table import ENDPOINTS
 from guichet.api.openapi import curl
 from guichet.api.recorded_examples import FILE as EXAMPLES_FILE
 from guichet.application import application

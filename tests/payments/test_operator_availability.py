@@ -14,8 +14,8 @@ from guichet.db.engine import Database
 from guichet.db.errors import StorageUnavailable
 from guichet.db.worker_leases import claim_turn
 from guichet.providers.base import Accepted, NotProcessed, Refused, Unknown
+from guichet.server.background_writers import writing_attempts
 from guichet.settings import Settings
-from guichet.worker.attempts_writer import writing_attempts
 from guichet_simulator.scenarios import BY_NAME
 from tests.cli.conftest import Cli, cli_for
 from tests.fakes.clock import ManualClock

@@ -13,7 +13,7 @@ from guichet.domain.money import Hundredths
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.settings import Settings
-from guichet.worker.balance_reader import AT_ONCE
+from guichet.worker.timed_loops import AT_ONCE
 from guichet.worker.worker import Worker
 from tests.fakes.silent_provider import SilentProvider
 from tests.patience import PATIENCE

@@ -18,7 +18,7 @@ from guichet.incidents import repository as incidents
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
 from guichet.settings import Settings
 from guichet.worker import pruning
-from guichet.worker.daily_totals_pruning import KEPT_DAYS
+from guichet.worker.pruning import KEPT_DAYS
 from tests.db.rows import CALLBACK
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.clock import ManualClock

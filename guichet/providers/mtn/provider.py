@@ -38,15 +38,7 @@ from guichet.providers.mtn.responses import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read, no_call
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import (
-    TOKEN_TIMEOUT,
-    AccessTokens,
-    CallResult,
-    HttpProvider,
-    ProviderAccount,
-    ProviderClient,
-    basic_auth,
-)
+from guichet.providers.shared.client import AccessTokens, CallResult, HttpProvider, ProviderAccount, ProviderClient
 from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import as_repeated, as_repeated_refund, probe_result
@@ -215,12 +207,12 @@ class _Product:
         """`prefix` + key names the product's settings; the API user may be that of the collection."""
         self.name = name
         self._http = http
-        self._subscription_key = settings[f"{prefix}subscription_key"]
-        self._environment = settings["target_env"]
         user = settings.get(f"{prefix}api_user") or settings["api_user"]
         key = settings.get(f"{prefix}api_key") or settings["api_key"]
-        self._basic_auth = basic_auth(user, key)
-        self._tokens = AccessTokens(http, clock, self._fetch_token)
+        self._subscription = {"Ocp-Apim-Subscription-Key": settings[f"{prefix}subscription_key"]}
+        # With a request for a token, MTN's new platform requires the environment too and the old one ignores it.
+        self._headers = {**self._subscription, "X-Target-Environment": settings["target_env"]}
+        self._tokens = AccessTokens(http, clock, f"/{name}/token/", basic_auth=(user, key), headers=self._headers)
 
     async def post(
         self, path: str, body: Mapping[str, object], *, reference: str, notify_url: str | None
@@ -233,23 +225,11 @@ class _Product:
 
     async def api_user(self, setup: AccountSetup) -> CallResult:
         """The API user as MTN's sandbox has it, which needs no token."""
-        headers = {"Ocp-Apim-Subscription-Key": self._subscription_key}
-        return await self._http.send("GET", f"/v1_0/apiuser/{setup.account.settings['api_user']}", headers=headers)
+        path = f"/v1_0/apiuser/{setup.account.settings['api_user']}"
+        return await self._http.send("GET", path, headers=self._subscription)
 
     async def _send(
         self, method: str, path: str, body: Mapping[str, object] | None, more_headers: Mapping[str, str]
     ) -> CallResult:
-        headers = {
-            "X-Target-Environment": self._environment,
-            "Ocp-Apim-Subscription-Key": self._subscription_key,
-            **more_headers,
-        }
+        headers = {**self._headers, **more_headers}
         return await self._tokens.send(method, f"/{self.name}/v1_0/{path}", json=body, headers=headers)
-
-    async def _fetch_token(self) -> CallResult:
-        headers = {
-            "Authorization": self._basic_auth,
-            "Ocp-Apim-Subscription-Key": self._subscription_key,
-            "X-Target-Environment": self._environment,  # Required by MTN's new platform, ignored by the old one.
-        }
-        return await self._http.send("POST", f"/{self.name}/token/", headers=headers, timeout=TOKEN_TIMEOUT)

@@ -28,15 +28,7 @@ from guichet.providers.base import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, no_call, ok, probed, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import (
-    TOKEN_TIMEOUT,
-    AccessTokens,
-    CallResult,
-    HttpProvider,
-    ProviderAccount,
-    ProviderResponse,
-    basic_auth,
-)
+from guichet.providers.shared.client import AccessTokens, CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
@@ -88,9 +80,9 @@ class Orange(HttpProvider):
         self._currency = settings.get("currency") or "XOF"
         self._merchant_name = settings.get("merchant_name")
         self._return_url = settings.get("return_url")
-        self._oauth_path = settings.get("oauth_path") or _OAUTH_PATH
-        self._basic_auth = basic_auth(settings["client_id"], settings["client_secret"])
-        self._tokens = AccessTokens(self._http, clock, self._fetch_token)
+        oauth_path = settings.get("oauth_path") or _OAUTH_PATH
+        user, form = (settings["client_id"], settings["client_secret"]), {"grant_type": "client_credentials"}
+        self._tokens = AccessTokens(self._http, clock, oauth_path, basic_auth=user, form=form)
 
     def takes(self, operator: str, currency: Currency) -> bool:
         return currency == "XOF" and (self._country == _SANDBOX_COUNTRY or operator == f"orange_{self._country}")
@@ -152,10 +144,6 @@ class Orange(HttpProvider):
 
     async def _post(self, call: str, body: dict[str, object]) -> CallResult:
         return await self._tokens.send("POST", f"/orange-money-webpay/{self._country}/v1/{call}", json=body)
-
-    async def _fetch_token(self) -> CallResult:
-        headers, form = {"Authorization": self._basic_auth}, {"grant_type": "client_credentials"}
-        return await self._http.send("POST", self._oauth_path, form=form, headers=headers, timeout=TOKEN_TIMEOUT)
 
 
 def order_id(reference: str) -> str:

@@ -6,7 +6,7 @@ A call that fails returns a result of base.py instead of raising.
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from decimal import Decimal
 from typing import Any, ClassVar, Final
 from urllib.parse import urlencode
@@ -26,7 +26,7 @@ from guichet.providers.shared.fields import clean_text, decode_json, decode_json
 #: Seconds. Some providers wait for the customer's PIN before they answer an initiation.
 TIMEOUT: Final = 30.0
 #: Seconds after which a request for a token is given up.
-TOKEN_TIMEOUT: Final = 8.0
+_TOKEN_TIMEOUT: Final = 8.0
 #: A token is renewed this long before it expires, because the call that it is for takes time too.
 _MARGIN: Final = 60 * SECOND
 #: Seconds that a token is assumed to live when the provider does not say.
@@ -138,20 +138,27 @@ def _provider_response(response: Response) -> ProviderResponse:
     return ProviderResponse(response.status, response.body, response.complete)
 
 
-def basic_auth(user: str, password: str) -> str:
-    """The `Authorization` header of HTTP Basic."""
-    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
-
-
 class AccessTokens:
     """The current token of one API: fetched when needed, kept until shortly before it expires, renewed once after a
     401. It is the only state a provider object has; losing it costs one call."""
 
-    def __init__(self, http: ProviderClient, clock: Clock, fetch: Callable[[], Awaitable[CallResult]]) -> None:
-        """`fetch` asks the provider for a new token."""
+    def __init__(
+        self,
+        http: ProviderClient,
+        clock: Clock,
+        path: str,
+        *,
+        basic_auth: tuple[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        form: Mapping[str, str] | None = None,
+    ) -> None:
+        """A new token is asked for by a POST to `path`, with `basic_auth` (user and password), `headers` and `form`."""
         self._http = http
         self._clock = clock
-        self._fetch = fetch
+        self._path = path
+        self._headers, self._form = {**(headers or {})}, form
+        if basic_auth is not None:
+            self._headers["Authorization"] = f"Basic {base64.b64encode(':'.join(basic_auth).encode()).decode()}"
         self._token: str | None = None
         self._expires_at = Instant(0)
         self._fetching = asyncio.Lock()
@@ -190,7 +197,9 @@ class AccessTokens:
         async with self._fetching:
             if self._token is not None and self._clock.now() < self._expires_at:
                 return self._token
-            result = await self._fetch()
+            result = await self._http.send(
+                "POST", self._path, form=self._form, headers=self._headers, timeout=_TOKEN_TIMEOUT
+            )
             if not isinstance(result, ProviderResponse):
                 return NotProcessed("operator_unavailable", ProviderAnswer.UNAUTHENTICATED(answer=result.raw))
             body = result.ok_object()

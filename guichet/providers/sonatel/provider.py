@@ -28,14 +28,7 @@ from guichet.providers.base import (
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import (
-    TOKEN_TIMEOUT,
-    AccessTokens,
-    CallResult,
-    HttpProvider,
-    ProviderAccount,
-    ProviderResponse,
-)
+from guichet.providers.shared.client import AccessTokens, CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, units
 from guichet.providers.shared.results import as_unknown, most_conclusive, probe_result
 from guichet.providers.sonatel import checks as sonatel_checks
@@ -59,7 +52,7 @@ class Sonatel(HttpProvider):
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         super().__init__(account, http_client, clock)
         settings = account.settings
-        self._token_form = {
+        form = {
             "client_id": settings["client_id"],
             "client_secret": settings["client_secret"],
             "grant_type": "client_credentials",
@@ -68,7 +61,7 @@ class Sonatel(HttpProvider):
         self._retailer = settings.get("retailer_msisdn")
         self._retailer_pin = settings.get("retailer_pin")
         self._webhook_secret = settings.get("webhook_secret")
-        self._tokens = AccessTokens(self._http, clock, self._fetch_token)
+        self._tokens = AccessTokens(self._http, clock, "/oauth/v1/token", form=form)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         """A refund is a cash-in, whichever account collected; it needs a retailer's number and PIN."""
@@ -176,9 +169,6 @@ class Sonatel(HttpProvider):
 
     async def _post(self, call: str, body: Mapping[str, object]) -> CallResult:
         return await self._tokens.send("POST", f"/api/eWallet/v1/{call}", json=body)
-
-    async def _fetch_token(self) -> CallResult:
-        return await self._http.send("POST", "/oauth/v1/token", form=self._token_form, timeout=TOKEN_TIMEOUT)
 
 
 def _customer(phone_number: str | None) -> dict[str, object]:

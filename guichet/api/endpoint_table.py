@@ -6,7 +6,7 @@ repeated: see guichet/api/openapi.py. Source: docs/contract.md, "Endpoints".
 
 from typing import Final
 
-from guichet.api.endpoints import catalogue, checkout_sessions, disputes, events, links, payments, refunds, webhooks
+from guichet.api import catalogue, checkout_sessions, disputes, events, links, payments, refunds, webhooks
 
 TAGS: Final = {
     payments.PAYMENTS: "Débiter un client par Mobile Money ou par carte, relire et lister les paiements.",
