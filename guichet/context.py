@@ -75,8 +75,10 @@ class HandOver:
             yield queued
         except BaseException:
             queued.forget()
+            self._wake.set()  # Only the answer may be lost: what was left to the queue is there then.
             raise
-        if not queued.begin():
+        queued.begin()
+        if queued.others:  # A claim that finds nothing costs as much as the settlement of a payment.
             self._wake.set()
 
 
@@ -102,12 +104,9 @@ class Queued:
         if self._sender is not None:
             self._sender.release(self._reserved)
 
-    def begin(self) -> bool:
-        """Whether nothing may be left to the queue. (Where nothing was queued, an answer may have been lost before.)"""
-        if self._sender is None or not self._reserved:
-            return False
-        self._sender.begin(self._reserved)
-        return not self.others
+    def begin(self) -> None:
+        if self._sender is not None and self._reserved:
+            self._sender.begin(self._reserved)
 
 
 class NotFoundAnswer(Record, frozen=True):
