@@ -37,6 +37,9 @@ PER_MERCHANT: Final = 96
 PER_DESTINATION: Final = 96
 #: Results recorded by one transaction; on SQLite each holds the event loop for about ten microseconds.
 RECORDED_TOGETHER: Final = 128
+#: Seconds in which attempts end that are recorded together: a statement and its commit cost more than a dozen of their
+#: rows. Only what waits for the record is later by that: a payment's second event.
+_RECORD_PAUSE: Final = 0.02
 #: Attempts that failed through our own fault do not count while the event is younger than this, and are made again
 #: after OWN_FAULT_PAUSE.
 UNCOUNTED_FOR: Final = DAY
@@ -170,8 +173,9 @@ class DeliveryJobs:
         """Records what has ended, and what ends meanwhile: one of the jobs does it for all."""
         self._is_recording = True
         try:
-            await asyncio.sleep(0)  # Those that end in the same iteration of the event loop are recorded with it.
             while self._ended:
+                if len(self._ended) < RECORDED_TOGETHER:
+                    await asyncio.sleep(_RECORD_PAUSE)
                 batch, self._ended = self._ended[:RECORDED_TOGETHER], self._ended[RECORDED_TOGETHER:]
                 await self._record(batch)
                 self.limits.unrecorded = len(self._ended)

@@ -15,9 +15,9 @@ from guichet.db.engine import Database
 from guichet.db.errors import StorageError
 from guichet.logs import log
 
-#: Seconds between two announcements of one topic: a busy server announces twenty times a second, not each payment, and
+#: Seconds between two announcements of one topic: a busy server announces ten times a second, not each payment, and
 #: a worker claims what came meanwhile together. The first one after a pause is made at once.
-ANNOUNCEMENT_INTERVAL: Final = 0.05
+ANNOUNCEMENT_INTERVAL: Final = 0.1
 #: Seconds between attempts to listen again, the first and the longest.
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
