@@ -5,7 +5,7 @@ The geometry of a chart is in units of its SVG's view box.
 
 from collections.abc import Sequence
 from datetime import date, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -119,19 +119,28 @@ class Chart(View, frozen=True):
 def chart(days: Sequence[tuple[str, str, str]], amounts: Sequence[int], before: Sequence[int], language: str) -> Chart:
     """`days`: the address, the title and the name of each, the oldest first; `amounts` (hundredths) of each, and of as
     many days before."""
-    top, count = _top_amount(max(*amounts, *before)), len(days)
-    share = 100 / count
-    bars = []
-    for number, ((href, title, _), amount) in enumerate(zip(days, amounts, strict=True)):
-        height = _height(amount, top)
-        left = f"{number * share:.2f}"
-        bars.append(Bar(href, title, left, f"{(number + 0.14) * share:.2f}", _BASE - height, height))
+    top, places = _top_amount(max(*amounts, *before)), _places(len(days))
+    bars = [
+        Bar(href, title, left, middle, _BASE - height, height)
+        for (href, title, _), (left, middle, _), height in zip(days, places, _heights(amounts, top), strict=True)
+    ]
     lines = [(_BASE - (_BASE - _TOP) * part // 2, _axis_text(top * part // 200, language)) for part in (0, 1, 2)]
-    dates = [(f"{(number + 0.5) * share:.2f}", days[number][2]) for number in range(count - 1, -1, -7)]
-    points = " ".join(
-        f"{(number + 0.5) * share:.2f},{_BASE - _height(amount, top)}" for number, amount in enumerate(before)
-    )
-    return Chart(bars, f"{0.72 * share:.2f}", f"{share:.2f}", lines, dates, points)
+    dates = [(center, name) for (_, _, center), (_, _, name) in list(zip(places, days, strict=True))[::-7]]
+    points = [
+        f"{center},{_BASE - height}" for (_, _, center), height in zip(places, _heights(before, top), strict=True)
+    ]
+    share = 100 / len(days)
+    return Chart(bars, f"{0.72 * share:.2f}", f"{share:.2f}", lines, dates, " ".join(points))
+
+
+@cache
+def _places(count: int) -> list[tuple[str, str, str]]:
+    """Of each day, in percent: where its place begins, where its bar does, and the middle."""
+    share = 100 / count
+    return [
+        (f"{number * share:.2f}", f"{(number + 0.14) * share:.2f}", f"{(number + 0.5) * share:.2f}")
+        for number in range(count)
+    ]
 
 
 def _top_amount(most: int) -> int:
@@ -150,8 +159,8 @@ def _axis_text(units: int, language: str) -> str:
     return count_text(whole, language) + (f"{point}{tenths}" if tenths else "") + "\u00a0M"
 
 
-def _height(amount: int, top: int) -> int:
-    return max(_LEAST, amount * (_BASE - _TOP) // top) if amount else 0
+def _heights(amounts: Sequence[int], top: int) -> list[int]:
+    return [max(_LEAST, amount * (_BASE - _TOP) // top) if amount else 0 for amount in amounts]
 
 
 def share_text(amount: int, most: int) -> str:

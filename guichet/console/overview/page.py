@@ -244,10 +244,10 @@ class _Report(Record, frozen=True):
         # Written once, with a word where each day belongs.
         address = request.here("/payments", None, **{"from": "day", "to": "day"})
         before, between, after = address.rsplit("day", 2)
-        shown = []
+        to_payments, shown = request.may("payments.view"), []
         for day, figures in zip(days.dates, self.figures.by_day, strict=True):
             name, only = _day_name(day, language), day.isoformat()
-            href = f"{before}{only}{between}{only}{after}" if request.may("payments.view") else "#days"
+            href = f"{before}{only}{between}{only}{after}" if to_payments else "#days"
             shown.append((href, f"{name} · {self._amount(figures.amount)} · {counts[figures.paid]}", name))
         return chart(shown, [each.amount for each in self.figures.by_day], self.figures.before, language)
 
