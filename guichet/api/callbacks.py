@@ -16,7 +16,8 @@ from guichet.api.http import read_body
 from guichet.context import AppContext
 from guichet.domain.errors import InvalidRequest
 from guichet.providers.base import Callback
-from guichet.schemas.json_codec import MAX_BODY, failure
+from guichet.schemas.envelope import failure
+from guichet.schemas.json_codec import MAX_BODY
 from guichet.server.error_handler import JsonResponse
 
 PREFIX: Final = "/providers"

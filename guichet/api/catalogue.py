@@ -12,8 +12,13 @@ from guichet.domain.errors import InvalidRequest
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY, Hundredths
 from guichet.domain.posting_rules import ACTIVE, Wallet
 from guichet.ledger import wallets
-from guichet.schemas.fee_quote import FeeBody, FeeQuoteObject, fee_quote_object
-from guichet.schemas.payment_mode import PaymentModeObject, payment_mode_object
+from guichet.schemas.payment_mode import (
+    FeeBody,
+    FeeQuoteObject,
+    PaymentModeObject,
+    fee_quote_object,
+    payment_mode_object,
+)
 from guichet.schemas.validation import invalid_request
 from guichet.schemas.wallet import BalanceObject, balance_object
 

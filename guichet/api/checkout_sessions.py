@@ -11,12 +11,12 @@ from guichet.db.references import parse_reference
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.money import plain
 from guichet.domain.payment_links import PaymentLink
-from guichet.domain.warnings import RequestWarning, warning
 from guichet.links import session_repository as sessions
 from guichet.links.links import create_link, created_before
 from guichet.payments import checkout_sessions
 from guichet.payments.polling import poll_payment
 from guichet.schemas.checkout_session import CheckoutSessionBody, CheckoutSessionObject, checkout_session_object
+from guichet.schemas.envelope import RequestWarning, warning
 from guichet.schemas.validation import invalid_request
 
 

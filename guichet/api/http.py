@@ -20,11 +20,17 @@ from guichet.domain.errors import AddressNotAllowed, InvalidRequest, NotFound, f
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Caller, Environment
 from guichet.domain.records import Record
-from guichet.domain.warnings import RequestWarning
 from guichet.merchants.api_keys import Authenticator
 from guichet.merchants.idempotency import IdempotencyKey
-from guichet.schemas.json_codec import MAX_BODY, parse_object, success
-from guichet.schemas.page import IgnoredParametersObject, MetaObject, WalkMetaObject, page_meta
+from guichet.schemas.envelope import (
+    IgnoredParametersObject,
+    MetaObject,
+    RequestWarning,
+    WalkMetaObject,
+    page_meta,
+    success,
+)
+from guichet.schemas.json_codec import MAX_BODY, parse_object
 from guichet.schemas.validation import Body, invalid_request, validate
 from guichet.server.error_handler import JsonResponse
 from guichet.server.request_context import CALLER, ClientAddresses, header

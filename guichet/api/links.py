@@ -10,10 +10,10 @@ from guichet.api.http import Call, requested_key, requested_page, success_respon
 from guichet.clock import Instant, iso
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.payment_links import PaymentLink, link_number
-from guichet.domain.warnings import RequestWarning, warning
 from guichet.links import repository as links
 from guichet.links.links import create_link as create_link_once
 from guichet.links.links import requested_link
+from guichet.schemas.envelope import RequestWarning, warning
 from guichet.schemas.payment_link import LinkBody, PaymentLinkObject, payment_link_object
 
 

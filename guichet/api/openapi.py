@@ -16,10 +16,15 @@ from guichet.api.endpoint_table import ENDPOINTS, TAGS
 from guichet.api.json_schema import Schema
 from guichet.api.openapi_responses import error_references, error_responses, header_references, headers
 from guichet.api.recorded_examples import as_examples, recorded
-from guichet.schemas.error import ErrorEnvelopeObject
+from guichet.schemas.envelope import (
+    ErrorEnvelopeObject,
+    IgnoredParametersObject,
+    MetaObject,
+    RequestWarningObject,
+    WalkMetaObject,
+)
 from guichet.schemas.json_codec import JSON
 from guichet.schemas.notification import NOTIFICATIONS
-from guichet.schemas.page import IgnoredParametersObject, MetaObject, RequestWarningObject, WalkMetaObject
 from guichet.settings import Settings
 
 _SCHEME: Final = "cle"

@@ -24,7 +24,7 @@ from guichet.domain.errors import (
     Unauthorized,
 )
 from guichet.domain.events import ANSWER_TIMEOUT, EventName
-from guichet.schemas.error import ErrorEnvelopeObject
+from guichet.schemas.envelope import ErrorEnvelopeObject
 from guichet.schemas.json_codec import JSON
 from guichet.schemas.notification import NOTIFICATIONS
 from guichet.webhooks.sender import USER_AGENT

@@ -24,11 +24,11 @@ from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.payment_links import link_number
 from guichet.domain.payments import PAYMENT_STATUSES, ApiPayment, Payment, PaymentStatus
 from guichet.domain.phone_numbers import written_forms
-from guichet.domain.warnings import warning
 from guichet.payments import create
 from guichet.payments import repository as payments
 from guichet.payments.create import CreatedPayment, request_warnings
 from guichet.payments.repository import PaymentFilter
+from guichet.schemas.envelope import warning
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
 from guichet.schemas.payment import PaymentBody, PaymentObject, payment_object
 from guichet.schemas.stated_fields import PAYMENT_FIGURES, payment_faults

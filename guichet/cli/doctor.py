@@ -11,9 +11,9 @@ from guichet.cli.runner import run
 from guichet.context import AppContext
 from guichet.db.errors import DatabaseDamaged
 from guichet.domain.messages import Message
-from guichet.server.doctor.accounts import accounts_in_use
 from guichet.server.doctor.check import Check
 from guichet.server.doctor.checks import of_the_service
+from guichet.server.doctor.providers import accounts_in_use
 from guichet.server.doctor.replication import standbys_and_archive
 from guichet.server.doctor.storage import database_file, file_modes
 

@@ -18,8 +18,8 @@ from guichet.db.postgres.connection import keeps_statements
 from guichet.db.postgres.hosts import PostgresHosts
 from guichet.db.tables import audit_log, metadata, postings
 from guichet.provider_accounts import usable_providers
-from guichet.server.doctor.accounts import pending_accounts
 from guichet.server.doctor.check import Check
+from guichet.server.doctor.providers import pending_accounts
 from guichet.settings import Settings
 
 #: Where docs/operations/systemd.md puts the settings and secrets.

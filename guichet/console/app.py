@@ -1,9 +1,12 @@
-"""The addresses of the console: `/console` and the path of `person_pages.py`, `/console/<merchant>/<live or test>` and
-that of `merchant_pages.py`, `/admin` and that of `staff_pages.py`; scripts, the style sheet and icons at
-`/console/assets/<name>`; what a telephone installs the console by (`installation.py`)."""
+"""The addresses of the console: `/console` and the path of a person's page (`page_tables.py`),
+`/console/<merchant>/<live or test>` and that of a merchant's, `/admin` and that of the staff's; scripts, the style
+sheet and icons at `/console/assets/<name>`; what a telephone installs the console by (`installation.py`)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from importlib import import_module
+from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 from starlette.middleware import Middleware
@@ -19,11 +22,17 @@ from guichet.accounts.sign_in import Accounts, SessionState, WithoutPassword
 from guichet.console.console import ADMIN_ROOT, ASSETS_PATH, ROOT, Console
 from guichet.console.cookies import Cookies
 from guichet.console.error_pages import ConsoleLimitMiddleware, error_page
-from guichet.console.handlers import AnyRequest, Handler
 from guichet.console.installation import installation_routes
-from guichet.console.merchant_pages import MERCHANT_PAGES
 from guichet.console.page_request import ConsoleRequest, FormFault, FormRefused, MerchantRequest, StaffRequest
-from guichet.console.person_pages import DEMONSTRATION_PAGES, DEVELOPMENT_PAGES, OPEN, PERSON_PAGES, PersonPage
+from guichet.console.page_tables import (
+    DEMONSTRATION_PAGES,
+    DEVELOPMENT_PAGES,
+    MERCHANT_PAGES,
+    OPEN,
+    PERSON_PAGES,
+    STAFF_PAGES,
+    PersonPage,
+)
 from guichet.console.sections import (
     MerchantPage,
     StaffPage,
@@ -34,7 +43,6 @@ from guichet.console.sections import (
     staff_sections,
 )
 from guichet.console.sign_in_limits import SignInLimits
-from guichet.console.staff_pages import STAFF_PAGES
 from guichet.context import AppContext
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import NotFound
@@ -46,6 +54,8 @@ from guichet.server.error_handler import Application, application
 from guichet.server.rate_limit import RateLimiter
 from guichet.server.rate_limits import console_limit
 from guichet.server.request_context import ClientAddresses
+
+AnyRequest = TypeVar("AnyRequest", bound=ConsoleRequest)
 
 
 def console_application(
@@ -92,6 +102,25 @@ def _console(
         base_path=public.path.rstrip("/"),
         without_password=without_password,
     )
+
+
+class Handler(Generic[AnyRequest]):
+    """The function behind an address. The tables of pages name it, and its module is imported when it is first called:
+    the memory of a server at rest is that of its API. `tests/console/test_page_tables.py` finds a name that is wrong.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+        self._function: Callable[..., Awaitable[Response]] | None = None
+
+    async def __call__(self, request: AnyRequest, *fault: FormFault) -> Response:
+        if self._function is None:  # In a thread, which takes turns with the event loop: payments go on.
+            self._function = await asyncio.to_thread(self.load)
+        return await self._function(request, *fault)
+
+    def load(self) -> Callable[..., Awaitable[Response]]:
+        function: Callable[..., Awaitable[Response]] = getattr(import_module(self._module), self._name)
+        return function
 
 
 def _merchant_page(console: Console, page: MerchantPage) -> Route:

@@ -29,13 +29,13 @@ from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Paymen
 from guichet.domain.phone_numbers import written_forms
 from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import MOBILE_MONEY_ONLY, SCENARIO
-from guichet.domain.warnings import RequestWarning, warning
 from guichet.merchants import idempotency
 from guichet.merchants import limits as merchant_limits
 from guichet.merchants.idempotency import IdempotencyKey
 from guichet.payments import attempts, pending, repository
 from guichet.payments.initiation import initiate_within_request, initiation_lease, refusal_of
 from guichet.providers.registry import charge_for, encode_provider_data
+from guichet.schemas.envelope import RequestWarning, warning
 from guichet.schemas.payment import Customer, PaymentBody
 from guichet.schemas.validation import invalid_request
 
@@ -263,7 +263,7 @@ async def _answer_again(ctx: AppContext, stored: Payment) -> Payment:
 def request_warnings(
     ctx: AppContext, env: Environment, request: PaymentBody, result: CreatedPayment, key: IdempotencyKey | None
 ) -> list[RequestWarning]:
-    """What the answer to POST /payments warns of (docs/contract.md, "Warnings"), in the order of `domain/warnings.py`.
+    """What the answer to POST /payments warns of (docs/contract.md, "Warnings"), in the order of `schemas/envelope.py`.
     Nothing here refuses a payment. An ordinary one has no warning, and finding that out takes a few microseconds."""
     mode, warnings = result.mode, []
     if not result.created and (differences := " ; ".join(_differences(request, mode, result.payment))):

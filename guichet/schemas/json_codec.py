@@ -1,13 +1,12 @@
 """JSON in and out.
 
 In: the body of a request as a dict, and the exact text of one of its members. Numbers with a fraction become Decimals,
-so that no amount passes through a float. Out: amounts as exact number text, instants as text, and the envelope.
+so that no amount passes through a float. Out: amounts as exact number text, and instants as text.
 """
 
 import json
 import re
 from array import array
-from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 from itertools import accumulate
@@ -17,11 +16,8 @@ import msgspec
 
 from guichet.clock import Instant, iso
 from guichet.domain.catalogue import RATE_PLACES
-from guichet.domain.errors import GuichetError, InvalidRequest
+from guichet.domain.errors import InvalidRequest
 from guichet.domain.money import plain
-from guichet.domain.warnings import RequestWarning
-from guichet.schemas.error import error_object
-from guichet.schemas.page import IgnoredParametersObject, MetaObject, WalkMetaObject
 
 MAX_BODY: Final = 64 * 1024
 MAX_DEPTH: Final = 32
@@ -152,25 +148,6 @@ def _depth(body: bytes) -> int:
 
 JSON: Final = "application/json"
 encode: Final = msgspec.json.Encoder().encode
-
-
-def success(
-    data: object,
-    meta: MetaObject | WalkMetaObject | IgnoredParametersObject | None = None,
-    warnings: Sequence[RequestWarning] = (),
-) -> bytes:
-    """The body of a success; `meta` is for lists, and for parameters that were not read."""
-    answer: dict[str, object] = {"success": True, "data": data}
-    if meta is not None:
-        answer["meta"] = meta
-    if warnings:
-        answer["warnings"] = warnings
-    return encode(answer)
-
-
-def failure(error: GuichetError) -> bytes:
-    """The body of an error."""
-    return encode(error_object(error))
 
 
 @lru_cache(maxsize=1024)  # A shop's amounts and their fees come again and again: 5 % of a list.

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from guichet.db.errors import StorageError
 from guichet.domain.errors import GuichetError, MethodNotAllowed, NotFound, RateLimited, ServerError, Unauthorized
 from guichet.logs import log
-from guichet.schemas.json_codec import failure
+from guichet.schemas.envelope import failure
 
 ErrorHandler = Callable[[Request, Exception], Awaitable[Response]]
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from guichet.domain.errors import InvalidRequest
 from guichet.domain.records import Record
-from guichet.schemas.json_codec import failure
+from guichet.schemas.envelope import failure
 from guichet.server.connection_limits import MAX_BODY, MAX_HEAD, MAX_HEADERS, MAX_TARGET
 
 

@@ -13,10 +13,10 @@ from guichet.domain.events import WEBHOOK_TEST, Delivery
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, new_webhook_secret
 from guichet.domain.records import Record
-from guichet.domain.warnings import RequestWarning, warning
 from guichet.http_client import HttpClient
 from guichet.merchants import repository as merchants
 from guichet.merchants.vault import Vault
+from guichet.schemas.envelope import RequestWarning, warning
 from guichet.schemas.notification import WebhookMessageObject
 from guichet.webhooks import deliveries, outbox
 

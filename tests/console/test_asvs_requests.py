@@ -11,9 +11,8 @@ from sqlalchemy import select
 from yarl import URL
 
 from guichet.accounts import sessions
-from guichet.console.merchant_pages import MERCHANT_PAGES
+from guichet.console.page_tables import MERCHANT_PAGES, STAFF_PAGES
 from guichet.console.sections import MerchantPage, StaffPage
-from guichet.console.staff_pages import STAFF_PAGES
 from guichet.db.tables import memberships, users
 from guichet.settings import Settings
 from tests.console.conftest import PASSWORD, ConsoleBrowser, ConsoleFixture

@@ -31,7 +31,7 @@ from guichet.late_money.decisions import Decision
 from guichet.pages import i18n
 from guichet.pages.page_request import PageRequest
 from guichet.provider_callbacks.unmatched import UnmatchedReason
-from guichet.server.doctor.problems import Age
+from guichet.server.doctor.check import Age
 from guichet.server.health_checks import QUEUE_NAMES
 from tests.console.test_texts import CATALOGUES
 from tests.domain.test_messages import CODES

@@ -7,10 +7,14 @@ from typing import Final, get_type_hints
 import pytest
 from starlette.responses import Response
 
-from guichet.console.merchant_pages import MERCHANT_PAGES
 from guichet.console.page_request import ConsoleRequest, MerchantRequest, StaffRequest
-from guichet.console.person_pages import DEMONSTRATION_PAGES, DEVELOPMENT_PAGES, PERSON_PAGES
-from guichet.console.staff_pages import STAFF_PAGES
+from guichet.console.page_tables import (
+    DEMONSTRATION_PAGES,
+    DEVELOPMENT_PAGES,
+    MERCHANT_PAGES,
+    PERSON_PAGES,
+    STAFF_PAGES,
+)
 
 TABLES: Final = (
     ("guichet.console", MERCHANT_PAGES, MerchantRequest),

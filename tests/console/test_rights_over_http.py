@@ -7,9 +7,8 @@ from itertools import islice
 from pathlib import Path
 
 from guichet.accounts import users
-from guichet.console.merchant_pages import MERCHANT_PAGES
+from guichet.console.page_tables import MERCHANT_PAGES, STAFF_PAGES
 from guichet.console.sections import MerchantPage, StaffPage
-from guichet.console.staff_pages import STAFF_PAGES
 from guichet.db.engine import require
 from guichet.domain.merchants import ENVS
 from guichet.domain.roles import MERCHANT_ROLES, STAFF_ROLES, MerchantRole, StaffRole, may_as_merchant, may_as_staff

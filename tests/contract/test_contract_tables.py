@@ -15,12 +15,12 @@ from guichet.domain import posting_rules as ledger
 from guichet.domain.errors import BY_CODE, CONFLICT_REASONS, ERROR_REASONS
 from guichet.domain.failures import FAILURE_CODES, REFUND_FAILURE_CODES
 from guichet.domain.merchants import Environment
-from guichet.domain.warnings import SENTENCES
 from guichet.merchants import api_keys
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers.base import Accepted, Charge, Refused, StatusResult, Succeeded
 from guichet.providers.sandbox import provider as sandbox
 from guichet.schemas import stated_fields
+from guichet.schemas.envelope import SENTENCES
 from guichet.schemas.json_codec import MAX_BODY, MAX_DEPTH
 from guichet.webhooks.sender import USER_AGENT, sign
 from tests.contract.tables import Row, column, table, tables

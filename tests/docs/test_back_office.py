@@ -5,8 +5,8 @@ import re
 from importlib import import_module
 from typing import Any, Final
 
+from guichet.console.page_tables import STAFF_PAGES
 from guichet.console.sections import StaffPage
-from guichet.console.staff_pages import STAFF_PAGES
 from guichet.domain.approvals import RIGHTS
 from guichet.domain.roles import STAFF_RIGHTS
 from guichet.domain.staff_jobs import RIGHT_OF

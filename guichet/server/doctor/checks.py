@@ -13,8 +13,7 @@ from guichet.domain.money import plain
 from guichet.domain.records import described
 from guichet.ledger.last_audit import last_audit
 from guichet.server import health_checks
-from guichet.server.doctor.check import DoctorCheck, age
-from guichet.server.doctor.problems import DoctorProblem
+from guichet.server.doctor.check import DoctorCheck, DoctorProblem, age
 from guichet.server.doctor.providers import availability, reconciliation
 
 #: Reasons for which a live payment fails through no fault of its customer (keys of `domain/failures.py`'s

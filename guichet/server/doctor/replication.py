@@ -7,8 +7,7 @@ from guichet.clock import SECOND, Instant
 from guichet.db.engine import Database
 from guichet.db.postgres.replication import Archive, Replication, Slot, replication
 from guichet.domain.messages import Message
-from guichet.server.doctor.check import DoctorCheck, age
-from guichet.server.doctor.problems import DoctorProblem
+from guichet.server.doctor.check import DoctorCheck, DoctorProblem, age
 
 #: Seconds after which a commit that waits for a connected standby is a problem.
 _SLOW_COMMIT: Final = 5.0

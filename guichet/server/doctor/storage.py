@@ -7,8 +7,7 @@ from guichet.db.engine import Database
 from guichet.db.errors import DatabaseDamaged
 from guichet.db.write_probe import STANDBY_SILENT
 from guichet.private_files import FILE_MODE, FOLDER_MODE, too_wide
-from guichet.server.doctor.check import Check, DoctorCheck
-from guichet.server.doctor.problems import DoctorProblem
+from guichet.server.doctor.check import Check, DoctorCheck, DoctorProblem
 from guichet.settings import Settings
 
 #: Reads the whole file, apart from the contents of indexes; one line says "ok" or what is wrong first.

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from typing import Final
 
-from guichet.console.merchant_pages import MERCHANT_PAGES
+from guichet.console.page_tables import MERCHANT_PAGES, STAFF_PAGES
 from guichet.console.sections import MerchantPage, StaffPage
-from guichet.console.staff_pages import STAFF_PAGES
 from guichet.domain.merchants import ENVS, Environment
 from reliability.fuzz.console.cast import Person
 from reliability.fuzz.console.stock import Ids, Stock

@@ -6,8 +6,7 @@ from guichet.back_office import provider_balances
 from guichet.clock import MINUTE, SECOND
 from guichet.domain.money import Hundredths
 from guichet.providers.capabilities import FloatBalance
-from guichet.server.doctor.last_checks import last_checks
-from guichet.server.doctor.service_checks import keep_checks
+from guichet.server.doctor.service_checks import keep_checks, last_checks
 from tests.console.admin.conftest import Staff
 from tests.console.conftest import ConsoleFixture
 from tests.console.pages import Page

@@ -24,7 +24,7 @@ from guichet.pages.fields import Fields, Lenient, RowId, row_id
 from guichet.pages.lists import ABOVE_ALL, ById, ListPage, Pager
 from guichet.pages.views import View
 from guichet.server.doctor.check import DoctorCheck
-from guichet.server.doctor.last_checks import last_checks
+from guichet.server.doctor.service_checks import last_checks
 
 _MAX_SEARCH: Final = 100
 #: Until its file is complete, a new merchant only has the test environment.
