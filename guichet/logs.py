@@ -14,11 +14,11 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 import msgspec
 
+from guichet.clock import SystemClock, iso
 from guichet.printable import printable, printable_json
 
 #: The id of the request that is being served, which is put on every line written meanwhile; None outside requests.
@@ -71,8 +71,9 @@ def _value_without_emails(value: Any) -> Any:
 
 
 def redact(event: Event) -> Event:
-    for name in _MASKED_FIELDS.keys() & event.keys():
-        event[name] = _MASKED_FIELDS[name](str(event[name]))
+    for name in event:
+        if name in _MASKED_FIELDS:
+            event[name] = _MASKED_FIELDS[name](str(event[name]))
     return event
 
 
@@ -84,7 +85,7 @@ def _json_line(level: str, event: Event, exception: str | None) -> bytes:
     event["level"] = level
     if exception is not None:
         event["exception"] = exception
-    event["timestamp"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    event["timestamp"] = iso(SystemClock().now())
     line = _ENCODE(event)
     if b"@" in line or b"%40" in line:  # Seldom; in the values, since a line that is cut anywhere is no JSON.
         line = _ENCODE({name: _value_without_emails(value) for name, value in event.items()})
@@ -121,7 +122,8 @@ class _LineWriter:
         self.rendered: Callable[[str, Event, str | None], bytes] = _console_line
         self._lines: list[bytes] = []
 
-    def write(self, level: str, event: Event) -> None:
+    def write(self, level: str, name: str, event: Event) -> None:
+        event["event"] = name
         error = event.pop("exc_info", None)
         if (request_id := request_id_of_line.get()) is not None:
             event["request_id"] = request_id
@@ -167,19 +169,19 @@ class Log:
 
     def debug(self, event: str, **facts: Any) -> None:
         if self.least <= logging.DEBUG:
-            _WRITER.write("debug", facts | {"event": event})
+            _WRITER.write("debug", event, facts)
 
     def info(self, event: str, **facts: Any) -> None:
         if self.least <= logging.INFO:
-            _WRITER.write("info", facts | {"event": event})
+            _WRITER.write("info", event, facts)
 
     def warning(self, event: str, **facts: Any) -> None:
         if self.least <= logging.WARNING:
-            _WRITER.write("warning", facts | {"event": event})
+            _WRITER.write("warning", event, facts)
 
     def error(self, event: str, **facts: Any) -> None:
         if self.least <= logging.ERROR:
-            _WRITER.write("error", facts | {"event": event})
+            _WRITER.write("error", event, facts)
 
 
 log: Final = Log()

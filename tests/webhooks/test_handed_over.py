@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from guichet.clock import SECOND, Instant, later
+from guichet.db.errors import ConnectionLost
 from guichet.db.queues.fair_share import Shares
 from guichet.domain.events import Delivery
 from guichet.payments import polling
@@ -202,3 +203,23 @@ async def test_a_transaction_that_fails_keeps_no_place(
     with begun(service) as handed, pytest.raises(RuntimeError):
         fails()
     assert (handed, jobs(service).limits.share.running()) == ([], NOTHING)
+
+
+async def test_only_what_is_left_to_the_queue_wakes_its_loop(sqlite_service: ServiceFixture) -> None:
+    service = sqlite_service
+    wake = service.ctx.wakeups.deliveries
+    without_address = await service.merchant()
+    wake.clear()
+    with begun(service):
+        paid = await without_address.pay(AT_ONCE)
+        await asyncio.gather(*service.ctx.awaited_polls)
+    assert not wake.is_set()
+    assert (await without_address.get(f"/payments/{paid['reference']}")).data["status"] == "succeeded"
+
+    def loses_its_answer() -> None:
+        with service.ctx.hand_over.after_commit():
+            raise ConnectionLost("after the commit")
+
+    with pytest.raises(ConnectionLost):
+        loses_its_answer()
+    assert wake.is_set()
