@@ -35,14 +35,10 @@ _AT: Final = {FRENCH: "à", ENGLISH: "at"}
 _SHOWN: Final = 2
 
 
+@lru_cache(maxsize=1024)  # Prices are round, and most days of a chart have the amount 0.
 def amount(hundredths: int, currency: Currency, language: str, *, coded: bool = False) -> str:
     """`5 000 F CFA` for a French reader, `5,000 F CFA` or `€12.50` for an English one (no-break spaces). `coded`: with
     the code where other currencies stand beside it, since XOF and XAF read alike: `5 000 XAF`."""
-    return _amount(hundredths, currency, language, coded)
-
-
-@lru_cache(maxsize=1024)  # Prices are round, and most days of a chart have the amount 0.
-def _amount(hundredths: int, currency: Currency, language: str, coded: bool) -> str:
     if language == ENGLISH:
         return (money.english_with_code if coded else money.english)(hundredths, currency)
     return (money.french_with_code if coded else money.french)(hundredths, currency)

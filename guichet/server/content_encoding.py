@@ -37,8 +37,8 @@ def compress(content: bytes, encoding: str) -> bytes:
     """Soon done: for a page that is made for one request. `encoding` is one of `ENCODINGS`."""
     if encoding == "br":
         return bytes(brotli.compress(content, quality=_BROTLI_QUALITY))
-    # It looks back no further than there is something, and has a quarter of the usual tables: a small page takes as long
-    # as their memory, and no page of ours becomes longer.
+    # It looks back no further than there is something, and has a quarter of the usual tables: for a small page their
+    # memory is as much work, and no page of ours becomes longer.
     window = min(zlib.MAX_WBITS, max(9, len(content).bit_length()))
     page = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, window | 16, 6)
     return page.compress(content) + page.flush()

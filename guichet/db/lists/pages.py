@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from sqlalchemy import Table
 
-from guichet.clock import Instant, later
+from guichet.clock import Instant, earlier, later
 from guichet.db.engine import Database, Row
 from guichet.db.lists import page_statements as statements
 from guichet.db.lists.page_statements import ListKind
@@ -116,7 +116,9 @@ async def read_page(
     position = await _locate(db, kind, scope, offset, since, before, oldest_first=oldest_first, max_skipped=max_skipped)
     if offset >= position.total:
         return [], position.total
-    rows = await _rows(db, kind, scope, position, limit, after, oldest_first=oldest_first, columns=columns)
+    last = None if position.before is None else earlier(position.before, 1)
+    order: dict[str, Any] = {"after": after, "oldest_first": oldest_first, "columns": columns}
+    rows = await read_rows(db, table, scope, limit, position.since, last, skip=position.skip, **order)
     return rows, position.total
 
 
@@ -128,36 +130,22 @@ async def read_rows(
     since: Instant | None = None,
     until: Instant | None = None,
     *,
+    skip: int = 0,
     after: RowKey | None = None,
     oldest_first: bool = False,
     columns: tuple[str, ...] | None = None,
 ) -> list[Row]:
-    """As `read_page`, from the beginning or from a key on, without the total: one statement."""
-    position = _Position(0, since, None if until is None else later(until, 1), 0)
-    kind = ListKind(table, scope.status, scope.event)
-    return await _rows(db, kind, scope, position, limit, after, oldest_first=oldest_first, columns=columns)
-
-
-async def _rows(
-    db: Database,
-    kind: ListKind,
-    scope: ListScope,
-    position: _Position,
-    limit: int,
-    after: RowKey | None,
-    *,
-    oldest_first: bool,
-    columns: tuple[str, ...] | None,
-) -> list[Row]:
-    bounds: dict[str, int | None] = {"since": position.since, "before": position.before}
+    """As `read_page`, without the total: one statement. `skip`: rows that come before."""
+    bounds: dict[str, int | None] = {"since": since, "before": None if until is None else later(until, 1)}
     if after is not None:
         bounds |= {"after_at": after.created_at, "after_id": after.id}
     params = {name: bound for name, bound in bounds.items() if bound is not None}
-    statement = statements.page_rows(kind, frozenset(params), oldest_first, skips=position.skip > 0, columns=columns)
-    needed = {"needed": limit + position.skip} if kind.by_combination else {}
+    kind = ListKind(table, scope.status, scope.event)
+    statement = statements.page_rows(kind, frozenset(params), oldest_first, skips=skip > 0, columns=columns)
+    needed = {"needed": limit + skip} if kind.by_combination else {}
     # Few rows are read through an index: on SQLite that is not worth a thread.
-    read = db.all if position.skip <= MAX_SKIPPED else db.scan
-    return await read(statement, **scope.params, **params, **needed, most=limit, skipped=position.skip)
+    read = db.all if skip <= MAX_SKIPPED else db.scan
+    return await read(statement, **scope.params, **params, **needed, most=limit, skipped=skip)
 
 
 async def status_counts(
