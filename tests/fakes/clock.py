@@ -36,6 +36,12 @@ class ManualClock:
         self.advance(seconds)
 
 
+def clock_of_commands() -> ManualClock:
+    """Stands at the hour of the machine, which is that of commands: for a service and commands that read each other's
+    times."""
+    return ManualClock(SystemClock().now())
+
+
 class TurningClock(ManualClock):
     """`sleep` returns once the test has turned the clock far enough: nothing sleeps for real."""
 
