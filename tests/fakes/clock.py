@@ -36,9 +36,9 @@ class ManualClock:
         self.advance(seconds)
 
 
-def clock_of_commands() -> ManualClock:
-    """Stands at the hour of the machine, which is that of commands: for a service and commands that read each other's
-    times."""
+def clock_of_the_machine() -> ManualClock:
+    """Stands at the hour of the machine, which is that of commands and of other people's libraries: for a service whose
+    times they read."""
     return ManualClock(SystemClock().now())
 
 
