@@ -1,18 +1,14 @@
 """Payment links that cannot be paid: closed, expired, of a suspended merchant, or unknown."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from guichet.clock import MINUTE, earlier, iso, later
 from guichet.domain.posting_rules import WalletStatus
 from guichet.ledger import wallets
 from guichet.merchants import repository as merchants
 from tests.checkout.checkout_fixture import CheckoutFixture
-
-
-def _in(**delta: float) -> str:
-    return (datetime.now(UTC) + timedelta(**delta)).isoformat()
 
 
 @pytest.mark.parametrize(
@@ -35,7 +31,9 @@ async def test_a_link_outside_its_dates_is_closed(
 
 
 async def test_a_link_within_its_dates_is_open(checkout: CheckoutFixture) -> None:
-    assert (await checkout.get(await checkout.link(starts_at=_in(minutes=-1), expires_at=_in(minutes=5)))).status == 200
+    now = checkout.ctx.clock.now()
+    path = await checkout.link(starts_at=iso(earlier(now, MINUTE)), expires_at=iso(later(now, 5 * MINUTE)))
+    assert (await checkout.get(path)).status == 200
 
 
 async def test_links_of_a_suspended_merchant_or_a_frozen_wallet_are_closed(checkout: CheckoutFixture) -> None:

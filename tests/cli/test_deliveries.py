@@ -5,7 +5,7 @@ import pytest
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
 from tests.fakes.certificates import CertificateAuthority
-from tests.fakes.clock import ManualClock
+from tests.fakes.clock import clock_of_the_machine
 from tests.service_fixture import ServiceFixture, open_service
 from tests.webhooks.receivers import DELAYS, in_turn, is_genuine, merchant_with_endpoint, receiver, status
 
@@ -24,7 +24,7 @@ async def _gave_up(service: ServiceFixture) -> None:
 
 async def test_a_webhook_is_sent_again_by_its_id(settings: Settings, cli: Cli, authority: CertificateAuthority) -> None:
     failures = [status(500)] * 5
-    clock = ManualClock()
+    clock = clock_of_the_machine()
     async with receiver(authority, in_turn(*failures, status(200), status(204))) as server:
         async with open_service(settings, clock) as service:
             merchant, secret = await merchant_with_endpoint(service, server)
@@ -57,7 +57,7 @@ async def test_a_webhook_is_sent_again_by_its_id(settings: Settings, cli: Cli, a
 async def test_all_failed_webhooks_of_a_merchant_are_sent_again(
     settings: Settings, cli: Cli, authority: CertificateAuthority
 ) -> None:
-    clock = ManualClock()
+    clock = clock_of_the_machine()
     async with receiver(authority, in_turn(*[status(500)] * 20, status(200))) as server:
         async with open_service(settings, clock) as service:
             merchant, _ = await merchant_with_endpoint(service, server)
@@ -86,7 +86,7 @@ async def test_a_disabled_endpoint_gets_nothing_again(
     sqlite_settings: Settings, sqlite_cli: Cli, authority: CertificateAuthority
 ) -> None:
     cli = sqlite_cli
-    clock = ManualClock()
+    clock = clock_of_the_machine()
     async with receiver(authority, status(500)) as server, open_service(sqlite_settings, clock) as service:
         merchant, _ = await merchant_with_endpoint(service, server)
         await merchant.post("/webhooks/test")

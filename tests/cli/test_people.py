@@ -15,6 +15,7 @@ from guichet.settings import Settings
 from tests.approving import ask_and_approve
 from tests.cli.conftest import Cli
 from tests.db.rows import PAYMENT
+from tests.fakes.clock import clock_of_the_machine
 from tests.service_fixture import open_service
 
 ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
@@ -130,7 +131,7 @@ async def test_unfreezing_a_wallet_releases_the_waiting_credits(cli: Cli, settin
                 )
     assert cli("wallet", "status", merchant, "XOF", "Fermé", "--json").json["balance"] == 0
 
-    async with open_service(settings) as running:
+    async with open_service(settings, clock_of_the_machine()) as running:
         await ask_and_approve(running.ctx, WantedAct("wallet.reopen", wallet_subject(merchant, "XOF"), {}, "seen"))
         await running.run_worker()
     shown = cli("wallet", "show", merchant, "--json").json

@@ -10,6 +10,7 @@ from guichet.domain.ids import ApprovalId
 from guichet.settings import Settings
 from tests.approving import AWA, ZOE, approver, join_staff
 from tests.cli.conftest import Cli
+from tests.fakes.clock import clock_of_the_machine
 from tests.fakes.scripted_provider import ScriptedProvider, done
 from tests.payments.conftest import LivePayments
 from tests.payments.test_payee import PAYER, STRANGER, on_a_page, paid_by
@@ -26,7 +27,7 @@ async def test_a_person_confirms_who_gets_a_refund(settings: Settings, cli: Cli)
     provider.script("status", paid_by(None))
     provider.script("refund", done)
     connections: dict[str, Any] = {"accounts": {"first": provider}, "routes": {"mtn": ["first"]}}
-    async with open_service(settings, **connections) as service:
+    async with open_service(settings, clock_of_the_machine(), **connections) as service:
         live = LivePayments(service, (await service.merchant()).live, provider, provider)
         payment = await live.merchant.pay()
         await service.run_worker(5)
@@ -47,7 +48,7 @@ async def test_a_person_confirms_who_gets_a_refund(settings: Settings, cli: Cli)
     assert asked["act"] == "refund.confirm_payee"
     assert len(cli("incidents", "--json").json["incidents"]) == 1, "nothing is done yet"
 
-    async with open_service(settings, **connections) as service:
+    async with open_service(settings, clock_of_the_machine(), **connections) as service:
         await approvals.approve(service.ctx, ApprovalId(asked["approval"]), await approver(service.ctx), "seen")
         assert cli("incidents", "--json").json["incidents"] == []
         await service.run_worker(1)

@@ -18,7 +18,7 @@ from tests.cli.conftest import Cli
 from tests.cli.demonstration import demo, stopped
 from tests.cli.test_demo import OutputLines, facts, pasted, stopped_listener
 from tests.fakes.certificates import CertificateAuthority
-from tests.fakes.clock import ManualClock
+from tests.fakes.clock import clock_of_the_machine
 from tests.ports import free_port
 from tests.service_fixture import open_service
 from tests.webhooks.receivers import event, is_genuine, merchant_with_endpoint, receiver, status
@@ -85,11 +85,11 @@ async def test_trigger_causes_signed_webhooks(
     settings: Settings, cli: Cli, authority: CertificateAuthority, wanted: str, told: list[str]
 ) -> None:
     async with receiver(authority, status(200)) as server:
-        async with open_service(settings) as service:
+        async with open_service(settings, clock_of_the_machine()) as service:
             merchant, secret = await merchant_with_endpoint(service, server)
         made = cli("trigger", wanted, "--merchant", merchant.id, "--json").json
         assert (made["event"], made["url"], len(made["references"])) == (wanted, server.url(), 1)
-        async with open_service(settings) as service:
+        async with open_service(settings, clock_of_the_machine()) as service:
             await service.run_worker()
             now = service.clock.now() // SECOND
         assert [event(each) for each in server.received] == told
@@ -103,12 +103,12 @@ async def test_trigger_causes_signed_webhooks(
 
 
 async def test_trigger_many_times(settings: Settings, cli: Cli) -> None:
-    async with open_service(settings) as service:
+    async with open_service(settings, clock_of_the_machine()) as service:
         merchant = await service.merchant()
     done = cli("trigger", PAID, "--count", 5, "--merchant", merchant.id)
     assert "5 × payment.succeeded" in done.out
     assert "nowhere yet" in done.out
-    async with open_service(settings) as service:
+    async with open_service(settings, clock_of_the_machine()) as service:
         keys = type(merchant)(service, merchant.id, merchant.keys)
         listed = (await keys.get("/payments")).data
         assert [each["status"] for each in listed] == ["succeeded"] * 5
@@ -131,7 +131,7 @@ def test_what_trigger_refuses(sqlite_cli: Cli) -> None:
 
 
 async def test_replay_sends_a_test_webhook_again(settings: Settings, cli: Cli, authority: CertificateAuthority) -> None:
-    clock = ManualClock()
+    clock = clock_of_the_machine()
     async with receiver(authority, status(200)) as server:
         async with open_service(settings, clock) as service:
             merchant, secret = await merchant_with_endpoint(service, server)
@@ -167,7 +167,7 @@ async def test_replay_sends_a_test_webhook_again(settings: Settings, cli: Cli, a
 
 
 async def test_the_clock_of_a_merchant(settings: Settings, cli: Cli) -> None:
-    clock = ManualClock()
+    clock = clock_of_the_machine()
     async with open_service(settings, clock) as service:
         merchant = await service.merchant()
         await merchant.pay()
@@ -179,7 +179,7 @@ async def test_the_clock_of_a_merchant(settings: Settings, cli: Cli) -> None:
     shown = cli("clock", "show", *of, "--json").json
     assert shown["ahead_seconds"] == 5400
     assert "is 1:30:00 ahead" in cli("clock", "show", *of).out
-    async with open_service(settings, ManualClock(SystemClock().now())) as service:
+    async with open_service(settings, clock_of_the_machine()) as service:
         await service.run_worker()
         keys = type(merchant)(service, merchant.id, merchant.keys)
         assert [each["status"] for each in (await keys.get("/payments")).data] == ["failed", "succeeded"]

@@ -20,7 +20,6 @@ from guichet.history.figures import DAYS, Figures, hour_from
 from tests.console.conftest import ConsoleFixture
 from tests.console.pages import Page
 from tests.db.rows import DELIVERY, ENTRY, PAYMENT, REFUND
-from tests.fakes.clock import ManualClock
 
 OWNER = "awa@example.com"
 
@@ -62,16 +61,9 @@ def _tile(page: Page, name: str) -> str:
     return _plain(Page(200, "", found, {}))
 
 
-def _at_noon(console: ConsoleFixture) -> ManualClock:
-    """Near midnight, some hours of a test would be of another day; the second half of an hour counts as all of it."""
-    clock = console.service.clock
-    clock.advance((12 * HOUR - clock.now()) % DAY / SECOND)
-    return clock
-
-
 async def test_what_came_in_today_in_a_week_and_in_a_month(console: ConsoleFixture) -> None:
     """The clock of the tests stands still; figures are right before and after they are rolled up."""
-    since_midnight = (_at_noon(console).now() + HOUR) % DAY
+    since_midnight = (console.service.clock.now() + HOUR) % DAY
     merchant = await console.merchant()
     make = _Maker(console, merchant)
     await console.service.ctx.db.write(update(merchants).values(time_zone="Africa/Porto-Novo"))
@@ -306,7 +298,6 @@ def test_bars_are_as_long_as_what_they_stand_for() -> None:
 
 
 async def test_today_is_compared_with_yesterday_until_now(sqlite_console: ConsoleFixture) -> None:
-    _at_noon(sqlite_console)
     merchant = await sqlite_console.merchant()
     make = _Maker(sqlite_console, merchant)
     await make.payment("succeeded", 1500, 0)

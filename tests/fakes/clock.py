@@ -2,14 +2,19 @@
 
 import asyncio
 
-from guichet.clock import SECOND, Instant, SystemClock, later
+from guichet.clock import DAY, HOUR, SECOND, Instant, SystemClock, later
+
+
+def noon() -> Instant:
+    """Of today, UTC: hours before and after it are of the same day, for every merchant."""
+    return Instant(SystemClock().now() // DAY * DAY + 12 * HOUR)
 
 
 class ManualClock:
-    """Stands still until it is turned."""
+    """Stands still until it is turned. Without a `start` it shows noon, whatever the hour at which the tests run."""
 
     def __init__(self, start: Instant | None = None) -> None:
-        self._now = SystemClock().now() if start is None else start
+        self._now = noon() if start is None else start
         self._passed = 0
 
     def now(self) -> Instant:
@@ -29,6 +34,12 @@ class ManualClock:
 
     async def sleep(self, seconds: float) -> None:
         self.advance(seconds)
+
+
+def clock_of_the_machine() -> ManualClock:
+    """Stands at the hour of the machine, which is that of commands and of other people's libraries: for a service whose
+    times they read."""
+    return ManualClock(SystemClock().now())
 
 
 class TurningClock(ManualClock):

@@ -31,6 +31,13 @@ FEES = {"wave": (1, 0), "pawapay": (2, 1)}
 WALLETS = {"pawapay": ("BEN", "BEN")}
 
 
+def on_both_databases(first: str, *others: str) -> pytest.MarkDecorator:
+    """The first provider on both databases, the others on SQLite: what differs between them is what they answer, and
+    every statement is one of the first's too."""
+    runs = [("sqlite", first), ("postgresql", first), *(("sqlite", other) for other in others)]
+    return pytest.mark.parametrize(("settings", "provider"), runs, indirect=["settings"])
+
+
 @asynccontextmanager
 async def at_noon(settings: Settings, provider: str) -> AsyncIterator[SimulatedProviders]:
     """The clock shows noon (UTC), so that no payment of the test is made around midnight."""
@@ -73,7 +80,7 @@ async def fees_posted(raw_sql: RawSql) -> list[tuple[Any, ...]]:
     )
 
 
-@pytest.mark.parametrize("provider", ["wave", "pawapay"])
+@on_both_databases("pawapay", "wave")
 async def test_a_day_is_compared_and_its_fees_are_posted(
     settings: Settings, cli: Cli, raw_sql: RawSql, provider: str
 ) -> None:
@@ -113,7 +120,7 @@ async def test_a_day_is_compared_and_its_fees_are_posted(
         assert wallet["balance"] == kept["amount"], "the wallet knows nothing of it"
 
 
-@pytest.mark.parametrize("provider", ["wave", "pawapay", "feexpay"])
+@on_both_databases("wave", "pawapay", "feexpay")
 async def test_money_that_we_do_not_have_is_reported_everywhere_until_it_is_explained(
     settings: Settings, cli: Cli, raw_sql: RawSql, provider: str
 ) -> None:
@@ -262,7 +269,7 @@ async def _given_back_in_the_portal(simulated: SimulatedProviders, provider: str
         assert answer.status == 200, await answer.text()
 
 
-@pytest.mark.parametrize("provider", ["stripe", "wave"])
+@on_both_databases("stripe", "wave")
 async def test_a_refund_that_somebody_made_without_us_is_an_incident(settings: Settings, provider: str) -> None:
     """The merchant has the money, and the customer too."""
     async with at_noon(settings, provider) as simulated:
@@ -326,7 +333,7 @@ async def test_a_refund_of_stripe_that_fails_late_is_found_without_a_callback(se
         assert kinds == ["failed_after_success"], "the day is equal now"
 
 
-@pytest.mark.parametrize("provider", ["pawapay", "wave", "stripe", "feexpay"])
+@on_both_databases("pawapay", "wave", "stripe", "feexpay")
 async def test_late_money_that_went_back_is_no_difference(settings: Settings, cli: Cli, provider: str) -> None:
     """Its return is under a reference of its own, or names the payment."""
     case = PROVIDER_CASES[provider]

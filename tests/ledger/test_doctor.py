@@ -14,6 +14,7 @@ from guichet.providers.base import Accepted, NotProcessed, Refused, Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
+from tests.fakes.clock import clock_of_the_machine
 from tests.fakes.scripted_provider import ScriptedProvider, done
 from tests.ledger.ledger_history import RawSql, yesterday
 from tests.service_fixture import open_service
@@ -86,7 +87,7 @@ async def test_doctor_reports_a_failing_route(settings: Settings, cli: Cli) -> N
         "accounts": {"op": op, "down": down},
         "routes": {"mtn": ["op"], "moov": ["down"]},
     }
-    async with open_service(settings, **connected) as service:
+    async with open_service(settings, clock_of_the_machine(), **connected) as service:
         merchant = (await service.merchant("Shop")).live
         body = {"amount": 5000, "phone_number": "2290197000000"}
         paid = [
@@ -111,7 +112,7 @@ def _checks(cli: Cli) -> Any:
 
 
 async def test_doctor_reports_a_low_and_an_unreadable_balance_with_a_provider(settings: Settings, cli: Cli) -> None:
-    async with open_service(settings) as service:
+    async with open_service(settings, clock_of_the_machine()) as service:
         db, now = service.ctx.db, SystemClock().now()
         bounds = {"disbursement": Hundredths(5000_00), "collection": Hundredths(10_00)}
         found = [FloatBalance(wallet, Hundredths(900_00), "XOF") for wallet in bounds]
@@ -141,7 +142,7 @@ async def test_heads_are_not_missed_before_a_worker_could_publish_them(settings:
         return problems == ["they never left the machine: does a worker run?"]
 
     cli("merchant", "create", "Awa")  # An act, so there is a head.
-    async with open_service(settings) as service:
+    async with open_service(settings, clock_of_the_machine()) as service:
         db, now = service.ctx.db, SystemClock().now()
         assert not missed()
         await claim_turn(db, TURN, now, PUBLISH_EVERY)

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,9 +16,11 @@ import pytest
 import standardwebhooks
 
 from guichet.clock import HOUR, SECOND, SystemClock, later
+from guichet.settings import Settings
 from tests.contract.webhooks import listen
+from tests.fakes.clock import clock_of_the_machine
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer
-from tests.service_fixture import MerchantClient, ServiceFixture
+from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
 SCRIPT: Final = Path(__file__).with_name("standard_webhooks.js")
 MODULES: Final = Path(__file__).parents[2] / "clients" / "node_modules"
@@ -37,6 +40,13 @@ def accepted(received: ReceivedRequest, secret: str, body: bytes | None = None) 
         else:
             found.append(True)
     return found
+
+
+@pytest.fixture
+async def sqlite_service(sqlite_settings: Settings) -> AsyncIterator[ServiceFixture]:
+    """The libraries compare the times in signatures with the machine's clock."""
+    async with open_service(sqlite_settings, clock_of_the_machine()) as opened:
+        yield opened
 
 
 async def send(service: ServiceFixture, merchant: MerchantClient, server: ScriptedServer) -> ReceivedRequest:
