@@ -13,6 +13,7 @@ OF_LAYOUT: Final = ("target-size", "scrollable-region-focusable")
 #: whatever page and element it comes first: colour and size of the text, what is painted behind it, and boxes that may
 #: lie over others. What axe-core leaves out (hidden, disabled, no text) or is not sure of is not taken as judged.
 _RUN: Final = """async ([options, judgedBefore, askedBefore]) => {
+  if (!window.axe) return null;
   const known = new Set(judgedBefore), fresh = new Set(), stacks = new Map(), looks = new Map();
   const stack = element => {
     if (!element) return "";
@@ -58,8 +59,6 @@ _asked: Final[set[str]] = set()
 
 async def check(page: Page, *rules: str, colours: bool = True, only_new: bool = False) -> None:
     """Raises AssertionError with axe-core's report. `only_new`: unless it was asked about every look before."""
-    if not await page.evaluate("'axe' in window"):
-        await page.evaluate(AXE_SCRIPT)
     # None of these rules reads the style sheets, which axe-core would otherwise load again.
     options: dict[str, Any] = {"resultTypes": ["violations", "incomplete"], "elementRef": False, "preload": False}
     if rules:
@@ -67,7 +66,12 @@ async def check(page: Page, *rules: str, colours: bool = True, only_new: bool = 
     if not colours:
         options["rules"] = {rule: {"enabled": False} for rule in OF_COLOURS}
     before = list(_asked) if only_new else None
-    violations, looks, asked = await page.evaluate(_RUN, [options, list(_judged), before])
+    asking = [options, list(_judged), before]
+    answer = await page.evaluate(_RUN, asking)
+    if answer is None:
+        await page.evaluate(AXE_SCRIPT)
+        answer = await page.evaluate(_RUN, asking)
+    violations, looks, asked = answer
     assert not violations, AxeResults({"violations": violations}).generate_report()
     if colours and (not rules or "color-contrast" in rules):
         _judged.update(looks)

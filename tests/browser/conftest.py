@@ -21,6 +21,12 @@ ARGUMENTS: Final = (
     "--no-sandbox",
     "--disable-gpu",
     "--in-process-gpu",  # Nothing is drawn that a process of its own would pay off for.
+    # Each origin of a test's own service would start a process, which compiles axe-core and what drives the page again.
+    "--disable-site-isolation-trials",
+    "--renderer-process-limit=1",
+    "--no-zygote",
+    # A page lives for a second: what the optimizing compilers cost is never earned back.
+    "--js-flags=--always-sparkplug --no-maglev --no-turbofan",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

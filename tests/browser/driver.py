@@ -41,6 +41,7 @@ _TAB: Final = [
 #: How wide the page is, and the cards out of which something sticks.
 _WIDTHS: Final = """[document.documentElement.scrollWidth, [...document.querySelectorAll("section.card")]
   .filter(card => card.scrollWidth > card.clientWidth + 1).map(card => card.innerText.slice(0, 80))]"""
+_MISSED: Final = "[...window.wanted].map(each => each.outerHTML.slice(0, 120))"
 #: `wanted`: what has not had the focus yet; of a group of radio buttons it is enough that one has. What is marked up,
 #: up to the page, as something that the Tab key came to on an earlier page is not wanted again: the keys go from the
 #: control before the first that is. The times that the key is pressed, and how what it should come to is marked up.
@@ -147,9 +148,9 @@ class Customer:
             [{"name": name, "value": value, "url": self.base} for name, value in browser.cookies.items()]
         )
 
-    async def fits(self) -> None:
-        """Nothing sticks out to the right, of the page or of a card."""
-        width, too_wide = await self.page.evaluate(_WIDTHS)
+    async def fits(self, before: str = "") -> None:
+        """Nothing sticks out to the right, of the page or of a card, once the script `before` ran."""
+        width, too_wide = await self.page.evaluate(f"{before}; {_WIDTHS}")
         assert self.page.viewport_size is not None
         assert width <= self.page.viewport_size["width"]
         assert not too_wide, (self.page.url, too_wide)
@@ -164,14 +165,11 @@ class Customer:
         await self.shoot(step)
         if not self.scripts:
             return  # axe-core needs scripts; what it would say without them is the same.
-        if unfolded:
-            await self.page.evaluate(_UNFOLD)
-        structure = await self.page.evaluate(_STRUCTURE)
+        structure = await self.page.evaluate(f"{_UNFOLD if unfolded else ''}; ({_STRUCTURE})()")
         known = structure in _judged_structures
         if not known:
             await self.accessible()
-        await self.page.evaluate(_FOLD_MENUS)
-        await self.fits()
+        await self.fits(_FOLD_MENUS)
         before = self.page.viewport_size
         if not known:
             await self.page.emulate_media(color_scheme="dark")
@@ -201,9 +199,9 @@ class Customer:
         # Left open: to detach a session switches the page's virtual authenticators off.
         self._keyboard = keyboard = self._keyboard or await self.context.new_cdp_session(self.page)
         for _ in range(3):
-            if await self.page.evaluate("window.wanted.size"):
-                await asyncio.gather(*(keyboard.send("Input.dispatchKeyEvent", each) for each in _TAB * count))
-        missed = await self.page.evaluate("[...window.wanted].map(each => each.outerHTML.slice(0, 120))")
+            await asyncio.gather(*(keyboard.send("Input.dispatchKeyEvent", each) for each in _TAB * count))
+            if not (missed := await self.page.evaluate(_MISSED)):
+                break
         assert not missed, missed
         _reached.update(markup)
 
