@@ -24,9 +24,6 @@ ARGUMENTS: Final = (
     # Each origin of a test's own service would start a process, which compiles axe-core and what drives the page again.
     "--disable-site-isolation-trials",
     "--renderer-process-limit=1",
-    "--no-zygote",
-    # A page lives for a second: what the optimizing compilers cost is never earned back.
-    "--js-flags=--always-sparkplug --no-maglev --no-turbofan",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
