@@ -215,8 +215,8 @@ WEBHOOK_ATTEMPTS: Final = Counter(
 )
 _LOGGED_REQUESTS: Final = Counter(
     "guichet_logged_requests",
-    "Requests of merchants' keys and the log that the console shows: written; sampled_out (more than 20 a second of one"
-    " merchant); dropped (the database did not take them in time).",
+    "Requests of merchants' keys and the log that the console shows: written; sampled_out (more than 200 of one"
+    " merchant in ten seconds); dropped (the database did not take them in time).",
     ("result",),
 )
 # Shown as 0 from the start: a series that begins with its first event shows no increase, so no alert would fire.

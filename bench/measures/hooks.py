@@ -17,7 +17,7 @@ from bench.servers import HOST, Target
 from guichet.bootstrap import service
 from guichet.clock import SystemClock, iso
 from guichet.domain.ids import MerchantId
-from guichet.schemas.json_codec import number
+from guichet.domain.money import number
 from guichet.schemas.payment import PaymentObject
 from guichet.settings import Settings
 from guichet.webhooks import outbox

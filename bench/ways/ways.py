@@ -3,6 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -26,8 +27,18 @@ RATE_LIMIT: Final = 120
 ASKED_AFTER: Final = 15
 #: In the simulator, a payment or a refund that succeeds after two seconds, without a callback.
 SUCCEEDS: Final = "no_callback"
-_ORDER: Final = {"amount": 5000, "operator": "mtn", "phone_number": "2290197001234"}
+_NUMBERS: Final = count(1)
 _CALLBACK: Final = b'{"status": "SUCCESSFUL"}'
+
+
+def _order() -> dict[str, object]:
+    """The body of the README's first payment. Without an `external_id` the answer would warn."""
+    return {
+        "amount": 5000,
+        "operator": "mtn",
+        "phone_number": "2290197001234",
+        "external_id": f"order-{next(_NUMBERS)}",
+    }
 
 
 @dataclass
@@ -80,14 +91,14 @@ class Walk:
     async def pending(self) -> Any:
         """A payment that the provider has made and that was not polled yet, not recorded."""
         await self.script("debit")
-        payment = await self.call("POST", "/payments", _ORDER)
+        payment = await self.call("POST", "/payments", _order())
         self.service.clock.advance(ASKED_AFTER)
         return payment
 
 
 async def _payment(walk: Walk) -> None:
     await walk.script("debit")
-    await walk.request("/payments", _ORDER)
+    await walk.request("/payments", _order())
     walk.service.clock.advance(ASKED_AFTER)
     await walk.work(POLLING, DELIVERING)
 

@@ -17,7 +17,7 @@ from guichet.context import AppContext
 from guichet.domain.errors import InvalidRequest
 from guichet.providers.base import Callback
 from guichet.schemas.envelope import failure
-from guichet.schemas.json_codec import MAX_BODY
+from guichet.schemas.validation import MAX_BODY
 from guichet.server.error_handler import JsonResponse
 
 PREFIX: Final = "/providers"

@@ -16,7 +16,7 @@ from guichet.domain.key_access import KEY_SCOPES
 from guichet.domain.money import DECIMALS, MAX_AMOUNT, MIN_AMOUNT, french
 from guichet.domain.sandbox_scenarios import TEST_SCENARIOS, TestScenario
 from guichet.providers.sandbox.provider import EXPIRES_AFTER, SUFFIXES, VALIDATES_AFTER
-from guichet.schemas.json_codec import MAX_BODY, MAX_DEPTH
+from guichet.schemas.validation import MAX_BODY, MAX_DEPTH
 
 _UNUSED: Final = "réservé : aucune opération de cette version ne l'émet"
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
 
+import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -27,11 +28,8 @@ from guichet.schemas.envelope import (
     MetaObject,
     RequestWarning,
     WalkMetaObject,
-    page_meta,
-    success,
 )
-from guichet.schemas.json_codec import MAX_BODY, parse_object
-from guichet.schemas.validation import Body, invalid_request, validate
+from guichet.schemas.validation import MAX_BODY, Body, invalid_request, parse_object, validate
 from guichet.server.error_handler import JsonResponse
 from guichet.server.request_context import CALLER, ClientAddresses, header
 
@@ -183,7 +181,8 @@ def _number_text(text: str) -> str:
 
 
 class SuccessResponse(JsonResponse):
-    """A success, whose parts are kept until it is known what was ignored."""
+    """A success, whose parts are kept until it is known what was ignored. `meta` is for lists, and for parameters that
+    were not read."""
 
     def __init__(
         self,
@@ -192,7 +191,12 @@ class SuccessResponse(JsonResponse):
         meta: MetaObject | WalkMetaObject | IgnoredParametersObject | None = None,
         warnings: Sequence[RequestWarning] = (),
     ) -> None:
-        super().__init__(success(data, meta, warnings), status)
+        body: dict[str, object] = {"success": True, "data": data}
+        if meta is not None:
+            body["meta"] = meta
+        if warnings:
+            body["warnings"] = warnings
+        super().__init__(msgspec.json.encode(body), status)
         self._parts = (data, status, meta, warnings)
 
     def ignoring(self, names: Sequence[str]) -> "SuccessResponse":
@@ -226,7 +230,9 @@ class Page(Record, frozen=True):
         return (self.number - 1) * self.size
 
     def meta(self, total: int) -> MetaObject:
-        return page_meta(self.number, self.size, total)
+        """`last_page` is at least 1 (D12)."""
+        last = max(1, -(-total // self.size))
+        return {"current_page": self.number, "per_page": self.size, "total": total, "last_page": last}
 
 
 def requested_page(query: Mapping[str, str], faults: dict[str, list[str]] | None = None) -> Page:

@@ -14,7 +14,7 @@ from guichet.api import guide, json_schema, openapi_responses, scopes
 from guichet.api.endpoint import Endpoint, Parameter
 from guichet.api.endpoint_table import ENDPOINTS, TAGS
 from guichet.api.json_schema import Schema
-from guichet.api.openapi_responses import error_references, error_responses, header_references, headers
+from guichet.api.openapi_responses import JSON, error_references, error_responses, header_references, headers
 from guichet.api.recorded_examples import as_examples, recorded
 from guichet.schemas.envelope import (
     ErrorEnvelopeObject,
@@ -23,7 +23,6 @@ from guichet.schemas.envelope import (
     RequestWarningObject,
     WalkMetaObject,
 )
-from guichet.schemas.json_codec import JSON
 from guichet.schemas.notification import NOTIFICATIONS
 from guichet.settings import Settings
 

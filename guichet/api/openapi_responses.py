@@ -25,10 +25,10 @@ from guichet.domain.errors import (
 )
 from guichet.domain.events import ANSWER_TIMEOUT, EventName
 from guichet.schemas.envelope import ErrorEnvelopeObject
-from guichet.schemas.json_codec import JSON
 from guichet.schemas.notification import NOTIFICATIONS
 from guichet.webhooks.sender import USER_AGENT
 
+JSON: Final = "application/json"
 #: The errors that every endpoint can answer besides its own.
 _COMMON_ERRORS: Final = (
     Unauthorized,

@@ -41,11 +41,10 @@ from guichet.refunds import repository as refunds
 from guichet.refunds.disbursement import poll_refund
 from guichet.refunds.repository import RefundFilter
 from guichet.refunds.request import request_refund
-from guichet.schemas.json_codec import parse_optional_object
 from guichet.schemas.object_fields import REFUND_REFERENCE
 from guichet.schemas.refund import RefundBody, RefundObject, RefundProposalObject, refund_object, refund_proposal_object
 from guichet.schemas.stated_fields import REFUND_FIGURES, differs
-from guichet.schemas.validation import invalid_request, validate
+from guichet.schemas.validation import invalid_request, parse_optional_object, validate
 
 
 async def create_refund(call: Call) -> Response:

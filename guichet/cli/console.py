@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec.json import encode
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.status import Status
@@ -14,7 +15,6 @@ from rich.text import Text
 
 from guichet.domain.messages import Message
 from guichet.printable import printable, printable_json
-from guichet.schemas.json_codec import encode
 
 #: Columns when stdout is not a terminal: wide enough for any table, so that a pipe receives whole lines.
 _PIPE_WIDTH: Final = 200

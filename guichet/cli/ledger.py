@@ -11,11 +11,10 @@ from guichet.cli.console import console, error_console, print_json, print_table,
 from guichet.cli.errors import fail
 from guichet.cli.runner import run
 from guichet.cli.wallet_statement import print_statement
-from guichet.domain.money import plain
+from guichet.domain.money import number, plain
 from guichet.domain.records import described, iso_or_none
 from guichet.ledger import audit as ledger
 from guichet.ledger.margin import margins
-from guichet.schemas.json_codec import number
 
 
 def margin(since: Since = None, until: Until = None, as_json: Json = False) -> None:

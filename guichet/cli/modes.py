@@ -14,10 +14,9 @@ from guichet.cli.console import console, print_json, print_table
 from guichet.cli.errors import CommandError, fail
 from guichet.cli.runner import get_merchant, run
 from guichet.domain.availability import UP, OperatorState
-from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode
+from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode, percent
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Hundredths, parse_decimal, plain
-from guichet.schemas.json_codec import percent
 from guichet.schemas.payment_mode import payment_mode_object
 
 app = typer.Typer(no_args_is_help=True, help="Payment modes and fees. A running server sees a change within a second.")

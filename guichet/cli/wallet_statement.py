@@ -12,13 +12,12 @@ from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Instant, iso
 from guichet.domain.merchants import Environment
-from guichet.domain.money import Currency, plain
+from guichet.domain.money import Currency, number, plain
 from guichet.domain.records import iso_or_none
 from guichet.exports import cells
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.monthly_statement import MOVEMENT_NAMES
 from guichet.ledger.wallet_statement import Movement, Statement
-from guichet.schemas.json_codec import number
 
 #: Rows of one table on screen; a longer statement continues in another table.
 _PAGE_ROWS: Final = 500

@@ -14,11 +14,11 @@ from guichet.clock import read_date
 from guichet.console.messages import said, word_key
 from guichet.console.page_request import ConsoleRequest
 from guichet.domain.audit_log import ActSubject
+from guichet.domain.catalogue import percent
 from guichet.domain.messages import Message
 from guichet.domain.money import plain
 from guichet.pages.formatting import full_phone
 from guichet.printable import printable
-from guichet.schemas.json_codec import percent
 
 _NOTHING: Final = "–"
 _AMOUNTS: Final = frozenset({"amount", "daily_limit", "fee_fixed", "merchant_part", "payment_limit"})

@@ -5,9 +5,10 @@ staff make with `guichet mode` are applied over it: first those for all merchant
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from typing import Final, Literal, get_args
 
-from msgspec import structs
+from msgspec import Raw, structs
 
 from guichet.domain import money
 from guichet.domain.errors import InvalidRequest
@@ -197,3 +198,8 @@ def mode_faults(
         required.append(("return_url", "{} demande une adresse de retour (return_url)."))
     faults = {field: [sentence.format(mode.name)] for field, sentence in required if not value_of(field)}
     return faults if quoted is None else faults | debit_faults(quoted, currency)
+
+
+def percent(rate: int) -> Raw:
+    """A fee rate (ten-thousandths of a percent) as JSON number text, in percent."""
+    return Raw(f"{Decimal(rate).scaleb(-RATE_PLACES).normalize():f}".encode())

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+from msgspec.json import encode
 from sqlalchemy import bindparam, func, select, update
 
 from guichet.clock import DAY, HOUR, Instant, earlier, iso, later
@@ -18,8 +19,8 @@ from guichet.db.sql_functions import json_texts, new_row, params, upsert
 from guichet.db.tables import reconciliation_runs
 from guichet.domain.messages import Answer, Message, decode, shortened, verbatim
 from guichet.domain.messages import encode as encode_message
+from guichet.domain.money import number
 from guichet.domain.reconciliation import MATCHED, Finding
-from guichet.schemas.json_codec import encode, number
 
 #: Hours after a day's end until its history is complete enough to compare.
 DUE_AFTER: Final = 4 * HOUR

@@ -23,9 +23,8 @@ from guichet.links import session_repository
 from guichet.merchants import idempotency
 from guichet.merchants import limits as merchant_limits
 from guichet.merchants.idempotency import IdempotencyKey
-from guichet.schemas.json_codec import has_suspect_escape, parse_object
 from guichet.schemas.payment_link import LinkBody
-from guichet.schemas.validation import check_decimals, invalid_request, validate
+from guichet.schemas.validation import check_decimals, invalid_request, parse_object, validate
 from guichet.settings import Settings
 
 #: Letters and digits of a link's token, 261 random bits; its address shows them as two parts of 22.
@@ -51,9 +50,8 @@ class ExternalIdTaken(Conflict):
 
 def requested_link(clock: Clock, settings: Settings, caller: Caller, raw: bytes) -> PaymentLink:
     """The body of a `POST /payment-links` as a link that is not stored yet. Raises InvalidRequest with every fault."""
-    values, suspect = parse_object(raw), has_suspect_escape(raw)
-    context = {"development": settings.development, "suspect": suspect, "raw": raw}
-    body = validate(LinkBody, values, context)
+    values = parse_object(raw)
+    body = validate(LinkBody, values, {"development": settings.development, "raw": raw})
     currency = caller.merchant.currency
     faults = _money_faults(values, body, caller)
     if faults:

@@ -13,14 +13,13 @@ from typing import Any, Final
 from sqlalchemy import bindparam, delete, func, insert, or_, select, update
 
 from guichet import metrics
-from guichet.clock import MINUTE, Clock, Instant, earlier
+from guichet.clock import MINUTE, SECOND, Clock, Instant, earlier
 from guichet.db.engine import Database
 from guichet.db.sql_functions import new_row
 from guichet.db.tables import api_keys, api_requests
 from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.merchants import Caller, Environment
 from guichet.domain.records import Record
-from guichet.domain.token_buckets import TokenBuckets
 
 #: Requests that a process remembers until they are written; beyond them it drops what comes (`/metrics` counts that).
 MOST_WAITING: Final = 5000
@@ -31,8 +30,9 @@ MOST_ROWS: Final = 100_000
 #: After how many rows of a merchant's the oldest are looked for: so many more may be there. To look costs as much as to
 #: insert two thousand.
 TRIM_EVERY: Final = 10_000
-#: Requests of a merchant in one environment that a process keeps: 20 a second, and 200 at once.
-SAMPLE: Final = (200, 20.0)
+#: Requests of a merchant in one environment that a process keeps, in ten seconds.
+SAMPLE: Final = 200
+SAMPLE_TIME: Final = 10 * SECOND
 #: How long a key's last use is not written again.
 _USE_EVERY: Final = MINUTE
 #: Characters of a path: ours have 90 at most, unless an `external_id` is longer.
@@ -102,7 +102,9 @@ class RequestLog:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._waiting: list[dict[str, Any]] = []
-        self._sample = TokenBuckets(burst=SAMPLE[0], per_second=SAMPLE[1])
+        #: Requests of this sample time; and its number, since the process began.
+        self._sampled: Counter[tuple[MerchantId, Environment]] = Counter()
+        self._sample_number = 0
         self._used: dict[ApiKeyId, Instant] = {}
         #: When each key's last use was written, by this process.
         self._told: dict[ApiKeyId, Instant] = {}
@@ -116,7 +118,7 @@ class RequestLog:
         now = self._clock.now()
         merchant_id = caller.merchant.id
         self._used[key_id] = now
-        if not self._sample.take((merchant_id, caller.env), self._clock.monotonic()):
+        if not self._is_sampled(merchant_id, caller.env):
             metrics.LOGGED_REQUESTS["sampled_out"].inc()
         elif len(self._waiting) >= MOST_WAITING:
             metrics.LOGGED_REQUESTS["dropped"].inc()
@@ -135,6 +137,14 @@ class RequestLog:
                     "error_code": code,
                 }
             )
+
+    def _is_sampled(self, merchant_id: MerchantId, env: Environment) -> bool:
+        number = self._clock.monotonic() // SAMPLE_TIME
+        if number != self._sample_number:
+            self._sample_number = number
+            self._sampled.clear()
+        self._sampled[merchant_id, env] += 1
+        return self._sampled[merchant_id, env] <= SAMPLE
 
     async def flush(self, db: Database) -> None:
         """Writes everything. What could not be written is kept for the next time. Raises StorageError."""

@@ -33,9 +33,8 @@ from guichet.schemas.checkout_session import (
     CheckoutSessionBody,
     checkout_session_object,
 )
-from guichet.schemas.json_codec import has_suspect_escape, parse_object
 from guichet.schemas.payment import Customer
-from guichet.schemas.validation import validate
+from guichet.schemas.validation import parse_object, validate
 from guichet.webhooks import outbox
 
 #: Sessions that one look of the worker reads, and ends at most.
@@ -47,9 +46,8 @@ _ATTEMPTS: Final = 200
 async def requested_session(ctx: AppContext, caller: Caller, raw: bytes) -> tuple[PaymentLink, dict[str, list[str]]]:
     """The body of a `POST /checkout-sessions` as a session that is not stored yet, and what forbids to make it now: a
     repeated request was right when it came first. Raises InvalidRequest for what was never right."""
-    values, suspect, now = parse_object(raw), has_suspect_escape(raw), ctx.clock.now()
-    context = {"development": ctx.settings.development, "suspect": suspect, "raw": raw}
-    body = validate(CheckoutSessionBody, values, context)
+    now = ctx.clock.now()
+    body = validate(CheckoutSessionBody, parse_object(raw), {"development": ctx.settings.development, "raw": raw})
     expires_at = later(now, LASTS_HOURS * HOUR) if body.expires_at is None else body.expires_at
     catalogue = await ctx.catalogues.of(caller.merchant.id)
     faults: dict[str, list[str]] = {}

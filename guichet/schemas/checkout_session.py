@@ -7,10 +7,10 @@ from pydantic import Field, ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
 from guichet.clock import Instant, iso
-from guichet.domain.money import Hundredths
+from guichet.domain.money import Hundredths, number
 from guichet.domain.payment_links import SESSION_STATUSES, PaymentLink, SessionStatus
-from guichet.schemas import stated_fields, validation
-from guichet.schemas.json_codec import number
+from guichet.schemas import body_fields, stated_fields
+from guichet.schemas.body_fields import Date, Metadata
 from guichet.schemas.object_fields import (
     CREATED_AT,
     LINK_URL,
@@ -25,7 +25,7 @@ from guichet.schemas.object_fields import (
     text_schema,
 )
 from guichet.schemas.payment import Customer
-from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, Date, Metadata, check_decimals
+from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, RequestedCurrency, check_decimals
 
 #: How long a session is open where the merchant does not say it, and at most.
 LASTS_HOURS: Final = 24
@@ -73,7 +73,7 @@ class CheckoutSessionBody(Body):
 
     misread = stated_fields.SESSION
 
-    currency: validation.CurrencyCode = "XOF"
+    currency: RequestedCurrency = "XOF"
     """Devise du paiement."""
     amount: Amount
     """Ce que vous encaissez, dans l'unité principale. Entier en XOF et XAF, deux décimales au plus en EUR et USD."""
@@ -84,10 +84,10 @@ class CheckoutSessionBody(Body):
     ] = None
     """Votre identifiant de la session, unique parmi vos sessions de l'environnement. Il rend l'appel rejouable :
     répété, il rend la session existante et ne crée rien."""
-    return_url: validation.Url | None = None
+    return_url: body_fields.Url | None = None
     """Page où le client revient après le paiement (http ou https) ; `reference` et `status` du paiement y sont
     ajoutés."""
-    cancel_url: validation.Url | None = None
+    cancel_url: body_fields.Url | None = None
     """Page où mène le lien par lequel le client renonce (http ou https)."""
     metadata: Metadata = None
     """Données libres, rendues telles quelles dans la session, dans ses paiements et dans leurs webhooks."""

@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 from guichet.clock import iso
 from guichet.domain.disputes import TOLD_STATUSES, Dispute, ToldStatus
-from guichet.schemas.json_codec import number, timestamp
+from guichet.domain.money import number
 from guichet.schemas.object_fields import (
     PAYMENT_REFERENCE,
     REFUND_REFERENCE,
@@ -17,6 +17,7 @@ from guichet.schemas.object_fields import (
     Uuid,
     example,
     text_schema,
+    timestamp,
 )
 
 

@@ -4,15 +4,14 @@ success, what a success can warn of, and an error.
 A warning is for the developer who reads the answer. The request was carried out all the same.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, Final, Literal, NotRequired
 
+from msgspec.json import encode
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from guichet.domain.errors import BY_CODE, ERROR_REASONS, ErrorReason, GuichetError
 from guichet.domain.records import Record
-from guichet.schemas.json_codec import encode
 from guichet.schemas.object_fields import PAYMENT_REFERENCE, Uuid, example, open_enum
 
 WarningCode = Literal[
@@ -98,26 +97,6 @@ class RequestWarningObject(TypedDict):
     """Identifiant stable ; il peut s'en ajouter."""
     message: str
     """Phrase en français, pour les humains. Elle peut changer sans préavis."""
-
-
-def page_meta(number: int, size: int, total: int) -> MetaObject:
-    """The counters of page `number` (from 1) of pages of `size` items. `last_page` is at least 1 (D12)."""
-    last = max(1, -(-total // size))
-    return {"current_page": number, "per_page": size, "total": total, "last_page": last}
-
-
-def success(
-    data: object,
-    meta: MetaObject | WalkMetaObject | IgnoredParametersObject | None = None,
-    warnings: Sequence[RequestWarning] = (),
-) -> bytes:
-    """The body of a success; `meta` is for lists, and for parameters that were not read."""
-    answer: dict[str, object] = {"success": True, "data": data}
-    if meta is not None:
-        answer["meta"] = meta
-    if warnings:
-        answer["warnings"] = warnings
-    return encode(answer)
 
 
 class FailureObject(TypedDict):

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 from msgspec import Raw
 from pydantic import Field, InstanceOf, WithJsonSchema
 
+from guichet.clock import Instant, iso
 from guichet.domain.catalogue import MODE_TYPES, PaymentModeType
 from guichet.domain.money import CURRENCIES, Currency
 
@@ -27,13 +28,18 @@ def open_enum(*values: str) -> WithJsonSchema:
     return text_schema(**{OPEN_ENUM: list(values)})
 
 
+def timestamp(instant: Instant | None) -> str | None:
+    """An instant in the form of `iso`; None, which becomes null, when there is none."""
+    return None if instant is None else iso(instant)
+
+
 def example(value: Any) -> Any:
     """The value of a field in the examples of the documentation."""
     return Field(examples=[value])
 
 
-#: An exact JSON number: see `number` and `percent` in guichet/schemas/json_codec.py. A double holds every amount of
-#: the API exactly to the hundredth; without a format, generated Go would read them into 32 bits.
+#: An exact JSON number: see `number` in guichet/domain/money.py and `percent` in guichet/domain/catalogue.py. A double
+#: holds every amount of the API exactly to the hundredth; without a format, generated Go would read them into 32 bits.
 Number = Annotated[int | InstanceOf[Raw], WithJsonSchema({"type": "number", "format": "double"})]
 #: A JSON object whose text is sent as it was received.
 RawJsonObject = Annotated[InstanceOf[Raw], WithJsonSchema({"type": "object", "additionalProperties": True})]

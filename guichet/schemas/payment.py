@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from guichet.clock import iso
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.failures import FAILURE_CODES, FailureCode, failure_of
-from guichet.domain.money import Hundredths, round_to_currency
+from guichet.domain.money import Hundredths, number, round_to_currency
 from guichet.domain.payments import (
     DEFAULT_COUNTRY,
     DEFAULT_DESCRIPTION,
@@ -23,8 +23,8 @@ from guichet.domain.payments import (
     PaymentStatus,
 )
 from guichet.domain.sandbox_scenarios import TEST_SCENARIOS, TestScenario, sample_link
-from guichet.schemas import stated_fields, validation
-from guichet.schemas.json_codec import number
+from guichet.schemas import body_fields, stated_fields
+from guichet.schemas.body_fields import Metadata, WebhookUrl, check_email
 from guichet.schemas.object_fields import (
     CREATED_AT,
     PAYMENT_REFERENCE,
@@ -44,12 +44,10 @@ from guichet.schemas.validation import (
     NO_BAD_TEXT,
     Amount,
     Body,
-    Metadata,
     ModeBody,
+    RequestedCurrency,
     Text,
-    WebhookUrl,
     check_decimals,
-    check_email,
     refuse,
 )
 
@@ -85,7 +83,7 @@ class PaymentBody(ModeBody):
 
     misread = stated_fields.PAYMENT
 
-    currency: validation.CurrencyCode = "XOF"
+    currency: RequestedCurrency = "XOF"
     """Devise du paiement."""
     amount: Amount
     """Ce que vous encaissez, dans l'unité principale. Entier en XOF et XAF, deux décimales au plus en EUR et USD."""
@@ -107,7 +105,7 @@ class PaymentBody(ModeBody):
     ] = None
     """Votre identifiant de commande, unique dans chaque environnement. Il rend l'appel rejouable : répété, il rend le
     paiement existant et ne crée rien."""
-    return_url: validation.Url | None = None
+    return_url: body_fields.Url | None = None
     """Page où le client revient après le paiement (http ou https) ; `reference` et `status` y sont ajoutés. Obligatoire
     pour `free_sn`, utile pour les cartes."""
     callback_url: WebhookUrl | None = None

@@ -8,9 +8,10 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
 from guichet.clock import Instant, iso
+from guichet.domain.money import number
 from guichet.domain.payment_links import LIMITED, LINK_TYPES, PERMANENT, LinkType, PaymentLink
-from guichet.schemas import stated_fields, validation
-from guichet.schemas.json_codec import number, timestamp
+from guichet.schemas import body_fields, stated_fields
+from guichet.schemas.body_fields import Date, Metadata
 from guichet.schemas.object_fields import (
     CREATED_AT,
     LINK_URL,
@@ -20,8 +21,9 @@ from guichet.schemas.object_fields import (
     Url,
     example,
     text_schema,
+    timestamp,
 )
-from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, Date, Integer, Metadata, refuse
+from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, Integer, refuse
 
 _MAX_USES: Final = 2**31 - 1
 _DECOMPOSED: Final = (
@@ -97,7 +99,7 @@ class LinkBody(Body):
     et ne crée rien. Chaque paiement du lien le rappelle dans `payment_link`."""
     metadata: Metadata = None
     """Données libres, rendues telles quelles dans le lien, dans ses paiements et dans leurs webhooks."""
-    return_url: validation.Url | None = None
+    return_url: body_fields.Url | None = None
     """Page vers laquelle la page de paiement renvoie le client à la fin (http ou https) ; `reference` et `status` y
     sont ajoutés."""
 

@@ -9,8 +9,8 @@ from typing import Annotated
 from typing_extensions import TypedDict
 
 from guichet.domain.availability import OPERATOR_STATES, OperatorState
-from guichet.domain.catalogue import PaymentMode, Quote
-from guichet.schemas.json_codec import number, percent
+from guichet.domain.catalogue import PaymentMode, Quote, percent
+from guichet.domain.money import number
 from guichet.schemas.object_fields import Number, Url, example, open_enum
 from guichet.schemas.payment import PaymentModeSummaryObject, payment_mode_summary
 from guichet.schemas.validation import Amount, ModeBody

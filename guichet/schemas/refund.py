@@ -10,11 +10,10 @@ from typing_extensions import TypedDict
 
 from guichet.clock import Instant, iso
 from guichet.domain.failures import REFUND_FAILURE_CODES, RefundFailureCode, refund_failure_of
-from guichet.domain.money import round_to_currency
+from guichet.domain.money import number, round_to_currency
 from guichet.domain.payments import DEFAULT_REASON, REFUND_STATUSES, Payment, Refund, RefundStatus
 from guichet.domain.refund_proposals import PROPOSAL_STATUSES, ProposalStatus, RefundProposal
 from guichet.schemas import stated_fields
-from guichet.schemas.json_codec import number, timestamp
 from guichet.schemas.object_fields import (
     PAYMENT_REFERENCE,
     REFUND_REFERENCE,
@@ -27,6 +26,7 @@ from guichet.schemas.object_fields import (
     example,
     open_enum,
     text_schema,
+    timestamp,
 )
 from guichet.schemas.validation import NO_BAD_TEXT, Body
 

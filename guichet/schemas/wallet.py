@@ -5,8 +5,8 @@ from typing import Annotated
 from typing_extensions import TypedDict
 
 from guichet.clock import iso
+from guichet.domain.money import number
 from guichet.domain.posting_rules import WALLET_STATUSES, Wallet, WalletStatus
-from guichet.schemas.json_codec import number
 from guichet.schemas.object_fields import SETTLED_AT, CurrencyCode, Number, Timestamp, example, text_schema
 
 

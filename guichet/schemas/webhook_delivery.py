@@ -18,7 +18,6 @@ from guichet.domain.events import (
     DeliveryStatus,
     EventName,
 )
-from guichet.schemas.json_codec import timestamp
 from guichet.schemas.object_fields import (
     DELIVERY_ID,
     PAYMENT_REFERENCE,
@@ -29,6 +28,7 @@ from guichet.schemas.object_fields import (
     example,
     open_enum,
     text_schema,
+    timestamp,
 )
 
 #: What a merchant reads of each reason.

@@ -9,8 +9,9 @@ from pydantic import BeforeValidator, Field, field_validator
 from typing_extensions import TypedDict
 
 from guichet.domain.events import EVENTS, Delivery, EventName
+from guichet.schemas.body_fields import WebhookUrl
 from guichet.schemas.object_fields import DELIVERY_ID, WEBHOOK_URL, Uuid, example, open_enum
-from guichet.schemas.validation import Body, Integer, WebhookUrl, refuse
+from guichet.schemas.validation import Body, Integer, refuse
 
 _NO_ENDPOINT: Final = "Aucun point de terminaison n'est configuré : enregistrez une URL avec PUT /webhooks/endpoint."
 

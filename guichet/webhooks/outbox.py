@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from msgspec import structs
+from msgspec.json import encode
 from sqlalchemy import insert, literal_column, select
 
 from guichet.clock import SECOND, Instant, iso, later
@@ -31,7 +32,6 @@ from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import scenario_of
 from guichet.schemas.checkout_session import CheckoutSessionObject
 from guichet.schemas.dispute import DisputeObject, dispute_object
-from guichet.schemas.json_codec import encode
 from guichet.schemas.notification import WebhookMessageObject
 from guichet.schemas.payment import PaymentObject, payment_object
 from guichet.schemas.refund import RefundObject, refund_object

@@ -21,7 +21,7 @@ from guichet.providers.base import Accepted, Charge, Refused, StatusResult, Succ
 from guichet.providers.sandbox import provider as sandbox
 from guichet.schemas import stated_fields
 from guichet.schemas.envelope import SENTENCES
-from guichet.schemas.json_codec import MAX_BODY, MAX_DEPTH
+from guichet.schemas.validation import MAX_BODY, MAX_DEPTH
 from guichet.webhooks.sender import USER_AGENT, sign
 from tests.contract.tables import Row, column, table, tables
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guichet.domain.errors import InvalidRequest
-from guichet.schemas.json_codec import MAX_DEPTH, parse_object, raw_has_bad_text, raw_member
+from guichet.schemas.body_fields import raw_has_bad_text, raw_member
+from guichet.schemas.validation import MAX_DEPTH, parse_object
 
 #: JSON text of a value → what it is read as. Beyond 40 digits an integer is a Decimal.
 VALUES: dict[bytes, object] = {

@@ -39,9 +39,9 @@ from guichet.providers.paydunya.callbacks import read_callback
 from guichet.providers.shared.fields import decode_json_object, full_number, hundredths, plain_text, text_or_none
 from guichet.providers.shared.signatures import verify_signature
 from guichet.sandbox.clock import read_duration
-from guichet.schemas import json_codec
+from guichet.schemas.body_fields import raw_member
 from guichet.schemas.payment import PaymentBody
-from guichet.schemas.validation import validate
+from guichet.schemas.validation import parse_object, validate
 from guichet.server.content_encoding import choose_encoding
 from guichet.server.request_context import ClientAddresses
 from guichet.webhooks.sender import verify
@@ -92,9 +92,7 @@ def _request(body: bytes, headers: dict[str, bytes]) -> Request:
 
 
 def _body(content: bytes) -> object:
-    values = json_codec.parse_object(content)
-    suspect = json_codec.has_suspect_escape(content)
-    return validate(PaymentBody, values, {"raw": content, "suspect": suspect, "development": False})
+    return validate(PaymentBody, parse_object(content), {"raw": content, "development": False})
 
 
 def _upload(content: bytes) -> object:
@@ -145,7 +143,7 @@ READERS: Final[dict[str, Reader]] = {
         _json,
     ),
     "raw member": Reader(
-        lambda content: json_codec.parse_object(content) and json_codec.raw_member(content, "metadata"),
+        lambda content: parse_object(content) and raw_member(content, "metadata"),
         ('{"metadata": {"a": %s}}', '{"metadata": "%s", "b": %s}'),
         lambda n: "{" + '"metadata": [1, 2],' * (n // 19) + '"a": 1}',
     ),
@@ -272,7 +270,7 @@ READERS: Final[dict[str, Reader]] = {
         lambda n: "a." * (n // 2),
     ),
     "webhook that is made anonymous": Reader(
-        lambda content: json_codec.parse_object(content) and without_customer(content.decode()),
+        lambda content: parse_object(content) and without_customer(content.decode()),
         ('{"data": {"metadata": {"a": %s}}}', '{"data": {"other": %s}}', '{"data": [%s, "%s"]}'),
         lambda n: '{"data": [' + "1," * (n // 2) + "1]}",
     ),

@@ -14,14 +14,13 @@ from guichet.console.admin.merchants.of_merchant import address, merchant_of, sh
 from guichet.console.forms import Confirmed, Reason
 from guichet.console.page_request import ConsoleRequest, FormFault, StaffRequest
 from guichet.domain.availability import UP
-from guichet.domain.catalogue import RATE_PLACES, ModeOverride, PaymentMode
+from guichet.domain.catalogue import RATE_PLACES, ModeOverride, PaymentMode, percent
 from guichet.domain.ids import MerchantId
 from guichet.domain.messages import Message
 from guichet.domain.money import Hundredths, parse_typed, plain
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.formatting import country_name
 from guichet.pages.views import View
-from guichet.schemas.json_codec import percent
 
 _FIXED_PLACES: Final = 2
 _HUNDRED_PERCENT: Final = 100 * 10**RATE_PLACES

@@ -17,7 +17,7 @@ from guichet.domain.merchants import Caller
 from guichet.domain.money import DECIMALS
 from guichet.domain.payment_links import LIMITED, PERMANENT
 from guichet.links.links import ExternalIdTaken, create_link_by_hand, requested_link
-from guichet.schemas.json_codec import parse_object
+from guichet.schemas.validation import parse_object
 
 _SPACES: Final = re.compile(r"[\s\u00a0\u202f]")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,2})?")

@@ -5,6 +5,7 @@ import gzip
 import re
 
 import pytest
+from msgspec.json import encode
 from sqlalchemy import insert, update
 
 from guichet.availability import OperatorAvailability, set_availability
@@ -23,7 +24,6 @@ from guichet.ledger.reconciliation_runs import day_of
 from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
 from guichet.providers.base import Succeeded
-from guichet.schemas.json_codec import encode
 from guichet.webhooks.resend import listed
 from tests.console.admin.operations import Operations, act
 from tests.console.conftest import ConsoleFixture
