@@ -87,8 +87,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(print_version: bool) -> None:
+    if print_version:
         typer.echo(__version__)
         raise typer.Exit
 

@@ -31,9 +31,9 @@ def list_requests(as_json: Json = False) -> None:
 
     async def work(opened: Service) -> list[dict[str, object]]:
         now = opened.ctx.clock.now()
-        return [_described(each, now) for each in await approval_requests.latest(opened.ctx.db)]
+        return [_described(request, now) for request in await approval_requests.latest(opened.ctx.db)]
 
-    found = run(work)
+    rows = run(work)
     columns = {
         "id": "Id",
         "act": "Act",
@@ -45,7 +45,7 @@ def list_requests(as_json: Json = False) -> None:
         "expires_at": "Expires at",
         "decided_by": "Decided by",
     }
-    show_rows("approvals", found, columns, as_json=as_json)
+    show_rows("approvals", rows, columns, as_json=as_json)
 
 
 @app.command(epilog="Example: `guichet approval show 3`")
@@ -56,31 +56,31 @@ def show(
     """Show one request: what is asked for, why, and who decided."""
 
     async def work(opened: Service) -> dict[str, object]:
-        found = await approval_requests.get(opened.ctx.db, ApprovalId(request))
-        if found is None:
+        approval = await approval_requests.get(opened.ctx.db, ApprovalId(request))
+        if approval is None:
             raise CommandError(f"There is no request {request}.")
-        return _described(found, opened.ctx.clock.now())
+        return _described(approval, opened.ctx.clock.now())
 
     show_facts(run(work), as_json=as_json)
 
 
-def ask_for_approval(wanted: WantedAct, by: str | None, *, as_json: bool) -> None:
+def ask_for_approval(act_request: WantedAct, by: str | None, *, as_json: bool) -> None:
     """Stores the request and says where it is approved; does at once what needs no second person."""
-    if not wanted.reason:
+    if not act_request.reason:
         raise typer.BadParameter("--evidence is expected.")
 
     async def work(opened: Service) -> tuple[ApprovalRequest | None, str]:
         ctx = opened.ctx
         requester = await _requester(ctx.db, by)
-        if not money_acts.needs_two_people(ctx.settings, wanted):
-            await approvals.do_alone(ctx, wanted, requester, actor().os_user)
+        if not money_acts.needs_two_people(ctx.settings, act_request):
+            await approvals.do_alone(ctx, act_request, requester, actor().os_user)
             return None, ""
-        request = await approvals.ask(ctx, wanted, requester, actor().os_user)
+        request = await approvals.ask(ctx, act_request, requester, actor().os_user)
         return request, f"{ctx.settings.public_url}/admin/approvals/{request.id}"
 
     request, address = run(work)
     if request is None:
-        show_facts({"done": wanted.act, "subject": wanted.subject}, as_json=as_json)
+        show_facts({"done": act_request.act, "subject": act_request.subject}, as_json=as_json)
     elif as_json:
         print_json({"approval": request.id, "act": request.act, "expires_at": iso(request.expires_at), "at": address})
     else:
@@ -132,5 +132,5 @@ def ask_to_settle(
     """Asks that a pending payment or refund is ended by hand."""
     if succeeded is None:
         raise typer.BadParameter("either --succeeded or --failed is expected.")
-    wanted = WantedAct(act, reference, {"succeeded": succeeded, "override": override}, evidence)
-    ask_for_approval(wanted, by, as_json=as_json)
+    act_request = WantedAct(act, reference, {"succeeded": succeeded, "override": override}, evidence)
+    ask_for_approval(act_request, by, as_json=as_json)

@@ -33,10 +33,10 @@ def parser(read: Callable[[str], T | None], expected: str) -> Callable[[str], T]
     """`read` as typer calls it: what it cannot read is a misuse of the command."""
 
     def parse(text: str) -> T:
-        found = read(text)
-        if found is None:
+        value = read(text)
+        if value is None:
             raise typer.BadParameter(expected)
-        return found
+        return value
 
     return parse
 

@@ -25,13 +25,11 @@ def list_entries(
 ) -> None:
     """Show the newest 500 acts, newest first."""
 
-    found = run(lambda opened: entries.latest(opened.ctx.db) if about is None else entries.about(opened.ctx.db, about))
+    acts = run(lambda opened: entries.latest(opened.ctx.db) if about is None else entries.about(opened.ctx.db, about))
     if as_json:
-        print_json({"entries": [_described(each) for each in found]})
+        print_json({"entries": [_described(act) for act in acts]})
         return
-    rows = [
-        (each.number, iso(each.at), _who(each), each.action, each.subject, each.after, each.reason) for each in found
-    ]
+    rows = [(act.number, iso(act.at), _who(act), act.action, act.subject, act.after, act.reason) for act in acts]
     print_table(("No.", "At", "Who", "Did", "Subject", "After", "Why"), rows)
 
 

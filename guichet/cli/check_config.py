@@ -148,8 +148,8 @@ def certificate(tls: Tls, settings: Settings, now: Instant) -> Check:
         chain = x509.load_pem_x509_certificates(tls.certfile.read_bytes())
     except (StartupError, ValueError, OSError) as error:
         return Check("certificate", [str(error)], note=str(tls.certfile))
-    ends = min(from_datetime(each.not_valid_after_utc) for each in chain)
-    begins = max(from_datetime(each.not_valid_before_utc) for each in chain)
+    ends = min(from_datetime(cert.not_valid_after_utc) for cert in chain)
+    begins = max(from_datetime(cert.not_valid_before_utc) for cert in chain)
     problems = []
     if begins > now:
         problems.append(f"it is not valid before {iso(begins)}")
@@ -214,7 +214,7 @@ def check_config(
 def _files(settings: Settings, tls: Tls | None) -> list[Check]:
     """What this machine alone can tell."""
     problems = [*public_address(settings), *encryption(settings)]
-    found = [
+    checks = [
         Check("settings", problems) if problems else _check("settings", lambda: _settings(settings)),
         _check("payment modes", lambda: f"{len(load_catalogue(settings.catalogue_file).modes)} modes"),
         _check("providers", lambda: _providers(settings)),
@@ -222,29 +222,29 @@ def _files(settings: Settings, tls: Tls | None) -> list[Check]:
     ]
     if not settings.development:
         key = tls.keyfile or tls.certfile if tls else None
-        found.append(readable_secrets([ENVIRONMENT_FILE, settings.providers_file, key]))
+        checks.append(readable_secrets([ENVIRONMENT_FILE, settings.providers_file, key]))
     if isinstance(settings.ledger_heads, Path):
-        found.append(_heads_file(settings.ledger_heads))
+        checks.append(_heads_file(settings.ledger_heads))
     if tls is not None:
-        found.append(certificate(tls, settings, SystemClock().now()))
-    return found
+        checks.append(certificate(tls, settings, SystemClock().now()))
+    return checks
 
 
 async def _services(settings: Settings) -> list[Check]:
     """What others must answer. Each has its own time limit."""
-    found = [await database(settings)]
+    checks = [await database(settings)]
     if not settings.embedded and (role := await database_role(settings)) is not None:
-        found.append(role)
-    if not found[0].problems:
-        found.append(await secret_keys(settings))
+        checks.append(role)
+    if not checks[0].problems:
+        checks.append(await secret_keys(settings))
         with suppress(SettingsError, ValueError, OSError):  # Said by the check of the providers.
             async with _open(settings) as db:
-                found.append(await accounts_in_use(settings, db))
+                checks.append(await accounts_in_use(settings, db))
     if settings.listen_url is not None:
-        found.append(await listen_address(settings.listen_url))
+        checks.append(await listen_address(settings.listen_url))
     if settings.redis_url is not None:
-        found.append(await redis(settings.redis_url))
-    return found
+        checks.append(await redis(settings.redis_url))
+    return checks
 
 
 def _check(name: str, work: Callable[[], str]) -> Check:

@@ -28,7 +28,7 @@ class _SafeConsole(Console):
         super().__init__(highlight=False, markup=False, emoji=False, **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        super().print(*(printable(each) if isinstance(each, str) else each for each in objects), **options)
+        super().print(*(printable(part) if isinstance(part, str) else part for part in objects), **options)
 
     def status(self, status: RenderableType, **options: Any) -> Status:
         """rich reads a status as markup unless it is a `Text`."""

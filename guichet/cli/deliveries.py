@@ -63,10 +63,10 @@ def list_deliveries(
     as_json: Json = False,
 ) -> None:
     """Show webhooks, newest first, at most 500: of one merchant, or among the latest 10 000 of all."""
-    wanted = _status(status)
+    state = _status(status)
 
-    found = run(lambda opened: listed(opened.ctx.db, merchant and MerchantId(merchant), since or Instant(0), wanted))
-    show_rows("deliveries", [_described(each) for each in found], _COLUMNS, as_json=as_json)
+    rows = run(lambda opened: listed(opened.ctx.db, merchant and MerchantId(merchant), since or Instant(0), state))
+    show_rows("deliveries", [_described(delivery) for delivery in rows], _COLUMNS, as_json=as_json)
 
 
 @app.command(epilog=f"Example: `guichet delivery show {EXAMPLE_REFERENCE}`")

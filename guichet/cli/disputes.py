@@ -33,8 +33,8 @@ _COLUMNS: Final = {
 def list_undecided(as_json: Json = False) -> None:
     """Show open disputes, and lost or prevented ones that nobody bears yet."""
 
-    found = run(lambda opened: dispute_repository.undecided(opened.ctx.db))
-    rows = [described(each, _COLUMNS, payment=each.payment_reference, amount=plain(each.amount)) for each in found]
+    disputes = run(lambda opened: dispute_repository.undecided(opened.ctx.db))
+    rows = [described(row, _COLUMNS, payment=row.payment_reference, amount=plain(row.amount)) for row in disputes]
     show_rows("disputes", rows, _COLUMNS, as_json=as_json)
 
 

@@ -23,18 +23,18 @@ def report(checks: Sequence[Check], *, as_json: bool) -> None:
     healthy = not any(check.problems for check in checks)
     if as_json:
         described = {
-            each.name: {
-                "ok": not each.problems,
-                "problems": [str(problem) for problem in each.problems],
+            check.name: {
+                "ok": not check.problems,
+                "problems": [str(problem) for problem in check.problems],
                 "findings": [
                     {"code": problem.code, "facts": problem.facts}
-                    for problem in each.problems
+                    for problem in check.problems
                     if isinstance(problem, Message)
                 ],
-                "warnings": [str(warning) for warning in each.warnings],
-                "rows": each.rows,
+                "warnings": [str(warning) for warning in check.warnings],
+                "rows": check.rows,
             }
-            for each in checks
+            for check in checks
         }
         print_json({"healthy": healthy, "checks": described})
     else:
@@ -42,8 +42,8 @@ def report(checks: Sequence[Check], *, as_json: bool) -> None:
             mark = "✗" if check.problems else "!" if check.warnings else "✓"
             line = f"{mark} {check.name}{': ' if check.note else ''}{check.note}"
             console.print(line, style="red" if check.problems else None, soft_wrap=True)
-            for found in (*check.problems, *check.warnings):
-                console.print(f"    {found}", soft_wrap=True)
+            for problem in (*check.problems, *check.warnings):
+                console.print(f"    {problem}", soft_wrap=True)
     if not healthy:
         raise typer.Exit(1)
 
@@ -67,7 +67,7 @@ def doctor(as_json: Json = False) -> None:
         storage = [*standbys, await database_file(opened.ctx, writable), file_modes(opened.ctx.settings)]
         try:
             accounts = await accounts_in_use(db, opened.ctx.settings.providers_file)
-            return [*[each async for each in of_the_service(db, now)], accounts, *storage]
+            return [*[check async for check in of_the_service(db, now)], accounts, *storage]
         except DatabaseDamaged:  # Nothing else can be said.
             return storage
 
@@ -78,5 +78,5 @@ async def _standbys(ctx: AppContext) -> tuple[list[Check], bool]:
     """Nothing for the embedded database. Also returns whether a write may be tried: not if it is known to wait."""
     if ctx.settings.embedded:
         return [], True
-    check, found = await standbys_and_archive(ctx.db, ctx.clock.now())
-    return [check], not found.missing
+    check, replication = await standbys_and_archive(ctx.db, ctx.clock.now())
+    return [check], not replication.missing

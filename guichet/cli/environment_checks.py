@@ -59,8 +59,8 @@ def encryption(settings: Settings) -> Iterator[str]:
             continue
         mode = parse_qs(urlsplit(url).query).get("sslmode", [os.environ.get("PGSSLMODE", "")])[0]
         if mode not in _ENCRYPTED:
-            said = f"sslmode={mode}" if mode else "no sslmode"
-            yield f"{name} has {said}, so the way to {', '.join(hosts)} may be read: use sslmode=verify-full"
+            parameter = f"sslmode={mode}" if mode else "no sslmode"
+            yield f"{name} has {parameter}, so the way to {', '.join(hosts)} may be read: use sslmode=verify-full"
 
 
 def _remote_hosts(url: str) -> list[str]:

@@ -36,24 +36,24 @@ def incidents(
         db, clock = opened.ctx.db, opened.ctx.clock
         if close is not None and not await incident_acts.close(db, clock, IncidentId(close), actor(by)):
             raise CommandError(f"There is no open incident {close}.")
-        found = [_incident(each) for each in await repository.still_open(db)]
+        rows = [_incident(incident) for incident in await repository.still_open(db)]
         callbacks = [
             {"id": number, "provider_account": account, "path": path, "reason": reason, "received_at": iso(received_at)}
             for number, account, path, reason, received_at in await unmatched_callbacks.list_latest(db)
         ]
-        return found, callbacks
+        return rows, callbacks
 
-    found, callbacks = run(work)
+    rows, callbacks = run(work)
     if as_json:
-        print_json({"incidents": found, "unmatched_callbacks": callbacks})
+        print_json({"incidents": rows, "unmatched_callbacks": callbacks})
         return
     columns = ("Id", "Merchant", "Env", "Kind", "Of a", "Reference", "Account", "Detail", "Times", "Opened")
-    print_table(columns, [tuple(row.values())[: len(columns)] for row in found])
+    print_table(columns, [tuple(row.values())[: len(columns)] for row in rows])
     if callbacks:
         print_table(("Id", "Account", "Path", "Reason", "Received"), [tuple(row.values()) for row in callbacks])
 
 
 def _incident(incident: repository.Incident) -> dict[str, object]:
     names = "id merchant_id env kind subject_type reference provider_account detail occurrences opened_at"
-    found = described(incident, names.split(), detail=str(incident.detail))
-    return {**found, "code": incident.detail.code, "facts": incident.detail.facts}
+    fields = described(incident, names.split(), detail=str(incident.detail))
+    return {**fields, "code": incident.detail.code, "facts": incident.detail.facts}

@@ -88,7 +88,7 @@ def create(
 ) -> None:
     """Give a merchant one more key; the others keep working. It is shown only once."""
 
-    scopes = [each for each in KEY_SCOPES if scope and each in scope]
+    scopes = [key_scope for key_scope in KEY_SCOPES if scope and key_scope in scope]
     access = KeyAccess(scope_bits(scopes) if scopes else FULL_ACCESS, stored_networks(address or []))
     created, key = run(
         lambda opened: key_management.create(
@@ -96,9 +96,9 @@ def create(
         )
     )
     if as_json:
-        shown = {"id": created.id, "key": key, "env": created.env, "expires_at": iso_or_none(created.expires_at)}
+        facts = {"id": created.id, "key": key, "env": created.env, "expires_at": iso_or_none(created.expires_at)}
         named = {} if name is None else {"name": name}
-        print_json({**shown, **named, **({} if access == UNRESTRICTED else _access(created))})
+        print_json({**facts, **named, **({} if access == UNRESTRICTED else _access(created))})
         return
     until = f" until {iso(created.expires_at)}" if created.expires_at is not None else ""
     console.print(f"Key {created.id} is for the {created.env} environment{until}. It is shown only once:")
@@ -113,9 +113,9 @@ def list_keys(merchant_id: MerchantId, as_json: Json = False) -> None:
         await get_merchant(opened.ctx.db, merchant_id)
         return await api_keys.list_of(opened.ctx.db, merchant_id)
 
-    found = run(work)
+    keys = run(work)
     now = SystemClock().now()
-    rows = [_described(key, now) for key in found]
+    rows = [_described(key, now) for key in keys]
     show_rows("keys", rows, _COLUMNS, as_json=as_json, merchant_id=merchant_id)
 
 
@@ -132,8 +132,8 @@ def expire(
     """Set when a key stops working. One that has stopped already stays so: create another one."""
 
     async def work(opened: Service) -> ApiKey:
-        found = existing(await api_keys.by_id(opened.ctx.db, ApiKeyId(key_id)), "key", key_id)
-        return await key_management.expire(opened.ctx.db, opened.ctx.clock, found, expires_at, actor(by))
+        key = existing(await api_keys.by_id(opened.ctx.db, ApiKeyId(key_id)), "key", key_id)
+        return await key_management.expire(opened.ctx.db, opened.ctx.clock, key, expires_at, actor(by))
 
     key = run(work)
     _show_change(key, f"works until {iso(expires_at)}", as_json=as_json)

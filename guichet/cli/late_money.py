@@ -39,7 +39,7 @@ _COLUMNS: Final = {
 def list_open(as_json: Json = False) -> None:
     """Show what waits for a decision, oldest first, at most 500."""
 
-    rows = [_described(each) for each in run(lambda opened: store.still_open(opened.ctx.db))]
+    rows = [_described(result) for result in run(lambda opened: store.still_open(opened.ctx.db))]
     show_rows("late_money", rows, _COLUMNS, as_json=as_json)
 
 
@@ -50,15 +50,15 @@ def show(reference: Reference, as_json: Json = False) -> None:
     late, requests, paid_again = run(lambda opened: _find(opened.ctx.db, reference))
     returns = [
         {
-            "reference": each.reference,
-            "status": each.status,
-            "sent_at": None if each.sent_at is None else iso(each.sent_at),
+            "reference": request.reference,
+            "status": request.status,
+            "sent_at": None if request.sent_at is None else iso(request.sent_at),
         }
-        for each in requests
+        for request in requests
     ]
     again = [
-        {"reference": each.reference, "amount": plain(each.total_amount), "created_at": iso(each.created_at)}
-        for each in paid_again
+        {"reference": payment.reference, "amount": plain(payment.total_amount), "created_at": iso(payment.created_at)}
+        for payment in paid_again
     ]
     if as_json:
         print_json({**_described(late), "returns": returns, "paid_again": again})
@@ -66,12 +66,12 @@ def show(reference: Reference, as_json: Json = False) -> None:
     for name, value in _described(late).items():
         console.print(f"{name}: {value}")
     if returns:
-        print_table(("Return", "Status", "Sent"), [tuple(each.values()) for each in returns])
+        print_table(("Return", "Status", "Sent"), [tuple(row.values()) for row in returns])
     if not again:
         console.print("No other payment of this number succeeded within three days before or after.")
         return
     console.print("The same number also paid this merchant:")
-    print_table(("Payment", "Amount", "Created"), [tuple(each.values()) for each in again])
+    print_table(("Payment", "Amount", "Created"), [tuple(row.values()) for row in again])
 
 
 @app.command(

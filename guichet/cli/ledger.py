@@ -24,7 +24,7 @@ def margin(since: Since = None, until: Until = None, as_json: Json = False) -> N
     statement has named is not in it. Reads every posting of the period, and none outside it.
     """
 
-    found = run(lambda opened: margins(opened.ctx.db, since, until))
+    by_operator = run(lambda opened: margins(opened.ctx.db, since, until))
     if as_json:
         print_json(
             {
@@ -34,24 +34,24 @@ def margin(since: Since = None, until: Until = None, as_json: Json = False) -> N
                     {
                         "operator": operator,
                         "currency": currency,
-                        "payments": each.payments,
-                        "fees": number(each.fees),
-                        "provider_fees": number(each.provider_fees),
-                        "margin": number(each.margin),
+                        "payments": margin.payments,
+                        "fees": number(margin.fees),
+                        "provider_fees": number(margin.provider_fees),
+                        "margin": number(margin.margin),
                     }
-                    for (operator, currency), each in found.items()
+                    for (operator, currency), margin in by_operator.items()
                 ],
             }
         )
         return
-    if not found:
+    if not by_operator:
         console.print("There is no live payment in this period.")
         return
     print_table(
         ("Operator", "Currency", "Payments", "Fees", "Provider fees", "Margin"),
         [
-            (*key, each.payments, plain(each.fees), plain(each.provider_fees), plain(each.margin))
-            for key, each in found.items()
+            (*key, margin.payments, plain(margin.fees), plain(margin.provider_fees), plain(margin.margin))
+            for key, margin in by_operator.items()
         ],
     )
 
@@ -85,9 +85,9 @@ def audit(
     """
 
     async def work(opened: Service) -> ledger.Report:
-        with error_console.status("Reading the ledger…") as shown:
+        with error_console.status("Reading the ledger…") as status:
             ctx = opened.ctx
-            tell = lambda read: shown.update(f"Reading the ledger… {read}")  # noqa: E731
+            tell = lambda read: status.update(f"Reading the ledger… {read}")  # noqa: E731
             known = await known_heads(ctx.db, ctx.settings, known_head or (), known_heads_file)
             report = await ledger.audit(ctx.db, ctx.clock, tell, known, record=not read_only)
         if report.fault is None and not read_only:
@@ -125,7 +125,7 @@ def _show(report: ledger.Report) -> None:
     if report.owed:
         print_table(
             ("Environment", "Currency", "Account", "Wallet", "Ours there"),
-            [(*key, plain(each)) for key, each in report.owed.items()],
+            [(*key, plain(amount)) for key, amount in report.owed.items()],
         )
     console.print(
         f"{report.postings} postings, {report.payments} payments, {report.refunds} refunds, "

@@ -66,15 +66,15 @@ def listen(
             address = url_of(listener) + "/"
             known_secret = secret
             if known_secret is None or configure:
-                found = await _demo(settings, address if configure else None)
-                known_secret = secret or found.webhook_secret
+                demo = await _demo(settings, address if configure else None)
+                known_secret = secret or demo.webhook_secret
             client = forwarding_client() if forward_to else None
             receiver = Receiver(known_secret, SystemClock(), forward_to, client)
             server = Server(Starlette(routes=[Route("/{path:path}", receiver.receive, methods=["POST"])]))
             on_stop(server.handle_exit)
-            whose = f"The test webhooks of {NAME}" if configure else "Webhooks"
+            webhooks = f"The test webhooks of {NAME}" if configure else "Webhooks"
             passed_on = f" and passed on to {forward_to}" if forward_to else ""
-            console.print(f"{whose} sent to {address} are shown here{passed_on}. Ctrl-C stops it.", soft_wrap=True)
+            console.print(f"{webhooks} sent to {address} are shown here{passed_on}. Ctrl-C stops it.", soft_wrap=True)
             try:
                 await server.serve([listener])
             finally:
@@ -90,11 +90,11 @@ async def _demo(settings: Settings, address: str | None) -> Demo:
     await ensure_schema(settings, create=True)
     async with service(settings) as opened:
         ctx = opened.ctx
-        found = await demo_merchant(ctx)
+        demo = await demo_merchant(ctx)
         if address is not None:
             now = ctx.clock.now()
-            await endpoints.configure(ctx.db, ctx.vault, found.merchant_id, "test", address, now, rotate=False)
-        return found
+            await endpoints.configure(ctx.db, ctx.vault, demo.merchant_id, "test", address, now, rotate=False)
+        return demo
 
 
 class Receiver:

@@ -36,12 +36,12 @@ class Tools:
     async def show(self, _: Any, __: Any) -> types.ListToolsResult:
         tools = [
             types.Tool(
-                name=each.name,
-                description=each.description,
-                input_schema=dict(each.schema),
-                annotations=types.ToolAnnotations(read_only_hint=each.reads, idempotent_hint=True),
+                name=operation.name,
+                description=operation.description,
+                input_schema=dict(operation.schema),
+                annotations=types.ToolAnnotations(read_only_hint=operation.reads, idempotent_hint=True),
             )
-            for each in self._known.values()
+            for operation in self._known.values()
         ]
         return types.ListToolsResult(tools=tools)
 

@@ -36,12 +36,12 @@ class Operation:
 
 def operations(document: Mapping[str, Any], *, live: bool) -> dict[str, Operation]:
     """Name → tool, out of an OpenAPI document of the service."""
-    found = (
+    tools = (
         _operation(document, method.upper(), path, operation)
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
     )
-    return {each.name: each for each in found if not live or _is_for_live(each)}
+    return {tool.name: tool for tool in tools if not live or _is_for_live(tool)}
 
 
 def _is_for_live(operation: Operation) -> bool:
@@ -51,9 +51,9 @@ def _is_for_live(operation: Operation) -> bool:
 def _operation(document: Mapping[str, Any], method: str, path: str, operation: Mapping[str, Any]) -> Operation:
     """An `external_id` is required wherever it can be: repeated by a program that lost the answer, the call must not
     create a second payment."""
-    parameters = [each for each in operation.get("parameters", ()) if each["in"] in ("path", "query")]
-    properties = {each["name"]: {**each["schema"], "description": each.get("description", "")} for each in parameters}
-    required = [each["name"] for each in parameters if each["in"] == "path"]
+    params = [param for param in operation.get("parameters", ()) if param["in"] in ("path", "query")]
+    properties = {param["name"]: {**param["schema"], "description": param.get("description", "")} for param in params}
+    required = [param["name"] for param in params if param["in"] == "path"]
     if body := operation.get("requestBody"):
         schema = _resolved(document, body["content"]["application/json"]["schema"])
         properties |= schema["properties"]
@@ -65,7 +65,7 @@ def _operation(document: Mapping[str, Any], method: str, path: str, operation: M
         path=path,
         description="\n\n".join(filter(None, (operation.get("summary"), operation.get("description")))),
         schema={**_with_definitions(document, properties), "required": required},
-        query=frozenset(each["name"] for each in parameters if each["in"] == "query"),
+        query=frozenset(param["name"] for param in params if param["in"] == "query"),
     )
 
 

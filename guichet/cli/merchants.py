@@ -70,11 +70,11 @@ def create(
 @app.command("list", epilog="Example: `guichet merchant list --json`")
 def list_all(as_json: Json = False) -> None:
     """List every merchant."""
-    found = run(lambda opened: merchants.all_merchants(opened.ctx.db))
+    all_merchants = run(lambda opened: merchants.all_merchants(opened.ctx.db))
     if as_json:
-        print_json({"merchants": [_described(merchant) for merchant in found]})
+        print_json({"merchants": [_described(merchant) for merchant in all_merchants]})
     else:
-        rows = [described(each, _COLUMNS, time_zone=each.time_zone or "–") for each in found]
+        rows = [described(merchant, _COLUMNS, time_zone=merchant.time_zone or "–") for merchant in all_merchants]
         print_table([*_COLUMNS.values()], [[*row.values()] for row in rows])
 
 
@@ -112,8 +112,8 @@ def time_zone(
         return existing(changed, "merchant", merchant_id)
 
     merchant = run(work)
-    shown = merchant.time_zone or "the installation's time zone"
-    sentence = f"The pages of merchant {merchant.id}, {merchant.name}, show dates in {shown}."
+    dates_zone = merchant.time_zone or "the installation's time zone"
+    sentence = f"The pages of merchant {merchant.id}, {merchant.name}, show dates in {dates_zone}."
     show_done(_described(merchant), sentence, as_json=as_json)
 
 
@@ -135,41 +135,41 @@ def limits(
     """Show or change a merchant's own limits. `none` is the common limit again; what is not given stays."""
     new_rate = _limit(rate, "--rate", read_rate, f"a whole number from 1 to {MAX_RATE}")
     new_payment, new_day = (
-        _limit(typed, option, read_amount, "an amount of at least 1, such as 200000")
-        for typed, option in ((payment, "--payment"), (day, "--day"))
+        _limit(text, option, read_amount, "an amount of at least 1, such as 200000")
+        for text, option in ((payment, "--payment"), (day, "--day"))
     )
 
     async def work(opened: Service) -> Merchant:
-        found = await get_merchant(opened.ctx.db, merchant_id)
-        wanted = MerchantLimits(
-            found.rate_limit if rate is None else new_rate,
-            found.payment_limit if payment is None else new_payment,
-            found.daily_limit if day is None else new_day,
+        merchant = await get_merchant(opened.ctx.db, merchant_id)
+        new_limits = MerchantLimits(
+            merchant.rate_limit if rate is None else new_rate,
+            merchant.payment_limit if payment is None else new_payment,
+            merchant.daily_limit if day is None else new_day,
         )
-        if wanted == found.limits:
-            return found
-        changed = await set_limits(opened.ctx.db, opened.ctx.clock, merchant_id, wanted, actor(by))
+        if new_limits == merchant.limits:
+            return merchant
+        changed = await set_limits(opened.ctx.db, opened.ctx.clock, merchant_id, new_limits, actor(by))
         return existing(changed, "merchant", merchant_id)
 
     merchant = run(work)
     if as_json:
         print_json(_described(merchant))
         return
-    shown = [
+    rows = [
         ("Requests a minute", merchant.rate_limit),
         (f"One live payment, {merchant.currency}", _plain(merchant.payment_limit)),
         (f"Live payments of a day, {merchant.currency}", _plain(merchant.daily_limit)),
     ]
-    print_table(("Limit", "Of this merchant"), [(name, value or "as for everybody") for name, value in shown])
+    print_table(("Limit", "Of this merchant"), [(name, value or "as for everybody") for name, value in rows])
 
 
-def _limit(typed: str | None, option: str, read: Callable[[str], Value | None], expected: str) -> Value | None:
-    if typed is None or typed == "none":
+def _limit(text: str | None, option: str, read: Callable[[str], Value | None], expected: str) -> Value | None:
+    if text is None or text == "none":
         return None
-    found = read(typed)
-    if found is None:
+    value = read(text)
+    if value is None:
         raise typer.BadParameter(f"{expected} or `none` is expected.", param_hint=option)
-    return found
+    return value
 
 
 def _plain(amount: int | None) -> str | None:

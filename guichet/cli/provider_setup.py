@@ -67,40 +67,40 @@ def wave_merchants(
     confirm(f"Make the aggregated merchants that are missing at {', '.join(names)}?", yes=yes)
 
     async def work(opened: Service) -> list[NamedMerchant]:
-        return [named for name in names for named in await _set_up(opened, name, quiet=as_json)]
+        return [merchant for name in names for merchant in await _set_up(opened, name, quiet=as_json)]
 
-    named = run(work, message=None, providers=providers)
+    merchants = run(work, message=None, providers=providers)
     if as_json:
-        print_json({"aggregated_merchants": [structs.asdict(each) for each in named]})
+        print_json({"aggregated_merchants": [structs.asdict(merchant) for merchant in merchants]})
     else:
-        step(f"Done: {sum(each.made for each in named)} aggregated merchants were made.")
+        step(f"Done: {sum(merchant.made for merchant in merchants)} aggregated merchants were made.")
 
 
 def _aggregating(providers: ProvidersConfig, names: Sequence[str] | None) -> list[str]:
     """A name of an account that does not aggregate is a misuse of the command."""
     chosen, able = chosen_accounts(providers, names), aggregating(providers.accounts)
-    found = [name for name in chosen if name in able]
-    if names and (wrong := sorted({*names} - {*found})):
+    accounts = [name for name in chosen if name in able]
+    if names and (wrong := sorted({*names} - {*accounts})):
         raise typer.BadParameter(f"{wrong[0]} is no Wave account with aggregated_merchants = true.")
-    if not found:
+    if not accounts:
         raise typer.BadParameter("no account of the providers' file has aggregated_merchants = true.")
-    return found
+    return accounts
 
 
 async def _set_up(opened: Service, account: str, *, quiet: bool) -> list[NamedMerchant]:
     """The merchants that had no valid id, each shown unless `quiet` as soon as it is known."""
-    named: list[NamedMerchant] = []
+    merchants: list[NamedMerchant] = []
     try:
-        async for each in name_merchants(opened.ctx, account):
-            named.append(each)
+        async for row in name_merchants(opened.ctx, account):
+            merchants.append(row)
             if not quiet:
-                step(f"{account}: merchant {each.merchant_id}, “{each.name}”, is {each.provider_merchant_id}")
+                step(f"{account}: merchant {row.merchant_id}, “{row.name}”, is {row.provider_merchant_id}")
     except AggregationError as error:
         name, raw = error.at.name, error.at.raw
         if name is None:
             raise CommandError(f"The aggregated merchants of {account} cannot be listed: {raw}.") from None
         raise CommandError(f"{account} did not make “{name}”: {raw}. Run it again: it looks first.") from None
-    return named
+    return merchants
 
 
 @setup.command(epilog="Example: `guichet providers setup mtn-sandbox --product collection`")
@@ -194,11 +194,11 @@ def sonatel_callback(
 
 
 def _sonatel_account(providers: ProvidersConfig, name: str | None) -> str:
-    found = [each for each, account in providers.accounts.items() if account.provider == "sonatel"]
-    if name is None and len(found) == 1:
-        return found[0]
-    if name is None or name not in found:
-        raise typer.BadParameter(f"--account must be one of {', '.join(found) or 'no account of Sonatel'}.")
+    names = [account_name for account_name, account in providers.accounts.items() if account.provider == "sonatel"]
+    if name is None and len(names) == 1:
+        return names[0]
+    if name is None or name not in names:
+        raise typer.BadParameter(f"--account must be one of {', '.join(names) or 'no account of Sonatel'}.")
     return name
 
 

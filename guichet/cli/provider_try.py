@@ -87,8 +87,8 @@ class Trial:
         if not isinstance(result, Succeeded):
             return False
         if (result.amount, result.currency) != (charge.amount, charge.payment.currency):
-            stated = "no amount" if result.amount is None else f"{plain(result.amount)} {result.currency}"
-            self.say(f"✗ The provider states {stated} instead of {amount}: nothing is given back automatically.")
+            result_amount = "no amount" if result.amount is None else f"{plain(result.amount)} {result.currency}"
+            self.say(f"✗ The provider states {result_amount} instead of {amount}: nothing is given back automatically.")
             return False
         self.say(f"✓ The provider states {amount}, as we asked for.")
         return await self._give_back(
@@ -120,10 +120,10 @@ class Trial:
 
     def open_movements(self) -> list[Movement]:
         """What may have moved money, and whose end is not known."""
-        return [each for each in self.movements if each.state == "open"]
+        return [movement for movement in self.movements if movement.state == "open"]
 
     def as_rows(self) -> list[dict[str, object]]:
-        return [asdict(each) for each in self.movements]
+        return [asdict(movement) for movement in self.movements]
 
     def _start(self, what: str, reference: str, sentence: str) -> Movement:
         movement = Movement(what, reference)
@@ -218,8 +218,8 @@ def try_account(
     code = _operator(providers, account, operator)
     if phone is None and code not in CARDS:
         raise typer.BadParameter("--phone is needed: the number that pays.")
-    wanted = currency or _CURRENCIES.get(code, "XOF")
-    if wanted not in CURRENCIES:
+    currency_code = currency or _CURRENCIES.get(code, "XOF")
+    if currency_code not in CURRENCIES:
         raise typer.BadParameter(f"--currency must be one of {', '.join(CURRENCIES)}.")
     now = SystemClock().now()
     reference = new_reference(now)
@@ -227,7 +227,7 @@ def try_account(
         reference=reference,
         operator=code,
         total_amount=Hundredths(amount * 100),
-        currency=next(known for known in CURRENCIES if known == wanted),
+        currency=next(known for known in CURRENCIES if known == currency_code),
         description="Essai",
         created_at=now,
         phone_number=phone,
@@ -243,20 +243,21 @@ def try_account(
     )
     address = providers.accounts[account].base_url
     payer = f"the customer {phone}" if phone else "a card"
-    confirm(f"Take {amount} {wanted} from {payer} by {code} through {account} ({address}), and give it back?", yes=yes)
+    price = f"{amount} {currency_code}"
+    confirm(f"Take {price} from {payer} by {code} through {account} ({address}), and give it back?", yes=yes)
     _run(settings, providers, account, charge, every=every, wait=wait, as_json=as_json)
 
 
-def _operator(providers: ProvidersConfig, account: str, wanted: str | None) -> str:
+def _operator(providers: ProvidersConfig, account: str, operator: str | None) -> str:
     """The operator to pay with: the one that was asked for, or the only one that the account serves."""
     served = served_operators(providers.accounts[account])
     routed = [code for code, names in providers.routes.items() if account in names]
     known = sorted(served if served is not None else routed)
-    if wanted is None and len(known) == 1:
+    if operator is None and len(known) == 1:
         return known[0]
-    if wanted is None or (served is not None and wanted not in served):
+    if operator is None or (served is not None and operator not in served):
         raise typer.BadParameter(f"--operator must be one of {', '.join(known) or 'the operator codes'}.")
-    return wanted
+    return operator
 
 
 async def _with_code(
@@ -323,6 +324,6 @@ def _run(
 
 
 def _say_what_is_open(account: str, trials: Sequence[Trial], say: Callable[[str], None]) -> None:
-    for movement in [each for trial in trials for each in trial.open_movements()]:
-        theirs = f", their reference {movement.provider_reference}" if movement.provider_reference else ""
-        say(f"! The {movement.what} {movement.reference} is open at {account}{theirs}: look it up with the provider.")
+    for movement in [movement for trial in trials for movement in trial.open_movements()]:
+        detail = f", their reference {movement.provider_reference}" if movement.provider_reference else ""
+        say(f"! The {movement.what} {movement.reference} is open at {account}{detail}: look it up with the provider.")

@@ -63,9 +63,9 @@ def check(
     results = _ask(settings, providers, lambda registry: probe_accounts(registry, names))
     routes = {operator: list(accounts) for operator, accounts in providers.routes.items()}
     accounts = [
-        {"provider_account": name, "provider": each.provider, "base_url": each.base_url, "result": str(results[name])}
+        {"provider_account": name, "provider": entry.provider, "base_url": entry.base_url, "result": str(results[name])}
         for name in names
-        for each in (providers.accounts[name],)
+        for entry in (providers.accounts[name],)
     ]
     if as_json:
         print_json({"accounts": accounts, "routes": routes})
@@ -81,26 +81,26 @@ def _deep_check(settings: Settings, providers: ProvidersConfig, names: list[str]
     """Prints the findings about these accounts; exit code 1 when something is wrong."""
     findings = _ask(settings, providers, lambda registry: findings_of(registry, providers, names, settings.public_url))
     if as_json:
-        print_json({"accounts": {name: [_described(each) for each in found] for name, found in findings.items()}})
+        print_json({"accounts": {name: [_described(row) for row in rows] for name, rows in findings.items()}})
     else:
-        for name, found in findings.items():
-            _show(name, providers, found)
-    if any(each.state == "wrong" for found in findings.values() for each in found):
+        for name, rows in findings.items():
+            _show(name, providers, rows)
+    if any(finding.state == "wrong" for rows in findings.values() for finding in rows):
         raise typer.Exit(1)
 
 
-def _described(found: Finding) -> dict[str, object]:
-    return {"subject": str(found.subject), "state": found.state, **with_sentence("sentence", found.message)}
+def _described(finding: Finding) -> dict[str, object]:
+    return {"subject": str(finding.subject), "state": finding.state, **with_sentence("sentence", finding.message)}
 
 
-def _show(name: str, providers: ProvidersConfig, found: list[Finding]) -> None:
+def _show(name: str, providers: ProvidersConfig, findings: list[Finding]) -> None:
     account = providers.accounts[name]
-    count = Counter(each.state for each in found)
+    count = Counter(finding.state for finding in findings)
     title = f"{name}: {account.provider} at {account.base_url} ({count['wrong']} wrong)"
     table = Table("", "What", "Finding", title=title, title_justify="left", header_style="bold")
-    for each in found:
+    for row in findings:
         table.add_row(
-            _MARKS[each.state], printable(str(each.subject)), printable(str(each.message)), style=_STYLES[each.state]
+            _MARKS[row.state], printable(str(row.subject)), printable(str(row.message)), style=_STYLES[row.state]
         )
     console.print(table)
 
@@ -126,7 +126,7 @@ def balances(
 
 def _row(line: BalanceLine) -> dict[str, object]:
     """Amounts are texts in main units."""
-    balance, least = (None if each is None else plain(each) for each in (line.balance, line.alert_below))
+    balance, least = (None if amount is None else plain(amount) for amount in (line.balance, line.alert_below))
     return {**described(line, _BALANCE, balance=balance, alert_below=least), **with_sentence("problem", line.problem)}
 
 

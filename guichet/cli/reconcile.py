@@ -93,13 +93,13 @@ class CsvReport:
 def show(comparison: Comparison, *, as_json: bool) -> None:
     counts = {result: comparison.counts[result] for result in OUTCOMES}
     if as_json:
-        differences = [with_note(describe(each)) for each in comparison.differences]
+        differences = [with_note(describe(finding)) for finding in comparison.differences]
         period = {"from": iso_or_none(comparison.since), "to": iso_or_none(comparison.until)}
         print_json({**period, "counts": counts, "ignored": comparison.ignored, "differences": differences})
         return
     if comparison.differences:
         columns = ("Result", "Type", "Ours", "Amount here", "Theirs", "Amount there", "Line", "Note")
-        print_table(columns, [_screen(each) for each in comparison.differences])
+        print_table(columns, [_screen(finding) for finding in comparison.differences])
     if comparison.since is not None and comparison.until is not None:
         console.print(f"From {cells.moment(comparison.since)} to {cells.moment(comparison.until)} UTC:")
     console.print(", ".join(f"{count} {result}" for result, count in counts.items()) + ".")
@@ -109,17 +109,17 @@ def show(comparison: Comparison, *, as_json: bool) -> None:
 
 def with_note(difference: dict[str, Any]) -> dict[str, object]:
     """As `--json` prints it. Without a note its sentence is empty."""
-    told = with_sentence("note", difference["note"])
-    return {**difference, **told, "note": told["note"] or ""}
+    fields = with_sentence("note", difference["note"])
+    return {**difference, **fields, "note": fields["note"] or ""}
 
 
 def _screen(finding: Finding) -> tuple[object, ...]:
-    line, ours = finding.line, finding.ours
+    line, subject = finding.line, finding.ours
     return (
         finding.outcome,
-        line.kind if line else ours.kind if ours else "",
-        ours.reference if ours else "",
-        plain(ours.amount) if ours else "",
+        line.kind if line else subject.kind if subject else "",
+        subject.reference if subject else "",
+        plain(subject.amount) if subject else "",
         line.references[0] if line and line.references else "",
         plain(line.amount) if line and line.amount is not None else "",
         line.number if line else "",
@@ -131,39 +131,39 @@ def show_runs(accounts: set[str] | None, *, as_json: bool) -> None:
     """Prints the runs of the last month, of these accounts or of all; exit code 1 when one found differences."""
 
     runs = run(lambda opened: recent_runs(opened.ctx.db, opened.ctx.clock.now()))
-    found = [each for each in runs if accounts is None or each.provider_account in accounts]
+    account_runs = [run for run in runs if accounts is None or run.provider_account in accounts]
     if as_json:
-        print_json({"runs": [_described(each) for each in found]})
-    elif found:
+        print_json({"runs": [_described(run) for run in account_runs]})
+    elif account_runs:
         columns = ("Day", "Account", "State", "Lines", "Matched", "Differences", "Compared at", "Problem")
-        print_table(columns, [_row(each) for each in found])
+        print_table(columns, [_row(run) for run in account_runs])
     else:
         console.print(f"No comparison in the last {SHOWN_DAYS} days: only accounts with a history are compared daily.")
-    if any(each.differences for each in found):
+    if any(run.differences for run in account_runs):
         raise typer.Exit(1)
 
 
-def state(each: Run) -> str:
+def state(run: Run) -> str:
     """`compared`, `different`, `unreadable` (the latest attempt failed) or `waiting` (its day has not ended yet)."""
-    if each.error is not None:
+    if run.error is not None:
         return "unreadable"
-    if each.finished_at is None:
+    if run.finished_at is None:
         return "waiting"
-    return "different" if each.differences else "compared"
+    return "different" if run.differences else "compared"
 
 
-def _row(each: Run) -> tuple[object, ...]:
-    counts = (each.lines, each.matched, each.differences) if each.finished_at else ("", "", "")
-    return (iso(each.day)[:10], each.provider_account, state(each), *counts, iso_or_none(each.finished_at), each.error)
+def _row(run: Run) -> tuple[object, ...]:
+    counts = (run.lines, run.matched, run.differences) if run.finished_at else ("", "", "")
+    return (iso(run.day)[:10], run.provider_account, state(run), *counts, iso_or_none(run.finished_at), run.error)
 
 
-def _described(each: Run) -> dict[str, object]:
+def _described(run: Run) -> dict[str, object]:
     names = "day provider_account state attempts started_at finished_at due_at lines matched differences found"
-    found = [with_note(found) for found in each.details]
-    day = iso(each.day)[:10]
+    differences = [with_note(difference) for difference in run.details]
+    day = iso(run.day)[:10]
     return {
-        **described(each, names.split(), day=day, state=state(each), found=found),
-        **with_sentence("error", each.error),
+        **described(run, names.split(), day=day, state=state(run), found=differences),
+        **with_sentence("error", run.error),
     }
 
 
@@ -213,16 +213,16 @@ def reconcile(
     providers = _load_providers()
     accounts = _accounts_of(providers, provider)
     written = StatementFormat(providers.accounts[accounts[0]].provider, _pairs(column, FIELDS), _words(word))
-    given = None if statement is None else _read(statement, written)
+    file_content = None if statement is None else _read(statement, written)
 
     async def work(opened: Service) -> Comparison:
-        found = given or await _fetch(opened, accounts, since, until)
-        start, end = since or found.since, until or found.until
-        comparison = Comparison(Counter(), [], found.ignored, start, end)
+        content = file_content or await _fetch(opened, accounts, since, until)
+        start, end = since or content.since, until or content.until
+        comparison = Comparison(Counter(), [], content.ignored, start, end)
         kinds = [kind for kind in SUBJECT_TYPES if only in (None, kind)]
         with CsvReport(out) as report, error_console.status("Comparing…") as status:
             progress = lambda text: status.update(f"Comparing… {text}")  # noqa: E731
-            async for finding in compare(opened.ctx.db, found.lines, accounts, start, end, kinds, progress):
+            async for finding in compare(opened.ctx.db, content.lines, accounts, start, end, kinds, progress):
                 comparison.add(finding)
                 report.write(finding)
         return comparison
@@ -243,30 +243,30 @@ def _load_providers() -> ProvidersConfig:
 def _names(name: str) -> set[str]:
     """The account of that name, which may have left the providers' file, and the accounts with a provider of it."""
     accounts = _load_providers().accounts
-    return {name, *(account for account, each in accounts.items() if each.provider == name)}
+    return {name, *(account for account, settings in accounts.items() if settings.provider == name)}
 
 
 def _accounts_of(providers: ProvidersConfig, name: str) -> list[str]:
     """The accounts with a provider of that name, or the account of that name."""
     accounts = providers.accounts_of(name)
     if not accounts:
-        known = sorted({each.provider for each in providers.accounts.values()} | set(providers.accounts))
+        known = sorted({account.provider for account in providers.accounts.values()} | set(providers.accounts))
         raise typer.BadParameter(f"there is no account with the provider {name}: {', '.join(known) or 'none'} exist.")
     return accounts
 
 
-def _pairs(given: Sequence[str] | None, allowed: Sequence[str] | None) -> dict[str, str]:
+def _pairs(options: Sequence[str] | None, allowed: Sequence[str] | None) -> dict[str, str]:
     pairs = {}
-    for each in given or ():
-        key, equals, value = each.rpartition("=")
+    for option in options or ():
+        key, equals, value = option.rpartition("=")
         if not equals or not key or not value or (allowed is not None and key not in allowed):
-            raise typer.BadParameter(f"{each} is not of the form {'FIELD=NAME' if allowed else 'WORD=MEANING'}.")
+            raise typer.BadParameter(f"{option} is not of the form {'FIELD=NAME' if allowed else 'WORD=MEANING'}.")
         pairs[key] = value
     return pairs
 
 
-def _words(given: Sequence[str] | None) -> dict[str, str]:
-    words = {word.lower(): meaning for word, meaning in _pairs(given, None).items()}
+def _words(options: Sequence[str] | None) -> dict[str, str]:
+    words = {word.lower(): meaning for word, meaning in _pairs(options, None).items()}
     if unknown := next((meaning for meaning in words.values() if meaning not in MEANINGS), None):
         raise typer.BadParameter(f"{unknown} is not a meaning: one of {', '.join(MEANINGS)} is expected.")
     return words

@@ -111,8 +111,8 @@ async def get_merchant(db: Reader, merchant_id: MerchantId) -> Merchant:
     return existing(await merchants.get(db, merchant_id), "merchant", merchant_id)
 
 
-def existing(found: T | None, noun: str, row_id: int) -> T:
-    """`found` itself; raises CommandError if it is None."""
-    if found is None:
+def existing(row: T | None, noun: str, row_id: int) -> T:
+    """`row` itself; raises CommandError if it is None."""
+    if row is None:
         raise CommandError(f"There is no {noun} with the id {row_id}.")
-    return found
+    return row

@@ -54,7 +54,7 @@ _POSITION_COLUMNS: Final = {
 @app.command(epilog="Example: `guichet treasury show`")
 def show(as_json: Json = False) -> None:
     """Show where our money is, by provider wallet and bank, and whose it is: merchants', held, ours."""
-    rows = [row for each in run(lambda opened: positions(opened.ctx.db)) for row in _rows(each)]
+    rows = [row for position in run(lambda opened: positions(opened.ctx.db)) for row in _rows(position)]
     show_rows("positions", rows, _POSITION_COLUMNS, as_json=as_json)
 
 
@@ -79,8 +79,8 @@ def differences(as_json: Json = False) -> None:
 
     amounts = ("stated", "ledger", "difference")
     rows = [
-        described(each, _READING_COLUMNS, **{name: plain(getattr(each, name)) for name in amounts})
-        for each in run(work)
+        described(reading, _READING_COLUMNS, **{name: plain(getattr(reading, name)) for name in amounts})
+        for reading in run(work)
     ]
     show_rows("readings", rows, _READING_COLUMNS, as_json=as_json)
 
@@ -88,7 +88,7 @@ def differences(as_json: Json = False) -> None:
 @app.command("list", epilog="Example: `guichet treasury list`")
 def list_latest(as_json: Json = False) -> None:
     """Show the latest 200 recorded movements, newest first."""
-    rows = [_described(each) for each in run(lambda opened: repository.latest(opened.ctx.db))]
+    rows = [_described(movement) for movement in run(lambda opened: repository.latest(opened.ctx.db))]
     show_rows("movements", rows, _COLUMNS, as_json=as_json)
 
 
@@ -132,8 +132,8 @@ def record(
         "to": to or "",
         "announced": announced,
     }
-    wanted = WantedAct("treasury.record", new_reference(SystemClock().now()), arguments, evidence)
-    ask_for_approval(wanted, by, as_json=as_json)
+    act_request = WantedAct("treasury.record", new_reference(SystemClock().now()), arguments, evidence)
+    ask_for_approval(act_request, by, as_json=as_json)
 
 
 @app.command(epilog=f'Example: `guichet treasury arrived {EXAMPLE_REFERENCE} --evidence "bank statement" --by Awa`')

@@ -54,15 +54,15 @@ def invite_user(
 
     async def work(opened: Service) -> tuple[Invited, str | None]:
         ctx = opened.ctx
-        found = None if merchant is None else await get_merchant(ctx.db, MerchantId(merchant))
-        wanted = Invitation(email, name, language, chosen, found)
+        team_merchant = None if merchant is None else await get_merchant(ctx.db, MerchantId(merchant))
+        invitation = Invitation(email, name, language, chosen, team_merchant)
         console_url = f"{ctx.settings.public_url}/console"
         try:
             async with ctx.db.transaction() as tx:
                 outbox, who, now = Outbox(ctx.vault), actor(by), ctx.clock.now()
-                if found is not None:
-                    await people.tell_owners(tx, outbox, found, email, chosen, who, now)  # type: ignore[arg-type]
-                invited = await invite(tx, outbox, wanted, who, console_url, now)
+                if team_merchant is not None:
+                    await people.tell_owners(tx, outbox, team_merchant, email, chosen, who, now)  # type: ignore[arg-type]
+                invited = await invite(tx, outbox, invitation, who, console_url, now)
         except InvitationRefused as error:
             raise CommandError(str(error)) from None
         except LastOwner:
@@ -95,16 +95,16 @@ def list_users(merchant: OfMerchant = None, as_json: Json = False) -> None:
         team: list[tuple[str, User]] = [*await users.team(db, MerchantId(merchant))]
         offers = await mail_links.open_offers(db, MerchantId(merchant), opened.ctx.clock.now())
         # Of this team, somebody who has not accepted is no active member.
-        return [*team, *((each.role, structs.replace(each.user, status="invited")) for each in offers)]
+        return [*team, *((offer.role, structs.replace(offer.user, status="invited")) for offer in offers)]
 
-    found = run(work)
+    members = run(work)
     if as_json:
-        print_json({"users": [{**_described(user), "role": role} for role, user in found]})
+        print_json({"users": [{**_described(user), "role": role} for role, user in members]})
         return
     rows = [
         (user.id, user.email, user.name, role, user.status, "yes" if user.totp_confirmed else "no",
          iso_or_none(user.last_signed_in_at) or "–")
-        for role, user in found
+        for role, user in members
     ]  # fmt: skip
     print_table(("Id", "E-mail", "Name", "Role", "Status", "Codes", "Last signed in"), rows)
 
@@ -212,9 +212,9 @@ async def _locked(tx: Transaction, email: str) -> User:
 
 async def _withdrawn(tx: Transaction, user: User, merchant_id: MerchantId, by: str | None, now: Instant) -> bool:
     """Whether there was an open invitation, which is taken back."""
-    for each in await mail_links.open_offers(tx, merchant_id, now):
-        if each.user.id == user.id:
-            await withdraw(tx, merchant_id, each.id, actor(by), now)
+    for offer in await mail_links.open_offers(tx, merchant_id, now):
+        if offer.user.id == user.id:
+            await withdraw(tx, merchant_id, offer.id, actor(by), now)
             return True
     return False
 
@@ -227,10 +227,10 @@ def _checked_place(merchant: int | None, *, staff: bool) -> None:
 def _checked_role(role: str, merchant: int | None, *, staff: bool) -> MerchantRole | StaffRole:
     _checked_place(merchant, staff=staff)
     roles: tuple[MerchantRole | StaffRole, ...] = get_args(StaffRole) if staff else get_args(MerchantRole)
-    found = next((each for each in roles if each == role), None)
-    if found is None:
+    known_role = next((name for name in roles if name == role), None)
+    if known_role is None:
         raise typer.BadParameter(f"{role} is no role here; one of {', '.join(roles)} is expected.")
-    return found
+    return known_role
 
 
 def _described(user: User) -> dict[str, object]:

@@ -69,19 +69,19 @@ async def _csv(statement: Statement) -> None:
     rows = cells.writer(sys.stdout, _FRENCH)
     opening = await statement.opening()
     rows.writerow(_line(statement.since, "Solde à l'ouverture", balance=opening))
-    async for each in statement.movements():
-        debit, credit = _sides(each)
+    async for movement in statement.movements():
+        debit, credit = _sides(movement)
         rows.writerow(
             (
-                cells.moment(each.at),
-                _kind(each)[1],
-                each.payment_reference,
-                each.refund_reference,
-                cells.text(each.external_id),
+                cells.moment(movement.at),
+                _kind(movement)[1],
+                movement.payment_reference,
+                movement.refund_reference,
+                cells.text(movement.external_id),
                 cells.amount(debit) if debit else "",
                 cells.amount(credit) if credit else "",
-                cells.amount(each.balance),
-                each.posting_id,
+                cells.amount(movement.balance),
+                movement.posting_id,
             )
         )
     totals = statement.totals
@@ -94,15 +94,15 @@ async def _csv(statement: Statement) -> None:
 def _line(
     at: Instant | None, label: str, debit: int | None = None, credit: int | None = None, balance: int | None = None
 ) -> tuple[str, ...]:
-    amounts = ("" if each is None else cells.amount(each) for each in (debit, credit, balance))
+    amounts = ("" if amount is None else cells.amount(amount) for amount in (debit, credit, balance))
     return (cells.moment(at), label, "", "", "", *amounts, "")
 
 
 async def _screen(statement: Statement) -> None:
     console.print(f"Opening balance{_on(statement.since)}: {plain(await statement.opening())}")
     page: list[Movement] = []
-    async for each in statement.movements():
-        page.append(each)
+    async for movement in statement.movements():
+        page.append(movement)
         if len(page) == _PAGE_ROWS:
             _print_page(page)
             page = []
@@ -119,11 +119,11 @@ async def _screen(statement: Statement) -> None:
 def _print_page(page: list[Movement]) -> None:
     columns = ("Date", "Movement", "Payment", "Refund", "Order", "Debit", "Credit", "Balance")
     rows = []
-    for each in page:
-        debit, credit = _sides(each)
-        amounts = (plain(debit) if debit else "", plain(credit) if credit else "", plain(each.balance))
-        references = (each.payment_reference, each.refund_reference, each.external_id)
-        rows.append((cells.moment(each.at), _kind(each)[0], *references, *amounts))
+    for movement in page:
+        debit, credit = _sides(movement)
+        amounts = (plain(debit) if debit else "", plain(credit) if credit else "", plain(movement.balance))
+        references = (movement.payment_reference, movement.refund_reference, movement.external_id)
+        rows.append((cells.moment(movement.at), _kind(movement)[0], *references, *amounts))
     if rows:
         print_table(columns, rows)
 
@@ -137,16 +137,16 @@ async def _json(statement: Statement) -> None:
     }
     sys.stdout.write(json_text(start)[:-1] + ',"movements":[')
     separator = ""
-    async for each in statement.movements():
+    async for movement in statement.movements():
         row = {
-            "posting": each.posting_id,
-            "date": iso(each.at),
-            "kind": each.cause,
-            "payment": each.payment_reference,
-            "refund": each.refund_reference,
-            "external_id": each.external_id,
-            "amount": number(each.amount),
-            "balance": number(each.balance),
+            "posting": movement.posting_id,
+            "date": iso(movement.at),
+            "kind": movement.cause,
+            "payment": movement.payment_reference,
+            "refund": movement.refund_reference,
+            "external_id": movement.external_id,
+            "amount": number(movement.amount),
+            "balance": number(movement.balance),
         }
         sys.stdout.write(separator + json_text(row))
         separator = ","

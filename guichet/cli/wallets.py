@@ -39,13 +39,13 @@ def show(merchant_id: MerchantId, as_json: Json = False) -> None:
         await get_merchant(opened.ctx.db, merchant_id)
         return await wallets.wallets_of(opened.ctx.db, merchant_id)
 
-    found = run(work)
+    rows = run(work)
     if as_json:
-        print_json({"merchant_id": merchant_id, "wallets": [_described(wallet) for wallet in found]})
+        print_json({"merchant_id": merchant_id, "wallets": [_described(row) for row in rows]})
     else:
         print_table(
             ("Environment", "Currency", "Balance", "Status", "Last movement"),
-            [(each.env, each.currency, plain(each.balance), each.status, iso(each.updated_at)) for each in found],
+            [(row.env, row.currency, plain(row.balance), row.status, iso(row.updated_at)) for row in rows],
         )
 
 
@@ -63,8 +63,8 @@ def status(
     Test wallets are always `Actif`. Another person approves in the console before a wallet is `Actif` again.
     """
     if new_status == ACTIVE:
-        wanted = WantedAct("wallet.reopen", wallet_subject(merchant_id, currency), {}, evidence or "")
-        ask_for_approval(wanted, by, as_json=as_json)
+        act_request = WantedAct("wallet.reopen", wallet_subject(merchant_id, currency), {}, evidence or "")
+        ask_for_approval(act_request, by, as_json=as_json)
         return
 
     async def work(opened: Service) -> Wallet:
