@@ -52,53 +52,53 @@ async def known_or_new(tx: Transaction, email: str, name: str, language: Languag
     return created or require(await users.by_email(tx, email))
 
 
-async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
+async def check(ctx: AppContext, act_request: WantedAct) -> MerchantId:
     """The merchant that the act is about, for a colleague the service itself. Raises ActRefused when the act could not
     be done now."""
-    user = require(await _user(ctx.db, wanted.subject))
+    user = require(await _user(ctx.db, act_request.subject))
     refused = ActRefused(Refusal.NOT_THIS_PERSON(email=user.email))
-    if wanted.act == "team.give_role":
-        merchant_id = _merchant_id(wanted)
-        if _merchant_role(wanted) is None or user.status == "disabled" or user.staff_role is not None:
+    if act_request.act == "team.give_role":
+        merchant_id = _merchant_id(act_request)
+        if _merchant_role(act_request) is None or user.status == "disabled" or user.staff_role is not None:
             raise refused
         return merchant_id
-    if wanted.act == "staff.add" and (
+    if act_request.act == "staff.add" and (
         user.status == "disabled"
-        or not makes_approver(user.staff_role, _staff_role(wanted))
+        or not makes_approver(user.staff_role, _staff_role(act_request))
         or await users.merchants_of(ctx.db, user.id)
     ):
         raise refused
-    if wanted.act == "staff.restore" and not (user.status == "disabled" and may_approve(user.staff_role)):
+    if act_request.act == "staff.restore" and not (user.status == "disabled" and may_approve(user.staff_role)):
         raise refused
     async with ctx.db.transaction() as tx:
         return await merchants.house(tx, ctx.vault, ctx.clock.now())
 
 
-async def perform(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+async def perform(ctx: AppContext, act_request: WantedAct, actor: Actor) -> None:
     """Does it. `actor` carries the approval, which the transaction of the act uses up. Raises ActRefused."""
-    await check(ctx, wanted)
+    await check(ctx, act_request)
     now, outbox = ctx.clock.now(), Outbox(ctx.vault)
-    email = await subject_text(ctx.db, wanted.subject)
+    email = await subject_text(ctx.db, act_request.subject)
     try:
         async with ctx.db.transaction() as tx:
-            user = await people.lock(tx, require(await _user(tx, wanted.subject)).id)
-            if wanted.act == "staff.restore":
+            user = await people.lock(tx, require(await _user(tx, act_request.subject)).id)
+            if act_request.act == "staff.restore":
                 await people.enable(tx, outbox, user, actor, now)
-            elif wanted.act == "team.give_role":
-                await _give_team_role(ctx, tx, user, wanted, actor)
+            elif act_request.act == "team.give_role":
+                await _give_team_role(ctx, tx, user, act_request, actor)
             elif user.staff_role is not None:
-                await people.set_staff_role(tx, outbox, user, _staff_role(wanted), actor, now)
+                await people.set_staff_role(tx, outbox, user, _staff_role(act_request), actor, now)
             else:
-                await _invite(ctx, tx, user, require(_staff_role(wanted)), None, actor)
+                await _invite(ctx, tx, user, require(_staff_role(act_request)), None, actor)
     except (InvitationRefused, LastOwner, OnBothSides):
         raise ActRefused(Refusal.NOT_THIS_PERSON(email=email)) from None
 
 
-async def tell_owners(ctx: AppContext, tx: Transaction, wanted: WantedAct, actor: Actor, now: Instant) -> None:
+async def tell_owners(ctx: AppContext, tx: Transaction, act_request: WantedAct, actor: Actor, now: Instant) -> None:
     """When it is asked for, so that they can say no before it is done."""
-    merchant, role = require(await merchants.get(tx, _merchant_id(wanted))), _merchant_role(wanted)
+    merchant, role = require(await merchants.get(tx, _merchant_id(act_request))), _merchant_role(act_request)
     assert role is not None
-    email = await subject_text(tx, wanted.subject)
+    email = await subject_text(tx, act_request.subject)
     await people.tell_owners(tx, Outbox(ctx.vault), merchant, email, role, actor, now)
 
 
@@ -107,7 +107,7 @@ async def has_owner(db: Reader, merchant: Merchant, but: str, by: str, now: Inst
     back counts for as long as it would have been open, unless `by` made it: they may have mistyped the address, but
     nobody makes room for an owner of their own by taking back a colleague's."""
     offers = await mail_links.open_offers(db, merchant.id, now)
-    if any(each.role == "owner" and each.user.email != but for each in offers):
+    if any(offer.role == "owner" and offer.user.email != but for offer in offers):
         return True
     if await people.owners_of(db, merchant.id):
         return True
@@ -119,15 +119,15 @@ async def _invited_by(db: Reader, user_id: UserId, merchant: Merchant, by: str) 
     """Whether everybody who lately invited the person to this team is `by`."""
     entries = await audit_log.about(db, str(user_id))
     inviters = {
-        each.actor
-        for each in entries
-        if (each.action, each.subject_type, each.merchant_id) == ("user.invited", "user", merchant.id)
+        entry.actor
+        for entry in entries
+        if (entry.action, entry.subject_type, entry.merchant_id) == ("user.invited", "user", merchant.id)
     }
     return inviters == {by}
 
 
-async def _give_team_role(ctx: AppContext, tx: Transaction, user: User, wanted: WantedAct, actor: Actor) -> None:
-    merchant_id, role = _merchant_id(wanted), _merchant_role(wanted)
+async def _give_team_role(ctx: AppContext, tx: Transaction, user: User, act_request: WantedAct, actor: Actor) -> None:
+    merchant_id, role = _merchant_id(act_request), _merchant_role(act_request)
     assert role is not None
     if await users.membership(tx, user.id, merchant_id) is not None:
         await people.set_merchant_role(tx, user, merchant_id, role, actor, ctx.clock.now())
@@ -152,13 +152,13 @@ async def _user(db: Reader, subject: str) -> User | None:
     return None if person is None else await users.get(db, person)
 
 
-def _merchant_id(wanted: WantedAct) -> MerchantId:
-    return MerchantId(int(require(_SUBJECT.fullmatch(wanted.subject))[2]))
+def _merchant_id(act_request: WantedAct) -> MerchantId:
+    return MerchantId(int(require(_SUBJECT.fullmatch(act_request.subject))[2]))
 
 
-def _merchant_role(wanted: WantedAct) -> MerchantRole | None:
-    return next((each for each in MERCHANT_ROLES if each == wanted.arguments.get("role")), None)
+def _merchant_role(act_request: WantedAct) -> MerchantRole | None:
+    return next((role for role in MERCHANT_ROLES if role == act_request.arguments.get("role")), None)
 
 
-def _staff_role(wanted: WantedAct) -> StaffRole | None:
-    return next((each for each in STAFF_ROLES if each == wanted.arguments.get("role")), None)
+def _staff_role(act_request: WantedAct) -> StaffRole | None:
+    return next((role for role in STAFF_ROLES if role == act_request.arguments.get("role")), None)

@@ -42,26 +42,26 @@ class RequestSubject(Record, frozen=True):
 
 
 async def subjects_of(db: Reader, requests: Sequence[ApprovalRequest]) -> dict[ApprovalId, RequestSubject]:
-    names = await merchants.names(db, {each.merchant_id for each in requests})
-    people = {each.id: person for each in requests if (person := person_of(each.subject)) is not None}
-    found = await users.by_ids(db, set(people.values()))
-    references = {each.id: text for each in requests if (text := parse_reference(each.subject)) is not None}
+    names = await merchants.names(db, {request.merchant_id for request in requests})
+    people = {request.id: person for request in requests if (person := person_of(request.subject)) is not None}
+    users_by_id = await users.by_ids(db, set(people.values()))
+    references = {request.id: text for request in requests if (text := parse_reference(request.subject)) is not None}
     amounts: dict[str, tuple[Hundredths, Currency]] = {}
     if references:
         rows = await db.all(_AMOUNTS, references=json.dumps(sorted(set(references.values()))))
         amounts = {reference: (amount, currency) for reference, amount, currency in rows}
     return {
-        each.id: RequestSubject(
-            names.get(each.merchant_id, str(each.merchant_id)),
-            found.get(people[each.id]) if each.id in people else None,
-            *(amounts.get(references.get(each.id, "")) or _stated(each)),
+        request.id: RequestSubject(
+            names.get(request.merchant_id, str(request.merchant_id)),
+            users_by_id.get(people[request.id]) if request.id in people else None,
+            *(amounts.get(references.get(request.id, "")) or _amount_of_arguments(request)),
         )
-        for each in requests
+        for request in requests
     }
 
 
-def _stated(request: ApprovalRequest) -> tuple[Hundredths | None, Currency | None]:
+def _amount_of_arguments(request: ApprovalRequest) -> tuple[Hundredths | None, Currency | None]:
     arguments = request.wanted.arguments
     amount, code = arguments.get("amount"), arguments.get("currency")
-    currency = next((each for each in CURRENCIES if each == code), None)
+    currency = next((currency for currency in CURRENCIES if currency == code), None)
     return (Hundredths(amount), currency) if isinstance(amount, int) and currency is not None else (None, None)

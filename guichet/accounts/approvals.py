@@ -49,47 +49,48 @@ UNOPPOSED: Final = Actor("unopposed", "worker")
 _STAFF_ACTS: Final[tuple[ApprovedAct, ...]] = ("staff.add", "staff.restore")
 
 
-async def ask(ctx: AppContext, wanted: WantedAct, requester: User, os_user: str) -> ApprovalRequest:
+async def ask(ctx: AppContext, act_request: WantedAct, requester: User, os_user: str) -> ApprovalRequest:
     """A request that waits for another person. Raises ActRefused when the act cannot be done, when the person may not
     ask for it, or when nobody else could approve it; a colleague then waits for objections instead."""
-    right = ASKING_RIGHTS[wanted.act]
+    right = ASKING_RIGHTS[act_request.act]
     if not _may(requester, right):
         raise ActRefused(Refusal.NOT_ALLOWED(email=requester.email, right=right))
-    wanted = await money_acts.with_present_state(ctx, wanted)
-    merchant_id = await _check(ctx, wanted)
+    act_request = await money_acts.with_present_state(ctx, act_request)
+    merchant_id = await _check(ctx, act_request)
     now, actor = ctx.clock.now(), Actor(requester.email, os_user)
     async with ctx.db.transaction() as tx:
         await _expire(ctx, tx, now)  # One of them may hold the place of this request.
-        others = await _others(tx, requester, wanted)
-        since = earlier(now, await _right_needed(tx, wanted.act, now))
-        able = [each for each in others if _approver_since(each) <= since and not is_named(each, actor)]
-        objectable = not able and wanted.act in _STAFF_ACTS
+        others = await _others(tx, requester, act_request)
+        since = earlier(now, await _right_needed(tx, act_request.act, now))
+        able = [user for user in others if _approver_since(user) <= since and not is_named(user, actor)]
+        objectable = not able and act_request.act in _STAFF_ACTS
         if not (others or objectable):
             raise ActRefused(Refusal.NOBODY_ELSE(email=requester.email))
         done_at = later(now, OBJECTIONS_LAST) if objectable else None
-        request = await approval_requests.add(tx, wanted, merchant_id, requester.id, actor, now, done_at)
-        facts: Facts = {"request": request.id, "act": wanted.act, **wanted.arguments}
-        act = Act(actor, "approval.requested", "approval", wanted.subject, merchant_id, wanted.reason, after=facts)
+        request = await approval_requests.add(tx, act_request, merchant_id, requester.id, actor, now, done_at)
+        facts: Facts = {"request": request.id, "act": act_request.act, **act_request.arguments}
+        subject, reason = act_request.subject, act_request.reason
+        act = Act(actor, "approval.requested", "approval", subject, merchant_id, reason, after=facts)
         await audit_log.record(tx, act, now)
-        for each in able:
-            await approval_mails.add(ctx, tx, each, "approval_requested", request, now)
-        if wanted.act == "team.give_role":
-            await access_acts.tell_owners(ctx, tx, wanted, actor, now)
+        for approver in able:
+            await approval_mails.add(ctx, tx, approver, "approval_requested", request, now)
+        if act_request.act == "team.give_role":
+            await access_acts.tell_owners(ctx, tx, act_request, actor, now)
         if objectable:
-            for each in await could_approve(tx, earlier(now, ASKED_AFTER)):
-                link = objections.link(ctx.settings, request, each)
-                await approval_mails.add(ctx, tx, each, "approval_objectable", request, now, of=done_at, link=link)
+            for approver in await could_approve(tx, earlier(now, ASKED_AFTER)):
+                link = objections.link(ctx.settings, request, approver)
+                await approval_mails.add(ctx, tx, approver, "approval_objectable", request, now, of=done_at, link=link)
     return request
 
 
-async def do_alone(ctx: AppContext, wanted: WantedAct, person: User, os_user: str) -> None:
+async def do_alone(ctx: AppContext, act_request: WantedAct, person: User, os_user: str) -> None:
     """Does at once what needs no second person (`money_acts.needs_two_people`). Raises ActRefused."""
-    if money_acts.needs_two_people(ctx.settings, wanted):
+    if money_acts.needs_two_people(ctx.settings, act_request):
         raise ActRefused(Refusal.NOBODY_ELSE(email=person.email))
-    if not _may(person, RIGHTS[wanted.act]):
-        raise ActRefused(Refusal.NOT_ALLOWED(email=person.email, right=RIGHTS[wanted.act]))
-    await _check(ctx, wanted)
-    await _perform(ctx, wanted, Actor(person.email, os_user))
+    if not _may(person, RIGHTS[act_request.act]):
+        raise ActRefused(Refusal.NOT_ALLOWED(email=person.email, right=RIGHTS[act_request.act]))
+    await _check(ctx, act_request)
+    await _perform(ctx, act_request, Actor(person.email, os_user))
 
 
 async def approve(ctx: AppContext, request_id: ApprovalId, approver: StaffMember, reason: str) -> None:
@@ -168,19 +169,19 @@ async def _tell_expired(ctx: AppContext, tx: Transaction, request: ApprovalReque
         await approval_mails.add(ctx, tx, requester, "approval_expired", request, now, of=request.expires_at)
 
 
-async def _check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
+async def _check(ctx: AppContext, act_request: WantedAct) -> MerchantId:
     """The merchant that the act is about. Raises ActRefused when it could not be done now."""
-    if wanted.act in ACCESS_ACTS:
-        return await access_acts.check(ctx, wanted)
-    return await money_acts.check(ctx, wanted)
+    if act_request.act in ACCESS_ACTS:
+        return await access_acts.check(ctx, act_request)
+    return await money_acts.check(ctx, act_request)
 
 
-async def _perform(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+async def _perform(ctx: AppContext, act_request: WantedAct, actor: Actor) -> None:
     """Raises ActRefused."""
-    if wanted.act in ACCESS_ACTS:
-        await access_acts.perform(ctx, wanted, actor)
+    if act_request.act in ACCESS_ACTS:
+        await access_acts.perform(ctx, act_request, actor)
     else:
-        await money_acts.perform(ctx, wanted, actor)
+        await money_acts.perform(ctx, act_request, actor)
 
 
 def is_same_person(request: ApprovalRequest, user: User) -> bool:
@@ -221,10 +222,10 @@ async def _waiting(db: Database, request_id: ApprovalId, now: Instant) -> Approv
     return request
 
 
-async def _others(db: Reader, requester: User, wanted: WantedAct) -> list[User]:
+async def _others(db: Reader, requester: User, act_request: WantedAct) -> list[User]:
     """Whose role allows the approval, without those about whom it is."""
-    able = [each for each in await users.staff_in(db) if _may(each, RIGHTS[wanted.act])]
-    return [each for each in able if each.id != requester.id and wanted.subject != access_acts.staff_subject(each)]
+    able = [user for user in await users.staff_in(db) if _may(user, RIGHTS[act_request.act])]
+    return [user for user in able if user.id != requester.id and act_request.subject != access_acts.staff_subject(user)]
 
 
 def _may(user: User, right: StaffRight) -> bool:

@@ -25,35 +25,36 @@ ASKED_AFTER: Final = 30 * DAY
 
 async def could_approve(db: Reader, since: Instant) -> list[User]:
     """The active accounts whose role approves, and those that lost it after `since`, whatever their state is now."""
-    now = [each for each in await users.staff_in(db) if each.status == "active" and may_approve(each.staff_role)]
+    now = [user for user in await users.staff_in(db) if user.status == "active" and may_approve(user.staff_role)]
     lately = await users.approvers_until(db, since)
-    return list({each.id: each for each in (*now, *lately)}.values())
+    return list({user.id: user for user in (*now, *lately)}.values())
 
 
 async def tell_added(tx: Transaction, outbox: Outbox, user: User, role: StaffRole, actor: Actor, now: Instant) -> None:
     """Somebody has joined the staff, got another role or was enabled again. Told to every admin, and for a role that
     approves to whoever could approve lately; also to the one who did it: it may have been somebody else at their
     browser, and a command is run in any name."""
-    told = await could_approve(tx, earlier(now, TOLD_AFTER))
+    recipients = await could_approve(tx, earlier(now, TOLD_AFTER))
     if not may_approve(role):
-        told = [each for each in told if each.staff_role == "admin" and each.status == "active"]
-    await _tell(tx, outbox, [each for each in told if each.id != user.id], "staff_changed", user, role, actor, now)
+        recipients = [person for person in recipients if person.staff_role == "admin" and person.status == "active"]
+    others = [person for person in recipients if person.id != user.id]
+    await _tell(tx, outbox, others, "staff_changed", user, role, actor, now)
 
 
 async def removed(tx: Transaction, outbox: Outbox, before: User, actor: Actor, now: Instant, *, ends: bool) -> None:
     """Somebody who could approve was disabled, taken out of the staff, or got a role with fewer rights; `before`: their
     account as it was. Everybody who could approve is told, that person included. `ends`: they approve nothing more."""
     assert before.staff_role is not None
-    told = await could_approve(tx, earlier(now, TOLD_AFTER))
+    recipients = await could_approve(tx, earlier(now, TOLD_AFTER))
     if before.status == "active":
         await users.note_removed_approver(tx, before.id, await _accounts_of(tx, actor), now, ends=ends)
-        told = list({each.id: each for each in (*told, before)}.values())
-    await _tell(tx, outbox, told, "approver_removed", before, before.staff_role, actor, now)
+        recipients = list({person.id: person for person in (*recipients, before)}.values())
+    await _tell(tx, outbox, recipients, "approver_removed", before, before.staff_role, actor, now)
 
 
 async def _accounts_of(tx: Transaction, actor: Actor) -> list[UserId]:
     """The accounts of the staff that the actor is or says to be, in the console or by a command."""
-    return [each.id for each in await users.staff_in(tx) if actor.name == each.email or is_named(each, actor)]
+    return [user.id for user in await users.staff_in(tx) if actor.name == user.email or is_named(user, actor)]
 
 
 def is_named(user: User, actor: Actor) -> bool:
@@ -65,7 +66,7 @@ def is_named(user: User, actor: Actor) -> bool:
 
 def names_of(user: User) -> set[str]:
     """By what a person can be called, in small letters."""
-    return {each.casefold() for each in (user.email, user.email.partition("@")[0], user.name)}
+    return {name.casefold() for name in (user.email, user.email.partition("@")[0], user.name)}
 
 
 def actor_text(actor: Actor) -> str:
@@ -76,13 +77,13 @@ def actor_text(actor: Actor) -> str:
 async def _tell(
     tx: Transaction,
     outbox: Outbox,
-    told: list[User],
+    recipients: list[User],
     kind: Literal["staff_changed", "approver_removed"],
     about: User,
     role: StaffRole,
     actor: Actor,
     now: Instant,
 ) -> None:
-    for each in told:
-        values = {"name": each.name, "person": about.email, "role": role, "inviter": actor_text(actor)}
-        await outbox.add(tx, each, kind, {**values, "date": str(now)}, now)
+    for recipient in recipients:
+        values = {"name": recipient.name, "person": about.email, "role": role, "inviter": actor_text(actor)}
+        await outbox.add(tx, recipient, kind, {**values, "date": str(now)}, now)

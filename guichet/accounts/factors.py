@@ -125,7 +125,7 @@ async def new_recovery_codes(tx: Transaction, user_id: UserId, now: Instant) -> 
 
 async def use_recovery_code(db: Writer, user_id: UserId, code: str, now: Instant) -> None:
     """Raises CodeRefused when it is wrong or was used."""
-    text = "".join(each for each in code.upper() if each in _ALPHABET)
+    text = "".join(character for character in code.upper() if character in _ALPHABET)
     if (
         len(text) != _CODE_LENGTH
         or await db.write(_USE, user=user_id, code_hash=_stored(user_id, text), now=now) is None

@@ -113,9 +113,9 @@ async def invite_to_team(
 
 async def withdraw(tx: Transaction, merchant_id: MerchantId, link_id: int, actor: Actor, now: Instant) -> None:
     """Takes an invitation to a team back; nothing happens if it was answered meanwhile."""
-    found = await mail_links.withdraw(tx, merchant_id, link_id, now)
-    if found is not None:
-        user_id, role = found
+    offer = await mail_links.withdraw(tx, merchant_id, link_id, now)
+    if offer is not None:
+        user_id, role = offer
         act = Act(actor, "user.invitation_withdrawn", "user", str(user_id), merchant_id, before={"role": role})
         await audit_log.record(tx, act, now)
 

@@ -75,8 +75,8 @@ async def _choose_password(
     ctx = accounts.ctx
     user, _ = await mail_links.find(ctx.db, secret, purpose, ctx.clock.now())
     known = accounts.devices.known(user, browser.device)
-    if found := weakness(password, user.email, user.name):
-        raise PasswordWeak(found)
+    if fault := weakness(password, user.email, user.name):
+        raise PasswordWeak(fault)
     hashed = await accounts.passwords.hash(password)
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:

@@ -141,7 +141,7 @@ async def invitations_since(
         await tx.one(_LOCK_INVITATIONS, locked=f"invitations of merchant {merchant_id}")
         of_merchant = require(await tx.one(_OF_MERCHANT, merchant=merchant_id, since=since))[0]
     inviters = [row[0] for row in await tx.all(_TO_PERSON, user=user_id, since=since)]
-    return len(inviters), sum(each is not None and each == merchant_id for each in inviters), of_merchant
+    return len(inviters), sum(inviter is not None and inviter == merchant_id for inviter in inviters), of_merchant
 
 
 async def find(db: Reader, secret: str, purpose: LinkPurpose, now: Instant) -> tuple[User, TeamOffer | None]:

@@ -40,7 +40,7 @@ async def find(ctx: AppContext, secret: str) -> tuple[ApprovalRequest, User]:
         raise LinkUnusable
     request_id, user_id = ApprovalId(int(match[1])), UserId(int(match[2]))
     signatures = [_sign(key, request_id, user_id) for key in ctx.settings.secret_keys]
-    if not any(hmac.compare_digest(each, match[3]) for each in signatures):
+    if not any(hmac.compare_digest(expected, match[3]) for expected in signatures):
         raise LinkUnusable
     request, user = await approval_requests.get(ctx.db, request_id), await users.get(ctx.db, user_id)
     if request is None or user is None or request.status_at(ctx.clock.now()) != "pending":

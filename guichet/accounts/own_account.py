@@ -26,8 +26,8 @@ async def change_password(
         await accounts.attempt_factor(user, browser)
         if not await accounts.passwords.matches(user.password_hash, present):
             raise SignInRefused
-    if found := weakness(password, user.email, user.name):
-        raise PasswordWeak(found)
+    if fault := weakness(password, user.email, user.name):
+        raise PasswordWeak(fault)
     hashed = await accounts.passwords.hash(password)
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:

@@ -3,8 +3,8 @@
 A passkey asks for a finger, a face or a PIN (user verification), so it is two factors in one: it signs in by itself,
 and it counts as a fresh second factor. It comes in addition to the telephone's codes, which remain the way back.
 
-A question (challenge) is signed, for one person or nobody yet, and bound to a cookie of the browser that asked for it;
-asking stores nothing. A genuine answer stores it, so that none is answered twice. The key's site (RP ID) is the host of
+A challenge is signed, for one person or nobody yet, and bound to a cookie of the browser that asked for it; issuing one
+stores nothing. A genuine answer stores it, so that none is answered twice. The key's site (RP ID) is the host of
 `GUICHET_PUBLIC_URL`.
 """
 
@@ -82,7 +82,7 @@ async def creation_options(ctx: AppContext, user: User, browser: str) -> str:
     messages, known = await load_messages(), await of_user(ctx.db, user.id)
     if len(known) >= MOST_PASSKEYS:
         raise TooManyPasskeys
-    options: str = messages.creation_options(_site(messages, ctx), user, _ask(ctx, user, browser), known)
+    options: str = messages.creation_options(_site(messages, ctx), user, _new_challenge(ctx, user, browser), known)
     return options
 
 
@@ -90,10 +90,10 @@ async def add(
     ctx: AppContext, tx: Transaction, messages: Any, user: User, answer: str, name: str, browser: str | None
 ) -> None:
     """Stores the key that a browser made. `messages`: of `load_messages`, since a transaction waits for nothing but the
-    database. Raises CodeRefused for anything but an answer to a question of ours to this user in this browser,
+    database. Raises CodeRefused for anything but an answer to our challenge to this user in this browser,
     TooManyPasskeys."""
     now = ctx.clock.now()
-    challenge, nonce = _asked(ctx, answer, user, browser)
+    challenge, nonce = _answered_challenge(ctx, answer, user, browser)
     await users.lock(tx, user.id)
     if require(await tx.one(_COUNT, user=user.id))[0] >= MOST_PASSKEYS:
         raise TooManyPasskeys
@@ -117,14 +117,14 @@ async def request_options(ctx: AppContext, user: User | None, browser: str) -> s
     `browser`: the secret of its cookie."""
     messages = await load_messages()
     known = await of_user(ctx.db, user.id) if user is not None else []
-    options: str = messages.request_options(_site(messages, ctx), _ask(ctx, user, browser), known)
+    options: str = messages.request_options(_site(messages, ctx), _new_challenge(ctx, user, browser), known)
     return options
 
 
 async def check(ctx: AppContext, answer: str, user: User | None, browser: str | None) -> UserId:
     """Whose key answered. `user` and `browser`: who was asked, as in `request_options`. Raises CodeRefused."""
     messages, now = await load_messages(), ctx.clock.now()
-    challenge, nonce = _asked(ctx, answer, user, browser)
+    challenge, nonce = _answered_challenge(ctx, answer, user, browser)
     row = await ctx.db.one(_BY_CREDENTIAL, credential=_read(answer).id)
     if row is None:
         raise CodeRefused
@@ -148,13 +148,13 @@ async def remove_all(tx: Transaction, user_id: UserId) -> None:
     await tx.write(_REMOVE_ALL, user=user_id)
 
 
-def _ask(ctx: AppContext, user: User | None, browser: str) -> bytes:
+def _new_challenge(ctx: AppContext, user: User | None, browser: str) -> bytes:
     return _challenges(ctx).issue(_subject(user, browser)).encode()
 
 
-def _asked(ctx: AppContext, answer: str, user: User | None, browser: str | None) -> tuple[bytes, str]:
-    """The question that this answers, and its nonce. Raises CodeRefused unless it is one of ours, to this user in this
-    browser, of the last minutes."""
+def _answered_challenge(ctx: AppContext, answer: str, user: User | None, browser: str | None) -> tuple[bytes, str]:
+    """The challenge that this answers, and its nonce. Raises CodeRefused unless we issued it to this user in this
+    browser in the last minutes."""
     try:
         client = msgspec.json.decode(_bytes(_read(answer).response.clientDataJSON), type=_ClientData)
         challenge = _bytes(client.challenge)
@@ -167,7 +167,7 @@ def _asked(ctx: AppContext, answer: str, user: User | None, browser: str | None)
 
 
 async def _use(tx: Transaction, nonce: str, now: Instant) -> None:
-    """Nobody can answer the question again. Raises CodeRefused if somebody has."""
+    """A challenge can be answered once. Raises CodeRefused if somebody has answered it."""
     if await tx.write(_USE, hash=secret_hash(nonce), now=now) is None:
         raise CodeRefused
 

@@ -72,7 +72,7 @@ def weakness(password: str, *known: str) -> str | None:
     folded = text.casefold()
     if folded in _common() or len(set(folded)) < 5:
         return "common"
-    parts = {part for each in known for part in each.casefold().replace("@", " ").split() if len(part) >= 4}
+    parts = {part for name in known for part in name.casefold().replace("@", " ").split() if len(part) >= 4}
     left = folded
     for part in parts:
         left = left.replace(part, "")

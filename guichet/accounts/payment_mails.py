@@ -44,11 +44,11 @@ from guichet.schemas.payment import payment_identifier
 STEP: Final = 500
 #: A day is told so long after its end, when what was paid just before is counted.
 _AFTER_MIDNIGHT: Final = 10 * MINUTE
-_EACH: Final = payment_mails.c.frequency == "each"
+_PER_PAYMENT: Final = payment_mails.c.frequency == "each"
 
 _STATE: Final = select(
     select(payment_mail_progress.c.through_posting_id).scalar_subquery(),
-    exists().where(_EACH),
+    exists().where(_PER_PAYMENT),
     select(func.min(payment_mails.c.due_at)).scalar_subquery(),
 )
 _CHOICES: Final = select(payment_mails.c.user_id, payment_mails.c.frequency).where(
@@ -89,7 +89,7 @@ _PAID: Final = (
         postings.c.leg == "amount",
         postings.c.env == "live",
         payments.c.status == "succeeded",
-        exists().where(_EACH, payment_mails.c.merchant_id == postings.c.merchant_id),
+        exists().where(_PER_PAYMENT, payment_mails.c.merchant_id == postings.c.merchant_id),
     )
     .order_by(postings.c.id)
 )
@@ -97,10 +97,10 @@ _WITH_PERSON: Final = payment_mails.outerjoin(users, users.c.id == payment_mails
     memberships,
     (memberships.c.user_id == payment_mails.c.user_id) & (memberships.c.merchant_id == payment_mails.c.merchant_id),
 )
-_TOLD: Final = (
+_RECIPIENTS: Final = (
     select(payment_mails.c.merchant_id, payment_mails.c.chosen_at, memberships.c.role, *users.c)
     .select_from(_WITH_PERSON)
-    .where(_EACH, payment_mails.c.merchant_id.bool_op("IN")(json_numbers(bindparam("merchants"))))
+    .where(_PER_PAYMENT, payment_mails.c.merchant_id.bool_op("IN")(json_numbers(bindparam("merchants"))))
 )
 _DUE: Final = (
     select(payment_mails.c.id, payment_mails.c.due_at, memberships.c.role, *merchants.c, *users.c)
@@ -139,8 +139,8 @@ class Choices(NamedTuple):
 
 
 async def choices(db: Reader, merchant_id: MerchantId, user_id: UserId) -> Choices:
-    found = dict(await db.all(_CHOICES, merchant=merchant_id, user=user_id))
-    return Choices(found.get(user_id), None in found)
+    frequencies = dict(await db.all(_CHOICES, merchant=merchant_id, user=user_id))
+    return Choices(frequencies.get(user_id), None in frequencies)
 
 
 async def choose_own(
@@ -191,7 +191,7 @@ async def _tell_payments(ctx: AppContext, through: int, now: Instant) -> bool:
         return False
     paid = await ctx.db.scan(_PAID, after=through, upto=upto)
     numbers = json.dumps(sorted({row[5] for row in paid}))
-    told = await ctx.db.scan(_TOLD, merchants=numbers) if paid else []
+    recipients = await ctx.db.scan(_RECIPIENTS, merchants=numbers) if paid else []
     outbox = Outbox(ctx.vault)
     async with ctx.db.transaction() as tx:
         if await tx.write(_MOVE_ON, after=through, upto=upto) is None:
@@ -199,7 +199,7 @@ async def _tell_payments(ctx: AppContext, through: int, now: Instant) -> bool:
         for at, token, place, time_zone, *row in paid:
             payment = Payment(*row)
             values = await _values(ctx, payment, place, _zone(ctx, time_zone))
-            for merchant_id, chosen_at, role, *person in told:
+            for merchant_id, chosen_at, role, *person in recipients:
                 if merchant_id != payment.merchant_id or chosen_at > at:
                     continue
                 if person[0] is None:

@@ -142,8 +142,8 @@ async def _refuse_last_admin(tx: Transaction, user: User) -> None:
         return
     # Against two admins who take each other's rights at the same moment.
     await lock_staff(tx)
-    others = [each for each in await users.staff_in(tx) if each.staff_role == "admin" and each.id != user.id]
-    if not any(each.status == "active" for each in others):
+    admins = [person for person in await users.staff_in(tx) if person.staff_role == "admin" and person.id != user.id]
+    if not any(admin.status == "active" for admin in admins):
         raise LastOwner
 
 

@@ -141,8 +141,8 @@ async def renew(db: Writer, session: Session, now: Instant) -> tuple[str, Sessio
 
 async def of_user(db: Reader, user_id: UserId, now: Instant) -> list[Session]:
     """Those that have not ended, newest first."""
-    found = [Session(*row) for row in await db.all(_OF_USER, user=user_id)]
-    return [session for session in found if session.ends_at() > now]
+    rows = [Session(*row) for row in await db.all(_OF_USER, user=user_id)]
+    return [session for session in rows if session.ends_at() > now]
 
 
 async def end(db: Writer, user_id: UserId, session_id: int) -> bool:

@@ -50,7 +50,7 @@ AttemptKind = Literal["address", "account", "device", "factor", "factor_device",
 
 class Browser(Record, frozen=True):
     """Who is asking: the address as limits count it, the browser's name for itself, its device cookie, and that of the
-    questions to passkeys."""
+    challenges for passkeys."""
 
     address: str
     agent: str
@@ -126,8 +126,8 @@ def refusals_logged(means: str, user: User | None, address: str) -> Iterator[Non
     try:
         yield
     except AccountError as refused:
-        why, whose = type(refused).__name__, user.id if user else None
-        log.info("sign_in.refused", user=whose, means=means, why=why, address=address)
+        reason, user_id = type(refused).__name__, user.id if user else None
+        log.info("sign_in.refused", user=user_id, means=means, why=reason, address=address)
         raise
 
 
@@ -246,7 +246,7 @@ async def _factor_given(accounts: Accounts, session: Session, user: User, browse
 
 async def renewed(accounts: Accounts, session: Session, tx: Transaction | None = None) -> tuple[str, Session]:
     """The session after a second factor. Raises CodeRefused when another request renewed it in the same moment."""
-    found = await sessions.renew(tx or accounts.ctx.db, session, accounts.ctx.clock.now())
-    if found is None:
+    renewal = await sessions.renew(tx or accounts.ctx.db, session, accounts.ctx.clock.now())
+    if renewal is None:
         raise CodeRefused
-    return found
+    return renewal

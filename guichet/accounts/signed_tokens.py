@@ -37,8 +37,8 @@ class SignedTokens:
         if match is None:
             return None
         nonce, issued_at, signature = match.groups()
-        ours = any(hmac.compare_digest(_sign(key, subject, nonce, issued_at), signature) for key in self._keys)
-        return nonce if ours and self._clock.now() - int(issued_at, 16) < self._lasts else None
+        valid = any(hmac.compare_digest(_sign(key, subject, nonce, issued_at), signature) for key in self._keys)
+        return nonce if valid and self._clock.now() - int(issued_at, 16) < self._lasts else None
 
 
 def _sign(key: bytes, subject: str, nonce: str, issued_at: str) -> str:

@@ -172,9 +172,9 @@ async def create(
     tx: Transaction, email: str, name: str, language: Language, staff_role: StaffRole | None, now: Instant
 ) -> User | None:
     """A user who is invited; None when the address has one already."""
-    whose = {"email": email, "name": name, "language": language}
+    profile = {"email": email, "name": name, "language": language}
     since = now if staff_role is not None else None
-    return await tx.write_as(User, _INSERT, **whose, staff_role=staff_role, staff_since=since, now=now)
+    return await tx.write_as(User, _INSERT, **profile, staff_role=staff_role, staff_since=since, now=now)
 
 
 async def get(db: Reader, user_id: UserId) -> User | None:

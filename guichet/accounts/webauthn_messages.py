@@ -88,4 +88,4 @@ def counter_of(site: Site, answer: str, challenge: bytes, passkey: Passkey) -> i
 
 
 def _descriptors(known: Sequence[Passkey]) -> list[structs.PublicKeyCredentialDescriptor]:
-    return [structs.PublicKeyCredentialDescriptor(id=base64url_to_bytes(each.credential_id)) for each in known]
+    return [structs.PublicKeyCredentialDescriptor(id=base64url_to_bytes(passkey.credential_id)) for passkey in known]
