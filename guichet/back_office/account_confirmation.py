@@ -23,14 +23,14 @@ def arguments(ctx: AppContext, subject: Payment | Refund) -> Arguments:
     return {"account": account, "fingerprint": ctx.registry.provider(account).fingerprint or ""}
 
 
-def check(ctx: AppContext, subject: Payment | Refund, wanted: WantedAct) -> None:
+def check(ctx: AppContext, subject: Payment | Refund, act_request: WantedAct) -> None:
     """Raises ActRefused where the settings say by themselves which account it is, or changed since."""
-    _account_of(ctx, subject, wanted)
+    _account_of(ctx, subject, act_request)
 
 
-async def confirm(ctx: AppContext, subject: Payment | Refund, wanted: WantedAct, actor: Actor) -> None:
+async def confirm(ctx: AppContext, subject: Payment | Refund, act_request: WantedAct, actor: Actor) -> None:
     """Raises ActRefused; also while the provider has never said whose the present key is."""
-    account, former, provider = _account_of(ctx, subject, wanted)
+    account, former, provider = _account_of(ctx, subject, act_request)
     current = await account_identity.current_identity(ctx, provider, account)
     if current is None:
         raise ActRefused(Refusal.ACCOUNT_UNREAD(account=account))
@@ -48,10 +48,10 @@ async def confirm(ctx: AppContext, subject: Payment | Refund, wanted: WantedAct,
             now=now,
         )
         await incidents.close_of_account(tx, incidents.ACCOUNT_CHANGED, account, now)
-        await audit_log.record(tx, _act(subject, wanted, actor, former), now)
+        await audit_log.record(tx, _act(subject, act_request, actor, former), now)
 
 
-def _account_of(ctx: AppContext, subject: Payment | Refund, wanted: WantedAct) -> tuple[str, str, Provider]:
+def _account_of(ctx: AppContext, subject: Payment | Refund, act_request: WantedAct) -> tuple[str, str, Provider]:
     """The account, the fingerprint under which the payment or refund was sent there, and the provider."""
     account, former = subject.provider_account, subject.account_fingerprint
     if account is None or former is None:
@@ -60,19 +60,19 @@ def _account_of(ctx: AppContext, subject: Payment | Refund, wanted: WantedAct) -
     present = provider.fingerprint or ""
     if not provider.named_by_key or not (former == present or only_key_differs(former, present)):
         raise ActRefused(Refusal.ACCOUNT_NAMED(account=account))
-    if wanted.arguments.get("account") != account or wanted.arguments.get("fingerprint") != present:
+    if act_request.arguments.get("account") != account or act_request.arguments.get("fingerprint") != present:
         raise ActRefused(Refusal.SETTINGS_CHANGED(account=account))
     return account, former, provider
 
 
-def _act(subject: Payment | Refund, wanted: WantedAct, actor: Actor, former: str) -> Act:
+def _act(subject: Payment | Refund, act_request: WantedAct, actor: Actor, former: str) -> Act:
     return Act(
         actor=actor,
         action="account.confirmed",
         subject_type="payment" if isinstance(subject, Payment) else "refund",
         subject=subject.reference,
         merchant_id=subject.merchant_id,
-        reason=wanted.reason,
+        reason=act_request.reason,
         before={"fingerprint": former},
-        after={"account": subject.provider_account, "fingerprint": wanted.arguments["fingerprint"]},
+        after={"account": subject.provider_account, "fingerprint": act_request.arguments["fingerprint"]},
     )

@@ -53,7 +53,7 @@ class AggregationError(Exception):
 def aggregating(accounts: Mapping[str, ProviderAccount]) -> list[str]:
     """The Wave accounts with `aggregated_merchants = true`."""
     setting, value = _SETTING
-    return [name for name, each in accounts.items() if each.settings.get(setting) == value]
+    return [name for name, account in accounts.items() if account.settings.get(setting) == value]
 
 
 async def name_merchants(ctx: AppContext, account: str) -> AsyncIterator[NamedMerchant]:
@@ -69,15 +69,15 @@ async def name_merchants(ctx: AppContext, account: str) -> AsyncIterator[NamedMe
         if merchant.status != "active" or known.get(merchant.id) in existing:
             continue
         name = name_at_wave(merchant, provider.merchants.max_length)
-        found = at_wave.get(name)
-        wave_id = found or await provider.merchants.create(name)
+        id_at_wave = at_wave.get(name)
+        wave_id = id_at_wave or await provider.merchants.create(name)
         if not isinstance(wave_id, str):
             raise AggregationError(StoppedAt(account, name, wave_id.raw))
         now = ctx.clock.now()
         async with db.transaction() as tx:
             await provider_merchants.remember(tx, account, merchant.id, wave_id, now)
             await incidents.close_of_merchant(tx, merchant.id, incidents.MISSING_AGGREGATED_MERCHANT, account, now)
-        yield NamedMerchant(account, merchant.id, name, wave_id, made=found is None)
+        yield NamedMerchant(account, merchant.id, name, wave_id, made=id_at_wave is None)
 
 
 def name_at_wave(merchant: Merchant, max_length: int) -> str:

@@ -184,15 +184,15 @@ async def anonymise_customer(
     """
     done = Anonymised()
     for env in ENVS:
-        found = await _payments_of(db, merchant_id, env, customer)
-        for at in range(0, len(found), _BATCH):
+        payment_ids = await _payments_of(db, merchant_id, env, customer)
+        for at in range(0, len(payment_ids), _BATCH):
             async with db.transaction() as tx:
-                await _anonymise(clock, tx, merchant_id, found[at : at + _BATCH], actor, reason, done)
+                await _anonymise(clock, tx, merchant_id, payment_ids[at : at + _BATCH], actor, reason, done)
     async with db.transaction() as tx:
         for text in customer.texts():
             pattern = f"%{text.translate(_LITERALLY)}%"
-            told = await tx.execute_returning(_CLEAR_INCIDENTS, merchant=merchant_id, text=text, pattern=pattern)
-            done.incidents += len(told)
+            rows = await tx.execute_returning(_CLEAR_INCIDENTS, merchant=merchant_id, text=text, pattern=pattern)
+            done.incidents += len(rows)
             done.unmatched_callbacks += len(await tx.execute_returning(_DELETE_UNMATCHED, pattern=pattern))
         if done.incidents or done.unmatched_callbacks:
             counts: Facts = {"incidents": done.incidents, "unmatched_callbacks": done.unmatched_callbacks}
@@ -202,12 +202,12 @@ async def anonymise_customer(
 
 async def _payments_of(db: Database, merchant_id: MerchantId, env: Environment, customer: CustomerKeys) -> list[int]:
     """The ids of the customer's payments in this environment."""
-    found: list[int] = []
+    payment_ids: list[int] = []
     since, after = Instant(0), 0
     while rows := await db.scan(_page, merchant=merchant_id, environment=env, since=since, after=after):
-        found += [row_id for _, row_id, phone, payer, email in rows if customer.has(phone, payer, email)]
+        payment_ids += [row_id for _, row_id, phone, payer, email in rows if customer.has(phone, payer, email)]
         since, after = rows[-1][0], rows[-1][1]
-    return found
+    return payment_ids
 
 
 async def _anonymise(
@@ -271,13 +271,13 @@ def _cleared(value: bytes | msgspec.Raw) -> Any:
     """Only objects and lists are read: a merchant's `metadata` may hold numbers that no library reads."""
     text = bytes(value).lstrip()
     if text.startswith(b"["):
-        return [_cleared(each) for each in msgspec.json.decode(text, type=list[msgspec.Raw])]
+        return [_cleared(item) for item in msgspec.json.decode(text, type=list[msgspec.Raw])]
     if not text.startswith(b"{"):
         return msgspec.Raw(text)
     members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     # The object of a payment mode has a name and a country that are nobody's.
     personal = frozenset() if "operator" in members else _PERSONAL
     return {
-        name: None if name in personal else REMOVED if name in _FREE_TEXTS else _cleared(each)
-        for name, each in members.items()
+        name: None if name in personal else REMOVED if name in _FREE_TEXTS else _cleared(member)
+        for name, member in members.items()
     }

@@ -150,8 +150,8 @@ async def _read(ctx: AppContext, subject: Payment | Refund, result: RefundStatus
 def _refuse_contrary(subject: Payment | Refund, decision: Decision, answer: Answer) -> None:
     contrary = _AGAINST_SUCCESS if decision.succeeded else _AGAINST_FAILURE[type(subject)]
     if answer in contrary:
-        wanted = "succeeded" if decision.succeeded else "failed"
-        raise ActRefused(Refusal.CONTRADICTED(reference=subject.reference, told=answer, status=wanted))
+        status = "succeeded" if decision.succeeded else "failed"
+        raise ActRefused(Refusal.CONTRADICTED(reference=subject.reference, told=answer, status=status))
 
 
 def _outcome(subject: Payment | Refund, decision: Decision, result: RefundStatusResult | None) -> Succeeded | Refused:

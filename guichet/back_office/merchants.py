@@ -64,7 +64,7 @@ async def create_merchant(
 async def newest(db: Reader, besides: MerchantId | None = None) -> int:
     """The id of the merchant that was created last; 0 if there is none."""
     latest = await merchants.page(db, _NO_ID)
-    return next((each.id for each in latest if each.id != besides), 0)
+    return next((merchant.id for merchant in latest if merchant.id != besides), 0)
 
 
 async def set_status(
@@ -116,17 +116,17 @@ _MAX_AMOUNT: Final = 10**15
 _NAMES: Final[tuple[FactName, ...]] = ("rate_limit", "payment_limit", "daily_limit")
 
 
-def read_rate(typed: str) -> int | None:
+def read_rate(text: str) -> int | None:
     """Requests a minute, 1 to MAX_RATE; None if it is no such number."""
-    if not (typed.isascii() and typed.isdigit() and len(typed) <= 6):
+    if not (text.isascii() and text.isdigit() and len(text) <= 6):
         return None
-    rate = int(typed)
+    rate = int(text)
     return rate if 1 <= rate <= MAX_RATE else None
 
 
-def read_amount(typed: str) -> Hundredths | None:
+def read_amount(text: str) -> Hundredths | None:
     """A limit typed in the currency's unit, with or without spaces; None if it is no such amount."""
-    amount = parse_typed(typed, 2)
+    amount = parse_typed(text, 2)
     return Hundredths(amount) if amount is not None and MIN_AMOUNT <= amount <= _MAX_AMOUNT else None
 
 
@@ -176,8 +176,8 @@ async def change_mode(ctx: AppContext, change: ModeOverride, actor: Actor, reaso
     for_one = change.merchant_id is not None
     if change.active and for_one and not find_mode(await current_catalogue(ctx, None), mode.operator).active:
         raise ClosedForEverybody(mode.operator)
-    given: Facts = {"active": change.active, "fee_percent": change.fee_percent, "fee_fixed": change.fee_fixed}
-    facts: Facts = {name: value for name, value in given.items() if value is not None}
+    overrides: Facts = {"active": change.active, "fee_percent": change.fee_percent, "fee_fixed": change.fee_fixed}
+    facts: Facts = {name: value for name, value in overrides.items() if value is not None}
     before: Facts = {name: getattr(mode, name) for name in facts}
     act = Act(actor, "mode.changed", "mode", mode.operator, change.merchant_id, reason, before=before, after=facts)
     kept = ModeOverride(change.merchant_id, mode.operator, change.active, change.fee_percent, change.fee_fixed)

@@ -99,25 +99,25 @@ async def read(db: Database, clock: Clock, account: str, provider: Balances) -> 
 
     Not counted among the calls to providers, whose unclear results say that money is in doubt.
     """
-    found: Sequence[FloatBalance] | Unknown
+    balances: Sequence[FloatBalance] | Unknown
     try:
         async with asyncio.timeout(PROVIDER_TIMEOUT):
-            found = await provider.balances()
+            balances = await provider.balances()
     except TimeoutError:
-        found = Unknown(ProviderAnswer.NO_ANSWER(seconds=f"{PROVIDER_TIMEOUT:g}"))
-    if isinstance(found, Unknown):
-        log.warning("balances.not_read", provider_account=account, raw=found.raw)
-        await db.write(_NOT_READ, account=account, raw=encode(verbatim(shortened(found.raw, _MAX_ERROR))))
+        balances = Unknown(ProviderAnswer.NO_ANSWER(seconds=f"{PROVIDER_TIMEOUT:g}"))
+    if isinstance(balances, Unknown):
+        log.warning("balances.not_read", provider_account=account, raw=balances.raw)
+        await db.write(_NOT_READ, account=account, raw=encode(verbatim(shortened(balances.raw, _MAX_ERROR))))
         return None
-    await store(db, account, found, provider.float_alert_below, clock.now())
-    return found
+    await store(db, account, balances, provider.float_alert_below, clock.now())
+    return balances
 
 
 async def store(
-    db: Database, account: str, found: Sequence[FloatBalance], alert_below: Mapping[str, Hundredths], now: Instant
+    db: Database, account: str, balances: Sequence[FloatBalance], alert_below: Mapping[str, Hundredths], now: Instant
 ) -> None:
     """Replaces what is stored of the account; `alert_below`: see `Balances`."""
-    by_key = {(balance.wallet, balance.currency[:3]): balance.amount for balance in found}
+    by_key = {(balance.wallet, balance.currency[:3]): balance.amount for balance in balances}
     rows = [
         {
             "provider_account": account,

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, select, update
 
 from guichet.accounts import users
 from guichet.accounts.invitations import Invitation, invite
-from guichet.back_office.jobs.requests import WantedJob, ask
+from guichet.back_office.jobs.requests import JobRequest, ask
 from guichet.back_office.jobs.tasks import LedgerMargin, ProviderCheck, Task
 from guichet.bootstrap import service
 from guichet.clock import Instant
@@ -39,7 +39,7 @@ _ACTOR = Actor("awa@guichet.example", "console")
 
 async def _asked(ctx: AppContext, task: Task) -> int:
     user = require(await users.by_email(ctx.db, _ACTOR.name))
-    await ask(ctx, WantedJob(task, None, user.id, task.__struct_config__.tag), _ACTOR)  # type: ignore[arg-type]
+    await ask(ctx, JobRequest(task, None, user.id, task.__struct_config__.tag), _ACTOR)  # type: ignore[arg-type]
     return int(require(await ctx.db.one(select(staff_jobs.c.id).order_by(staff_jobs.c.id.desc())))[0])
 
 

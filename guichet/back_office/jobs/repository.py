@@ -32,7 +32,7 @@ _BY_REQUEST: Final = select(staff_jobs.c.id).where(staff_jobs.c.request_hash == 
 
 def _without(*names: str) -> Select[Any]:
     """Every column, in order, NULL in place of these."""
-    return select(*(null().label(each.name) if each.name in names else each for each in staff_jobs.c))
+    return select(*(null().label(column.name) if column.name in names else column for column in staff_jobs.c))
 
 
 _FIND: Final = _without("parameters").where(staff_jobs.c.id == bindparam("job"))

@@ -22,7 +22,7 @@ class TooManyJobs(Exception):
     pass
 
 
-class WantedJob(Record, frozen=True):
+class JobRequest(Record, frozen=True):
     """What a person asks for. `form_token`: random, another one in each form that is shown."""
 
     task: Task
@@ -31,19 +31,19 @@ class WantedJob(Record, frozen=True):
     form_token: str
 
 
-async def ask(ctx: AppContext, wanted: WantedJob, actor: Actor) -> int:
+async def ask(ctx: AppContext, request: JobRequest, actor: Actor) -> int:
     """Records the job for the worker and returns its id; the same form sent again is the same job.
 
     Raises TooManyJobs.
     """
-    now, kind = ctx.clock.now(), kind_of(wanted.task)
+    now, kind = ctx.clock.now(), kind_of(request.task)
     # In a thread: encrypting a file of 5 MiB takes a while.
-    request_hash, parameters = await asyncio.to_thread(_sealed, ctx, wanted)
+    request_hash, parameters = await asyncio.to_thread(_sealed, ctx, request)
     new = StaffJob(
         id=0,
         kind=kind,
-        merchant_id=wanted.merchant_id,
-        user_id=wanted.user_id,
+        merchant_id=request.merchant_id,
+        user_id=request.user_id,
         request_hash=request_hash,
         parameters=parameters,
         status="pending",
@@ -57,9 +57,9 @@ async def ask(ctx: AppContext, wanted: WantedJob, actor: Actor) -> int:
         job_id = await repository.add(tx, new)
         if job_id is None:
             return await repository.of_request(tx, new.request_hash)
-        facts: Facts = {"kind": kind, **_facts(wanted.task)}
-        reason = wanted.task.reason if isinstance(wanted.task, AnonymiseCustomer) else ""
-        act = Act(actor, "staff_job.requested", "staff_job", str(job_id), wanted.merchant_id, reason, after=facts)
+        facts: Facts = {"kind": kind, **_facts(request.task)}
+        reason = request.task.reason if isinstance(request.task, AnonymiseCustomer) else ""
+        act = Act(actor, "staff_job.requested", "staff_job", str(job_id), request.merchant_id, reason, after=facts)
         # Acts wait for one another here, so no two requests count the same jobs.
         await audit_log.record(tx, act, now)
         if await repository.pending(tx) > MOST_PENDING:
@@ -68,15 +68,15 @@ async def ask(ctx: AppContext, wanted: WantedJob, actor: Actor) -> int:
     return job_id
 
 
-def _sealed(ctx: AppContext, wanted: WantedJob) -> tuple[str, str]:
+def _sealed(ctx: AppContext, request: JobRequest) -> tuple[str, str]:
     """The hash of the request, and what is asked, encrypted.
 
     The hash is of a random token that is stored nowhere, so that nobody finds the customer's number by trying all
     numbers. A form whose content was changed before it was sent again is another request.
     """
-    content = msgspec.json.encode(wanted.task)
-    whose = f"{wanted.form_token}\n{wanted.user_id}\n{wanted.merchant_id}\n"
-    return hashlib.sha256(whose.encode() + content).hexdigest(), ctx.vault.encrypt_bytes(content)
+    content = msgspec.json.encode(request.task)
+    form_key = f"{request.form_token}\n{request.user_id}\n{request.merchant_id}\n"
+    return hashlib.sha256(form_key.encode() + content).hexdigest(), ctx.vault.encrypt_bytes(content)
 
 
 def _facts(task: Task) -> Facts:

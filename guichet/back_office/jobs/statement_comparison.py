@@ -97,12 +97,12 @@ async def compare_statement(ctx: AppContext, task: CompareStatement) -> Compared
     since, until = task.since or statement.since, task.until or statement.until
     kinds = [kind for kind in SUBJECT_TYPES if task.only in (None, kind)]
     counts: Counter[str] = Counter()
-    found: list[Finding] = []
+    mismatches: list[Finding] = []
     async for finding in reconcile(ctx.db, statement.lines, accounts, since, until, kinds, lambda _: None):
         counts[finding.outcome] += 1
-        if finding.outcome != MATCHED and len(found) < KEPT:
-            found.append(finding)
-    return ComparedStatement(since, until, len(statement.lines), statement.ignored, dict(counts), found)
+        if finding.outcome != MATCHED and len(mismatches) < KEPT:
+            mismatches.append(finding)
+    return ComparedStatement(since, until, len(statement.lines), statement.ignored, dict(counts), mismatches)
 
 
 async def _statement(ctx: AppContext, task: CompareStatement, accounts: Sequence[str]) -> ProviderStatement:

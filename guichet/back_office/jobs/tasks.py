@@ -123,10 +123,10 @@ async def run_task(ctx: AppContext, job: StaffJob, task: Task, actor: Actor) -> 
             customer = CustomerKeys(task.phone_number, task.email)
             return await anonymise_customer(ctx.db, ctx.clock, require(job.merchant_id), customer, actor, task.reason)
         case LedgerMargin():
-            found = await margins(ctx.db, task.since, task.until)
+            by_operator = await margins(ctx.db, task.since, task.until)
             rows = [
-                MarginRow(*key, each.payments, each.fees, each.provider_fees, each.margin)
-                for key, each in found.items()
+                MarginRow(*key, margin.payments, margin.fees, margin.provider_fees, margin.margin)
+                for key, margin in by_operator.items()
             ]
             return Margins(task.since, task.until, rows)
         case CompareStatement():
@@ -148,9 +148,9 @@ async def _check(ctx: AppContext, task: ProviderCheck | ProviderDeepCheck) -> Ch
     else:
         answers = await probe_accounts(ctx.registry, names)
     accounts = [
-        CheckedAccount(name, each.provider, each.base_url, answers.get(name), findings.get(name))
+        CheckedAccount(name, account.provider, account.base_url, answers.get(name), findings.get(name))
         for name in names
-        for each in (ctx.providers.accounts[name],)
+        for account in (ctx.providers.accounts[name],)
     ]
     return CheckedAccounts(accounts, {code: list(route) for code, route in ctx.providers.routes.items()})
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from guichet.accounts import users
 from guichet.back_office.jobs import repository
-from guichet.back_office.jobs.requests import TooManyJobs, WantedJob, ask
+from guichet.back_office.jobs.requests import JobRequest, TooManyJobs, ask
 from guichet.back_office.jobs.tasks import Result, Task, read_result
 from guichet.console.forms import form_token, new_form_token
 from guichet.console.page_request import FormFault, StaffRequest
@@ -45,7 +45,7 @@ async def ask_worker(request: StaffRequest, task: Task, merchant_id: MerchantId 
     Raises FormFault while too many wait."""
     token = form_token(request.typed) or new_form_token()
     try:
-        return await ask(request.ctx, WantedJob(task, merchant_id, request.person.id, token), request.actor)
+        return await ask(request.ctx, JobRequest(task, merchant_id, request.person.id, token), request.actor)
     except TooManyJobs:
         raise FormFault(request.text("jobs.too_many", most=MOST_PENDING), 409) from None
 
