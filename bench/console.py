@@ -18,7 +18,7 @@ from guichet.db.engine import require
 from guichet.db.tables import payments
 from guichet.domain.audit_log import Actor
 from guichet.domain.roles import StaffRole
-from guichet.exports.requests import Wanted, request_export
+from guichet.exports.requests import ExportRequest, request_export
 from guichet.settings import Settings
 
 #: Callers of a page at a time: it takes ten times as long as a request of the API.
@@ -109,7 +109,7 @@ async def direct_export(settings: Settings, merchant: Merchant, since: Instant, 
     """Its number: a CSV of payments that is written while the owner downloads it. At most MOST_DIRECT_ROWS rows."""
     async with service(settings) as opened:
         owner = require(await users.by_email(opened.ctx.db, OWNER))
-        wanted = Wanted(
+        wanted = ExportRequest(
             merchant_id=merchant.id,
             env="test",
             user_id=owner.id,

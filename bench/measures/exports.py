@@ -19,7 +19,7 @@ from guichet.domain.audit_log import Actor
 from guichet.domain.exports import EXPORT_FORMATS, Export, ExportFormat
 from guichet.domain.ids import MerchantId
 from guichet.exports import files, repository
-from guichet.exports.requests import Wanted, request_export
+from guichet.exports.requests import ExportRequest, request_export
 from guichet.settings import Settings
 
 
@@ -70,7 +70,7 @@ async def _user(ctx: AppContext) -> UserId:
 
 
 async def _export(ctx: AppContext, merchant_id: MerchantId, user_id: UserId, written_as: ExportFormat) -> Export:
-    wanted = Wanted(
+    wanted = ExportRequest(
         merchant_id=merchant_id,
         env="test",
         user_id=user_id,

@@ -48,14 +48,14 @@ def text(value: str | None) -> str:
     """Text from outside for a cell of CSV, on one line without control characters, with an apostrophe wherever a
     spreadsheet would begin to run it as a formula: in front, and after what may separate cells in its midst. A workbook
     says itself what is text, and needs none."""
-    given = value or ""
-    return printable(_apostrophe_in_front(given) + _BETWEEN.sub(_with_apostrophe, given))
+    content = value or ""
+    return printable(_apostrophe_in_front(content) + _BETWEEN.sub(_with_apostrophe, content))
 
 
-def _apostrophe_in_front(given: str) -> str:
-    before = _BETWEEN.match(given)
-    is_sign = _is_sign(given, before.end() if before else 0)
-    return "'" if is_sign or given.startswith(("\t", "\r", "\n")) else ""
+def _apostrophe_in_front(content: str) -> str:
+    before = _BETWEEN.match(content)
+    is_sign = _is_sign(content, before.end() if before else 0)
+    return "'" if is_sign or content.startswith(("\t", "\r", "\n")) else ""
 
 
 def _with_apostrophe(between: re.Match[str]) -> str:
@@ -63,5 +63,5 @@ def _with_apostrophe(between: re.Match[str]) -> str:
     return between[0] + "'" if begins_a_cell else between[0]
 
 
-def _is_sign(given: str, at: int) -> bool:
-    return given[at : at + 1] in SIGNS
+def _is_sign(content: str, at: int) -> bool:
+    return content[at : at + 1] in SIGNS

@@ -26,20 +26,20 @@ COLUMNS: Final = (
 
 def row(finding: Finding) -> tuple[object, ...]:
     """Dates are of UTC, as providers' statements are read."""
-    line, ours = finding.line, finding.ours
-    kind = line.kind if line else ours.kind if ours else ""
-    currency = ours.currency if ours else (line.currency if line else None)
+    line, subject = finding.line, finding.ours
+    kind = line.kind if line else subject.kind if subject else ""
+    currency = subject.currency if subject else (line.currency if line else None)
     return (
         finding.outcome,
         kind,
-        ours.reference if ours else "",
-        ours.merchant_id if ours else "",
-        ours.status if ours else "",
-        cells.amount(ours.amount) if ours else "",
+        subject.reference if subject else "",
+        subject.merchant_id if subject else "",
+        subject.status if subject else "",
+        cells.amount(subject.amount) if subject else "",
         cells.text(" ".join(line.references)) if line else "",
         cells.amount(line.amount) if line and line.amount is not None else "",
         currency or "",
-        cells.moment(ours.at) if ours and ours.at else "",
+        cells.moment(subject.at) if subject and subject.at else "",
         cells.moment(line.at) if line else "",
         line.number if line else "",
         cells.text(str(finding.note or "")),

@@ -50,9 +50,9 @@ class _Cells:
     def __init__(self, export: Export) -> None:
         columns = COLUMNS[export.kind]
         self.time_zone = ZoneInfo(export.time_zone)
-        self.titles = [each.title(export.language, export.time_zone) for each in columns]
-        self.types: list[CellType] = [each.type for each in columns]
-        self.widths = [each.width for each in columns]
+        self.titles = [column.title(export.language, export.time_zone) for column in columns]
+        self.types: list[CellType] = [column.type for column in columns]
+        self.widths = [column.width for column in columns]
 
 
 class CsvWriter:
@@ -63,7 +63,7 @@ class CsvWriter:
 
     def write(self, rows: Sequence[Values]) -> bytes:
         types = self._cells.types
-        self._rows.writerows([self._cell(*each) for each in zip(types, row, strict=True)] for row in rows)
+        self._rows.writerows([self._cell(*cell) for cell in zip(types, row, strict=True)] for row in rows)
         return self.finish()
 
     def finish(self) -> bytes:
@@ -159,7 +159,7 @@ class XlsxWriter:
 
     def _append(self, rows: Sequence[Values]) -> None:
         types = self._cells.types
-        lines = ("".join(self._cell(*each) for each in zip(types, row, strict=True)) for row in rows)
+        lines = ("".join(self._cell(*cell) for cell in zip(types, row, strict=True)) for row in rows)
         self._add("".join(f"<row>{line}</row>" for line in lines))
         self._rows += len(rows)
 

@@ -43,9 +43,9 @@ MOST_LISTED: Final = 20
 _CHUNKS_AT_ONCE: Final = 8
 
 _INSERT: Final = insert(exports).values(new_row(exports)).returning(*exports.c)
-_MINE: Final = (exports.c.merchant_id == bindparam("merchant_id"), exports.c.env == bindparam("environment"))
-_FIND: Final = select(exports).where(exports.c.id == bindparam("export"), *_MINE)
-_LATEST: Final = select(exports).where(*_MINE).order_by(exports.c.id.desc()).limit(MOST_LISTED)
+_OF_MERCHANT: Final = (exports.c.merchant_id == bindparam("merchant_id"), exports.c.env == bindparam("environment"))
+_FIND: Final = select(exports).where(exports.c.id == bindparam("export"), *_OF_MERCHANT)
+_LATEST: Final = select(exports).where(*_OF_MERCHANT).order_by(exports.c.id.desc()).limit(MOST_LISTED)
 _PREPARED: Final = select(func.count()).where(
     exports.c.merchant_id == bindparam("merchant_id"),
     exports.c.expires_at > bindparam("now"),

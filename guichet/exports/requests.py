@@ -18,7 +18,7 @@ from guichet.exports.repository import TooManyExports
 from guichet.exports.rows import is_short
 
 
-class Wanted(Record, frozen=True):
+class ExportRequest(Record, frozen=True):
     """What a person asks for. `currency`: of the wallet, for its movements only. `until` is inclusive."""
 
     merchant_id: MerchantId
@@ -34,13 +34,13 @@ class Wanted(Record, frozen=True):
     filters: str | None = None
 
 
-async def request_export(ctx: AppContext, wanted: Wanted, actor: Actor) -> Export:
+async def request_export(ctx: AppContext, request: ExportRequest, actor: Actor) -> Export:
     """Records the export: a short one can be downloaded at once, a longer one waits for the worker.
 
     Raises TooManyExports when the worker has enough to do, and to keep, for this merchant.
     """
     now = ctx.clock.now()
-    new = _new(wanted, now)
+    new = _new(request, now)
     if not await is_short(ctx.db, new):
         new = msgspec.structs.replace(new, status="pending", due_at=now)
     async with ctx.db.transaction() as tx:
@@ -72,10 +72,10 @@ def _act(actor: Actor, action: str, export: Export, subject: str) -> Act:
     return Act(actor, action, "export", subject, export.merchant_id, after=facts)
 
 
-def _new(wanted: Wanted, now: Instant) -> Export:
+def _new(request: ExportRequest, now: Instant) -> Export:
     return Export(
         id=0,
-        **msgspec.structs.asdict(wanted),
+        **msgspec.structs.asdict(request),
         status="direct",
         attempts=0,
         due_at=None,

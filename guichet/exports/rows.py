@@ -98,17 +98,17 @@ _FIRST_ROWS: Final[dict[ExportKind, Select[Any]]] = {
 }
 
 
-async def is_short(db: Database, wanted: Export) -> bool:
+async def is_short(db: Database, export: Export) -> bool:
     """Whether it has few enough rows to be written while it is downloaded. Cost: that many entries of an index."""
     params: dict[str, Any] = {
-        "merchant_id": wanted.merchant_id,
-        "env": wanted.env,
-        "since": wanted.since,
-        "until": wanted.until,
+        "merchant_id": export.merchant_id,
+        "env": export.env,
+        "since": export.since,
+        "until": export.until,
     }
-    if wanted.currency is not None:
-        params["currency"] = wanted.currency
-    return len(await db.scan(_FIRST_ROWS[wanted.kind], **params)) <= MOST_DIRECT_ROWS
+    if export.currency is not None:
+        params["currency"] = export.currency
+    return len(await db.scan(_FIRST_ROWS[export.kind], **params)) <= MOST_DIRECT_ROWS
 
 
 async def pieces(db: Database, modes: Catalogue, export: Export, now: Instant) -> AsyncIterator[Piece]:
@@ -118,26 +118,26 @@ async def pieces(db: Database, modes: Catalogue, export: Export, now: Instant) -
             yield piece
         return
     statement = _PAYMENTS if export.kind == "payments" else _REFUNDS
-    mine = {"merchant_id": export.merchant_id, "env": export.env, "until": export.until}
+    scope = {"merchant_id": export.merchant_id, "env": export.env, "until": export.until}
     at, after = export.since, 0
     admits = _admits(modes, export) if export.filters else None
-    while found := await db.scan(statement, **mine, at=at, after=after):
-        at, after = found[-1][0], found[-1][1]
-        yield Piece([_values(row, modes, export) for row in found if admits is None or admits(row)], at)
-        if len(found) < PIECE:
+    while rows := await db.scan(statement, **scope, at=at, after=after):
+        at, after = rows[-1][0], rows[-1][1]
+        yield Piece([_values(row, modes, export) for row in rows if admits is None or admits(row)], at)
+        if len(rows) < PIECE:
             return
 
 
 def _admits(modes: Catalogue, export: Export) -> Callable[[Row], bool]:
     """Of the rows of payments, those that the list was narrowed to."""
-    wanted = export.list_filter
-    operators = set(wanted.operators(modes)) if wanted.operator or wanted.country else None
-    least, most = wanted.bounds
+    list_filter = export.list_filter
+    operators = set(list_filter.operators(modes)) if list_filter.operator or list_filter.country else None
+    least, most = list_filter.bounds
 
     def admits(row: Row) -> bool:
         status, amount, operator = row[4], row[6], row[9]
         return (
-            (wanted.status or status) == status
+            (list_filter.status or status) == status
             and least <= amount <= most
             and (operators is None or operator in operators)
         )
@@ -165,9 +165,9 @@ async def _movements(db: Database, export: Export, now: Instant) -> AsyncIterato
     await statement.opening()
     rows: list[Values] = []
     at = export.since
-    async for each in statement.movements():
-        rows.append(_movement(each, export))
-        at = each.at
+    async for movement in statement.movements():
+        rows.append(_movement(movement, export))
+        at = movement.at
         if len(rows) == PIECE:
             yield Piece(rows, at)
             rows = []
@@ -175,15 +175,15 @@ async def _movements(db: Database, export: Export, now: Instant) -> AsyncIterato
         yield Piece(rows, at)
 
 
-def _movement(each: Movement, export: Export) -> Values:
+def _movement(movement: Movement, export: Export) -> Values:
     return (
-        each.at,
-        movement_name(each.cause, export.language),
-        each.payment_reference,
-        each.refund_reference,
-        each.external_id,
-        -each.amount if each.amount < 0 else None,
-        each.amount if each.amount > 0 else None,
-        each.balance,
-        each.posting_id,
+        movement.at,
+        movement_name(movement.cause, export.language),
+        movement.payment_reference,
+        movement.refund_reference,
+        movement.external_id,
+        -movement.amount if movement.amount < 0 else None,
+        movement.amount if movement.amount > 0 else None,
+        movement.balance,
+        movement.posting_id,
     )

@@ -26,14 +26,14 @@ MOVEMENTS: Final = (
 def places_file(positions: Iterable[Position], readings: Mapping[str, Reading]) -> bytes:
     """`readings`: the last one of each place. Dates are of UTC."""
     rows: list[Sequence[object]] = []
-    for each in positions:
-        for name, amount in each.places():
+    for position in positions:
+        for name, amount in position.places():
             reading = readings.get(name.account)
             seen = (cells.amount(reading.stated), cells.amount(reading.difference)) if reading else ("", "")
             read_at = cells.moment(reading.read_at) if reading else ""
             rows.append(
                 (
-                    each.currency,
+                    position.currency,
                     name.what,
                     cells.text(name.name),
                     cells.text(name.wallet),
@@ -42,8 +42,8 @@ def places_file(positions: Iterable[Position], readings: Mapping[str, Reading]) 
                     read_at,
                 )
             )
-        sides = ("owed", each.owed), ("held", each.held), ("ours", each.ours)
-        rows += [(each.currency, side, "", "", cells.amount(total), "", "", "") for side, total in sides]
+        sides = ("owed", position.owed), ("held", position.held), ("ours", position.ours)
+        rows += [(position.currency, side, "", "", cells.amount(total), "", "", "") for side, total in sides]
     return _file(PLACES, rows)
 
 
@@ -53,17 +53,17 @@ def movements_file(movements: Iterable[TreasuryMovement]) -> bytes:
         MOVEMENTS,
         (
             (
-                each.reference,
-                each.kind,
-                each.currency,
-                cells.amount(each.amount),
-                cells.text(each.destination),
-                cells.text(each.source),
-                each.status,
-                cells.moment(each.recorded_at),
-                cells.moment(each.ended_at),
+                movement.reference,
+                movement.kind,
+                movement.currency,
+                cells.amount(movement.amount),
+                cells.text(movement.destination),
+                cells.text(movement.source),
+                movement.status,
+                cells.moment(movement.recorded_at),
+                cells.moment(movement.ended_at),
             )
-            for each in movements
+            for movement in movements
         ),
     )
 

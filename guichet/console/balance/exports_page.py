@@ -27,7 +27,7 @@ from guichet.domain.money import Currency
 from guichet.exports import files, repository
 from guichet.exports.columns import KIND_NAMES
 from guichet.exports.repository import ExportGone, TooManyExports
-from guichet.exports.requests import Wanted, record_download, request_export
+from guichet.exports.requests import ExportRequest, record_download, request_export
 from guichet.merchants.vault import UnreadableSecret
 from guichet.pages.days import Period, PeriodFields, this_month, today
 from guichet.pages.fields import Lenient
@@ -160,7 +160,7 @@ async def ask(request: MerchantRequest) -> Response:
     now, period = request.now(), _period(request, form)
     if form.kind is None or form.format is None or period.fault or period.since > now:
         return await show(request, form, FormFault(request.text(f"balance.fault.{period.fault or 'form'}")))
-    order = Wanted(
+    order = ExportRequest(
         merchant_id=request.merchant.id,
         env=request.env,
         user_id=request.person.id,
