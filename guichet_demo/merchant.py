@@ -62,9 +62,9 @@ async def demo_merchant(ctx: AppContext) -> Demo:
 
 async def _owner(ctx: AppContext, keys: dict[Environment, str]) -> MerchantId | None:
     """The id of the merchant that all these keys belong to, if they all work."""
-    found = [await api_keys.caller_by_hash(ctx.db, key_hash(key)) for key in keys.values()]
-    owners = {known[0].merchant.id for known in found if known}
-    return owners.pop() if all(found) and len(owners) == 1 else None
+    callers = [await api_keys.caller_by_hash(ctx.db, key_hash(key)) for key in keys.values()]
+    owners = {caller[0].merchant.id for caller in callers if caller}
+    return owners.pop() if all(callers) and len(owners) == 1 else None
 
 
 def _read_keys(file: Path) -> dict[Environment, str] | None:

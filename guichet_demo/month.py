@@ -155,7 +155,7 @@ async def _settle(ctx: AppContext, merchant: Merchant, made: Sequence[tuple[Sale
             account=ctx.registry.float_account(payment, payment),
             failure_reason=sale.failure,
         )
-        for sale, payment, settled_at in sorted(final, key=lambda each: each[2])
+        for sale, payment, settled_at in sorted(final, key=lambda row: row[2])
     ]
     follow = partial(follow_links, f"{ctx.settings.public_url}/pay")
     for settled in await settle_payments(ctx.db, ctx.hand_over, follow, batch):
@@ -171,10 +171,10 @@ async def _refund(ctx: AppContext, sale: Sale, payment: Payment) -> None:
 async def _tell(ctx: AppContext, merchant: Merchant, unheard: set[PaymentId]) -> None:
     """The webhooks of all events, as they ended: the receiver refused those about the results of `unheard`."""
     rows = await ctx.db.scan(_EVENTS, merchant_id=merchant.id)
-    happened = [StoredEvent(*row) for row in rows]
-    told = [_ended(event, heard=event.payment_id not in unheard or event.event not in _RESULTS) for event in happened]
+    events = [StoredEvent(*row) for row in rows]
+    ended = [_ended(event, heard=event.payment_id not in unheard or event.event not in _RESULTS) for event in events]
     async with ctx.db.transaction() as tx:
-        await deliveries.insert_new(tx, told)
+        await deliveries.insert_new(tx, ended)
 
 
 def _ended(event: StoredEvent, *, heard: bool) -> Delivery:

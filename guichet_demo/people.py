@@ -39,7 +39,7 @@ class DemoLinks:
 async def demo_people(ctx: AppContext, access: DemoAccess, merchant_id: MerchantId) -> DemoLinks:
     """New links of the demo people, who are created on the first call with the second merchant and its month."""
     owner = await _person(ctx, *_OWNER)
-    staff = [await _person(ctx, *each, staff_role="admin") for each in _STAFF]
+    staff = [await _person(ctx, *person, staff_role="admin") for person in _STAFF]
     places = [merchant for _, merchant in await users.merchants_of(ctx.db, owner.id)]
     if merchant_id not in [merchant.id for merchant in places]:
         await _join(ctx, owner, merchant_id)
@@ -60,9 +60,9 @@ async def _merchant_with_month(ctx: AppContext, owner: User) -> Merchant:
 
 async def _person(ctx: AppContext, email: str, name: str, staff_role: StaffRole | None = None) -> User:
     """The person with an account that is active, whose password nobody has seen."""
-    found = await users.by_email(ctx.db, email)
-    if found is not None:
-        return found
+    existing = await users.by_email(ctx.db, email)
+    if existing is not None:
+        return existing
     passwords = Passwords()
     hashed = await passwords.hash(new_secret())
     passwords.close()

@@ -90,14 +90,14 @@ def days_of_sales(now: Instant, zone: ZoneInfo) -> Iterator[list[Sale]]:
         chance = random.Random(day.toordinal())  # noqa: S311 - invented sales, no secrets
         start = from_datetime(datetime.combine(day, time(), zone))
         end = from_datetime(datetime.combine(day + timedelta(days=1), time(), zone))
-        wanted = round(_PER_DAY * _WEEK[day.weekday()] * (1 + 0.5 * (DAYS - ago) / DAYS) * chance.uniform(0.85, 1.15))
-        times = sorted(_time(chance, start) for _ in range(wanted))
+        count = round(_PER_DAY * _WEEK[day.weekday()] * (1 + 0.5 * (DAYS - ago) / DAYS) * chance.uniform(0.85, 1.15))
+        times = sorted(_time(chance, start) for _ in range(count))
         sales = []
         for at in times:
             number += 1
             if (sale := _sale(chance, number, at)).at < earlier(now, _UNTIL):
                 sales.append(_known_by(sale, earlier(now, MINUTE)))
-        for at in (each for each in waiting if start <= each < end):
+        for at in (moment for moment in waiting if start <= moment < end):
             number += 1
             sales.append(_never_validated(_sale(chance, number, at)))
         yield sales

@@ -76,14 +76,14 @@ def form_fields(mode: PaymentMode) -> list[str]:
 
 
 def fields(
-    page: PageRequest, mode: PaymentMode, key: str, total_amount: Hundredths, currency: Currency, given: FormInput
+    page: PageRequest, mode: PaymentMode, key: str, total_amount: Hundredths, currency: Currency, form_input: FormInput
 ) -> list[Field]:
-    shown: list[Field] = []
+    inputs: list[Field] = []
     for name in form_fields(mode):
-        faults = list(given.faults.get(name, []))
+        faults = list(form_input.faults.get(name, []))
         kind, inputmode, autocomplete = _INPUT[name]
         hint, prefix, instructions, caution = None, None, None, None
-        sent = given.code_sent if name == "otp" else None
+        sent = form_input.code_sent if name == "otp" else None
         if name == "phone_number":
             hint = page.text("field.phone_hint_otp" if mode.requires_otp else "field.phone_hint")
             prefix = mode.dial_code
@@ -91,7 +91,7 @@ def fields(
             hint = page.text("field.email_hint")
         elif name == "otp":
             instructions, caution = _otp_help(page, mode, total_amount, currency)
-        shown.append(
+        inputs.append(
             Field(
                 id=f"{name.replace('_', '-')}-{key}",
                 name=name,
@@ -100,9 +100,9 @@ def fields(
                 inputmode=inputmode,
                 autocomplete=autocomplete,
                 maxlength=LENGTHS[name],
-                value=given.values.get(name, ""),
+                value=form_input.values.get(name, ""),
                 faults=faults,
-                focus=bool(faults or sent) and not any(earlier.focus for earlier in shown),
+                focus=bool(faults or sent) and not any(earlier.focus for earlier in inputs),
                 hint=hint,
                 prefix=prefix,
                 instructions=instructions,
@@ -111,7 +111,7 @@ def fields(
                 sent=sent,
             )
         )
-    return shown
+    return inputs
 
 
 def _label(page: PageRequest, mode: PaymentMode, name: str) -> str:
@@ -132,26 +132,26 @@ def _otp_help(
 
 
 class Checked(Record, frozen=True):
-    """`typed` is shown again in the form, `clean` is used for the payment; `faults` is empty if there are none."""
+    """`form_values` are shown again in the form, `clean` is for the payment; `faults` is empty if there are none."""
 
-    typed: dict[str, str]
+    form_values: dict[str, str]
     clean: dict[str, str]
     faults: dict[str, list[str]]
 
 
 def check(page: PageRequest, mode: PaymentMode, form: Mapping[str, str]) -> Checked:
     """Checks every field that this mode needs, and reports all faults at once."""
-    typed = {name: form.get(name, "").strip() for name in form_fields(mode)}
+    form_values = {name: form.get(name, "").strip() for name in form_fields(mode)}
     clean: dict[str, str] = {}
     faults: dict[str, list[str]] = {}
-    for name, value in typed.items():
+    for name, value in form_values.items():
         cleaned = _clean(mode, name, value)
         if cleaned is not None:
             clean[name] = cleaned
             continue
         kind = "wrong" if value else "missing"
         faults[name] = [page.text(f"fault.{name}.{kind}", example=formatting.example_number(mode.dial_code))]
-    return Checked(typed, clean, faults)
+    return Checked(form_values, clean, faults)
 
 
 def _clean(mode: PaymentMode, name: str, value: str) -> str | None:

@@ -53,22 +53,22 @@ def phone_faults(checked: Checked) -> dict[str, list[str]]:
 
 
 async def request_code(
-    ctx: AppContext, page: PageRequest, link: PaymentLink, mode: PaymentMode, phone_number: str, given: FormInput
+    ctx: AppContext, page: PageRequest, link: PaymentLink, mode: PaymentMode, phone_number: str, form_input: FormInput
 ) -> tuple[FormInput, str | None]:
     """Requests a code. Returns what the form shows now, and the key of a notice if no code was sent.
 
     Raises InvalidRequest when this mode cannot be used for this link.
     """
     if link.env == "test":  # Nobody is texted, and any code will do.
-        return structs.replace(given, code_sent=page.text("code.test")), None
+        return structs.replace(form_input, code_sent=page.text("code.test")), None
     try:
         await send_code(ctx, mode, phone_number, link.amount, link.currency, link.description)
     except CodeNotSent as failure:
         field, sentence = _fault(page, mode, failure.refusal)
         notice = "code.notice" if failure.refusal else "code.notice_unclear"
-        return structs.replace(given, faults={field: [sentence]}), notice
-    shown = formatting.masked_phone(phone_number, mode.dial_code)
-    return structs.replace(given, code_sent=page.text("code.sent", phone=shown)), None
+        return structs.replace(form_input, faults={field: [sentence]}), notice
+    masked_phone = formatting.masked_phone(phone_number, mode.dial_code)
+    return structs.replace(form_input, code_sent=page.text("code.sent", phone=masked_phone)), None
 
 
 def _fault(page: PageRequest, mode: PaymentMode, reason: str | None) -> tuple[str, str]:
@@ -125,7 +125,7 @@ async def _other(pages: PageContext, page: PageRequest) -> LinkRequest | Respons
         decisive = payment
     if decisive is not None:
         return request.redirect_to_payment(require(decisive.checkout_token))
-    keeps_place = any(each.status == "pending" and each.link_reserved_until is not None for each in begun)
+    keeps_place = any(attempt.status == "pending" and attempt.link_reserved_until is not None for attempt in begun)
     return structs.replace(request, instead_of=payment, keeps_place=keeps_place)
 
 
@@ -154,17 +154,17 @@ async def _handle_form(request: LinkRequest, form: dict[str, str], token: FormTo
     kept = form["token"] if token and token.fresh else None
     if is_requested(mode, form):
         return await _send_code(request, mode, checked, kept)
-    given = FormInput(mode.operator, checked.typed, checked.faults)
+    form_input = FormInput(mode.operator, checked.form_values, checked.faults)
     if checked.faults or token is None or kept is None:
         notice = "link.notice_faults" if checked.faults else "link.notice_again"
-        return await form_page(request, given, notice=notice, token=kept)
-    return await _pay_once(request, mode, given, checked.clean, token, kept)
+        return await form_page(request, form_input, notice=notice, token=kept)
+    return await _pay_once(request, mode, form_input, checked.clean, token, kept)
 
 
 async def _pay_once(
-    request: LinkRequest, mode: PaymentMode, given: FormInput, clean: dict[str, str], token: FormToken, form_token: str
+    request: LinkRequest, mode: PaymentMode, inputs: FormInput, clean: dict[str, str], token: FormToken, form_token: str
 ) -> Response:
-    """A redirect to the payment, or what prevented it. `given` and `form_token` are kept if the form is shown again."""
+    """A redirect to the payment, or what prevented it. `inputs` and `form_token` are for a form that is shown again."""
     try:
         await _start(request, mode, clean, token)
     except Conflict as conflict:
@@ -172,11 +172,11 @@ async def _pay_once(
     except TooManyPrompts as refused:
         metrics.RATE_LIMITED.labels(refused.limit).inc()
         wait = -(-(refused.retry_at - request.pages.clock.now()) // SECOND)
-        return await _try_later(request, mode, given, "phone_number", _PROMPTS[refused.limit], wait, form_token)
+        return await _try_later(request, mode, inputs, "phone_number", _PROMPTS[refused.limit], wait, form_token)
     except OverMerchantLimit:
-        return await form_page(request, given, notice="link.notice_limit", token=form_token)
+        return await form_page(request, inputs, notice="link.notice_limit", token=form_token)
     except InvalidRequest:
-        return await form_page(request, given, notice="link.notice_mode", token=form_token)
+        return await form_page(request, inputs, notice="link.notice_mode", token=form_token)
     except (PaymentFailed, ServerError):
         pass  # The payment is stored as failed, and its page says why.
     return request.redirect_to_payment(token.nonce)
@@ -197,27 +197,27 @@ async def _show_conflict(request: LinkRequest, conflict: Conflict) -> Response:
 async def _send_code(request: LinkRequest, mode: PaymentMode, checked: fields.Checked, token: str | None) -> Response:
     """The same form, with a sentence that says that a code was sent or why not."""
     pages, page = request.pages, request.page
-    given = FormInput(mode.operator, checked.typed, phone_faults(checked))
-    if given.faults:
-        return await form_page(request, given, notice="code.notice", token=token)
+    form_input = FormInput(mode.operator, checked.form_values, phone_faults(checked))
+    if form_input.faults:
+        return await form_page(request, form_input, notice="code.notice", token=token)
     if token is None:
-        return await form_page(request, given, notice="link.notice_again")
+        return await form_page(request, form_input, notice="link.notice_again")
     phone_number = checked.clean["phone_number"]
     wait = await pages.limits.count_otp_code(page.http, phone_number, request.link.id)
     if wait is not None:
-        return await _try_later(request, mode, given, "otp", "code.too_many", wait, token)
+        return await _try_later(request, mode, form_input, "otp", "code.too_many", wait, token)
     notice: str | None
     try:
-        given, notice = await request_code(pages.ctx, page, request.link, mode, phone_number, given)
+        form_input, notice = await request_code(pages.ctx, page, request.link, mode, phone_number, form_input)
     except InvalidRequest:
         notice = "link.notice_mode"
-    return await form_page(request, given, notice=notice, token=token)
+    return await form_page(request, form_input, notice=notice, token=token)
 
 
 async def _try_later(
     request: LinkRequest,
     mode: PaymentMode,
-    given: FormInput,
+    form_input: FormInput,
     field: str,
     sentence: str,
     seconds: int,
@@ -228,7 +228,7 @@ async def _try_later(
     # The page shows whole minutes.
     retry_at = later(request.pages.clock.now(), max(1, seconds) * SECOND + MINUTE)
     moment = page.date_time(retry_at)
-    refused = structs.replace(given, faults={field: [page.text(sentence, moment=moment)]})
+    refused = structs.replace(form_input, faults={field: [page.text(sentence, moment=moment)]})
     notice = "code.notice" if field == "otp" else "prompt.notice"
     response = await form_page(request, refused, notice=notice, token=token, status=429)
     response.headers["Retry-After"] = str(max(1, seconds))

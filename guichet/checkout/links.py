@@ -139,7 +139,7 @@ async def _with_attempts(request: LinkRequest) -> LinkRequest:
     return structs.replace(
         request,
         instead_of=begun[0] if begun else None,
-        keeps_place=any(each.status == "pending" and each.link_reserved_until is not None for each in begun),
+        keeps_place=any(attempt.status == "pending" and attempt.link_reserved_until is not None for attempt in begun),
         open_attempt=_paid_by(request.link, begun) or attempts.current(ctx, begun),
     )
 
@@ -175,7 +175,7 @@ async def show_qr_code(pages: PageContext, page: PageRequest) -> Response:
 
 
 def _paid_by(session: PaymentLink, begun: list[Payment]) -> Payment | None:
-    return next((each for each in begun if each.reference == session.payment_reference), None)
+    return next((payment for payment in begun if payment.reference == session.payment_reference), None)
 
 
 def offered(catalogue: Catalogue, link: PaymentLink) -> list[PaymentMode]:
@@ -186,13 +186,13 @@ def offered(catalogue: Catalogue, link: PaymentLink) -> list[PaymentMode]:
 
 async def form_page(
     request: LinkRequest,
-    given: FormInput,
+    form_input: FormInput,
     *,
     notice: str | None = None,
     token: str | None = None,
     status: int = 422,
 ) -> Response:
-    """The form with the `given` values; with a `notice` (the key of a sentence) the response has `status`.
+    """The form with the values of `form_input`; with a `notice` (the key of a sentence) the response has `status`.
 
     `token`: the form token to keep; None issues a new one.
     """
@@ -200,10 +200,10 @@ async def form_page(
     modes = offered(await pages.ctx.catalogues.of(request.merchant.id), link)
     if request.is_session:
         known = checkout_sessions.known_customer(link)
-        given = structs.replace(given, values={**known, **given.values}, known=known)
+        form_input = structs.replace(form_input, values={**known, **form_input.values}, known=known)
     likely_country = i18n.region(page.http.headers.get("accept-language", ""))
-    shown = groups(page, modes, link.amount, link.currency, given, likely_country, pages.public_url)
-    faulty = [field.id for group in shown for mode in group.modes for field in mode.fields if field.faults]
+    mode_groups = groups(page, modes, link.amount, link.currency, form_input, likely_country, pages.public_url)
+    faulty = [field.id for group in mode_groups for mode in group.modes for field in mode.fields if field.faults]
     view = LinkView(
         merchant=request.merchant.name,
         monogram=initials(request.merchant.name),
@@ -212,8 +212,8 @@ async def form_page(
         expires=page.date_time(link.expires_at) if link.expires_at is not None else None,
         notice=page.text(notice) if notice else None,
         first_fault=faulty[0] if faulty else None,
-        bounds=bounds_notice(page, shown, modes, link.currency),
-        groups=shown,
+        bounds=bounds_notice(page, mode_groups, modes, link.currency),
+        groups=mode_groups,
         action=request.form_href,
         token=token or pages.tokens.issue(link.token),
         test=link.env == "test",

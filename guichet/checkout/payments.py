@@ -142,11 +142,11 @@ def payment_view(
     )
 
 
-def _reason(page: PageRequest, payment: Payment, mode: str, shown: Bill) -> str:
+def _reason(page: PageRequest, payment: Payment, mode: str, amounts: Bill) -> str:
     """Why it failed; the general sentence about a refusal if the reason has none of its own."""
     key = f"failure.{payment.failure_reason}"
     known = page.renderer.has(key)
-    return page.text(key if known else "failure.refused", mode=mode, total=shown.total)
+    return page.text(key if known else "failure.refused", mode=mode, total=amounts.total)
 
 
 def return_address(payment: Payment, return_url: str | None) -> str | None:

@@ -64,9 +64,9 @@ class FormTokens:
         if match is None:
             return None
         nonce, issued_at, signature = match.groups()
-        ours = any(hmac.compare_digest(_sign(key, subject, nonce, issued_at), signature) for key in self._keys)
+        valid = any(hmac.compare_digest(_sign(key, subject, nonce, issued_at), signature) for key in self._keys)
         age = self._clock.now() - int(issued_at, 16)
-        return FormToken(nonce, fresh=ours and age <= self._max_age)
+        return FormToken(nonce, fresh=valid and age <= self._max_age)
 
 
 class PaymentCookie:

@@ -45,7 +45,7 @@ def groups(
     modes: Iterable[PaymentMode],
     amount: Hundredths,
     currency: Currency,
-    given: FormInput,
+    form_input: FormInput,
     likely_country: str | None,
     public_url: str,
 ) -> list[Group]:
@@ -54,25 +54,25 @@ def groups(
     sorted_modes: dict[tuple[int, str], list[PaymentMode]] = {}
     for mode in modes:
         sorted_modes.setdefault(_group_key(page, mode), []).append(mode)
-    found = []
+    mode_groups = []
     for (_, name), members in sorted(sorted_modes.items(), key=lambda item: item[0][0]):
-        shown = [_mode(page, mode, amount, currency, given, public_url) for mode in members]
-        chosen = any(mode.open for mode in shown)
-        likely = not given.operator and likely_country is not None and members[0].country_code == likely_country
+        mode_views = [_mode(page, mode, amount, currency, form_input, public_url) for mode in members]
+        chosen = any(mode.open for mode in mode_views)
+        likely = not form_input.operator and likely_country is not None and members[0].country_code == likely_country
         dial = members[0].dial_code if members[0].country else None
-        found.append(
-            Group(name, ", ".join(dict.fromkeys(mode.name for mode in members)), dial, chosen or likely, shown)
+        mode_groups.append(
+            Group(name, ", ".join(dict.fromkeys(mode.name for mode in members)), dial, chosen or likely, mode_views)
         )
-    return found
+    return mode_groups
 
 
 def bounds_notice(
-    page: PageRequest, shown: list[Group], modes: Iterable[PaymentMode], currency: Currency
+    page: PageRequest, mode_groups: list[Group], modes: Iterable[PaymentMode], currency: Currency
 ) -> str | None:
     """A sentence if the total is outside the bounds of Mobile Money, which excludes all operators or some; else
     None."""
     mobile = {mode.operator for mode in modes if mode.type == MOBILE_MONEY}
-    all_modes = [mode for group in shown for mode in group.modes]
+    all_modes = [mode for group in mode_groups for mode in group.modes]
     unavailable = [mode for mode in all_modes if mode.unavailable]
     if not unavailable:
         return None
@@ -94,10 +94,10 @@ def _group_key(page: PageRequest, mode: PaymentMode) -> tuple[int, str]:
 
 
 def _mode(
-    page: PageRequest, mode: PaymentMode, amount: Hundredths, currency: Currency, given: FormInput, public_url: str
+    page: PageRequest, mode: PaymentMode, amount: Hundredths, currency: Currency, form_input: FormInput, public_url: str
 ) -> Mode:
     quoted = catalogue.quote(mode, amount)
-    chosen = given.operator.casefold() == mode.operator.casefold()
+    chosen = form_input.operator.casefold() == mode.operator.casefold()
     key = re.sub(r"[^a-z0-9]+", "-", mode.operator.casefold())
     return Mode(
         operator=mode.operator,
@@ -110,7 +110,7 @@ def _mode(
         unavailable=_unavailable(page, quoted, currency),
         open=chosen,
         fields=fields(
-            page, mode, key, quoted.total_amount, currency, given if chosen else FormInput(values=given.known)
+            page, mode, key, quoted.total_amount, currency, form_input if chosen else FormInput(values=form_input.known)
         ),
         next=None if mode.type == MOBILE_MONEY else page.text("link.next_card"),
     )

@@ -126,8 +126,8 @@ async def created_before(db: Reader, new_link: PaymentLink, key: IdempotencyKey 
     Conflict if `key` is that of another request."""
     if link := await _of_external_id(db, new_link):
         return link
-    whose, link_id = (new_link.merchant_id, new_link.env), await idempotency.find(db, key)
-    return None if link_id is None else await link_repository.any_by_id(db, *whose, LinkId(int(link_id)))
+    merchant_scope, link_id = (new_link.merchant_id, new_link.env), await idempotency.find(db, key)
+    return None if link_id is None else await link_repository.any_by_id(db, *merchant_scope, LinkId(int(link_id)))
 
 
 async def _of_external_id(db: Reader, new_link: PaymentLink) -> PaymentLink | None:

@@ -115,19 +115,19 @@ async def check(tx: Transaction, settings: Settings, payment: Payment) -> None:
 
 def _check_phone(rows: Sequence[Row], limit: int, now: Instant) -> None:
     """`rows`: (limit's name, created_at, whether it is not confirmed). A limit of 0 is none."""
-    asked = sorted((created_at for name, created_at, _ in rows if name == "prompt-phone"), reverse=True)
+    prompt_times = sorted((created_at for name, created_at, _ in rows if name == "prompt-phone"), reverse=True)
     retry_at = now
     for most, window in ((limit, WINDOW), (limit * DAILY_FACTOR, DAY)):
-        if most and len(asked) >= most:
-            retry_at = max(retry_at, later(asked[most - 1], window))
+        if most and len(prompt_times) >= most:
+            retry_at = max(retry_at, later(prompt_times[most - 1], window))
     if retry_at > now:
         raise TooManyPrompts("prompt-phone", retry_at)
 
 
 def _check_link(rows: Sequence[Row], limit: int, now: Instant) -> None:
     """`rows` as above."""
-    asked = [(created_at, unconfirmed) for name, created_at, unconfirmed in rows if name == "prompt-link"]
-    unconfirmed = sorted((created_at for created_at, unconfirmed in asked if unconfirmed), reverse=True)
-    most = limit + len(asked) - len(unconfirmed)
+    prompts = [(created_at, unconfirmed) for name, created_at, unconfirmed in rows if name == "prompt-link"]
+    unconfirmed = sorted((created_at for created_at, unconfirmed in prompts if unconfirmed), reverse=True)
+    most = limit + len(prompts) - len(unconfirmed)
     if limit and len(unconfirmed) >= most:
         raise TooManyPrompts("prompt-link", max(later(now, SECOND), later(unconfirmed[most - 1], WINDOW)))

@@ -27,12 +27,12 @@ from guichet.domain.records import Record
 
 _OF_MERCHANT: Final = equal(payment_links, "merchant_id", "test")
 #: Checkout sessions are no links to whoever lists, reads or closes links (`links/session_repository.py`).
-_MINE: Final[tuple[Any, ...]] = (*_OF_MERCHANT, text(PLAIN_LINKS))
+_PLAIN_OF_MERCHANT: Final[tuple[Any, ...]] = (*_OF_MERCHANT, text(PLAIN_LINKS))
 #: Inserts nothing and returns no row if the merchant has a link with this external_id in this environment.
 _INSERT: Final = (
     upsert(payment_links).values(new_row(payment_links)).on_conflict_do_nothing().returning(*payment_links.c)
 )
-_BY_ID: Final = select(payment_links).where(*_MINE, payment_links.c.id == bindparam("id"))
+_BY_ID: Final = select(payment_links).where(*_PLAIN_OF_MERCHANT, payment_links.c.id == bindparam("id"))
 _ANY_BY_ID: Final = select(payment_links).where(*_OF_MERCHANT, payment_links.c.id == bindparam("id"))
 #: By environment: the conditions are those of the indexes.
 _EXTERNAL_ID: Final = equal(payment_links, "merchant_id", "external_id")
@@ -41,12 +41,12 @@ _BY_EXTERNAL_ID: Final[dict[Environment, Executable]] = {
     "test": select(payment_links).where(*_EXTERNAL_ID, text(TEST_EXTERNAL_ID)),
 }
 _BY_TOKEN: Final = select(payment_links).where(payment_links.c.token == bindparam("token"))
-_COUNT: Final = select(func.count()).select_from(payment_links).where(*_MINE)
+_COUNT: Final = select(func.count()).select_from(payment_links).where(*_PLAIN_OF_MERCHANT)
 #: A sale that nobody paid yet. It may have ended: a payment that was begun in time can still come.
 _CANCEL: Final = (
     update(payment_links)
     .where(
-        *_MINE,
+        *_PLAIN_OF_MERCHANT,
         payment_links.c.id == bindparam("link_id"),
         payment_links.c.cash_desk,
         payment_links.c.cancelled_at.is_(None),
@@ -65,7 +65,7 @@ _CANCEL: Final = (
 _CLOSE: Final = (
     update(payment_links)
     .where(
-        *_MINE,
+        *_PLAIN_OF_MERCHANT,
         payment_links.c.id == bindparam("link_id"),
         or_(payment_links.c.expires_at.is_(None), payment_links.c.expires_at > bindparam("now")),
     )
@@ -167,12 +167,12 @@ async def page(
 
     `after`: the link just before the page.
     """
-    mine = {"merchant_id": merchant_id, "test": env == "test"}
-    total: int = (await db.scan(_COUNT, **mine))[0][0]
+    scope = {"merchant_id": merchant_id, "test": env == "test"}
+    total: int = (await db.scan(_COUNT, **scope))[0][0]
     if offset >= total:
         return [], total
     bound = {} if after is None else {"after": after}
-    rows = await db.scan(_page(bool(bound), oldest_first), **mine, most=limit, skipped=offset, **bound)
+    rows = await db.scan(_page(bool(bound), oldest_first), **scope, most=limit, skipped=offset, **bound)
     return [PaymentLink(*row) for row in rows], total
 
 
@@ -183,7 +183,7 @@ def _page(is_after: bool, oldest_first: bool) -> Executable:
     bounds = [number > bindparam("after") if oldest_first else number < bindparam("after")] if is_after else []
     return (
         select(payment_links)
-        .where(*_MINE, *bounds)
+        .where(*_PLAIN_OF_MERCHANT, *bounds)
         .order_by(number.asc() if oldest_first else number.desc())
         .limit(bindparam("most"))
         .offset(bindparam("skipped"))
@@ -227,7 +227,7 @@ def _walk(has_key: bool, newer: bool, of_cashier: bool) -> Executable:
     bounds = [number > bindparam("key") if newer else number < bindparam("key")] if has_key else []
     return (
         select(payment_links)
-        .where(*_MINE, *kind, *bounds)
+        .where(*_PLAIN_OF_MERCHANT, *kind, *bounds)
         .order_by(number.asc() if newer else number.desc())
         .limit(bindparam("most"))
     )
@@ -272,9 +272,9 @@ async def end_uses(tx: Transaction, ended: Sequence[EndedPayment]) -> dict[LinkI
     One statement, whose rows are ordered by link, so that two transactions cannot deadlock.
     """
     by_link: dict[LinkId, Counter[str]] = defaultdict(Counter)
-    for each in ended:
-        on_success = "completed" if each.held_use else "late"
-        by_link[each.link_id][on_success if each.succeeded else "released"] += each.succeeded or each.held_use
+    for payment in ended:
+        outcome = ("completed" if payment.held_use else "late") if payment.succeeded else "released"
+        by_link[payment.link_id][outcome] += payment.succeeded or payment.held_use
     rows = [
         {"link_id": link_id, "released": uses["released"], "completed": uses["completed"], "late": uses["late"]}
         for link_id, uses in sorted(by_link.items())

@@ -14,10 +14,10 @@ from guichet.domain.payment_links import PaymentLink
 from guichet.domain.records import Record
 
 _rows: Final = payment_links.c
-_MINE: Final = (_rows.merchant_id == bindparam("merchant_id"), _rows.test == bindparam("test"))
-_BY_REFERENCE: Final = select(payment_links).where(*_MINE, _rows.session_reference == bindparam("name"))
+_OF_MERCHANT: Final = (_rows.merchant_id == bindparam("merchant_id"), _rows.test == bindparam("test"))
+_BY_REFERENCE: Final = select(payment_links).where(*_OF_MERCHANT, _rows.session_reference == bindparam("name"))
 _BY_EXTERNAL_ID: Final = select(payment_links).where(
-    *_MINE, _rows.external_id == bindparam("name"), text(SESSION_EXTERNAL_ID)
+    *_OF_MERCHANT, _rows.external_id == bindparam("name"), text(SESSION_EXTERNAL_ID)
 )
 _COMPLETE: Final = (
     update(payment_links)

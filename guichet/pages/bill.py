@@ -17,5 +17,5 @@ class Bill(Record, frozen=True):
 
 def bill(page: PageRequest, amount: Hundredths, total_amount: Hundredths, currency: Currency) -> Bill:
     total = money.round_to_currency(total_amount, currency)
-    shown = [formatting.amount(value, currency, page.language) for value in (amount, total - amount, total)]
-    return Bill(*shown)
+    amounts = [formatting.amount(value, currency, page.language) for value in (amount, total - amount, total)]
+    return Bill(*amounts)

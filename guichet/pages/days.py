@@ -28,8 +28,8 @@ class Period(Record, frozen=True):
     fault: str | None = None
 
 
-def _day(typed: Any) -> date:
-    day = read_day(str(typed).strip())
+def _day(value: Any) -> date:
+    day = read_day(str(value).strip())
     if day is None:
         raise ValueError
     return day
@@ -50,28 +50,28 @@ class PeriodFields(Fields):
         return read_period(self.first, self.last, time_zone, offered)
 
     @property
-    def typed(self) -> dict[str, str]:
+    def query_values(self) -> dict[str, str]:
         """For addresses that keep the period."""
         return {"from": self.first, "to": self.last}
 
 
-def read_day(typed: str) -> date | None:
+def read_day(text: str) -> date | None:
     """`2026-11-20`; None for any other text."""
     try:
-        day = datetime.strptime(typed, "%Y-%m-%d").date()  # noqa: DTZ007 - a day, in no time zone yet
+        day = datetime.strptime(text, "%Y-%m-%d").date()  # noqa: DTZ007 - a day, in no time zone yet
     except ValueError:
         return None
-    return day if _FIRST_YEAR <= day.year <= _LAST_YEAR and len(typed) == 10 else None
+    return day if _FIRST_YEAR <= day.year <= _LAST_YEAR and len(text) == 10 else None
 
 
-def read_month(typed: str) -> date | None:
+def read_month(text: str) -> date | None:
     """The first day of `2026-10`."""
-    return read_day(f"{typed}-01") if len(typed) == 7 else None
+    return read_day(f"{text}-01") if len(text) == 7 else None
 
 
 def read_period(first: str, last: str, time_zone: ZoneInfo, offered: tuple[date, date]) -> Period:
     """The days that were typed; those that are empty are the offered ones."""
-    begin, end = (read_day(typed) if typed else day for typed, day in zip((first, last), offered, strict=True))
+    begin, end = (read_day(value) if value else day for value, day in zip((first, last), offered, strict=True))
     if begin is None or end is None or begin > end:
         since, until = _instants(*offered, time_zone)
         fault = "order" if begin and end else "date"

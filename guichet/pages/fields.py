@@ -72,7 +72,7 @@ Lenient = Annotated[Value | None, WrapValidator(_left_out)]
 def text(most: int) -> AfterValidator:
     """Of a field that is searched by or kept: at most so many characters. No row holds a NUL, and PostgreSQL takes
     none."""
-    return AfterValidator(lambda typed: typed.replace("\0", "").strip()[:most])
+    return AfterValidator(lambda value: value.replace("\0", "").strip()[:most])
 
 
 class Fields(BaseModel):

@@ -32,7 +32,7 @@ _EXAMPLES: Final = {
 #: What stands between a date and its time.
 _AT: Final = {FRENCH: "à", ENGLISH: "at"}
 #: Only the first two and last two national digits of a number are shown, because customers show receipts to others.
-_SHOWN: Final = 2
+_VISIBLE_DIGITS: Final = 2
 
 
 @lru_cache(maxsize=1024)  # Prices are round, and most days of a chart have the amount 0.
@@ -51,19 +51,19 @@ def whole_number(number: int, language: str) -> str:
     return digits if language == ENGLISH else digits.replace(",", "\u202f")
 
 
-def stated_amount(stated: int | float | str | None, currency: str | None, language: str, *, coded: bool = True) -> str:
+def stated_amount(value: int | float | str | None, currency: str | None, language: str, *, coded: bool = True) -> str:
     """An amount in the main unit as somebody else states it, perhaps in a currency that is none of ours, or without
     any: `5 000 XOF`, `12,5 GHS`. Empty if there is none; what is no number is left as it is."""
-    if stated is None:
+    if value is None:
         return ""
     try:
-        hundredths = money.to_hundredths(Decimal(str(stated)))
+        hundredths = money.to_hundredths(Decimal(str(value)))
     except ArithmeticError:
         hundredths = None
     known = next((name for name in money.CURRENCIES if name == currency), None)
     if hundredths is not None and known is not None:
         return amount(hundredths, known, language, coded=coded)
-    digits = str(stated) if hundredths is None else format_decimal(Decimal(hundredths).scaleb(-2), locale=language)
+    digits = str(value) if hundredths is None else format_decimal(Decimal(hundredths).scaleb(-2), locale=language)
     return printable(f"{digits}\u00a0{currency}" if currency else digits)
 
 
@@ -127,11 +127,11 @@ def country_name(french: str, code: str | None, language: str) -> str:
     return str(Locale(language).territories.get(code, french))
 
 
-def stated_country(stated: str, language: str) -> str:
+def stated_country(country: str, language: str) -> str:
     """A country that a merchant's program named by its code, or in English or French, as the reader names it; any other
     text as it is."""
-    code = _country_codes().get(stated.strip().replace("'", "’").casefold())
-    return str(Locale(language).territories[code]) if code else printable(stated)
+    code = _country_codes().get(country.strip().replace("'", "’").casefold())
+    return str(Locale(language).territories[code]) if code else printable(country)
 
 
 @cache
@@ -146,9 +146,9 @@ def masked_phone(phone_number: str, dial_code: str | None) -> str:
     """`+229 01 •• •• •• 67`, `+221 77 ••• •• 67`: enough for its owner to recognise it, too little for anybody else."""
     prefix = dial_code if dial_code and phone_number.startswith(dial_code) else ""
     national = phone_number[len(prefix) :]
-    hidden = "•" * max(0, len(national) - 2 * _SHOWN)
-    shown = national[:_SHOWN] + hidden + national[-_SHOWN:] if hidden else national
-    grouped = "\u00a0".join(_groups(shown))
+    hidden = "•" * max(0, len(national) - 2 * _VISIBLE_DIGITS)
+    visible = national[:_VISIBLE_DIGITS] + hidden + national[-_VISIBLE_DIGITS:] if hidden else national
+    grouped = "\u00a0".join(_groups(visible))
     return f"+{prefix}\u00a0{grouped}" if prefix else grouped
 
 
@@ -164,13 +164,13 @@ def full_phone(phone_number: str) -> str:
     return f"+{phone_number}"
 
 
-def international_number(typed: str, dial_code: str | None) -> str:
+def international_number(number: str, dial_code: str | None) -> str:
     """A telephone number that a customer typed, as digits with the country's code in front.
 
     Spaces, dots, dashes and brackets are dropped; `+229…`, `00229…` and `229…` are international, anything else
     is a national number. Text that is not a number is returned as typed; the check of numbers then refuses it.
     """
-    compact = "".join(character for character in typed if character not in " .-()/\u00a0\u202f\u2011")
+    compact = "".join(character for character in number if character not in " .-()/\u00a0\u202f\u2011")
     if compact.startswith(("+", "00")):
         return compact.removeprefix("+").lstrip("0")  # No country code begins with 0.
     if not dial_code or not (compact.isascii() and compact.isdigit()):

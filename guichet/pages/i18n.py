@@ -21,7 +21,7 @@ def catalogue(language: str, *folders: Path) -> dict[str, str]:
     """The texts of one language by key, in the `locale/` of these folders. Raises ValueError if two files have the same
     key."""
     known: dict[str, str] = {}
-    for file in (file for each in folders for file in sorted(each.glob(f"locale/{language}/LC_MESSAGES/*.po"))):
+    for file in (file for folder in folders for file in sorted(folder.glob(f"locale/{language}/LC_MESSAGES/*.po"))):
         texts = _texts(file)
         if twice := known.keys() & texts.keys():
             raise ValueError(f"{file}: {sorted(twice)} stand in another file too")

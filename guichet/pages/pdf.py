@@ -94,11 +94,11 @@ class PdfDocument:
         """The titles are repeated on each page."""
         size, height = 8.5, 16.0
         self._room(3 * height)
-        self._row(columns, [each.title for each in columns], size, height, bold=True, colour=_SOFT)
+        self._row(columns, [column.title for column in columns], size, height, bold=True, colour=_SOFT)
         for place, row in enumerate(rows):
             if self._y - height < _BOTTOM:
                 self._next_page()
-                self._row(columns, [each.title for each in columns], size, height, bold=True, colour=_SOFT)
+                self._row(columns, [column.title for column in columns], size, height, bold=True, colour=_SOFT)
             self._row(columns, row, size, height, bold=strong_last and place == len(rows) - 1)
         self._y -= 6
 

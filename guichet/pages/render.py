@@ -144,8 +144,8 @@ class Renderer:
         if values:
             if str(values.get("count")) in _SINGULAR[language] and f"{key}.one" in self._texts[language]:
                 key = f"{key}.one"
-            shown = {name: escaped(value) for name, value in values.items()}
-            return as_markup(self._texts[language][key] % shown)
+            escaped_values = {name: escaped(value) for name, value in values.items()}
+            return as_markup(self._texts[language][key] % escaped_values)
         text = self._plain.get((language, key))
         if text is None:
             text = self._plain[language, key] = Markup(self._texts[language][key]) % {}  # noqa: S704 - our own text

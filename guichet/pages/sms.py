@@ -37,5 +37,5 @@ def gsm_text(text: str) -> str:
 def _gsm(character: str) -> str:
     if character in _ALPHABET:
         return character
-    plain = "".join(each for each in unicodedata.normalize("NFKD", character) if each in _ALPHABET)
+    plain = "".join(part for part in unicodedata.normalize("NFKD", character) if part in _ALPHABET)
     return plain or ("" if unicodedata.combining(character) else "?")

@@ -111,6 +111,6 @@ class _Constants(NodeTransformer):
                 node=nodes.Name(name="_" as name) | nodes.Getattr(node=nodes.Name(name="parts"), attr="icon" as name),
                 args=args,
                 kwargs=[],
-            ) if all(isinstance(each, nodes.Const) for each in args):
-                return nodes.Const(self._environment.constant(name, [each.as_const() for each in args]))
+            ) if all(isinstance(arg, nodes.Const) for arg in args):
+                return nodes.Const(self._environment.constant(name, [arg.as_const() for arg in args]))
         return self.generic_visit(node)

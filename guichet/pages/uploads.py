@@ -42,8 +42,8 @@ async def read_upload(request: Request, most: int, check: Callable[[dict[str, st
 
     Raises UploadTooLarge, and InvalidRequest for anything that cannot be one of our forms.
     """
-    stated = request.headers.get("content-length", "")
-    if stated.isascii() and stated.isdigit() and int(stated[:18]) > most + OVERHEAD:
+    content_length = request.headers.get("content-length", "")
+    if content_length.isascii() and content_length.isdigit() and int(content_length[:18]) > most + OVERHEAD:
         raise UploadTooLarge
     reader = _Reader(request.headers.get("content-type", ""), most, check)
     received = 0

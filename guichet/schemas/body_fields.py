@@ -88,18 +88,18 @@ def raw_member(body: bytes, name: str) -> str | None:
     `body` must have been accepted by `parse_object`.
     """
     text = body.decode()
-    found = None
+    raw = None
     at = _skip_whitespace(text, text.index("{") + 1)
     while text[at] != "}":
         key, at = _SPAN_DECODER.raw_decode(text, at)
         start = _skip_whitespace(text, _skip_whitespace(text, at) + 1)
         _, at = _SPAN_DECODER.raw_decode(text, start)
         if key == name:
-            found = text[start:at]
+            raw = text[start:at]
         at = _skip_whitespace(text, at)
         if text[at] == ",":
             at = _skip_whitespace(text, at + 1)
-    return None if found == "null" else found
+    return None if raw == "null" else raw
 
 
 def _skip_whitespace(text: str, at: int) -> int:

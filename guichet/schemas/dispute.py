@@ -46,7 +46,7 @@ class DisputeObject(TypedDict):
 
 def dispute_object(dispute: Dispute) -> DisputeObject:
     """Of a dispute about a payment, in a status that merchants are told."""
-    status = next(each for each in TOLD_STATUSES if each == dispute.status)
+    status = next(status for status in TOLD_STATUSES if status == dispute.status)
     return {
         "reference": dispute.reference,
         "payment_reference": dispute.payment_reference or "",

@@ -264,7 +264,7 @@ def payment_object(
     """`mode` is None when the catalogue no longer has it; `payment_url` only goes into the answer that creates a card
     payment. `redirect_url` is there while the customer has to go to the provider's page (D31)."""
     created_at = iso(payment.created_at)
-    shown: PaymentObject = {
+    fields: PaymentObject = {
         "reference": payment.reference,
         "identifier": payment_identifier(payment.id),
         "external_id": payment.external_id,
@@ -290,10 +290,10 @@ def payment_object(
         "payment_link": _payment_link(payment),
     }
     if payment.session_reference is not None:
-        shown["checkout_session"] = {"id": payment.session_reference, "external_id": payment.link_external_id}
+        fields["checkout_session"] = {"id": payment.session_reference, "external_id": payment.link_external_id}
     if payment.redirect_url is not None and payment.status == "pending" and not (mode and mode.is_card):
-        shown["redirect_url"] = payment.redirect_url
-    return shown
+        fields["redirect_url"] = payment.redirect_url
+    return fields
 
 
 def _failure(payment: Payment | ApiPayment) -> PaymentFailureObject:

@@ -136,14 +136,14 @@ async def movements_view(
     period = query.period(zone, (today(created_at, zone), today(now, zone)))
     rows = await newest_movements(request.db, wallet, period.since, period.until, _PER_PAGE + 1, now, query.before)
     page = ListPage.cut(rows, _PER_PAGE, Cursor(query.before))
-    older = page.pager(lambda row: f"{row.at}.{row.posting_id}", partial(address, **query.typed)).older
+    older = page.pager(lambda row: f"{row.at}.{row.posting_id}", partial(address, **query.query_values)).older
     return MovementsView(
         query=query,
         currency=wallet.currency,
         currencies=currencies or [],
         months=_months(request, created_at),
         rows=[_row(request, movement, wallet.currency, payment_href) for movement in page.rows],
-        pager=Pager(address(**query.typed) if query.before else None, older),
+        pager=Pager(address(**query.query_values) if query.before else None, older),
         fault=FormFault(request.text(f"balance.fault.{period.fault}")) if period.fault else None,
     )
 
