@@ -52,7 +52,7 @@ def _all_endpoints() -> Iterable[endpoint.Endpoint]:
 
 def _by_path(endpoints: Iterable[endpoint.Endpoint]) -> defaultdict[str, dict[str, MethodHandler]]:
     handlers: defaultdict[str, dict[str, MethodHandler]] = defaultdict(dict)
-    for each in endpoints:
-        names = frozenset(parameter.name for parameter in each.parameters if parameter.where == "query")
-        handlers[each.path][each.method] = MethodHandler(each.handler, names)
+    for route in endpoints:
+        names = frozenset(parameter.name for parameter in route.parameters if parameter.where == "query")
+        handlers[route.path][route.method] = MethodHandler(route.handler, names)
     return handlers

@@ -23,19 +23,19 @@ from guichet.schemas.validation import invalid_request
 async def create_session(call: Call) -> Response:
     """The new session, or the one that has the body's external_id already."""
     raw = await call.body()
-    wanted, faults = await checkout_sessions.requested_session(call.ctx, call.caller, raw)
+    new_session, faults = await checkout_sessions.requested_session(call.ctx, call.caller, raw)
     key = requested_key(call, raw)
-    if faults and await created_before(call.ctx.db, wanted, key) is None:
+    if faults and await created_before(call.ctx.db, new_session, key) is None:
         raise invalid_request(faults)
-    result = await create_link(call.ctx.db, call.caller, wanted, key)
-    warnings = [] if result.created else _differences(result.link, wanted)
+    result = await create_link(call.ctx.db, call.caller, new_session, key)
+    warnings = [] if result.created else _differences(result.link, new_session)
     return success_response(_object(call, result.link), 201, warnings=warnings)
 
 
-def _differences(stored: PaymentLink, wanted: PaymentLink) -> list[RequestWarning]:
+def _differences(stored: PaymentLink, requested: PaymentLink) -> list[RequestWarning]:
     compared = {
-        "amount": (plain(stored.amount), plain(wanted.amount)),
-        "currency": (stored.currency, wanted.currency),
+        "amount": (plain(stored.amount), plain(requested.amount)),
+        "currency": (stored.currency, requested.currency),
     }
     named = [f"{name} ({is_so} au lieu de {sent})" for name, (is_so, sent) in compared.items() if is_so != sent]
     return [warning("session_differs", differences=" ; ".join(named))] if named else []
@@ -44,10 +44,10 @@ def _differences(stored: PaymentLink, wanted: PaymentLink) -> list[RequestWarnin
 async def read_session(call: Call) -> Response:
     """Polls the providers of its pending payments first."""
     session = await _find_session(call)
-    waiting = [each for each in await checkout_sessions.payments_of(call.ctx, session) if each.status == "pending"]
-    for payment in waiting:
+    pending = [row for row in await checkout_sessions.payments_of(call.ctx, session) if row.status == "pending"]
+    for payment in pending:
         await poll_payment(call.ctx, payment)
-    return success_response(_object(call, await _find_session(call) if waiting else session))
+    return success_response(_object(call, await _find_session(call) if pending else session))
 
 
 async def expire_session(call: Call) -> Response:
@@ -58,10 +58,10 @@ async def expire_session(call: Call) -> Response:
 
 async def _find_session(call: Call) -> PaymentLink:
     """The merchant's session with this id or, if there is none, with this external_id. Raises NotFound."""
-    text, whose = call.path_text("id"), (call.ctx.db, call.merchant_id, call.env)
+    text, merchant_scope = call.path_text("id"), (call.ctx.db, call.merchant_id, call.env)
     reference = parse_reference(text)
-    session = None if reference is None else await sessions.by_reference(*whose, reference)
-    session = session or await sessions.by_external_id(*whose, text)
+    session = None if reference is None else await sessions.by_reference(*merchant_scope, reference)
+    session = session or await sessions.by_external_id(*merchant_scope, text)
     if session is None:
         raise NotFound("Aucune session de paiement de votre compte ne porte cet identifiant.")
     return session

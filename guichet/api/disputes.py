@@ -26,12 +26,12 @@ async def list_disputes(call: Call) -> Response:
         reference = parse_reference(text)
         if reference is None:
             return success_response([], meta=page.meta(0))
-    wanted = DisputeFilter(status, reference)
-    whose = (call.ctx.db, call.merchant_id, call.env)
+    dispute_filter = DisputeFilter(status, reference)
+    merchant_scope = (call.ctx.db, call.merchant_id, call.env)
     rows, total = await disputes.page(
-        *whose, wanted, page.size, page.offset, after=after, oldest_first=page.oldest_first
+        *merchant_scope, dispute_filter, page.size, page.offset, after=after, oldest_first=page.oldest_first
     )
-    return success_response([dispute_object(each) for each in rows], meta=page.meta(total))
+    return success_response([dispute_object(dispute) for dispute in rows], meta=page.meta(total))
 
 
 async def _find(call: Call, text: str) -> Dispute | None:

@@ -130,7 +130,7 @@ def _guide_page(described: Callable[[], Mapping[str, Any]], page: str, public_ur
         .render(
             info=described()["info"],
             title=merchant_guide.PAGES[page],
-            pages=[each for each in merchant_guide.PAGES.items() if each[0] != page],
+            pages=[entry for entry in merchant_guide.PAGES.items() if entry[0] != page],
             headings=markdown.headings(text),
             guide=text,
         )
@@ -198,22 +198,22 @@ def _operation(described: Mapping[str, Any], method: str, path: str, operation: 
 
 
 def _parameters(operation: Mapping[str, Any]) -> list[Field]:
-    found = operation.get("parameters", [])
+    parameters = operation.get("parameters", [])
     schema = {
-        "properties": {p["name"]: {**p["schema"], "description": p["description"]} for p in found},
-        "required": [p["name"] for p in found if p["required"]],
+        "properties": {p["name"]: {**p["schema"], "description": p["description"]} for p in parameters},
+        "required": [p["name"] for p in parameters if p["required"]],
     }
     return fields(schema)
 
 
 def _errors(described: Mapping[str, Any], operation: Mapping[str, Any]) -> list[dict[str, Any]]:
     responses = described["components"]["responses"]
-    found = []
+    errors = []
     for status, response in operation["responses"].items():
         if name := response.get("$ref", "").removeprefix("#/components/responses/"):
             examples = responses[name]["content"]["application/json"]["examples"]
-            found.append({"status": status, "codes": list(examples), "description": responses[name]["description"]})
-    return found
+            errors.append({"status": status, "codes": list(examples), "description": responses[name]["description"]})
+    return errors
 
 
 def _event(name: str, hook: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,20 +24,20 @@ async def list_events(call: Call) -> Response:
     after = None if page.after is None else await _find(call, page.after)
     now = call.ctx.clock.now()
     # One more than asked for tells whether there are more.
-    found = await events.page(
+    rows = await events.page(
         call.ctx.db, call.merchant_id, call.env, EventFilter(name, since, until), page.size + 1, now, after
     )
-    shown = [Raw(body.encode()) for body in found[: page.size]]
-    return success_response(shown, meta={"per_page": page.size, "has_more": len(found) > page.size})
+    bodies = [Raw(body.encode()) for body in rows[: page.size]]
+    return success_response(bodies, meta={"per_page": page.size, "has_more": len(rows) > page.size})
 
 
 async def _find(call: Call, after: str) -> StoredEvent:
     """The event that `after` names. Raises InvalidRequest when there is none."""
     reference = parse_reference(after)
-    found = reference and await events.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
-    if not found:
+    event = reference and await events.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
+    if not event:
         raise unknown_row()
-    return found
+    return event
 
 
 EVENTS: Final = "Journal des événements"

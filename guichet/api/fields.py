@@ -37,17 +37,17 @@ class Field(Record, frozen=True):
 def fields(schema: Mapping[str, Any], unfold: Mapping[str, Any] | None = None) -> list[Field]:
     """The fields of an object schema. `unfold` (name → schema) is for a request body: the fields of nested objects are
     listed too, under dotted names, and optional fields are not called nullable, since null means absent."""
-    found: list[Field] = []
+    rows: list[Field] = []
     for name, member in schema.get("properties", {}).items():
         resource = _resource(member)
         nested = unfold.get(resource) if unfold is not None and resource else None
         field = _field(name, member, name in schema.get("required", ()), None if nested else resource)
         if unfold is not None and not field.required:
             field = structs.replace(field, type=field.type.removesuffix(" ou null"))
-        found.append(field)
+        rows.append(field)
         if nested:
-            found += [structs.replace(inner, name=f"{name}.{inner.name}") for inner in fields(nested, unfold)]
-    return found
+            rows += [structs.replace(inner, name=f"{name}.{inner.name}") for inner in fields(nested, unfold)]
+    return rows
 
 
 def _field(name: str, schema: Mapping[str, Any], required: bool, resource: str | None) -> Field:

@@ -155,7 +155,7 @@ def _keys() -> str:
 
 def _sandbox() -> str:
     rows = [(f"`{ending}`", *_ENDINGS[ending]) for ending in SUFFIXES]
-    scenarios = [(f"`{each}`", _SCENARIOS[each]) for each in TEST_SCENARIOS]
+    scenarios = [(f"`{scenario}`", _SCENARIOS[scenario]) for scenario in TEST_SCENARIOS]
     seconds = VALIDATES_AFTER // SECOND
     rows.append(("autre", "`201`, `pending`", f"le client valide après {seconds} secondes : `succeeded`"))
     return (

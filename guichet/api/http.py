@@ -274,10 +274,10 @@ def requested_choice(
 ) -> Word | None:
     """The query parameter `name`, one of `values`. None when it is absent, or another word: then a fault is added."""
     text = query.get(name)
-    found = next((value for value in values if value == text), None)
-    if text is not None and found is None:
+    choice = next((value for value in values if value == text), None)
+    if text is not None and choice is None:
         faults[name] = [f"Valeurs acceptées : {', '.join(values)}."]
-    return found
+    return choice
 
 
 def unknown_row() -> InvalidRequest:

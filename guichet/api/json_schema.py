@@ -57,46 +57,46 @@ def component_name(class_name: str) -> str:
 
 def components(classes: Iterable[type[Any]]) -> dict[str, Schema]:
     """Name → schema of these classes (bodies are pydantic models, objects are TypedDicts) and of all they hold."""
-    extended = {each: [base for base in get_original_bases(each) if is_typeddict(base)] for each in classes}
+    extended = {cls: [base for base in get_original_bases(cls) if is_typeddict(base)] for cls in classes}
     held = dict.fromkeys([*extended, *chain(*extended.values())])
-    fields: dict[str, Any] = {f"field_{number}": (each, ...) for number, each in enumerate(held)}
+    fields: dict[str, Any] = {f"field_{number}": (cls, ...) for number, cls in enumerate(held)}
     # A TypedDict without a configuration takes that of the model that holds it.
     holder = create_model("Holder", __config__=ConfigDict(use_attribute_docstrings=True), **fields)
-    found: dict[str, Schema] = holder.model_json_schema(
+    schemas: dict[str, Schema] = holder.model_json_schema(
         ref_template=REF + "{model}", schema_generator=_SchemaGenerator
     )["$defs"]
-    for each, bases in extended.items():
+    for cls, bases in extended.items():
         for base in bases:
             # pydantic reads the docstrings of a TypedDict's own fields only.
-            inherited = found[component_name(base.__name__)]["properties"]
-            found[component_name(each.__name__)]["properties"] |= inherited
-    _describe_bodies(found, Body)
-    for schema in found.values():
+            inherited = schemas[component_name(base.__name__)]["properties"]
+            schemas[component_name(cls.__name__)]["properties"] |= inherited
+    _describe_bodies(schemas, Body)
+    for schema in schemas.values():
         for member in schema.get("properties", {}).values():
             _describe_default(member)
-    return {name: found[name] for name in sorted(found) if not name.startswith("_")}
+    return {name: schemas[name] for name in sorted(schemas) if not name.startswith("_")}
 
 
-def _describe_bodies(found: dict[str, Schema], body: type[Body], inherited: Mapping[str, str] = {}) -> None:
+def _describe_bodies(schemas: dict[str, Schema], body: type[Body], inherited: Mapping[str, str] = {}) -> None:
     """Adds the docstrings of the fields of `body` and of its subclasses. pydantic would read them when a class is
     defined, thus at each start, which takes longer than all else that it does with the class."""
     described = {**inherited, **_docstrings(body)}
-    properties = found.get(component_name(body.__name__), {}).get("properties", {})
+    properties = schemas.get(component_name(body.__name__), {}).get("properties", {})
     for name in properties.keys() & described.keys():
         properties[name] = dict(sorted({**properties[name], "description": described[name]}.items()))
-    for each in body.__subclasses__():
-        _describe_bodies(found, each, described)
+    for subclass in body.__subclasses__():
+        _describe_bodies(schemas, subclass, described)
 
 
 def _docstrings(body: type[Body]) -> dict[str, str]:
     (definition,) = ast.parse(inspect.getsource(body)).body
     assert isinstance(definition, ast.ClassDef)
-    found = {}
+    docstrings = {}
     for field, text in pairwise(definition.body):
         match field, text:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(docstring))):
-                found[name] = inspect.cleandoc(docstring)
-    return found
+                docstrings[name] = inspect.cleandoc(docstring)
+    return docstrings
 
 
 def reference(documented: type[Any]) -> Schema:

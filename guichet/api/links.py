@@ -23,9 +23,9 @@ async def create_link(call: Call) -> Response:
         raise InvalidRequest("Les liens de paiement n'existent qu'en production : utilisez une clé de production.")
     ctx = call.ctx
     raw = await call.body()
-    wanted = requested_link(ctx.clock, ctx.settings, call.caller, raw)
-    link = (await create_link_once(ctx.db, call.caller, wanted, requested_key(call, raw))).link
-    return success_response(_link_object(call, link), 201, warnings=_born_expired(link, wanted.created_at))
+    new_link = requested_link(ctx.clock, ctx.settings, call.caller, raw)
+    link = (await create_link_once(ctx.db, call.caller, new_link, requested_key(call, raw))).link
+    return success_response(_link_object(call, link), 201, warnings=_born_expired(link, new_link.created_at))
 
 
 def _born_expired(link: PaymentLink, now: Instant) -> list[RequestWarning]:
@@ -44,12 +44,12 @@ async def list_links(call: Call) -> Response:
         return success_response([], meta=page.meta(0))
     after = None if before is None else before.id
     if external_id is not None:
-        found = None
+        link = None
         if "\0" not in external_id:
-            found = await links.by_external_id(call.ctx.db, call.merchant_id, "live", external_id)
-        one = [] if found is None else [found]
-        rest = [link for link in one if after is None or (link.id != after and (link.id > after) == page.oldest_first)]
-        return success_response([_link_object(call, link) for link in rest[page.offset :]], meta=page.meta(len(one)))
+            link = await links.by_external_id(call.ctx.db, call.merchant_id, "live", external_id)
+        rows = [] if link is None else [link]
+        rest = [row for row in rows if after is None or (row.id != after and (row.id > after) == page.oldest_first)]
+        return success_response([_link_object(call, row) for row in rest[page.offset :]], meta=page.meta(len(rows)))
     rows, total = await links.page(
         call.ctx.db, call.merchant_id, "live", page.size, page.offset, after=after, oldest_first=page.oldest_first
     )

@@ -37,11 +37,11 @@ def chapter(text: str, title: str) -> str:
     Raises ValueError if there is no such heading.
     """
     lines = text.splitlines()
-    found = _opened_headings(text)
-    index = [name for name, _, _ in found].index(title)
-    _, own, start = found[index]
-    end = next((line for _, level, line in found[index + 1 :] if level <= own), len(lines))
-    for _, level, line in found[index:]:
+    headings = _opened_headings(text)
+    index = [name for name, _, _ in headings].index(title)
+    _, own, start = headings[index]
+    end = next((line for _, level, line in headings[index + 1 :] if level <= own), len(lines))
+    for _, level, line in headings[index:]:
         if line < end:
             lines[line] = "#" * (level - own + 2) + lines[line].lstrip("#")
     return "\n".join(lines[start:end]).strip() + "\n"

@@ -34,7 +34,7 @@ _ADDRESS: Final = "http://127.0.0.1:8000"
 
 def guide(page: str, public_url: str) -> str:
     """One of PAGES in Markdown, with its links as its address needs them, and the address of the service."""
-    return _linked(_text(page), page, {each: "" if each == page else each for each in PAGES}, "../", public_url)
+    return _linked(_text(page), page, {name: "" if name == page else name for name in PAGES}, "../", public_url)
 
 
 def chapters(public_url: str) -> str:

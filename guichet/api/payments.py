@@ -52,7 +52,7 @@ async def list_payments(call: Call) -> Response:
     query = call.query
     faults: dict[str, list[str]] = {}
     since, until = requested_range(query, faults)
-    wanted = PaymentFilter(
+    payment_filter = PaymentFilter(
         status=_status(query.get("status")),
         external_id=query.get("external_id"),
         since=since,
@@ -64,12 +64,12 @@ async def list_payments(call: Call) -> Response:
     before = None if page.after is None else await _find(call, page.after)
     if page.after is not None and before is None:
         raise unknown_row()
-    if wanted.external_id is not None and "\0" in wanted.external_id:
+    if payment_filter.external_id is not None and "\0" in payment_filter.external_id:
         return _listed(call, page, [], 0)
     after = None if before is None else key_of(before)
-    whose = (call.ctx.db, call.merchant_id, call.env)
+    merchant_scope = (call.ctx.db, call.merchant_id, call.env)
     rows, total = await payments.page(
-        *whose, ApiPayment, wanted, page.size, page.offset, after=after, oldest_first=page.oldest_first
+        *merchant_scope, ApiPayment, payment_filter, page.size, page.offset, after=after, oldest_first=page.oldest_first
     )
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
     return _listed(call, page, [payment_object(row, catalogue.by_operator(row.operator)) for row in rows], total)
@@ -80,14 +80,14 @@ def _digits(phone_number: str | None) -> tuple[str, ...]:
     return () if phone_number is None else tuple({*written_forms(phone_number.lstrip("+ ").replace("\0", "?"))})
 
 
-def _listed(call: Call, page: Page, shown: list[PaymentObject], total: int) -> Response:
+def _listed(call: Call, page: Page, rows: list[PaymentObject], total: int) -> Response:
     """A `status` that does not exist was not read as it was meant (D12): a warning says so, and it is named too."""
     meta, status = page.meta(total), call.query.get("status")
     if status in (None, *PAYMENT_STATUSES):
-        return success_response(shown, meta=meta)
+        return success_response(rows, meta=meta)
     meta["ignored"] = ["status"]
     statuses = ", ".join(PAYMENT_STATUSES)
-    return success_response(shown, meta=meta, warnings=[warning("unknown_status", status=status, statuses=statuses)])
+    return success_response(rows, meta=meta, warnings=[warning("unknown_status", status=status, statuses=statuses)])
 
 
 async def read_payment(call: Call) -> Response:

@@ -116,12 +116,12 @@ async def _created_before(call: Call, db: Reader, key: IdempotencyKey) -> Refund
 def _stated_faults(payment: Payment, values: Mapping[str, Any]) -> dict[str, list[str]]:
     """Field → sentence where the body states another amount or currency than what goes back to the customer."""
     total, currency = payment.total_amount, payment.currency
-    stated = [name for name in REFUND_FIGURES if name in values]
-    if not stated and "currency" not in values:
+    figures = [name for name in REFUND_FIGURES if name in values]
+    if not figures and "currency" not in values:
         return {}
     whole = f"Le remboursement est toujours total : {plain(total)} {currency} pour ce paiement. Retirez ce champ."
     amounts = (total, round_to_currency(total, currency))
-    faults = {name: [whole] for name in stated if differs(values, name, *amounts)}
+    faults = {name: [whole] for name in figures if differs(values, name, *amounts)}
     if values.get("currency") not in (None, currency):
         faults["currency"] = [whole]
     return faults
@@ -131,21 +131,21 @@ async def list_refunds(call: Call) -> Response:
     faults: dict[str, list[str]] = {}
     status = requested_choice(call.query, "status", REFUND_STATUSES, faults)
     since, until = requested_range(call.query, faults)
-    wanted = RefundFilter(status, since, until)
+    refund_filter = RefundFilter(status, since, until)
     page = requested_page(call.query, faults)
     before = None if page.after is None else await _find_refund(call, page.after)
     if page.after is not None and before is None:
         raise unknown_row()
     after = None if before is None else key_of(before)
     if (reference := call.query.get("payment_reference")) is not None:
-        found = [refund for refund in await _of_payment(call, reference) if wanted.admits(refund)]
-        shown = [
-            each for each in found if after is None or follows(key_of(each), after, oldest_first=page.oldest_first)
+        matches = [refund for refund in await _of_payment(call, reference) if refund_filter.admits(refund)]
+        following = [
+            row for row in matches if after is None or follows(key_of(row), after, oldest_first=page.oldest_first)
         ]
-        return _listed(shown[page.offset :], page, len(found))
-    whose = (call.ctx.db, call.merchant_id, call.env)
+        return _listed(following[page.offset :], page, len(matches))
+    merchant_scope = (call.ctx.db, call.merchant_id, call.env)
     rows, total = await refunds.page(
-        *whose, wanted, page.size, page.offset, after=after, oldest_first=page.oldest_first
+        *merchant_scope, refund_filter, page.size, page.offset, after=after, oldest_first=page.oldest_first
     )
     return _listed(rows, page, total)
 

@@ -30,8 +30,8 @@ from guichet.webhooks.delivery_log import DeliveryFilter
 
 
 async def read_endpoint(call: Call) -> Response:
-    found = await key_acts.read_endpoint(call.ctx, call.caller)
-    return success_response(webhook_endpoint_object(found.url, found.secret, livemode=call.caller.livemode))
+    endpoint = await key_acts.read_endpoint(call.ctx, call.caller)
+    return success_response(webhook_endpoint_object(endpoint.url, endpoint.secret, livemode=call.caller.livemode))
 
 
 async def configure_endpoint(call: Call) -> Response:
@@ -66,12 +66,12 @@ async def list_deliveries(call: Call) -> Response:
         if payment is None:
             return success_response([], meta=page.meta(0))
         payment_id = payment.id
-    wanted = DeliveryFilter(status, event, payment_id, since, until)
-    whose = (call.ctx.db, call.merchant_id, call.env)
+    delivery_filter = DeliveryFilter(status, event, payment_id, since, until)
+    merchant_scope = (call.ctx.db, call.merchant_id, call.env)
     rows, total = await delivery_log.page(
-        *whose, page.size, page.offset, wanted, after=after, oldest_first=page.oldest_first
+        *merchant_scope, page.size, page.offset, delivery_filter, after=after, oldest_first=page.oldest_first
     )
-    return success_response(await _shown(call, rows), meta=page.meta(total))
+    return success_response(await _delivery_objects(call, rows), meta=page.meta(total))
 
 
 async def resend_delivery(call: Call) -> Response:
@@ -81,11 +81,11 @@ async def resend_delivery(call: Call) -> Response:
         raise NotFound("Aucun envoi de votre compte ne porte cet identifiant.")
     await key_acts.resend_delivery(call.ctx, call.caller, delivery)
     call.ctx.wakeups.deliveries.set()
-    [shown] = await _shown(call, [await _find(call, delivery.reference) or delivery])
-    return success_response(shown)
+    [delivery_object] = await _delivery_objects(call, [await _find(call, delivery.reference) or delivery])
+    return success_response(delivery_object)
 
 
-async def _shown(call: Call, rows: Sequence[Delivery]) -> list[WebhookDeliveryObject]:
+async def _delivery_objects(call: Call, rows: Sequence[Delivery]) -> list[WebhookDeliveryObject]:
     references = await delivery_log.payment_references(call.ctx.db, rows)
     return [webhook_delivery_object(row, references.get(row.payment_id) if row.payment_id else None) for row in rows]
 
@@ -94,10 +94,10 @@ async def _delivery_before(call: Call, after: str | None) -> RowKey | None:
     """Where the delivery that `after` names stands. Raises InvalidRequest when there is none."""
     if after is None:
         return None
-    found = await _find(call, after)
-    if found is None:
+    delivery = await _find(call, after)
+    if delivery is None:
         raise unknown_row()
-    return key_of(found)
+    return key_of(delivery)
 
 
 async def _find(call: Call, text: str) -> Delivery | None:
