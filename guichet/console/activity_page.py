@@ -193,8 +193,8 @@ async def _rows(request: MerchantRequest, query: Query, acts: Sequence[str]) -> 
     if query.by != _KEYS:
         # The entry of a place stands before the acts of keys that came after it.
         numbers = {"before": before and before[0] + (before[1] > 0), "after": after and after[0]}
-        found = await audit_log.of_merchant(request.db, request.merchant.id, acts, query.by, most, **numbers)
-        rows += [_PersonsAct(entry, name) for entry, name in found]
+        entries = await audit_log.of_merchant(request.db, request.merchant.id, acts, query.by, most, **numbers)
+        rows += [_PersonsAct(entry, name) for entry, name in entries]
     if query.by in ("", _KEYS):
         rows += await key_acts.of_merchant(request.db, request.merchant.id, acts, most, before=before, after=after)
     rows.sort(key=_place, reverse=True)

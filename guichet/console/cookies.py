@@ -26,7 +26,7 @@ class Cookies(HostCookies, frozen=True):
         return self.read(request, _DEVICE)
 
     def passkey(self, request: Request) -> str | None:
-        """What a question to a passkey was bound to."""
+        """What a challenge for a passkey was bound to."""
         return self.read(request, _PASSKEY)
 
     def set_session(self, response: Response, secret: str) -> None:

@@ -143,16 +143,17 @@ async def _create_key(request: MerchantRequest, form: KeyForm) -> str:
 
 def _chosen_access(request: MerchantRequest, form: KeyForm) -> KeyAccess:
     """Every box checked, as the form offers it, is a full key, and so is a form without boxes. Raises FormFault when
-    all of them were unchecked, or for what is no network."""
-    scopes = [scope for scope in KEY_SCOPES if request.typed.get(scope) == "yes" or "scopes" not in request.typed]
+    all of them were unchecked, or for an invalid network."""
+    boxes = request.form_values
+    scopes = [scope for scope in KEY_SCOPES if boxes.get(scope) == "yes" or "scopes" not in boxes]
     if not scopes:
         raise FormFault(request.text("developers.no_scope"))
     networks = []
-    for typed in form.networks.replace(",", " ").split():
+    for network in form.networks.replace(",", " ").split():
         try:
-            networks.append(read_network(typed))
+            networks.append(read_network(network))
         except ValueError:
-            raise FormFault(request.text("developers.bad_network", typed=printable(typed[:50]))) from None
+            raise FormFault(request.text("developers.bad_network", typed=printable(network[:50]))) from None
     if len(networks) > MOST_NETWORKS:
         raise FormFault(request.text("developers.too_many_networks", most=MOST_NETWORKS))
     bits = FULL_ACCESS if len(scopes) == len(KEY_SCOPES) else scope_bits(scopes)
@@ -176,9 +177,9 @@ async def _key_of(request: MerchantRequest, form: KeyForm) -> ApiKey:
     return key
 
 
-def read_end(request: ConsoleRequest, typed: str) -> Instant:
-    """The end of the last day on which a key works. Raises FormFault for what is no day."""
-    day = read_day(typed.strip())
+def read_end(request: ConsoleRequest, text: str) -> Instant:
+    """The end of the last day on which a key works. Raises FormFault for an invalid date."""
+    day = read_day(text.strip())
     if day is None:
         raise FormFault(request.text("developers.bad_date"))
     return end_of_day(day, request.time_zone)

@@ -51,7 +51,7 @@ class ConsoleLimitMiddleware:
 
 
 async def _page_request(console: Console, request: Request, error: Exception) -> ConsoleRequest:
-    """With the menu, where the page knew it. An address that is none had no page: who is signed in is read for it, as
+    """With the menu, where the page knew it. An unknown address has no page: who is signed in is read for it, as
     for any page. Nothing is read for a request over the rate limit, nor when the database has failed."""
     page: ConsoleRequest | None = request.scope.get(PAGE_REQUEST)
     if page is None and isinstance(error, HTTPException):

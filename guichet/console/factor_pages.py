@@ -81,7 +81,7 @@ async def set_up(request: ConsoleRequest) -> Response:
 def _elsewhere(request: ConsoleRequest, to: str | None) -> Response | None:
     """Where somebody is sent who may not set up a first telephone now; nothing of the page is done or shown before.
 
-    A telephone makes whoever holds the session a person with two factors: the password must have been given in the last
+    Whoever holds the session has two factors once a telephone is set up: the password must have been given in the last
     fifteen minutes, when the page is opened and when its form is sent."""
     session, user = request.signed_in
     if user.totp_confirmed:
@@ -132,7 +132,7 @@ async def code_form(request: ConsoleRequest, status: int = 200, fault: Any = Non
     demo_code = None
     if console.without_password is not None and request.is_from_this_machine:
         demo_code = console.without_password.code(user, ctx.vault, ctx.clock.now())
-    recovery = "recovery" in request.query or "recovery" in request.typed
+    recovery = "recovery" in request.query or "recovery" in request.form_values
     return request.show(
         "factor.html",
         status,
@@ -156,11 +156,11 @@ def _setup_form(
     """`seed`: None in the answer to a wrong code, which only leads back to it. `to`: where to go on afterwards.
     `replaces`: for a telephone that takes the place of another one."""
     _, user = request.signed_in
-    shown: dict[str, Any] = {"seed": None}
+    values: dict[str, Any] = {"seed": None}
     if seed is not None:
         address = factors.totp_address(seed, user)
         groups = " ".join(seed[at : at + _GROUP] for at in range(0, len(seed), _GROUP))
-        shown = {"qr": qr_code(address, request.text("setup.qr").unescape()), "seed": groups, "address": address}
+        values = {"qr": qr_code(address, request.text("setup.qr").unescape()), "seed": groups, "address": address}
     return request.show(
-        "factor_setup.html", status, **shown, fault=fault, next=next_page(request, to), replaces=replaces
+        "factor_setup.html", status, **values, fault=fault, next=next_page(request, to), replaces=replaces
     )

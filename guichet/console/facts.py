@@ -1,4 +1,4 @@
-"""Facts of acts and of a payment's story for the staff: their names and values in the reader's language.
+"""Facts of acts and of a payment's timeline for the staff: their names and values in the reader's language.
 
 Names are those of `domain/audit_log.FactName` and `payments/timeline_facts.TimelineFact`, each with a text `fact.`; an
 entry that another version wrote may have others, which are shown as they are.
@@ -11,7 +11,7 @@ import msgspec
 from babel.numbers import format_decimal
 
 from guichet.clock import read_date
-from guichet.console.messages import said, word_key
+from guichet.console.messages import message_text, word_key
 from guichet.console.page_request import ConsoleRequest
 from guichet.domain.audit_log import ActSubject
 from guichet.domain.catalogue import percent
@@ -51,7 +51,7 @@ STATUSES: Final[Mapping[str, str]] = {
     "webhook": "operations.delivery.",
 }
 
-Shown = list[tuple[str, str]]
+LabelledFacts = list[tuple[str, str]]
 
 
 def label(request: ConsoleRequest, name: str) -> str:
@@ -60,24 +60,24 @@ def label(request: ConsoleRequest, name: str) -> str:
 
 def changed_facts(
     request: ConsoleRequest, subject: ActSubject | str, before: str, after: str, *, in_team: bool
-) -> Shown:
+) -> LabelledFacts:
     """What an entry of the audit log keeps, by name: one value, or the old and the new one. `before`, `after`: JSON
     objects; `in_team`: whether a role is one in a merchant's team, and not of the staff."""
     old: dict[str, Any] = msgspec.json.decode(before)
     new: dict[str, Any] = msgspec.json.decode(after)
-    shown = []
+    lines = []
     for name in {**old, **new}:
         values = [facts[name] for facts in (old, new) if name in facts]
         currency = new.get("currency")
-        texts = [_text(request, subject, name, each, currency, in_team=in_team) for each in values]
-        shown.append((label(request, name), " → ".join(texts)))
-    return shown
+        texts = [_text(request, subject, name, value, currency, in_team=in_team) for value in values]
+        lines.append((label(request, name), " → ".join(texts)))
+    return lines
 
 
 def fact_text(request: ConsoleRequest, subject: str, name: str, value: Any, *, in_team: bool = False) -> str:
-    """One fact of a story: of a payment, a refund, a dispute or a webhook, as `subject` says."""
+    """One fact of a timeline: of a payment, a refund, a dispute or a webhook, as `subject` says."""
     if isinstance(value, Message):
-        return said(request, value)
+        return message_text(request, value)
     return _text(request, subject, name, value, None, in_team=in_team)
 
 
@@ -85,14 +85,14 @@ def _text(request: ConsoleRequest, subject: str, name: str, value: Any, currency
     if value in (None, "", []):
         return _NOTHING
     if name in _AMOUNTS:  # In hundredths, or as the text of a number in main units.
-        return request.stated(plain(value) if isinstance(value, int) else str(value), currency)
+        return request.stated_amount(plain(value) if isinstance(value, int) else str(value), currency)
     if name == "fee_percent":
         return f"{format_decimal(bytes(percent(value)).decode(), '#,##0.####', locale=request.language)}\u00a0%"
     match value:
         case bool():
             return request.text("operations.yes" if value else "operations.no")
         case list():
-            return ", ".join(printable(str(each)) for each in value)
+            return ", ".join(printable(str(item)) for item in value)
         case _:
             return _words(request, subject, name, str(value), in_team=in_team)
 

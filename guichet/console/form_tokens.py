@@ -21,10 +21,10 @@ def issue(session_secret: str) -> str:
     return base64.urlsafe_b64encode(pad + _xor(pad, _token(session_secret))).decode()
 
 
-def is_of(session_secret: str, typed: str) -> bool:
-    """Whether `typed` was issued to this session. In constant time."""
+def is_of(session_secret: str, token: str) -> bool:
+    """Whether `token` was issued to this session. In constant time."""
     try:
-        masked = base64.urlsafe_b64decode(typed.encode("ascii"))
+        masked = base64.urlsafe_b64decode(token.encode("ascii"))
     except (ValueError, binascii.Error):
         return False
     if len(masked) != 2 * _LENGTH:

@@ -19,7 +19,7 @@ def _one_line(text: str) -> str | None:
     return reason if reason and len(reason) <= _MAX_REASON and reason.isprintable() else None
 
 
-#: Why somebody of the staff does something, for the audit log; None if it was not said.
+#: Why somebody of the staff does something, for the audit log; None if no reason was given.
 Reason = Annotated[str | None, BeforeValidator(_one_line)]
 
 

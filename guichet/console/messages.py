@@ -34,10 +34,10 @@ _OPERATOR: Final = "operator"
 #: What somebody else said.
 _QUOTED: Final = "answer"
 #: Amounts as a provider writes them.
-_STATED: Final = ("least", "most")
+_PROVIDER_AMOUNTS: Final = ("least", "most")
 
 
-def said(request: PageRequest, message: Answer | None) -> Markup:
+def message_text(request: PageRequest, message: Answer | None) -> Markup:
     """A message in the reader's language. What somebody else said is shown as it is, marked as English unless it is a
     single name or address."""
     if isinstance(message, Message) and request.renderer.has(message.code):
@@ -61,9 +61,9 @@ def word_key(prefix: str, value: str) -> str:
 def _fact(request: PageRequest, name: str, fact: Fact) -> str:
     match fact:
         case Message():
-            return said(request, fact)
+            return message_text(request, fact)
         case list():
-            return Markup(", ").join(_fact(request, name, each) for each in fact)
+            return Markup(", ").join(_fact(request, name, item) for item in fact)
         case Amount():
             return printable(formatting.stated_amount(plain(fact.hundredths), fact.currency, request.language))
         case Moment():
@@ -75,9 +75,9 @@ def _fact(request: PageRequest, name: str, fact: Fact) -> str:
 
 def _text(request: PageRequest, name: str, text: str) -> str:
     if name == _QUOTED:
-        return said(request, text)
+        return message_text(request, text)
     if name == _OPERATOR:
         return printable(request.operator_name(text))
     if name in WORDS:
-        return ", ".join(word(request, WORDS[name], each) for each in text.split(", "))
-    return formatting.stated_amount(text, None, request.language) if name in _STATED else printable(text)
+        return ", ".join(word(request, WORDS[name], value) for value in text.split(", "))
+    return formatting.stated_amount(text, None, request.language) if name in _PROVIDER_AMOUNTS else printable(text)

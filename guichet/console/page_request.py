@@ -58,7 +58,7 @@ class FormRefused(AccountError):
 class ConsoleRequest(Wording):
     """`secret`, `session` and `user` are None together: nobody is signed in. `places`: the merchants that the user
     works for, with the role. `state`: what the session may do; `navigation`: what leads from this page to others;
-    `typed`: the fields of the form that was sent."""
+    `form_values`: the fields of the form that was sent."""
 
     def __init__(self, console: Console, request: Request) -> None:
         super().__init__(console, request)
@@ -68,16 +68,16 @@ class ConsoleRequest(Wording):
         self.places: list[tuple[MerchantRole, Merchant]] = []
         self.state: SessionState = "open"
         self.navigation = Navigation()
-        self.typed: dict[str, str] = {}
+        self.form_values: dict[str, str] = {}
 
     @classmethod
     async def begin(cls, console: Console, request: Request) -> Self:
         page_request = cls(console, request)
         secret = console.cookies.session(request)
         if secret is not None and is_secret(secret):
-            found = await sessions.find(console.ctx.db, secret, console.ctx.clock.now())
-            if found is not None:
-                page_request._sign_in(secret, *found)
+            session_and_user = await sessions.find(console.ctx.db, secret, console.ctx.clock.now())
+            if session_and_user is not None:
+                page_request._sign_in(secret, *session_and_user)
         request.scope[PAGE_REQUEST] = page_request
         return page_request
 
@@ -130,14 +130,14 @@ class ConsoleRequest(Wording):
 
     async def form(self, model: type[Form]) -> Form:
         """The posted form. Raises FormRefused unless a page of ours sent it, in this session if there is one, and
-        NotFound if it names a row by what is no id."""
+        NotFound if it names a row by an invalid id."""
         return model.read(await self.fields())
 
     async def fields(self) -> dict[str, str]:
         """The same, for a form whose fields are not known beforehand."""
         form = await read_form(self.http)
         self._check_token(form)
-        self.typed = form
+        self.form_values = form
         return form
 
     async def upload(self, most: int) -> Upload:
@@ -145,7 +145,7 @@ class ConsoleRequest(Wording):
         file is kept, and UploadTooLarge. The address must be one where the port takes so much
         (`server/connection_limits.py`)."""
         posted = await read_upload(self.http, most, self._check_token)
-        self.typed = posted.fields
+        self.form_values = posted.fields
         return posted
 
     def _check_token(self, form: dict[str, str]) -> None:
@@ -174,7 +174,7 @@ class ConsoleRequest(Wording):
 
     def refused(self, refusal: ActRefused) -> FormFault:
         """An act that the rules do not allow, as a fault of its form."""
-        return FormFault(self.said(refusal.message), 409)
+        return FormFault(self.message_text(refusal.message), 409)
 
     def show(self, template: str, status: int = 200, **view: Any) -> Response:
         """What surrounds every page: the person, the way out, the token of forms, what was just done."""
@@ -191,15 +191,15 @@ class ConsoleRequest(Wording):
         return response
 
     def _just_done(self) -> Markup | None:
-        """None also for what no version of ours says: a cookie is whatever a browser sends."""
+        """None also for a value that no version of ours has set: a browser can send anything as a cookie."""
         done = self.console.cookies.done(self.http)
         if done is None:
             return None
         try:
             facts = dict(parse_qsl(done, max_num_fields=_MOST_FACTS))
             key = f"done.{facts.pop('act', '')}"
-            shown = {name: printable(fact) for name, fact in facts.items()}
-            return self.text(key, **shown) if self.renderer.has(key) else None
+            texts = {name: printable(fact) for name, fact in facts.items()}
+            return self.text(key, **texts) if self.renderer.has(key) else None
         except (KeyError, ValueError):
             return None
 
@@ -207,7 +207,7 @@ class ConsoleRequest(Wording):
         """A page: the fields of its view; what is wrong with the form that was sent, beside what
         was typed. `frame`: what a group of pages shows around each of them."""
         values = structs.asdict(view)
-        form = {"fault": fault.text if fault else None, "typed": self.typed if fault else {}}
+        form = {"fault": fault.text if fault else None, "form_values": self.form_values if fault else {}}
         return self.show(template, fault.status if fault else 200, **{**form, **values, **frame})
 
     def chrome(self) -> dict[str, Any]:
@@ -227,10 +227,10 @@ class ConsoleRequest(Wording):
             "date_time": self.date_time,
             "amount": self.amount,
             "charged": self.charged,
-            "said": self.said,
+            "message_text": self.message_text,
             "operator_name": self.operator_name,
             "word": self.word,
-            "stated": self.stated,
+            "stated_amount": self.stated_amount,
             "plain": plain,
         }
 

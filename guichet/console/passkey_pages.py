@@ -1,4 +1,4 @@
-"""Passkeys: the questions that the script passes to the browser, and the answers that come back by a form."""
+"""Passkeys: the challenges that the script passes to the browser, and the answers that come back by a form."""
 
 from starlette.responses import Response
 
@@ -22,23 +22,23 @@ async def ask(request: ConsoleRequest) -> Response:
     """What the browser is asked, as JSON: to make a key (`make`), or to answer with one."""
     form = await request.fields()
     ctx = request.ctx
-    # The same for all questions of this browser, so that another tab does not spoil one.
+    # The same for all challenges of this browser, so that another tab does not invalidate one.
     before = request.browser().passkey or ""
     browser = before if is_secret(before) else new_secret()
     if form.get("act") != "make":
-        return _question(request, await passkeys.request_options(ctx, request.user, browser), browser)
+        return _challenge(request, await passkeys.request_options(ctx, request.user, browser), browser)
     if request.user is None:  # The session ended while its page was open.
         return request.redirect(request.at("/sign-in", next=request.at("/security")))
     session, user = request.signed_in
     if request.state != "open" or not user.totp_confirmed or not session.factor_is_fresh(ctx.clock.now()):
         raise SecondFactorNeeded
     try:
-        return _question(request, await passkeys.creation_options(ctx, user, browser), browser)
+        return _challenge(request, await passkeys.creation_options(ctx, user, browser), browser)
     except TooManyPasskeys:
         return request.redirect(request.at("/security", fault="too_many"))
 
 
-def _question(request: ConsoleRequest, options: str, browser: str) -> Response:
+def _challenge(request: ConsoleRequest, options: str, browser: str) -> Response:
     response = request.respond(options.encode(), _JSON)
     request.console.cookies.set_passkey(response, browser)
     return response
@@ -47,12 +47,12 @@ def _question(request: ConsoleRequest, options: str, browser: str) -> Response:
 async def answer(request: ConsoleRequest) -> Response:
     """Signs in, or gives the second factor of a session that is open already."""
     form = await request.fields()
-    given, to = form.get("answer", ""), next_page(request, form.get("next"))
+    credential, to = form.get("answer", ""), next_page(request, form.get("next"))
     accounts = request.console.accounts
     try:
         if request.session is None or request.user is None:
-            return request.sign_in_response(await sign_in_with_passkey(accounts, given, request.browser()), to)
-        signed = await give_passkey(accounts, request.session, request.user, given, request.browser())
+            return request.sign_in_response(await sign_in_with_passkey(accounts, credential, request.browser()), to)
+        signed = await give_passkey(accounts, request.session, request.user, credential, request.browser())
         return request.sign_in_response(signed, to)
     except (SignInRefused, CodeRefused):
         status, fault = 422, request.text("passkey.refused")

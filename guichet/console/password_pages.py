@@ -104,10 +104,10 @@ async def change_own(request: ConsoleRequest) -> Response:
     """The present password is asked for again."""
     form = await request.fields()
     session, user = request.signed_in
-    given = (form.get("present", ""), form.get("password", ""))
+    passwords = (form.get("present", ""), form.get("password", ""))
     try:
         device = await change_password(
-            request.console.accounts, user, session, *given, request.actor, request.browser()
+            request.console.accounts, user, session, *passwords, request.actor, request.browser()
         )
     except SignInRefused:
         return _own_form(request, 422, request.text("password.present_wrong"))

@@ -72,11 +72,11 @@ def staff_sections(pages: Sequence[StaffPage]) -> tuple[StaffPage, ...]:
     return _sections(pages, _STAFF_MENU)
 
 
-def section_of(sections: Sequence[AnyPage], shown: AnyPage) -> AnyPage | None:
+def section_of(sections: Sequence[AnyPage], current: AnyPage) -> AnyPage | None:
     """The one that a page is, that it names, or that its address lies below."""
-    above = [page for page in sections if shown.path.startswith(f"{page.path}/")]
+    above = [page for page in sections if current.path.startswith(f"{page.path}/")]
     nearest = max(above, key=lambda page: len(page.path), default=None)
-    name = shown.menu or shown.below or (nearest.menu if nearest else None)
+    name = current.menu or current.below or (nearest.menu if nearest else None)
     return next((page for page in sections if page.menu == name), None)
 
 
@@ -122,7 +122,7 @@ def _of_merchant(
         path = here.path if here and opens else first_path(role, other)
         text = str(renderer.text(language, f"env.{other}"))
         switch.append(MenuEntry(text, f"{root}/{merchant_id}/{other}{path}{query}", other == env, other))
-    return _shown(renderer, language, menu, switch)
+    return _navigation(renderer, language, menu, switch)
 
 
 @lru_cache(maxsize=128)
@@ -140,10 +140,10 @@ def _of_staff(
         for page in sections
         if may_as_staff(role, page.right)
     ]
-    return _shown(renderer, language, menu, ())
+    return _navigation(renderer, language, menu, ())
 
 
-def _shown(
+def _navigation(
     renderer: Renderer, language: str, menu: Sequence[MenuEntry], environments: Sequence[MenuEntry]
 ) -> Navigation:
     macros = renderer.macros(language, "_menu.html")

@@ -24,7 +24,7 @@ def next_page(request: ConsoleRequest, address: str | None) -> str:
 
 
 async def show(request: ConsoleRequest) -> Response:
-    """`?again=`: somebody who is signed in proves it anew."""
+    """`?again=`: somebody who is signed in signs in once more, to prove who they are."""
     if request.user is not None and "again" not in request.query:
         return request.redirect(request.at(""))
     return sign_in_form(request)

@@ -62,7 +62,7 @@ class DeliveriesView(View, frozen=True):
 
 
 async def show_list(request: MerchantRequest) -> Response:
-    """Raises NotFound for a place in the list that is none."""
+    """Raises NotFound for an invalid place in the list."""
     try:
         query = DeliveriesQuery.read(request.query)
     except ValidationError:
@@ -137,10 +137,10 @@ def resent_act(left: bool) -> str:
     return "resent_more" if left else "resent_all"
 
 
-def offered_period(shown: Sequence[Delivery], now: Instant) -> ResendPeriod:
+def offered_period(deliveries: Sequence[Delivery], now: Instant) -> ResendPeriod:
     """The period that is offered first: a day, for whoever comes in the morning, or a longer one if the failures of
     the page are older."""
-    failed = min((delivery.created_at for delivery in shown if delivery.status == "failed"), default=now)
+    failed = min((delivery.created_at for delivery in deliveries if delivery.status == "failed"), default=now)
     return "day" if failed >= earlier(now, DAY) else "week"
 
 

@@ -38,7 +38,7 @@ class EndpointView(View, frozen=True):
     deliveries."""
 
     url: str | None
-    url_typed: str | None
+    url_value: str | None
     secret: str
     warnings: list[_Warning]
     events: tuple[EventName, ...]
@@ -49,12 +49,12 @@ class EndpointView(View, frozen=True):
 
 
 async def show(request: MerchantRequest, fault: FormFault | None = None, *, secret: str = "") -> Response:
-    query = EndpointQuery.read(request.query)
+    query, form_values = EndpointQuery.read(request.query), request.form_values
     endpoint = await merchants.endpoint(request.db, *request.scope)
     _, failed = await delivery_log.page(request.db, *request.scope, 1, 0, DeliveryFilter("failed"))
     view = EndpointView(
         url=endpoint.url,
-        url_typed=request.typed.get("url", "").strip() if fault and "url" in request.typed else endpoint.url,
+        url_value=form_values["url"].strip() if fault and "url" in form_values else endpoint.url,
         secret=secret,
         warnings=[query.warning] if query.warning else [],
         events=_events(request),
@@ -92,9 +92,9 @@ async def change(request: MerchantRequest) -> Response:
             raise InvalidRequest
 
 
-def _url(request: MerchantRequest, typed: str) -> str | None:
+def _url(request: MerchantRequest, text: str) -> str | None:
     try:
-        return validate(EndpointBody, {"url": typed}, {"development": request.ctx.settings.development}).url
+        return validate(EndpointBody, {"url": text}, {"development": request.ctx.settings.development}).url
     except InvalidRequest:
         raise FormFault(request.text("webhooks.bad_url")) from None
 

@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from guichet.accounts.errors import TooManyAttempts
 from guichet.console.console import Console
-from guichet.console.messages import said, word
+from guichet.console.messages import message_text, word
 from guichet.domain.merchants import Merchant
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, round_to_currency
@@ -17,7 +17,7 @@ from guichet.domain.payments import Payment
 from guichet.pages import formatting
 from guichet.pages.page_request import PageRequest
 
-#: Of a name that was refused, so much is read to say why.
+#: How many characters of a refused name are read to say why it was refused.
 _LONGEST_NAME: Final = 400
 
 
@@ -55,21 +55,21 @@ class Wording(PageRequest):
         """`octobre 2026`."""
         return formatting.month(year, month, self.language)
 
-    def said(self, message: Answer | None) -> Markup:
+    def message_text(self, message: Answer | None) -> Markup:
         """What Guichet has to say, in the reader's language (`console/messages.py`)."""
-        return said(self, message)
+        return message_text(self, message)
 
     def word(self, prefix: str, value: str) -> str:
         """A status or another word of ours in the reader's language: the text `prefix` and `value`."""
         return word(self, prefix, value)
 
-    def stated(self, amount: int | float | str | None, currency: str | None) -> str:
+    def stated_amount(self, amount: int | float | str | None, currency: str | None) -> str:
         """An amount in the main unit, as a provider or a command states it."""
         return formatting.stated_amount(amount, currency, self.language, coded=self.is_foreign(currency))
 
-    def name_fault(self, typed: str, otherwise: str) -> Markup:
+    def name_fault(self, name: str, otherwise: str) -> Markup:
         """Why a name is refused: it holds an address, or the text `otherwise`."""
-        return self.text("name.holds_address" if holds_address(typed[:_LONGEST_NAME]) else otherwise)
+        return self.text("name.holds_address" if holds_address(name[:_LONGEST_NAME]) else otherwise)
 
     def too_many(self, refused: TooManyAttempts) -> Markup:
         """What is said to somebody who has used up their attempts."""

@@ -126,6 +126,6 @@ def test_every_message_is_said_on_a_page(language: str) -> None:
             Day.of("2026-11-23"),
             Age.DAYS(count=2),
         ):
-            text = messages.said(page, code(**dict.fromkeys(code.facts, fact)))
+            text = messages.message_text(page, code(**dict.fromkeys(code.facts, fact)))
             assert text, code
             assert "<some" not in text, code

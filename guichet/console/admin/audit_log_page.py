@@ -54,7 +54,7 @@ class Query(ById):
 
 
 class EntryRow(View, frozen=True):
-    """In the reader's words, beside what the command line prints, with which whoever audits compares it."""
+    """In the reader's words, beside what the command line prints, with which an auditor compares it."""
 
     number: int
     at: str
@@ -90,10 +90,10 @@ async def show(request: StaffRequest, verified: Verification | None = None) -> R
     query = Query.read(request.query)
     filters = query.model_dump(exclude={"before", "after"})
     action = "" if query.action == _EVERYTHING else query.action
-    wanted = Filter(query.actor, action, query.subject, () if query.action else tuple(sorted(READS)))
+    act_filter = Filter(query.actor, action, query.subject, () if query.action else tuple(sorted(READS)))
     before = query.cursor.before or ABOVE_ALL
-    page = ListPage.cut(await audit_log.filtered(request.db, wanted, before, _PAGE + 1), _PAGE, query.cursor)
-    names = await merchants.names(request.db, {each.merchant_id for each in page.rows if each.merchant_id is not None})
+    page = ListPage.cut(await audit_log.filtered(request.db, act_filter, before, _PAGE + 1), _PAGE, query.cursor)
+    names = await merchants.names(request.db, {row.merchant_id for row in page.rows if row.merchant_id is not None})
     number, _ = await audit_log.head(request.db)
     view = AuditLogView(
         query=query,

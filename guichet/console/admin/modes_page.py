@@ -85,7 +85,7 @@ def _confirmation(request: StaffRequest, mode: PaymentMode, override: ModeOverri
     return ConfirmationView(
         mode=mode,
         change=[(state.active, _fee_text(request, state)) for state in (mode, after)],
-        kept={name: request.typed.get(name, "") for name in ("operator", "state", "percent", "fixed", "reason")},
+        kept={name: request.form_values.get(name, "") for name in ("operator", "state", "percent", "fixed", "reason")},
         before=_facts(mode),
     )
 
@@ -104,11 +104,11 @@ def _override(request: StaffRequest, merchant_id: MerchantId | None, form: ModeF
     return ModeOverride(merchant_id, form.operator, active, rate, None if fixed is None else Hundredths(fixed))
 
 
-def _number(request: StaffRequest, typed: str, places: int) -> int | None:
+def _number(request: StaffRequest, text: str, places: int) -> int | None:
     """What was typed as an integer of `places` decimals, never rounded; None for nothing."""
-    if not typed.strip():
+    if not text.strip():
         return None
-    number = parse_typed(typed, places)
+    number = parse_typed(text, places)
     if number is None:
         raise FormFault(request.text("admin_merchants.fee_wrong"))
     return number
@@ -170,7 +170,7 @@ class ModesView(View, frozen=True):
     countries: dict[str, list[ModeRow]]
     modes: list[PaymentMode]
     may_change: bool
-    typed: dict[str, str]
+    form_values: dict[str, str]
 
 
 async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
@@ -184,7 +184,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         countries=countries,
         modes=[row.mode for row in rows],
         may_change=request.may("modes.change"),
-        typed=request.typed if fault else {"operator": request.query.get("operator", "")},
+        form_values=request.form_values if fault else {"operator": request.query.get("operator", "")},
     )
     return request.page("admin/operations/modes.html", view, fault)
 

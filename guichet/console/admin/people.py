@@ -68,7 +68,7 @@ class StaffView(View, frozen=True):
 
 async def show_staff(request: StaffRequest, fault: FormFault | None = None) -> Response:
     staff = await users.staff_in(request.db)
-    await record_read(request, "staff.listed", "user", "staff", shown={"users": [user.id for user in staff]})
+    await record_read(request, "staff.listed", "user", "staff", facts={"users": [user.id for user in staff]})
     view = StaffView(staff, STAFF_ROLES, request.may("staff.change"))
     return request.page("admin/people/staff.html", view, fault)
 
@@ -110,9 +110,9 @@ async def _ask_for_colleague(request: StaffRequest, invitation: Invitation) -> R
     return await _ask(request, WantedAct("staff.add", access_acts.staff_subject(user), {"role": invitation.role}, ""))
 
 
-async def _ask(request: StaffRequest, wanted: WantedAct) -> Response:
+async def _ask(request: StaffRequest, act_request: WantedAct) -> Response:
     """Leads to the request, which waits for another person. Raises ActRefused."""
-    approval = await approvals.ask(request.ctx, wanted, request.person, CONSOLE)
+    approval = await approvals.ask(request.ctx, act_request, request.person, CONSOLE)
     return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 
@@ -133,17 +133,17 @@ async def find(request: StaffRequest) -> Response:
     must not stay in addresses and their logs."""
     form = await request.form(SearchForm)
     request.require("merchants.view")
-    typed = form.q.strip()[:_LONGEST_EMAIL]
-    if not typed:
+    term = form.q.strip()[:_LONGEST_EMAIL]
+    if not term:
         return await show_search(request)
-    email = normal_email(typed)
+    email = normal_email(term)
     user = await users.by_email(request.db, email) if email else None
     if user is not None and user.staff_role is not None:
         user = None
     await record_read(request, "user.searched", "user", user.id if user else "none")
     if user is None:
         nobody = FormFault(request.text("admin_people.nobody"), 404)
-        return request.page("admin/people/users.html", SearchView(typed), nobody)
+        return request.page("admin/people/users.html", SearchView(term), nobody)
     return request.redirect(request.at_admin(f"/users/{user.id}"))
 
 
@@ -207,11 +207,11 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
     try:
         async with request.db.transaction() as tx:
             locked = await people.lock(tx, user.id)
-            wanted = await _to_approve(tx, locked, form, request.person.email, request.now(), staff=staff)
-            if wanted is None:
+            act_request = await _to_approve(tx, locked, form, request.person.email, request.now(), staff=staff)
+            if act_request is None:
                 await _act(request, tx, locked, form, staff=staff)
-        if wanted is not None:
-            return await _ask(request, wanted)
+        if act_request is not None:
+            return await _ask(request, act_request)
     except LastOwner:
         last = request.text("admin_people.last_admin" if staff else "team.last_owner")
         raise FormFault(last, 409) from None

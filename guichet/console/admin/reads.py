@@ -17,10 +17,10 @@ async def record_read(
     subject_type: ActSubject,
     subject: object,
     merchant_id: MerchantId | None = None,
-    shown: Facts | None = None,
+    facts: Facts | None = None,
 ) -> None:
-    """`shown`: for a list, what was on it, as ids, references and counts: nothing of what a person typed."""
+    """`facts`: for a list, what was on it, as ids, references and counts: nothing of what a person typed."""
     ctx = request.ctx
-    act = Act(request.actor, action, subject_type, str(subject), merchant_id, after=shown or {})
+    act = Act(request.actor, action, subject_type, str(subject), merchant_id, after=facts or {})
     async with ctx.db.transaction() as tx:
         await audit_log.record(tx, act, ctx.clock.now())

@@ -32,7 +32,7 @@ class JobsView(View, frozen=True):
     one. `token`: of the form that asks for another."""
 
     latest: list[ListedJob]
-    shown: ListedJob | None
+    current: ListedJob | None
     result: Result | None
     working: bool
     form_again: str
@@ -43,7 +43,7 @@ class JobsView(View, frozen=True):
 async def ask_worker(request: StaffRequest, task: Task, merchant_id: MerchantId | None = None) -> int:
     """The id of the job of the form that was sent, however often it is; without a token each form is another one.
     Raises FormFault while too many wait."""
-    token = form_token(request.typed) or new_form_token()
+    token = form_token(request.form_values) or new_form_token()
     try:
         return await ask(request.ctx, JobRequest(task, merchant_id, request.person.id, token), request.actor)
     except TooManyJobs:
@@ -64,21 +64,21 @@ async def chosen_job(
     return job
 
 
-async def jobs_view(request: StaffRequest, path: str, jobs: Sequence[StaffJob], shown: StaffJob | None) -> JobsView:
-    """`path`: of the page, below `/admin`; `shown`: the job that the page is about."""
-    everyone = [*jobs, *([shown] if shown else [])]
-    names = await users.names(request.db, {job.user_id for job in everyone})
+async def jobs_view(request: StaffRequest, path: str, jobs: Sequence[StaffJob], current: StaffJob | None) -> JobsView:
+    """`path`: of the page, below `/admin`; `current`: the job that the page is about."""
+    all_jobs = [*jobs, *([current] if current else [])]
+    names = await users.names(request.db, {job.user_id for job in all_jobs})
     listed = {
-        job.id: ListedJob(job, request.at_admin(path, job=str(job.id)), names.get(job.user_id, "")) for job in everyone
+        job.id: ListedJob(job, request.at_admin(path, job=str(job.id)), names.get(job.user_id, "")) for job in all_jobs
     }
     return JobsView(
         latest=[listed[job.id] for job in jobs],
-        shown=listed[shown.id] if shown else None,
-        result=await job_result(request, shown) if shown else None,
-        working=shown is not None and shown.status == "pending",
+        current=listed[current.id] if current else None,
+        result=await job_result(request, current) if current else None,
+        working=current is not None and current.status == "pending",
         form_again=request.at_admin(path),
         most_attempts=MOST_ATTEMPTS,
-        token=form_token(request.typed) or new_form_token(),
+        token=form_token(request.form_values) or new_form_token(),
     )
 
 

@@ -71,7 +71,7 @@ class BalanceView(View, frozen=True):
 
 async def show(request: MerchantRequest) -> Response:
     query = WalletQuery.read(request.query)
-    shown = await wallet_views(request)
+    views = await wallet_views(request)
     currency = query.currency or request.merchant.currency
     movements = await movements_view(
         request,
@@ -80,10 +80,10 @@ async def show(request: MerchantRequest) -> Response:
         request.merchant.created_at,
         partial(request.here, "/balance", None, currency=currency),
         lambda reference: request.here(f"/payments/{reference}"),
-        currency_options(shown, currency),
+        currency_options(views, currency),
     )
     exports = request.here("/exports") if request.may("exports.download") else None
-    return request.page("balance/balance.html", BalanceView(shown, movements, exports), movements.fault)
+    return request.page("balance/balance.html", BalanceView(views, movements, exports), movements.fault)
 
 
 async def wallet_views(request: MerchantRequest) -> list[WalletView]:
@@ -116,8 +116,8 @@ def _held_text(request: MerchantRequest, kept: Held, currency: Currency) -> Mark
     return request.text("balance.held_suspended", amount=total, count=kept.refunds, suspended=part)
 
 
-def currency_options(shown: list[WalletView], chosen: Currency) -> list[tuple[str, str]]:
-    used = {chosen, *(view.currency for view in shown)}
+def currency_options(views: list[WalletView], chosen: Currency) -> list[tuple[str, str]]:
+    used = {chosen, *(view.currency for view in views)}
     return [(currency, currency) for currency in CURRENCIES if currency in used]
 
 

@@ -139,8 +139,8 @@ class _Statement:
         document.table(columns, [*rows, [*total, self._amount(figures.total.fees)]], strong_last=True)
         document.heading(self._text("statement.days"), 12)
         days = [
-            [request.day(today(each.start, request.time_zone)), *self._cells(each.figures), self._amount(each.closing)]
-            for each in figures.days
+            [request.day(today(day.start, request.time_zone)), *self._cells(day.figures), self._amount(day.closing)]
+            for day in figures.days
         ]
         columns = self._columns("balance.day", "balance.after")
         document.table(columns, [*days, [*total, self._amount(figures.closing)]], strong_last=True)

@@ -92,8 +92,8 @@ async def show(request: MerchantRequest, form: ExportForm | None = None, fault: 
             form = ExportForm.read(request.query)
         except ValidationError:
             raise NotFound from None
-    typed = request.query if fault is None else request.typed
-    filters = {name: typed.get(name, "") for name in FILTERS}
+    form_values = request.query if fault is None else request.form_values
+    filters = {name: form_values.get(name, "") for name in FILTERS}
     team = {user.id: user.name for _, user in await users.team(request.db, request.merchant.id)}
     exports = await repository.latest(request.db, *request.scope)
     currency = form.currency or request.merchant.currency
@@ -113,15 +113,15 @@ async def show(request: MerchantRequest, form: ExportForm | None = None, fault: 
     return request.page("balance/exports.html", view, fault)
 
 
-async def _narrowed(request: MerchantRequest, wanted: ListFilter) -> list[str]:
+async def _narrowed(request: MerchantRequest, list_filter: ListFilter) -> list[str]:
     """What the list is narrowed to, in words."""
     modes = await request.ctx.catalogues.of(request.merchant.id)
-    country = next((mode.country for mode in modes.modes if mode.country_code == wanted.country), None)
-    bounds = (("exports.least", wanted.least), ("exports.most", wanted.most))
+    country = next((mode.country for mode in modes.modes if mode.country_code == list_filter.country), None)
+    bounds = (("exports.least", list_filter.least), ("exports.most", list_filter.most))
     return [
-        *([request.text(f"payments.status.{wanted.status}")] if wanted.status else []),
-        *([printable(modes.name_of(wanted.operator))] if wanted.operator else []),
-        *([country_name(country, wanted.country, request.language)] if country and wanted.country else []),
+        *([request.text(f"payments.status.{list_filter.status}")] if list_filter.status else []),
+        *([printable(modes.name_of(list_filter.operator))] if list_filter.operator else []),
+        *([country_name(country, list_filter.country, request.language)] if country and list_filter.country else []),
         *(
             request.text(key, amount=request.amount(amount, request.merchant.currency))
             for key, amount in bounds
@@ -184,8 +184,8 @@ async def ask(request: MerchantRequest) -> Response:
 
 def _filters(form: ExportForm) -> str | None:
     """What the payments are narrowed to; other kinds have all rows of their period."""
-    wanted = form.list_filter
-    return msgspec.json.encode(wanted).decode() if form.kind == "payments" and wanted != ListFilter() else None
+    filters = form.list_filter
+    return msgspec.json.encode(filters).decode() if form.kind == "payments" and filters != ListFilter() else None
 
 
 async def download(request: MerchantRequest) -> Response:

@@ -50,17 +50,17 @@ class DayView(View, frozen=True):
 async def own_sales_today(request: MerchantRequest) -> int:
     """How many sales of the person who asks were paid today."""
     day = today(request.now(), request.time_zone)
-    return sum(each.count for each in await _sales(request, day) if each.cashier_id == request.person.id)
+    return sum(sale.count for sale in await _sales(request, day) if sale.cashier_id == request.person.id)
 
 
 async def show(request: MerchantRequest) -> Response:
     latest = today(request.now(), request.time_zone)
     day = min(read_day(request.query.get("day", "")) or latest, latest)
     sees_all = request.may("overview.view")
-    sales = [each for each in await _sales(request, day) if sees_all or each.cashier_id == request.person.id]
+    sales = [sale for sale in await _sales(request, day) if sees_all or sale.cashier_id == request.person.id]
     modes = await request.ctx.catalogues.of(request.merchant.id)
     view = DayView(
-        cashiers=[_cashier(request, modes, list(rows)) for _, rows in groupby(sales, key=lambda each: each.cashier_id)],
+        cashiers=[_cashier(request, modes, list(rows)) for _, rows in groupby(sales, key=lambda sale: sale.cashier_id)],
         day=request.day(day),
         chosen=day.isoformat(),
         earlier=_address(request, day - timedelta(days=1)),
@@ -78,24 +78,24 @@ async def _sales(request: MerchantRequest, day: date) -> list[Sales]:
 
 def _cashier(request: MerchantRequest, modes: Catalogue, sales: Sequence[Sales]) -> CashierView:
     lines = []
-    for each in sales:
-        mode = modes.by_operator(each.operator)
+    for sale in sales:
+        mode = modes.by_operator(sale.operator)
         lines.append(
             OperatorLine(
-                operator=mode.name if mode else each.operator,
-                refunded=each.status == "refunded",
-                count=each.count,
-                amount=request.amount(each.amount, each.currency),
+                operator=mode.name if mode else sale.operator,
+                refunded=sale.status == "refunded",
+                count=sale.count,
+                amount=request.amount(sale.amount, sale.currency),
             )
         )
-    kept = [each for each in sales if each.status == "succeeded"]
-    currencies = sorted({each.currency for each in kept}) or [request.merchant.currency]
+    succeeded = [sale for sale in sales if sale.status == "succeeded"]
+    currencies = sorted({sale.currency for sale in succeeded}) or [request.merchant.currency]
     return CashierView(
         name=sales[0].cashier,
         lines=lines,
-        count=sum(each.count for each in kept),
+        count=sum(sale.count for sale in succeeded),
         totals=[
-            request.amount(Hundredths(sum(each.amount for each in kept if each.currency == currency)), currency)
+            request.amount(Hundredths(sum(sale.amount for sale in succeeded if sale.currency == currency)), currency)
             for currency in currencies
         ],
     )

@@ -94,9 +94,9 @@ async def _asks_first(request: MerchantRequest, form: Mapping[str, str], order: 
     lost, kept by mistake the customer could pay it. One that the form says to cancel is cancelled."""
     listed = LinkList(*request.scope, cash_desk=True, cashier=request.person.id)
     sales = await link_repository.walk(request.db, listed, LAST_SALES)
-    if any(each.external_id == order.external_id for each in sales):  # A second click.
+    if any(sale.external_id == order.external_id for sale in sales):  # A second click.
         return None
-    waiting = next((each for each in sales if _listed_state(each, request.now()) == "waiting"), None)
+    waiting = next((sale for sale in sales if _listed_state(sale, request.now()) == "waiting"), None)
     if waiting is None or form.get("sale") != str(waiting.id) or form.get("waiting") not in ("cancel", "keep"):
         return waiting
     if form["waiting"] == "cancel":
@@ -125,7 +125,7 @@ async def _form_page(
     return request.show(
         "links/cash_desk.html",
         status,
-        typed=form,
+        form_values=form,
         token=token,
         fault=fault,
         faults=faults or {},
@@ -153,7 +153,7 @@ async def show_sale(request: MerchantRequest) -> Response:
     address = address_of(request, link)
     is_over = link.expires_at is not None and link.expires_at <= now
     # A request that is on a telephone already can be accepted after the sale was cancelled.
-    may_be_paid = any(each.status == "pending" for each in tries)
+    may_be_paid = any(payment.status == "pending" for payment in tries)
     ended = state in ("paid", "refunded", "expired", "cancelled") and not may_be_paid
     return request.show(
         "links/sale.html",
@@ -183,7 +183,7 @@ async def cancel(request: MerchantRequest) -> Response:
     request.require("cash_desk.use")
     link = await close_link(ctx.db, ctx.clock, await _sale(request), request.actor)
     tries = await payments.of_link(ctx.db, link.id, _TRIES)
-    is_done = link.cancelled_at is not None and not any(each.status == "pending" for each in tries)
+    is_done = link.cancelled_at is not None and not any(payment.status == "pending" for payment in tries)
     return (
         request.done(request.here("/cash-desk"), "sale_cancelled")
         if is_done
@@ -202,10 +202,10 @@ async def _sale(request: MerchantRequest) -> PaymentLink:
 async def _sale_state(
     request: MerchantRequest, link: PaymentLink, tries: Sequence[Payment]
 ) -> tuple[SaleState, Payment | None]:
-    paid = [each.id for each in tries if each.status == "succeeded"]
+    paid = [payment.id for payment in tries if payment.status == "succeeded"]
     # Most sales have one payment that succeeded at most: of those that were not cancelled, that is the one.
     asks = link.cancelled_at is not None or len(paid) > 1
-    returned = await refunds.automatic_of(request.db, request.merchant.id, [each.id for each in tries]) if asks else ()
+    returned = await refunds.automatic_of(request.db, request.merchant.id, [row.id for row in tries]) if asks else ()
     return sale_state(link, tries, returned, request.now())
 
 
@@ -216,7 +216,7 @@ def sale_state(
     `returned`: those that are refunded without being asked, for which nothing is handed over."""
     by_status = {payment.status: payment for payment in reversed(tries) if payment.id not in returned}
     if link.cancelled_at is not None and not {"succeeded", "refunded"} & by_status.keys():
-        going_back = next((each for each in tries if each.id in returned), None)
+        going_back = next((payment for payment in tries if payment.id in returned), None)
         if going_back is None:
             return "cancelled", None
         return ("refunded" if going_back.status == "refunded" else "returning"), going_back

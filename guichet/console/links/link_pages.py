@@ -235,7 +235,7 @@ async def show(request: MerchantRequest) -> Response:
         address=address,
         qr=qr_code(address, request.text("links.qr_alt").unescape()),
         share=sharing(request, request.merchant.name, link, address),
-        uses=[payment_view(request, each, catalogue, is_contested=each.id in open_ones) for each in page.rows],
+        uses=[payment_view(request, payment, catalogue, is_contested=payment.id in open_ones) for payment in page.rows],
         pager=Pager(here() if before else None, page.pager(lambda payment: payment.id, here).older),
         may_close=request.may("links.change") and state in ("active", "not_open"),
     )

@@ -87,7 +87,7 @@ def _page(
     return request.show(
         "links/new.html",
         status,
-        typed=form,
+        form_values=form,
         token=token,
         faults=at_fields,
         fault=fault,
@@ -104,13 +104,13 @@ def json_number(form: Mapping[str, str], field: str) -> str:
 
     Raises InvalidRequest for `5.000`, which they would take for five.
     """
-    typed = form.get(field, "")
-    compact = _SPACES.sub("", typed).replace(",", ".")
+    text = form.get(field, "")
+    compact = _SPACES.sub("", text).replace(",", ".")
     if _THOUSANDS.fullmatch(compact):
         raise InvalidRequest(_NO_THOUSANDS, {field: [_NO_THOUSANDS]})
     if not compact:
         return "null"
-    return str(Decimal(compact)) if _NUMBER.fullmatch(compact) else json.dumps(typed)
+    return str(Decimal(compact)) if _NUMBER.fullmatch(compact) else json.dumps(text)
 
 
 def link_body(form: Mapping[str, str], external_id: str, time_zone: ZoneInfo) -> bytes:
@@ -129,22 +129,22 @@ def link_body(form: Mapping[str, str], external_id: str, time_zone: ZoneInfo) ->
     return ("{" + ",".join(f'"{name}":{value}' for name, value in members.items()) + "}").encode(errors="replace")
 
 
-def _date(typed: str, time_zone: ZoneInfo) -> str | None:
+def _date(text: str, time_zone: ZoneInfo) -> str | None:
     """A date of a form, which has no offset, as ISO-8601; a text that is no date as it is."""
     try:
-        moment = datetime.fromisoformat(typed)
+        moment = datetime.fromisoformat(text)
     except ValueError:
-        return typed or None
+        return text or None
     return moment.isoformat() if moment.tzinfo else moment.replace(tzinfo=time_zone).isoformat()
 
 
-def _metadata(typed: str) -> str:
-    if not typed:
+def _metadata(text: str) -> str:
+    if not text:
         return "null"
     try:
         # Nothing but an object, so that the text cannot add members beside it.
-        parse_object(typed.encode(errors="replace"))
-        json.loads(typed)
+        parse_object(text.encode(errors="replace"))
+        json.loads(text)
     except (InvalidRequest, ValueError, RecursionError):
         raise InvalidRequest(_NO_OBJECT, {"metadata": [_NO_OBJECT]}) from None
-    return typed
+    return text

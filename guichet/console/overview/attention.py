@@ -87,7 +87,7 @@ async def _of_keys(request: MerchantRequest, now: Instant) -> list[Concern]:
 
 
 async def _of_payments(request: MerchantRequest, disputes: Sequence[Dispute], now: Instant) -> list[Concern]:
-    listed = [_contested(request, each) for each in disputes[:_DISPUTES]]
+    listed = [_contested(request, dispute) for dispute in disputes[:_DISPUTES]]
     if total := await payments.count_waiting(request.db, *request.scope, earlier(now, _LONG)):
         text = request.text("overview.pending_long", count=count_text(total, request.language))
         listed.append(Concern(text, _page(request, "/payments", status="pending")))
@@ -130,8 +130,8 @@ async def own_limits(request: MerchantRequest, now: Instant) -> list[tuple[str, 
         day = merchant_limits.day_of(merchant, now, ctx.settings.time_zone)
         left = max(0, merchant.daily_limit - await merchant_limits.total_of(ctx.db, merchant.id, day))
         values = {"most": merchant.daily_limit, "left": left}
-        shown = {name: request.amount(amount, merchant.currency) for name, amount in values.items()}
-        lines.append((request.text("overview.limit_day"), request.text("overview.limit_day_left", **shown)))
+        texts = {name: request.amount(amount, merchant.currency) for name, amount in values.items()}
+        lines.append((request.text("overview.limit_day"), request.text("overview.limit_day_left", **texts)))
     if merchant.rate_limit is not None:
         count = count_text(merchant.rate_limit, request.language)
         lines.append((request.text("overview.limit_rate"), request.text("overview.limit_rate_of", count=count)))

@@ -147,7 +147,7 @@ def _top_amount(most: int) -> int:
     """A round amount (hundredths) that is not less than `most`."""
     most = max(most, 200)
     power = int("1" + "0" * (len(str(most)) - 1))
-    return next(each * power for each in _ROUND if each * power >= most)
+    return next(step * power for step in _ROUND if step * power >= most)
 
 
 def _axis_text(units: int, language: str) -> str:

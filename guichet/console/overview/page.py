@@ -172,7 +172,7 @@ async def _figures(
 async def _latest(
     request: MerchantRequest, catalogue: Catalogue, today: date, disputes: Sequence[Dispute]
 ) -> list[PaymentRow]:
-    open_ones = {each.payment_id for each in disputes}
+    open_ones = {dispute.payment_id for dispute in disputes}
     return [
         payment_row(
             request,
@@ -228,7 +228,7 @@ class _Report(Record, frozen=True):
     def period(self, last_days: int) -> PeriodView:
         figures, language = added_up(self.figures.by_day[-last_days:]), self.request.language
         # Today is compared with yesterday until now, a week and a month with the one before.
-        month = self.figures.before + [each.amount for each in self.figures.by_day]
+        month = self.figures.before + [day.amount for day in self.figures.by_day]
         before = self.figures.yesterday if last_days == 1 else sum(month[-2 * last_days : -last_days])
         line = self._line(str(self.request.text(f"overview.days_{last_days}")), "", figures, figures.amount)
         refunded = self._amount(figures.refunded_amount) if figures.refunded else None
@@ -244,19 +244,19 @@ class _Report(Record, frozen=True):
         # Written once, with a word where each day belongs.
         address = request.here("/payments", None, **{"from": "day", "to": "day"})
         before, between, after = address.rsplit("day", 2)
-        to_payments, shown = request.may("payments.view"), []
+        to_payments, bars = request.may("payments.view"), []
         for day, figures in zip(days.dates, self.figures.by_day, strict=True):
             name, only = _day_name(day, language), day.isoformat()
             href = f"{before}{only}{between}{only}{after}" if to_payments else "#days"
-            shown.append((href, f"{name} · {self._amount(figures.amount)} · {counts[figures.paid]}", name))
-        return chart(shown, [each.amount for each in self.figures.by_day], self.figures.before, language)
+            bars.append((href, f"{name} · {self._amount(figures.amount)} · {counts[figures.paid]}", name))
+        return chart(bars, [day.amount for day in self.figures.by_day], self.figures.before, language)
 
     def days(self, days: Days) -> list[DayLine]:
         """The newest first, without those that had no payment."""
         return [
-            DayLine(_day_name(day, self.request.language), self._amount(each.amount), *self._counts(each))
-            for day, each in zip(days.dates, self.figures.by_day, strict=True)
-            if each.paid + each.failed
+            DayLine(_day_name(day, self.request.language), self._amount(figures.amount), *self._counts(figures))
+            for day, figures in zip(days.dates, self.figures.by_day, strict=True)
+            if figures.paid + figures.failed
         ][::-1]
 
     def groups(self, name_of: Callable[[str], tuple[str, str]]) -> list[Line]:

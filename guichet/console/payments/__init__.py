@@ -1,1 +1,1 @@
-"""The payments of a merchant: the list with filters and search, one payment with its story, its refund and receipt."""
+"""The payments of a merchant: the list with filters and search, one payment with its timeline, refund and receipt."""

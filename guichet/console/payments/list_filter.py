@@ -23,15 +23,15 @@ FILTERS: Final = ("status", "operator", "country", "least", "most")
 ADDRESS: Final = ("from", "to", *FILTERS)
 
 
-def empty_as_none(typed: Any) -> Any:
-    return typed or None
+def empty_as_none(value: Any) -> Any:
+    return value or None
 
 
-def _amount(typed: Any) -> Any:
+def _amount(value: Any) -> Any:
     """Hundredths. Raises ValueError."""
-    if not typed:
+    if not value:
         return None
-    amount = parse_typed(str(typed), 2)
+    amount = parse_typed(str(value), 2)
     if amount is None or amount > MAX_AMOUNT:
         raise ValueError
     return amount
@@ -42,7 +42,7 @@ _Code = Annotated[str, text(64)]
 
 
 class FilterFields(Fields):
-    """Raises ValidationError for a status or an amount that is none."""
+    """Raises ValidationError for an unknown status or an invalid amount."""
 
     status: Annotated[PaymentStatus | None, BeforeValidator(empty_as_none)] = None
     operator: _Code = ""
@@ -78,28 +78,28 @@ class Choice(View, frozen=True):
     count: str | None = None
 
 
-def statuses(request: MerchantRequest, typed: Mapping[str, str], counts: ListCounts) -> list[Choice]:
+def statuses(request: MerchantRequest, form_values: Mapping[str, str], counts: ListCounts) -> list[Choice]:
     # Written once for all of them; a "=" that was typed is quoted.
-    before, _, after = _narrowed_to(request, typed, status="~").partition("status=~")
-    every = _narrowed_to(request, typed, status="")
+    before, _, after = _narrowed_to(request, form_values, status="~").partition("status=~")
+    every = _narrowed_to(request, form_values, status="")
     return [
         Choice(
             request.text(f"payments.status.{status}" if status else "payments.any_status"),
             f"{before}status={status}{after}" if status else every,
-            status == typed["status"],
+            status == form_values["status"],
             counts.text(status, request.language),
         )
         for status in ("", *PAYMENT_STATUSES)
     ]
 
 
-def periods(request: MerchantRequest, typed: Mapping[str, str]) -> list[Choice]:
+def periods(request: MerchantRequest, form_values: Mapping[str, str]) -> list[Choice]:
     """Of all times, today, the last days, this month."""
     of_month, now = this_month(request.now(), request.time_zone)
     firsts = {"today": now, "7": now - timedelta(days=6), "30": now - timedelta(days=29), "month": of_month}
-    last, chosen = now.isoformat(), (typed["from"], typed["to"])
-    before, _, after = _narrowed_to(request, typed, **{"from": "~", "to": "~"}).partition("from=~&to=~")
-    ever = _narrowed_to(request, typed, **{"from": "", "to": ""})
+    last, chosen = now.isoformat(), (form_values["from"], form_values["to"])
+    before, _, after = _narrowed_to(request, form_values, **{"from": "~", "to": "~"}).partition("from=~&to=~")
+    ever = _narrowed_to(request, form_values, **{"from": "", "to": ""})
     choices = [Choice(request.text("payments.period.ever"), ever, chosen == ("", ""))]
     for name, day in firsts.items():
         first = day.isoformat()
@@ -108,12 +108,12 @@ def periods(request: MerchantRequest, typed: Mapping[str, str]) -> list[Choice]:
     return choices
 
 
-def _narrowed_to(request: MerchantRequest, typed: Mapping[str, str], **filters: str) -> str:
-    return request.here("/payments", None, **{**kept(typed), **filters})
+def _narrowed_to(request: MerchantRequest, form_values: Mapping[str, str], **filters: str) -> str:
+    return request.here("/payments", None, **{**kept(form_values), **filters})
 
 
-def kept(typed: Mapping[str, str]) -> dict[str, str]:
-    return {name: typed[name] for name in ADDRESS}
+def kept(form_values: Mapping[str, str]) -> dict[str, str]:
+    return {name: form_values[name] for name in ADDRESS}
 
 
 def catalogue_choices(request: MerchantRequest, catalogue: Catalogue) -> dict[str, list[tuple[str, str]]]:

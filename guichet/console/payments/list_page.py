@@ -37,7 +37,7 @@ from guichet.pages.views import View
 PAGE_SIZE: Final = 25
 #: Digits of the telephone numbers of the API (`schemas.payment`).
 _PHONE_DIGITS: Final = range(8, 16)
-#: What is said about a field of the address that is none of ours.
+#: The text about a field of the address whose value is invalid.
 _FAULTS: Final = {
     "status": "payments.bad_status",
     "from": "payments.bad_date",
@@ -71,12 +71,12 @@ class DayRows(View, frozen=True):
 
 
 class ListView(View, frozen=True):
-    """`typed`: the fields of the address; `narrowed`: by what only the form shows; `total`: of the list, None where
-    nothing is counted; `goes_on`: the page read as many payments as it may and there are more; `export`: the address
-    that exports this list."""
+    """`form_values`: the fields of the address; `narrowed`: by what only the form shows; `total`: of the list, None
+    where nothing is counted; `goes_on`: the page read as many payments as it may and there are more; `export`: the
+    address that exports this list."""
 
     days: list[DayRows]
-    typed: dict[str, str]
+    form_values: dict[str, str]
     all: str
     filtered: bool
     statuses: list[Choice] = []
@@ -96,15 +96,16 @@ class ListView(View, frozen=True):
 
 
 async def show(request: MerchantRequest) -> Response:
-    typed = {name: request.query.get(name, "").strip() for name in ("q", *ADDRESS)}
+    form_values = {name: request.query.get(name, "").strip() for name in ("q", *ADDRESS)}
     catalogue = await request.ctx.catalogues.of(request.merchant.id)
-    view = partial(ListView, typed=typed, all=request.here("/payments"), filtered=any(typed[name] for name in ADDRESS))
-    if typed["q"]:  # In all statuses and of all times.
-        numbers = _phone_numbers(typed["q"], catalogue)
-        found = await search(request.db, *request.scope, typed["q"], numbers, request.now())
-        shown = await _rows(request, found.payments, catalogue, request.date_time) if found.payments else []
-        days = [DayRows(None, shown)] if shown else []
-        return request.page("payments/list.html", view(days, searched=True, more_found=found.more))
+    filtered = any(form_values[name] for name in ADDRESS)
+    view = partial(ListView, form_values=form_values, all=request.here("/payments"), filtered=filtered)
+    if form_values["q"]:  # In all statuses and of all times.
+        numbers = _phone_numbers(form_values["q"], catalogue)
+        result = await search(request.db, *request.scope, form_values["q"], numbers, request.now())
+        hits = await _rows(request, result.payments, catalogue, request.date_time) if result.payments else []
+        days = [DayRows(None, hits)] if hits else []
+        return request.page("payments/list.html", view(days, searched=True, more_found=result.more))
     view = partial(view, **catalogue_choices(request, catalogue))
     try:
         query = Query.read({name: text.strip() for name, text in request.query.items()})
@@ -113,7 +114,7 @@ async def show(request: MerchantRequest) -> Response:
         fault = FormFault(request.text(_FAULTS[str(place[0])] if place else "payments.bad_period"))
         return request.page("payments/list.html", view([]), fault)
     since, until = _period(request, query)
-    address = partial(request.here, "/payments", None, **kept(typed))
+    address = partial(request.here, "/payments", None, **kept(form_values))
     if query.list_filter.has_no_index:
         rows, pager, goes_on = await _narrowed(request, query, catalogue, since, until, address)
         counts = ListCounts(*await _narrowed_counts(request, query, catalogue, since, until))
@@ -126,13 +127,13 @@ async def show(request: MerchantRequest) -> Response:
         "payments/list.html",
         view(
             await _by_day(request, rows, catalogue),
-            statuses=statuses(request, typed, counts),
-            periods=periods(request, typed),
+            statuses=statuses(request, form_values, counts),
+            periods=periods(request, form_values),
             total=counts.text(query.status or "", request.language),
             pager=pager,
             narrowed=query.list_filter.has_no_index,
             goes_on=goes_on,
-            export=_export(request, typed),
+            export=_export(request, form_values),
         ),
     )
 
@@ -163,12 +164,12 @@ async def _narrowed(
     address: Any,
 ) -> tuple[list[PaymentSummary], Pager, bool]:
     """The same by operator, country or amount: it goes one way, and tells when it looked at as many as it may."""
-    wanted = query.list_filter
+    list_filter = query.list_filter
     rows, following = await narrowed_page(
         request.db,
         *request.scope,
-        wanted,
-        wanted.operators(catalogue),
+        list_filter,
+        list_filter.operators(catalogue),
         since or _ALWAYS[0],
         until or _ALWAYS[1],
         PAGE_SIZE,
@@ -181,16 +182,16 @@ async def _narrowed(
 async def _narrowed_counts(
     request: MerchantRequest, query: Query, catalogue: Catalogue, since: Instant | None, until: Instant | None
 ) -> tuple[dict[str, int], bool]:
-    wanted = query.list_filter
+    list_filter = query.list_filter
     period = (since or _ALWAYS[0], until or _ALWAYS[1])
-    return await narrowed_counts(request.db, *request.scope, wanted, wanted.operators(catalogue), *period)
+    return await narrowed_counts(request.db, *request.scope, list_filter, list_filter.operators(catalogue), *period)
 
 
 async def _by_day(request: MerchantRequest, rows: Sequence[PaymentSummary], catalogue: Catalogue) -> list[DayRows]:
     days: dict[date, list[PaymentRow]] = {}
     zone = request.time_zone
-    shown = await _rows(request, rows, catalogue, lambda instant: time_of_day(instant, zone))
-    for payment, row in zip(rows, shown, strict=True):
+    views = await _rows(request, rows, catalogue, lambda instant: time_of_day(instant, zone))
+    for payment, row in zip(rows, views, strict=True):
         days.setdefault(today(payment.created_at, zone), []).append(row)
     now = today(request.now(), zone)
     names = {now: request.text("payments.today"), now - timedelta(days=1): request.text("payments.yesterday")}
@@ -208,19 +209,19 @@ async def _rows(
 ) -> list[PaymentRow]:
     open_ones = await contested(request)
     return [
-        payment_row(request, each, catalogue, when(each.created_at), "open" if each.id in open_ones else None)
-        for each in payments
+        payment_row(request, payment, catalogue, when(payment.created_at), "open" if payment.id in open_ones else None)
+        for payment in payments
     ]
 
 
-def _export(request: MerchantRequest, typed: dict[str, str]) -> str | None:
+def _export(request: MerchantRequest, form_values: dict[str, str]) -> str | None:
     """The page of exports with the filters of this list; None for who may not."""
-    return request.here("/exports", None, **kept(typed)) if request.may("exports.download") else None
+    return request.here("/exports", None, **kept(form_values)) if request.may("exports.download") else None
 
 
-def _phone_numbers(typed: str, catalogue: Catalogue) -> set[str]:
+def _phone_numbers(term: str, catalogue: Catalogue) -> set[str]:
     """The numbers, with country code, that the typed text may stand for in the countries of the merchant's modes."""
     dial_codes = {mode.dial_code for mode in catalogue.modes}
-    numbers = {international_number(typed, dial_code) for dial_code in dial_codes}
+    numbers = {international_number(term, dial_code) for dial_code in dial_codes}
     digits = {number for number in numbers if number.isascii() and number.isdigit() and len(number) in _PHONE_DIGITS}
     return {form for number in digits for form in written_forms(number)}

@@ -1,4 +1,4 @@
-"""One payment: its state, what is known about it, its story, and the request to the API that would make it."""
+"""One payment: its state, what is known about it, its timeline, and the request to the API that would make it."""
 
 import shlex
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ async def show(request: MerchantRequest) -> Response:
     payment = await poll_for_page(ctx, await find_payment(request))
     disputes = await dispute_repository.of_payment(ctx.db, payment.id)
     contest = contest_of(disputes)
-    shown = payment_view(request, payment, await ctx.catalogues.of(request.merchant.id), contest)
+    payment_fields = payment_view(request, payment, await ctx.catalogues.of(request.merchant.id), contest)
     history = await read_history(ctx.db, payment)
     # Its own address for webhooks is for who may see those of the merchant.
     visible = payment if request.may("webhooks.view") else structs.replace(payment, callback_url=None)
@@ -59,9 +59,9 @@ async def show(request: MerchantRequest) -> Response:
     paid = payment.status in ("succeeded", "refunded")
     refund = None if history.refund is None else history.refund.status
     view = PaymentPageView(
-        payment=shown,
+        payment=payment_fields,
         details=_details(request, visible),
-        timeline=lines(request, payment, timeline(history), shown.operator),
+        timeline=lines(request, payment, timeline(history), payment_fields.operator),
         refund=refund,
         refund_href=request.here(f"/payments/{payment.reference}/refund") if refundable else None,
         receipt_href=request.here(f"/payments/{payment.reference}/receipt") if paid else None,
@@ -76,7 +76,7 @@ async def show(request: MerchantRequest) -> Response:
 
 
 def _answer_by(request: MerchantRequest, disputes: Sequence[Dispute]) -> str | None:
-    ends = [each.evidence_due_at for each in disputes if each.status == "open" and each.evidence_due_at]
+    ends = [dispute.evidence_due_at for dispute in disputes if dispute.status == "open" and dispute.evidence_due_at]
     return request.date_time(min(ends)) if ends else None
 
 
@@ -85,7 +85,7 @@ def _details(request: MerchantRequest, payment: Payment) -> list[tuple[str, str]
     of_session = payment.session_reference is not None
     source = payment.link_external_id or payment.session_reference or (payment.link_id and str(payment.link_id))
     country = stated_country(payment.country, request.language) if payment.country else None
-    stated = {
+    details = {
         "payments.field.email": payment.email,
         "payments.field.address": payment.address,
         "payments.field.country": country if payment.address or payment.email else None,
@@ -94,7 +94,7 @@ def _details(request: MerchantRequest, payment: Payment) -> list[tuple[str, str]
         "payments.field.return_url": payment.return_url,
         "payments.field.callback_url": payment.callback_url,
     }
-    return [(str(request.text(key)), printable(value)) for key, value in stated.items() if value]
+    return [(str(request.text(key)), printable(value)) for key, value in details.items() if value]
 
 
 def curl_example(payment: Payment, public_url: str) -> str:

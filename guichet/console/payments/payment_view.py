@@ -65,7 +65,7 @@ async def find_payment(request: MerchantRequest) -> Payment:
 
 async def contested(request: MerchantRequest) -> Collection[PaymentId]:
     """The payments of this merchant that have an open dispute. Cost: one statement, bounded by the open disputes."""
-    return {each.payment_id for each in await dispute_repository.open_of(request.db, *request.scope) if each.payment_id}
+    return {row.payment_id for row in await dispute_repository.open_of(request.db, *request.scope) if row.payment_id}
 
 
 def contest_of(disputes: Sequence[Dispute]) -> Contest | None:

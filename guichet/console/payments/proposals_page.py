@@ -29,16 +29,16 @@ class ProposalsView(View, frozen=True):
 
 async def show(request: MerchantRequest) -> Response:
     catalogue = await request.ctx.catalogues.of(request.merchant.id)
-    found = await proposal_repository.open_of(request.db, *request.scope, request.now())
+    proposals = await proposal_repository.open_of(request.db, *request.scope, request.now())
     rows = [
         ProposalRow(
-            href=request.here(f"/payments/{each.payment.reference}/refund"),
-            payment=payment_row(request, each.payment, catalogue, request.date_time(each.payment.created_at)),
-            key=printable(each.key),
-            at=request.date_time(each.proposal.created_at),
-            until=request.date_time(each.proposal.expires_at),
-            reason=printable(each.proposal.reason or ""),
+            href=request.here(f"/payments/{row.payment.reference}/refund"),
+            payment=payment_row(request, row.payment, catalogue, request.date_time(row.payment.created_at)),
+            key=printable(row.key),
+            at=request.date_time(row.proposal.created_at),
+            until=request.date_time(row.proposal.expires_at),
+            reason=printable(row.proposal.reason or ""),
         )
-        for each in found
+        for row in proposals
     ]
     return request.page("payments/proposals.html", ProposalsView(rows, more=len(rows) == proposal_repository.MOST))

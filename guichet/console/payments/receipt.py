@@ -44,7 +44,7 @@ def receipt_of(request: MerchantRequest, merchant: Merchant, payment: Payment, m
     if refunded:
         dates.insert(0, (text("receipt.created"), request.date_time(payment.created_at)))
     payer = " ".join(filter(None, (payment.firstname, payment.lastname)))
-    shown = bill(request, payment.amount, payment.total_amount, payment.currency)
+    amounts = bill(request, payment.amount, payment.total_amount, payment.currency)
     return Receipt(
         title=text("receipt.refunded" if refunded else "receipt.title"),
         text=text("receipt.refunded_text" if refunded else "receipt.text"),
@@ -58,9 +58,9 @@ def receipt_of(request: MerchantRequest, merchant: Merchant, payment: Payment, m
             (text("receipt.reference"), payment.reference),
         ],
         amounts=[
-            (text("receipt.amount"), shown.amount),
-            (text("receipt.fee"), shown.fee),
-            (text("receipt.total"), shown.total),
+            (text("receipt.amount"), amounts.amount),
+            (text("receipt.fee"), amounts.fee),
+            (text("receipt.total"), amounts.total),
         ],
     )
 
@@ -110,11 +110,11 @@ async def _hosted_page(request: MerchantRequest, payment: Payment) -> str | None
 
 def _one_line(request: MerchantRequest, payment: Payment, mode: PaymentMode | None) -> str:
     """What a receipt must hold, as one sentence; the merchant's name, which may be long, comes last."""
-    shown = bill(request, payment.amount, payment.total_amount, payment.currency)
+    amounts = bill(request, payment.amount, payment.total_amount, payment.currency)
     return request.text(
         "receipt.line" if payment.status == "succeeded" else "receipt.line_refunded",
-        total=shown.total,
-        fee=shown.fee,
+        total=amounts.total,
+        fee=amounts.fee,
         mode=mode.name if mode else payment.operator,
         moment=short_date_time(payment.updated_at, request.time_zone),
         reference=payment.reference,

@@ -125,12 +125,12 @@ async def _page(
 
 
 async def _proposal(request: MerchantRequest, payment: Payment) -> ProposalView | None:
-    found = await proposal_repository.of_payment(request.db, payment.id)
-    if found is None or found.status_at(request.now()) != "open":
+    proposal = await proposal_repository.of_payment(request.db, payment.id)
+    if proposal is None or proposal.status_at(request.now()) != "open":
         return None
     return ProposalView(
-        key=printable(await proposal_repository.key_of(request.db, found)),
-        at=request.date_time(found.created_at),
-        until=request.date_time(found.expires_at),
-        reason=printable(found.reason) if found.reason else None,
+        key=printable(await proposal_repository.key_of(request.db, proposal)),
+        at=request.date_time(proposal.created_at),
+        until=request.date_time(proposal.expires_at),
+        reason=printable(proposal.reason) if proposal.reason else None,
     )

@@ -34,7 +34,7 @@ _ANSWER_SHOWN: Final = 120
 
 
 class Line(View, frozen=True):
-    """One line of the story: when, what, and what else is known about it."""
+    """One line of the timeline: when, what, and what else is known about it."""
 
     at: str
     text: Markup
@@ -88,12 +88,12 @@ def _created(writer: _Writer, values: _Values, _: str) -> Sentence:
     return writer.text(f"created_{values['source']}"), []
 
 
-def _asked(writer: _Writer, values: _Values, _: str) -> Sentence:
+def _provider_asked(writer: _Writer, values: _Values, _: str) -> Sentence:
     page = [writer.text("redirected", operator=writer.operator)] if values["redirects"] else []
     return writer.text("asked", operator=writer.operator), page
 
 
-def _told(writer: _Writer, values: _Values, _: str) -> Sentence:
+def _provider_told(writer: _Writer, values: _Values, _: str) -> Sentence:
     return writer.text("told", operator=writer.operator), [writer.text("told_count", count=values["count"])]
 
 
@@ -150,8 +150,8 @@ def _attempted(writer: _Writer, values: _Values, _: str) -> Sentence:
     )
     code = [] if values["response_code"] is None else [writer.text("answered", code=values["response_code"])]
     why = [] if values["error"] is None else [writer.request.text(f"payments.delivery_error.{values['error']}")]
-    said = [Markup.escape(_short(values["answer"]))] if values["answer"] and writer.may_see_webhooks else []
-    return text, [*code, *why, *said, *writer.at("next_attempt", values["next_attempt_at"])]
+    answer = [Markup.escape(_short(values["answer"]))] if values["answer"] and writer.may_see_webhooks else []
+    return text, [*code, *why, *answer, *writer.at("next_attempt", values["next_attempt_at"])]
 
 
 def _short(answer: str) -> str:
@@ -172,9 +172,9 @@ def _incident(writer: _Writer, values: _Values, _: str) -> Sentence:
 
 _SENTENCES: Final[dict[TimelineKind, Callable[[_Writer, _Values, str], Sentence]]] = {
     "payment.created": _created,
-    "provider.asked": _asked,
+    "provider.asked": _provider_asked,
     "provider.not_answered": _plain("not_answered"),
-    "provider.told": _told,
+    "provider.told": _provider_told,
     "provider.polled": _polled,
     "payment.succeeded": _succeeded,
     "payment.failed": _failed,

@@ -60,7 +60,7 @@ class AnonymiseView(View, frozen=True):
 
 async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
     merchant = await merchant_of(request)
-    shown = None if fault else await chosen_job(request, "anonymise_customer", merchant_id=merchant.id)
+    job = None if fault else await chosen_job(request, "anonymise_customer", merchant_id=merchant.id)
     latest = await repository.latest_of_merchant(request.db, merchant.id)
-    view = AnonymiseView(await jobs_view(request, _path(merchant), latest, shown), _MOST_WAITING)
+    view = AnonymiseView(await jobs_view(request, _path(merchant), latest, job), _MOST_WAITING)
     return show_file(request, merchant, "anonymise", view, fault)

@@ -84,7 +84,7 @@ class FileView(View, frozen=True):
     zone: str
     statuses: tuple[MerchantStatus, ...]
     may_change: bool
-    typed: dict[str, str]
+    form_values: dict[str, str]
 
 
 async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
@@ -99,7 +99,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         team=team,
         may_invite=request.may("merchants.change") and not _has_owner(team),
         invited=invited,
-        two_people=any(role == "owner" for role, _ in (*team, *((each.role, each.user) for each in invited))),
+        two_people=any(role == "owner" for role, _ in (*team, *((member.role, member.user) for member in invited))),
         api_keys=[(env, sum(key.env == env for key in usable)) for env in ENVS],
         endpoints=[await merchants.endpoint(ctx.db, merchant.id, env) for env in ENVS],
         wallets=await wallets.wallets_of(ctx.db, merchant.id) if request.may("wallets.view") else None,
@@ -109,7 +109,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         zone=merchant.time_zone or str(ctx.settings.time_zone),
         statuses=MERCHANT_STATUSES,
         may_change=request.may("merchants.change"),
-        typed=request.typed if fault else _present(merchant),
+        form_values=request.form_values if fault else _present(merchant),
     )
     return show_file(request, merchant, "file", view, fault)
 
@@ -154,19 +154,19 @@ async def _set_name(request: StaffRequest, merchant: Merchant, form: FileForm) -
 
 
 async def _set_time_zone(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
-    typed = form.time_zone.strip()
+    zone_name = form.time_zone.strip()
     try:
-        zone = str(parsers.time_zone(typed)) if typed else None
+        zone = str(parsers.time_zone(zone_name)) if zone_name else None
     except ValueError:
         raise FormFault(request.text("admin_merchants.zone_unknown")) from None
     await administration.set_time_zone(request.db, request.ctx.clock, merchant.id, zone, request.actor)
 
 
 async def _set_limits(request: StaffRequest, merchant: Merchant, form: FileForm) -> None:
-    typed = [text.strip() for text in (form.rate_limit, form.payment_limit, form.daily_limit)]
+    texts = [text.strip() for text in (form.rate_limit, form.payment_limit, form.daily_limit)]
     readers = (read_rate, read_amount, read_amount)
-    values = [read(text) if text else None for read, text in zip(readers, typed, strict=True)]
-    if any(text and value is None for text, value in zip(typed, values, strict=True)):
+    values = [read(text) if text else None for read, text in zip(readers, texts, strict=True)]
+    if any(text and value is None for text, value in zip(texts, values, strict=True)):
         raise FormFault(request.text("admin_merchants.limits_wrong"))
     if form.reason is None:
         raise FormFault(request.text("admin_merchants.reason_needed"))
@@ -192,8 +192,8 @@ async def _invite_owner(request: StaffRequest, merchant: Merchant, form: FileFor
                 await invite(tx, outbox, invitation, request.actor, url, request.now())
                 return None
             user = await access_acts.known_or_new(tx, email, name, request.person.language, request.now())
-        wanted = WantedAct("team.give_role", access_acts.team_subject(user, merchant), {"role": "owner"}, "")
-        approval = await approvals.ask(request.ctx, wanted, request.person, CONSOLE)
+        act_request = WantedAct("team.give_role", access_acts.team_subject(user, merchant), {"role": "owner"}, "")
+        approval = await approvals.ask(request.ctx, act_request, request.person, CONSOLE)
     except TooManyInvitations:
         raise FormFault(request.text("invitations.too_many"), 429) from None
     except InvitationRefused:

@@ -95,17 +95,17 @@ async def find(request: StaffRequest) -> Response:
     personal: it must not stay in addresses and their logs."""
     form = await request.form(SearchForm)
     request.require("merchants.view")
-    typed = form.q.strip()[:_MAX_SEARCH]
-    if not typed:
+    term = form.q.strip()[:_MAX_SEARCH]
+    if not term:
         return request.redirect(request.at_admin("/merchants"))
-    return _list(request, form, await _search(request, typed, form.cursor.before or ABOVE_ALL), typed)
+    return _list(request, form, await _search(request, term, form.cursor.before or ABOVE_ALL), term)
 
 
-def _list(request: StaffRequest, query: ById, rows: list[Merchant], typed: str) -> Response:
+def _list(request: StaffRequest, query: ById, rows: list[Merchant], term: str) -> Response:
     page = ListPage.cut(rows, merchants.PAGE, query.cursor)
     view = ListView(
         merchants=page.rows,
-        q=typed,
+        q=term,
         next_before=page.rows[-1].id if page.has_older else None,
         pager=page.pager(lambda merchant: merchant.id, partial(request.at_admin, "/merchants")).older_only(),
         may_create=request.may("merchants.change"),
@@ -113,18 +113,18 @@ def _list(request: StaffRequest, query: ById, rows: list[Merchant], typed: str) 
     return request.page("admin/merchants/list.html", view)
 
 
-async def _search(request: StaffRequest, typed: str, before: int) -> list[Merchant]:
+async def _search(request: StaffRequest, term: str, before: int) -> list[Merchant]:
     db = request.db
-    if (number := row_id(typed)) is not None:
+    if (number := row_id(term)) is not None:
         merchant = await merchants.get(db, MerchantId(number))
         return [merchant] if merchant else []
-    if (email := normal_email(typed)) is not None:
+    if (email := normal_email(term)) is not None:
         user = await users.by_email(db, email)
         # The address is personal: the log says who was found by it, not what was typed.
         await record_read(request, "user.searched", "user", user.id if user else "none")
         # At most one page: nobody works for more merchants.
         return [merchant for _, merchant in await users.merchants_of(db, user.id)][: merchants.PAGE] if user else []
-    return await merchants.named(db, typed, before)
+    return await merchants.named(db, term, before)
 
 
 class NewForm(Fields):
@@ -140,13 +140,14 @@ class NewView(View, frozen=True):
     after: int
     statuses: tuple[MerchantStatus, ...]
     currencies: tuple[Currency, ...]
-    typed: dict[str, str]
+    form_values: dict[str, str]
 
 
 async def show_new(request: StaffRequest, fault: FormFault | None = None) -> Response:
     request.require("merchants.change")
-    typed: dict[str, str] = request.typed if fault else {"status": _FIRST_STATUS, "currency": DEFAULT_CURRENCY}
-    view = NewView(await newest(request.db), MERCHANT_STATUSES, CURRENCIES, typed)
+    offered: dict[str, str] = {"status": _FIRST_STATUS, "currency": DEFAULT_CURRENCY}
+    form_values = request.form_values if fault else offered
+    view = NewView(await newest(request.db), MERCHANT_STATUSES, CURRENCIES, form_values)
     return request.page("admin/merchants/new.html", view, fault)
 
 

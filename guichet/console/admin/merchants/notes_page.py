@@ -44,7 +44,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         notes=page.rows,
         pager=page.pager(lambda note: note.id, partial(address, request, merchant, "/notes")).older_only(),
         newest=await notes.newest(request.db, merchant.id),
-        text=request.typed.get("text", "") if fault else "",
+        text=request.form_values.get("text", "") if fault else "",
         most=_MAX_NOTE,
         may_add=request.may("notes.add"),
     )

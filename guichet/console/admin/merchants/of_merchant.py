@@ -34,5 +34,5 @@ def show_file(
     tabs.append(("developers", "/developers"))
     if request.may(RIGHT_OF["anonymise_customer"]):
         tabs.append(("anonymise", "/anonymise"))
-    shown = [(name, address(request, merchant, path), name == page) for name, path in tabs]
-    return request.page(f"admin/merchants/{page}.html", view, fault, merchant=merchant, tabs=shown)
+    links = [(name, address(request, merchant, path), name == page) for name, path in tabs]
+    return request.page(f"admin/merchants/{page}.html", view, fault, merchant=merchant, tabs=links)

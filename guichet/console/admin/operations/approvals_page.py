@@ -54,13 +54,13 @@ async def show_list(request: StaffRequest) -> Response:
     waiting = await approval_requests.waiting(request.db, now)
     latest = await approval_requests.latest(request.db, _DECIDED_SHOWN)
     decided = [approval for approval in latest if approval.status_at(now) != "pending"]
-    shown: Facts = {
+    facts: Facts = {
         "waiting": [approval.id for approval in waiting],
         "decided": [approval.id for approval in decided],
     }
-    await record_read(request, "approvals.listed", "approval", "list", shown=shown)
+    await record_read(request, "approvals.listed", "approval", "list", facts=facts)
     subjects = await subjects_of(request.db, [*waiting, *decided])
-    lists = [[_row(request, each, subjects[each.id], now) for each in rows] for rows in (waiting, decided)]
+    lists = [[_row(request, approval, subjects[approval.id], now) for approval in rows] for rows in (waiting, decided)]
     return request.page("admin/operations/approvals.html", ApprovalsView(*lists))
 
 
@@ -159,7 +159,7 @@ async def _with_amount(
     if approval.act != "wallet.reopen":
         return about
     code = approval.subject.partition("/")[2]
-    currency = next((each for each in CURRENCIES if each == code), None)
+    currency = next((currency for currency in CURRENCIES if currency == code), None)
     if currency is None:
         return about
     kept = await held(request.db, approval.merchant_id, "live", currency)

@@ -45,11 +45,11 @@ class Case(Record, frozen=True):
 
     @property
     def needs_payee(self) -> bool:
-        return any(each.kind == incidents.PAYEE_UNCONFIRMED for each in self.incidents)
+        return any(incident.kind == incidents.PAYEE_UNCONFIRMED for incident in self.incidents)
 
     @property
     def needs_account(self) -> bool:
-        return any(each.kind == incidents.ACCOUNT_CHANGED for each in self.incidents)
+        return any(incident.kind == incidents.ACCOUNT_CHANGED for incident in self.incidents)
 
 
 async def case_of(ctx: AppContext, text: str) -> Case | None:
@@ -75,20 +75,20 @@ async def _case(ctx: AppContext, payment: Payment, refund: Refund | None, disput
     late = await late_decisions.about(ctx.db, subject)
     decisions = late_decisions.fitting(late) if late else ()
     waiting = [
-        await approval_requests.about(ctx.db, each, ctx.clock.now())
-        for each in (subject.reference, *(dispute.reference for dispute in disputes))
+        await approval_requests.about(ctx.db, reference, ctx.clock.now())
+        for reference in (subject.reference, *(dispute.reference for dispute in disputes))
     ]
     return Case(
         payment=payment,
         merchant=require(await merchants.get(ctx.db, payment.merchant_id)).name,
         refund=refund,
-        incidents=[each for each in await incidents.still_open(ctx.db) if each.reference == subject.reference],
+        incidents=[row for row in await incidents.still_open(ctx.db) if row.reference == subject.reference],
         late=late,
         decisions=decisions,
         paid_again=await late_decisions.paid_again(ctx.db, payment) if "wallet" in decisions else [],
         disputes=disputes,
         may_settle=_may_settle(subject),
-        waiting=[each for each in waiting if each is not None],
+        waiting=[request for request in waiting if request is not None],
     )
 
 

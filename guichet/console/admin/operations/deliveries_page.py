@@ -21,7 +21,7 @@ from guichet.server.health_checks import failing_endpoints
 from guichet.webhooks.resend import find, listed, resend
 
 #: Deliveries on a page; `guichet delivery list` shows more.
-_SHOWN: Final = 100
+_PAGE_SIZE: Final = 100
 
 
 class DeliveriesQuery(Fields):
@@ -54,9 +54,9 @@ async def show_list(request: StaffRequest, fault: FormFault | None = None) -> Re
     """The latest of all merchants or of one, newest first. Reads at most the latest 10 000, or the merchant's newest
     500. Of addresses it shows the servers alone, which name no customer."""
     query, now = DeliveriesQuery.read(request.query), request.now()
-    typed = query.merchant.strip()
-    merchant = row_id(typed)
-    if typed and merchant is None:
+    merchant_text = query.merchant.strip()
+    merchant = row_id(merchant_text)
+    if merchant_text and merchant is None:
         # Those of all merchants below a filter that says another thing would be read as one merchant's.
         fault = FormFault(request.text("operations.merchant_wrong"))
     merchant_id = None if merchant is None else MerchantId(merchant)
@@ -65,14 +65,14 @@ async def show_list(request: StaffRequest, fault: FormFault | None = None) -> Re
     view = DeliveriesView(
         query=query,
         failing=failing,
-        deliveries=deliveries[:_SHOWN],
-        merchant=typed[:MOST_TYPED],
+        deliveries=deliveries[:_PAGE_SIZE],
+        merchant=merchant_text[:MOST_TYPED],
         statuses=DELIVERY_STATUSES,
         may_resend=request.may("deliveries.resend") and merchant is not None,
         periods=RESEND_PERIODS,
         since=offered_period(deliveries, now),
         names=await merchants.names(
-            request.db, {each.merchant_id for each in failing} | {each.merchant_id for each in deliveries[:_SHOWN]}
+            request.db, {row.merchant_id for row in failing} | {row.merchant_id for row in deliveries[:_PAGE_SIZE]}
         ),
     )
     return request.page("admin/operations/deliveries.html", view, fault)

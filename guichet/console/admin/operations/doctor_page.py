@@ -72,11 +72,11 @@ async def ask_accounts(request: StaffRequest) -> Response:
 
 async def show_accounts(request: StaffRequest, fault: FormFault | None = None) -> Response:
     accounts, kinds = request.ctx.providers.accounts, [kind for kind in _TASKS if request.may(RIGHT_OF[kind])]
-    shown = None if fault else await chosen_job(request, *kinds)
+    job = None if fault else await chosen_job(request, *kinds)
     latest = [job for kind in kinds for job in await repository.latest(request.db, kind)]
     latest.sort(key=lambda job: -job.id)
     view = AccountsView(
-        jobs=await jobs_view(request, _PROVIDERS, latest[: repository.MOST_LISTED], shown),
+        jobs=await jobs_view(request, _PROVIDERS, latest[: repository.MOST_LISTED], job),
         kinds=[(kind, request.text(f"jobs.kind.{kind}")) for kind in kinds],
         accounts=[("", request.text("provider_jobs.all")), *((name, name) for name in accounts)],
         aggregates=bool(aggregating(accounts)) and request.may(RIGHT_OF["wave_merchants"]),
@@ -112,10 +112,10 @@ async def ask_wave(request: StaffRequest) -> Response:
 
 
 async def show_wave(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    shown = None if fault else await chosen_job(request, "wave_merchants")
+    job = None if fault else await chosen_job(request, "wave_merchants")
     able = list(aggregating(request.ctx.providers.accounts))
     view = WaveView(
-        jobs=await jobs_view(request, _WAVE, await repository.latest(request.db, "wave_merchants"), shown),
+        jobs=await jobs_view(request, _WAVE, await repository.latest(request.db, "wave_merchants"), job),
         accounts=[("", request.text("wave_merchants.all")), *((name, name) for name in able)],
         able=able,
         most=KEPT,

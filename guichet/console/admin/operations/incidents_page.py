@@ -76,13 +76,13 @@ async def show_list(request: StaffRequest) -> Response:
             | {dispute.merchant_id for dispute in disputes},
         ),
     )
-    shown: Facts = {
+    facts: Facts = {
         "incidents": len(view.incidents),
         "late": len(view.late),
         "disputes": len(view.disputes),
         "callbacks": len(view.callbacks),
     }
-    await record_read(request, "incidents.listed", "incident", kind or "all", shown=shown)
+    await record_read(request, "incidents.listed", "incident", kind or "all", facts=facts)
     return request.page("admin/operations/incidents.html", view)
 
 
@@ -130,24 +130,24 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
 
 async def _show_without_case(request: StaffRequest, fault: FormFault | None) -> Response:
     view = await _without_case(request)
-    shown: Facts = {"incidents": len(view.incidents)}
-    await record_read(request, "incidents.listed", "incident", view.reference, shown=shown)
+    facts: Facts = {"incidents": len(view.incidents)}
+    await record_read(request, "incidents.listed", "incident", view.reference, facts=facts)
     return request.page("admin/operations/no_case.html", view, fault)
 
 
 async def _without_case(request: StaffRequest) -> NoCaseView:
     """Raises NotFound when neither an open incident nor an undecided dispute has the reference."""
     db, reference = request.db, parse_reference(request.path["reference"])
-    opened = [each for each in await incidents.still_open(db) if each.reference == reference]
+    open_incidents = [incident for incident in await incidents.still_open(db) if incident.reference == reference]
     undecided = await dispute_repository.undecided(db)
-    dispute = next((each for each in undecided if each.reference == reference), None)
-    if reference is None or not (opened or dispute):
+    dispute = next((dispute for dispute in undecided if dispute.reference == reference), None)
+    if reference is None or not (open_incidents or dispute):
         raise NotFound
     request_about = await approval_requests.about(db, reference, request.ctx.clock.now())
     waiting = [] if request_about is None else [request_about]
-    about = dispute or opened[0]
+    about = dispute or open_incidents[0]
     merchant = require(await merchants.get(db, about.merchant_id)).name
-    return NoCaseView(reference, merchant, opened, dispute, waiting, request.may("incidents.decide"))
+    return NoCaseView(reference, merchant, open_incidents, dispute, waiting, request.may("incidents.decide"))
 
 
 async def change(request: StaffRequest) -> Response:
@@ -156,11 +156,11 @@ async def change(request: StaffRequest) -> Response:
     ctx = request.ctx
     request.require("incidents.decide")
     case = await case_of(ctx, request.path["reference"])
-    opened = (await _without_case(request)).incidents if case is None else case.incidents
+    open_incidents = (await _without_case(request)).incidents if case is None else case.incidents
     if form.reason is None:
         raise FormFault(request.text("operations.reason_missing"))
     if form.act == "close":
-        await _close(request, opened, form.incident, form.reason)
+        await _close(request, open_incidents, form.incident, form.reason)
         about = "/incidents" if case is None else f"/incidents/{case.subject.reference}"
         return request.done(request.at_admin(about), "incident_closed")
     act = _act(case, form, form.reason)
@@ -170,10 +170,10 @@ async def change(request: StaffRequest) -> Response:
     return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 
-async def _close(request: StaffRequest, opened: list[Incident], number: int | None, reason: str) -> None:
+async def _close(request: StaffRequest, open_incidents: list[Incident], number: int | None, reason: str) -> None:
     """Only an incident of this case: the reason was written about what this page shows. One that somebody else closed a
     moment ago is no fault: the page that follows shows what is still open."""
-    if number is not None and number in {incident.id for incident in opened}:
+    if number is not None and number in {incident.id for incident in open_incidents}:
         await incident_acts.close(request.db, request.ctx.clock, IncidentId(number), request.actor, reason)
 
 

@@ -1,4 +1,4 @@
-"""The search for payments across merchants, and one payment: its story, and what its provider knows of it. Every search
+"""The search for payments across merchants, and one payment: its timeline, and what its provider knows. Every search
 and every payment that is opened is an entry of the audit log."""
 
 from typing import Any, Final
@@ -64,16 +64,16 @@ async def show_search(request: StaffRequest) -> Response:
 async def find(request: StaffRequest) -> Response:
     form = await request.form(SearchForm)
     request.require("payments.search")
-    typed = form.q.strip()[:LONGEST]
-    payments = await search(request.ctx.db, request.ctx.registry, typed)
-    if typed:
+    term = form.q.strip()[:LONGEST]
+    payments = await search(request.ctx.db, request.ctx.registry, term)
+    if term:
         # What was typed may be personal: the log, which nobody can change, says what was found by it.
         references = [payment.reference for payment in payments]
         subject = references[0] if len(payments) == 1 else "several" if payments else "none"
-        shown: Facts = {"count": len(payments), "payments": references}
-        await record_read(request, "payment.searched", "payment", subject, shown=shown)
+        facts: Facts = {"count": len(payments), "payments": references}
+        await record_read(request, "payment.searched", "payment", subject, facts=facts)
     names = await merchants.names(request.db, {payment.merchant_id for payment in payments})
-    view = SearchView(payments if typed else None, typed, names, request.ctx.catalogues.base)
+    view = SearchView(payments if term else None, term, names, request.ctx.catalogues.base)
     return request.page("admin/operations/payments.html", view)
 
 
@@ -91,7 +91,7 @@ class PaymentView(View, frozen=True):
     #: None also where nobody will ask.
     next_poll_at: Instant | None
     case: Case
-    story: list[TimelineLine]
+    timeline: list[TimelineLine]
 
 
 async def show(request: StaffRequest) -> Response:
@@ -108,7 +108,7 @@ async def show(request: StaffRequest) -> Response:
         refund=history.refund,
         next_poll_at=None if payment.next_poll_at == NEVER else payment.next_poll_at,
         case=require(await case_of(request.ctx, payment.reference)),
-        story=[_line(request, payment.currency, entry) for entry in entries],
+        timeline=[_line(request, payment.currency, entry) for entry in entries],
     )
     return request.page("admin/operations/payment.html", view)
 
@@ -120,15 +120,15 @@ def _line(request: StaffRequest, currency: Currency, entry: TimelineEntry) -> Ti
 
 def _facts(request: StaffRequest, currency: Currency, entry: TimelineEntry) -> list[tuple[str, str]]:
     known = [("subject", entry.subject), *entry.values.items(), *entry.staff.items()]
-    shown = [
+    lines = [
         (label(request, name), _text(request, currency, entry, name, value))
         for name, value in known
         if value not in _EMPTY and name not in _LEFT_OUT and (name, value) != ("os_user", CONSOLE)
     ]
     if entry.kind == "person.acted":
         changes = entry.staff["before"], entry.staff["after"]
-        shown += changed_facts(request, entry.subject, *changes, in_team=True)
-    return shown
+        lines += changed_facts(request, entry.subject, *changes, in_team=True)
+    return lines
 
 
 def _text(request: StaffRequest, currency: Currency, entry: TimelineEntry, name: str, value: Any) -> str:

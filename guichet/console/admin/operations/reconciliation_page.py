@@ -28,7 +28,7 @@ from guichet.pages.fields import Fields, Lenient
 from guichet.pages.views import View
 
 #: Differences of one run that its page shows; `guichet reconcile --runs --json` has all that were kept.
-_SHOWN: Final = 100
+_MOST_DIFFERENCES: Final = 100
 _MARGIN: Final = "/reconciliation/margin"
 #: Between two audits that are started here, whichever process makes them: each reads the whole ledger.
 _AUDIT_EVERY: Final = 10 * MINUTE
@@ -59,7 +59,7 @@ async def show_run(request: StaffRequest) -> Response:
     named = request.path["day"], request.path["account"]
     for run in await recent_runs(request.db, request.now()):
         if (_utc_day(run), run.provider_account) == named:
-            view = RunView(run, run.details[:_SHOWN], _day_text(request))
+            view = RunView(run, run.details[:_MOST_DIFFERENCES], _day_text(request))
             return request.page("admin/operations/run.html", view)
     raise NotFound
 
@@ -90,10 +90,10 @@ async def ask_margin(request: StaffRequest) -> Response:
 
 
 async def show_margin(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    form = PeriodFields.read(request.typed) if fault else PeriodFields()
-    shown = None if fault else await chosen_job(request, "ledger_margin")
+    form = PeriodFields.read(request.form_values) if fault else PeriodFields()
+    job = None if fault else await chosen_job(request, "ledger_margin")
     latest = await repository.latest(request.db, "ledger_margin")
-    view = MarginView(await jobs_view(request, _MARGIN, latest, shown), _month_so_far(request, form))
+    view = MarginView(await jobs_view(request, _MARGIN, latest, job), _month_so_far(request, form))
     return request.page("admin/operations/margin.html", view, fault)
 
 

@@ -39,7 +39,7 @@ from guichet.printable import printable
 
 _PATH: Final = "/reconciliation/statement"
 #: Differences on a page.
-_SHOWN: Final = 100
+_PAGE_SIZE: Final = 100
 #: Where the lines come from.
 _SOURCES: Final = ("file", "provider")
 #: Days that a provider is asked for at once.
@@ -123,17 +123,17 @@ def _sentence(request: StaffRequest, error: UnreadableStatement) -> Any:
 
 
 async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    shown = None if fault else await chosen_job(request, "compare_statement")
-    jobs = await jobs_view(request, _PATH, await repository.latest(request.db, "compare_statement"), shown)
+    job = None if fault else await chosen_job(request, "compare_statement")
+    jobs = await jobs_view(request, _PATH, await repository.latest(request.db, "compare_statement"), job)
     result = jobs.result if isinstance(jobs.result, ComparedStatement) else None
-    differences, pager = _differences(request, result, shown)
+    differences, pager = _differences(request, result, job)
     counted = sum(count for outcome, count in result.counts.items() if outcome != "matched") if result else 0
     view = StatementView(
         jobs=jobs,
         differences=differences,
         not_kept=counted - len(result.found) if result else 0,
         pager=pager,
-        csv=request.at_admin(f"{_PATH}/{shown.id}/differences.csv") if shown else "",
+        csv=request.at_admin(f"{_PATH}/{job.id}/differences.csv") if job else "",
         accounts=_accounts(request),
         sources=[(source, request.text(f"comparison.source.{source}")) for source in _SOURCES],
         kinds=[(kind, request.text(f"comparison.kind.{kind or 'both'}")) for kind in ("", *SUBJECT_TYPES)],
@@ -155,18 +155,18 @@ def _accounts(request: StaffRequest) -> list[tuple[str, Any]]:
 
 
 def _differences(
-    request: StaffRequest, result: ComparedStatement | None, shown: StaffJob | None
+    request: StaffRequest, result: ComparedStatement | None, job: StaffJob | None
 ) -> tuple[list[Any], Pager]:
     """A page of the differences, in the order of the statement. `?page=`: its number; they stand in one row of the
     database, so there is no key to cut at."""
-    if result is None or shown is None:
+    if result is None or job is None:
         return [], Pager()
-    last = max(len(result.found) - 1, 0) // _SHOWN + 1
+    last = max(len(result.found) - 1, 0) // _PAGE_SIZE + 1
     number = min(row_id(request.query.get("page")) or 1, last)
-    address = partial(request.at_admin, _PATH, job=str(shown.id))
+    address = partial(request.at_admin, _PATH, job=str(job.id))
     newer = address(page=str(number - 1)) if number > 1 else None
     older = address(page=str(number + 1)) if number < last else None
-    return result.found[(number - 1) * _SHOWN : number * _SHOWN], Pager(newer, older)
+    return result.found[(number - 1) * _PAGE_SIZE : number * _PAGE_SIZE], Pager(newer, older)
 
 
 async def _read_form(ctx: AppContext, posted: Upload) -> CompareStatement:
@@ -228,5 +228,5 @@ def _period(ctx: AppContext, form: dict[str, str]) -> Period | None:
 
 def _words(form: dict[str, str]) -> dict[str, str]:
     """The words of each meaning, which are typed with commas between them."""
-    typed = {meaning: form.get(f"word_{meaning}", "")[:_MOST_WORDS].split(",") for meaning in MEANINGS}
-    return {word.strip().lower(): meaning for meaning, words in typed.items() for word in words if word.strip()}
+    lists = {meaning: form.get(f"word_{meaning}", "")[:_MOST_WORDS].split(",") for meaning in MEANINGS}
+    return {word.strip().lower(): meaning for meaning, words in lists.items() for word in words if word.strip()}

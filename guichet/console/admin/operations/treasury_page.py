@@ -53,10 +53,10 @@ class TreasuryForm(Fields):
 
 
 async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    stated = await _readings(request)
+    place_readings = await _readings(request)
     view = TreasuryView(
-        positions=await positions(request.db, stated),
-        readings=stated,
+        positions=await positions(request.db, place_readings),
+        readings=place_readings,
         movements=await repository.latest(request.db),
         kinds=_KINDS,
         currencies=CURRENCIES,
@@ -76,11 +76,11 @@ async def change(request: StaffRequest) -> Response:
     if form.end is not None:
         await movements.end(request.ctx, reference, form.end, request.actor, form.reason)
         return request.done(request.at_admin(_PATH), "recorded")
-    wanted = WantedAct("treasury.record", reference, _arguments(request, form), form.reason)
-    if not money_acts.needs_two_people(request.ctx.settings, wanted):
-        await approvals.do_alone(request.ctx, wanted, request.person, CONSOLE)
+    act_request = WantedAct("treasury.record", reference, _arguments(request, form), form.reason)
+    if not money_acts.needs_two_people(request.ctx.settings, act_request):
+        await approvals.do_alone(request.ctx, act_request, request.person, CONSOLE)
         return request.done(request.at_admin(_PATH), "recorded")
-    approval = await approvals.ask(request.ctx, wanted, request.person, CONSOLE)
+    approval = await approvals.ask(request.ctx, act_request, request.person, CONSOLE)
     return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
 
@@ -99,8 +99,8 @@ def _arguments(request: StaffRequest, form: TreasuryForm) -> Arguments:
 
 
 async def download_places(request: StaffRequest) -> Response:
-    stated = await _readings(request)
-    return _file(places_file(await positions(request.db, stated), stated), "places")
+    place_readings = await _readings(request)
+    return _file(places_file(await positions(request.db, place_readings), place_readings), "places")
 
 
 async def download_movements(request: StaffRequest) -> Response:
@@ -113,4 +113,4 @@ def _file(content: bytes, name: str) -> Response:
 
 
 async def _readings(request: StaffRequest) -> dict[str, Reading]:
-    return {each.place: each for each in await readings.latest(request.db, request.now())}
+    return {reading.place: reading for reading in await readings.latest(request.db, request.now())}

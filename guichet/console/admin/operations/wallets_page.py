@@ -51,25 +51,25 @@ class WalletsView(View, frozen=True):
 
 async def show_list(request: StaffRequest) -> Response:
     """What is not `Actif`, and the balances with the providers; `?merchant=` leads to the wallets of one."""
-    typed = request.query.get("merchant", "").strip()
-    if (number := row_id(typed)) is not None:
+    merchant_text = request.query.get("merchant", "").strip()
+    if (number := row_id(merchant_text)) is not None:
         return request.redirect(request.at_admin(f"/wallets/{number}"))
     frozen = await wallets.not_active(request.db)
     view = WalletsView(
         frozen=frozen,
         floats=await _floats(request),
-        merchant=typed[:MOST_TYPED],
+        merchant=merchant_text[:MOST_TYPED],
         names=await merchant_repository.names(request.db, {merchant_id for merchant_id, *_ in frozen}),
     )
-    fault = FormFault(request.text("operations.merchant_wrong")) if typed else None
+    fault = FormFault(request.text("operations.merchant_wrong")) if merchant_text else None
     return request.page("admin/operations/wallets.html", view, fault)
 
 
 async def _floats(request: StaffRequest) -> dict[str, list[FloatRow]]:
     """An account that is in the file no more stands by itself."""
     balances: dict[str, list[StoredBalance]] = defaultdict(list)
-    for each in await provider_balances.stored(request.db):
-        balances[each.provider_account].append(each)
+    for balance in await provider_balances.stored(request.db):
+        balances[balance.provider_account].append(balance)
     reads = {read.provider_account: read for read in await provider_balances.reads(request.db)}
     known, floats = request.ctx.providers.accounts, defaultdict[str, list[FloatRow]](list)
     for account in sorted({*balances, *reads}):
@@ -140,7 +140,7 @@ async def show_close(request: StaffRequest, fault: FormFault | None = None) -> R
     currency = WalletQuery.read(request.query).currency or merchant.currency
     await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id)
     listed = await wallets.wallets_of(request.db, merchant.id)
-    wallet = next((each for each in listed if (each.env, each.currency) == ("live", currency)), None)
+    wallet = next((row for row in listed if (row.env, row.currency) == ("live", currency)), None)
     status, balance = (wallet.status, wallet.balance) if wallet else (ACTIVE, Hundredths(0))
     if status == CLOSED:
         raise NotFound
