@@ -40,7 +40,7 @@ async def add(
     of: Instant | None = None,
     link: str | None = None,
 ) -> None:
-    """`person`: who did it, if it is not whoever asked. `of`: the time that the mail speaks of, if it is another than
+    """`person`: who did it, if it is not the requester. `of`: the time that the mail speaks of, if it is another than
     now. `link`: an address of the reader's own."""
     values = {
         "name": to.name,

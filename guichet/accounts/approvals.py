@@ -192,7 +192,7 @@ def is_same_person(request: ApprovalRequest, user: User) -> bool:
 
 
 async def may_approve_from(db: Reader, act: ApprovedAct, user: User, now: Instant) -> Instant:
-    """When the user has had their role for long enough to approve such an act; being enabled again begins anew."""
+    """When the user has had their role for long enough to approve such an act; enabling restarts that time."""
     return later(_approver_since(user), await _right_needed(db, act, now))
 
 

@@ -142,7 +142,7 @@ async def recovery_codes_left(db: Reader, user_id: UserId) -> int:
 
 
 async def remove_all(tx: Transaction, user_id: UserId, now: Instant) -> None:
-    """Neither a telephone, passkeys nor recovery codes any more: at the next sign-in they are set up anew."""
+    """Removes the telephone, passkeys and recovery codes: they are set up again at the next sign-in."""
     await users.remove_totp(tx, user_id, now)
     await passkeys.remove_all(tx, user_id)
     await tx.write(_REMOVE, user=user_id)

@@ -18,7 +18,7 @@ from guichet.accounts.errors import TooBusy
 from guichet.domain.accounts import PASSWORD_MAX, PASSWORD_MIN, normal_password
 
 #: The parameters that OWASP recommends for Argon2id: 19 MiB, two passes, one lane. A stored hash names its own, and is
-#: made anew at the next sign-in when these change.
+#: replaced at the next sign-in when these change.
 _HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 T = TypeVar("T")
 #: Hashes at once, and how many more may wait. At 40 ms each, the last of them waits for four seconds.

@@ -156,7 +156,7 @@ class CustomerKeys(Record, frozen=True):
 
 
 def read_phone(text: str) -> str | None:
-    """The digits of a typed number with the country's code; None for what is none."""
+    """The digits of a typed number with the country's code; None for any other text."""
     digits = "".join(text.split()).removeprefix("+")
     return digits if digits.isascii() and digits.isdigit() and 8 <= len(digits) <= 15 else None
 

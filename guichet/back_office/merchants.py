@@ -117,7 +117,7 @@ _NAMES: Final[tuple[FactName, ...]] = ("rate_limit", "payment_limit", "daily_lim
 
 
 def read_rate(text: str) -> int | None:
-    """Requests a minute, 1 to MAX_RATE; None if it is no such number."""
+    """Requests a minute, 1 to MAX_RATE; None for any other text."""
     if not (text.isascii() and text.isdigit() and len(text) <= 6):
         return None
     rate = int(text)
@@ -125,7 +125,7 @@ def read_rate(text: str) -> int | None:
 
 
 def read_amount(text: str) -> Hundredths | None:
-    """A limit typed in the currency's unit, with or without spaces; None if it is no such amount."""
+    """A limit typed in the currency's unit, with or without spaces; None for any other text."""
     amount = parse_typed(text, 2)
     return Hundredths(amount) if amount is not None and MIN_AMOUNT <= amount <= _MAX_AMOUNT else None
 

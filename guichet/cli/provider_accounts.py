@@ -21,7 +21,7 @@ def load_providers(settings: Settings) -> ProvidersConfig:
 
 
 def chosen_accounts(providers: ProvidersConfig, names: Sequence[str] | None) -> list[str]:
-    """The accounts of these names, or all. A name that is none is a misuse of the command."""
+    """The accounts of these names, or all. An unknown name is a misuse of the command."""
     for name in names or ():
         if name not in providers.accounts:
             known = ", ".join(providers.accounts) or "none"

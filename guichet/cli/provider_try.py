@@ -73,7 +73,7 @@ class Trial:
     movements: list[Movement] = field(default_factory=list)
     #: What `Accepted.provider_data` held, by our reference; and the pages that were shown.
     _data: dict[str, dict[str, str]] = field(default_factory=dict)
-    _shown: set[str] = field(default_factory=set)
+    _shown_urls: set[str] = field(default_factory=set)
 
     async def run(self, charge: Charge) -> bool:
         """Whether the payment was made with the right amount, and given back as far as the account can."""
@@ -163,8 +163,8 @@ class Trial:
         movement.detail = ""
         movement.provider_reference = result.provider_reference or movement.provider_reference
         self._data.setdefault(movement.reference, {}).update(result.provider_data)
-        if result.redirect_url and result.redirect_url not in self._shown:
-            self._shown.add(result.redirect_url)
+        if result.redirect_url and result.redirect_url not in self._shown_urls:
+            self._shown_urls.add(result.redirect_url)
             self.say(f"   The customer confirms on this page: {result.redirect_url}")
 
     def _as_known(self, charge: Charge, payment: Movement) -> Charge:

@@ -28,7 +28,7 @@ from guichet.webhooks import events
 from guichet.webhooks.sender import signed_headers
 
 #: Bytes of an answer that are shown.
-_SHOWN: Final = 200
+_MAX_ANSWER_BYTES: Final = 200
 
 
 def _address(text: str) -> str:
@@ -78,7 +78,7 @@ async def forward(client: HttpClient, url: str, headers: Mapping[str, str], body
     status: int | None
     try:
         response = await client.request(
-            "POST", url, headers=headers, body=body, timeout=ANSWER_TIMEOUT, guarded=False, max_bytes=_SHOWN
+            "POST", url, headers=headers, body=body, timeout=ANSWER_TIMEOUT, guarded=False, max_bytes=_MAX_ANSWER_BYTES
         )
         status, text = response.status, response.body.decode(errors="replace")
     except Lost as error:

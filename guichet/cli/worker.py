@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 def worker(grace: Grace = GRACE) -> None:
     """Run the loops alone: poll payments, disburse refunds, deliver webhooks."""
-    # Past PgBouncer where it can: an older PgBouncer has each claim planned anew, which takes the primary longer than
+    # Past PgBouncer where it can: an older PgBouncer has each claim planned again, which takes the primary longer than
     # everything else that a webhook asks of it (bench/README.md, "What a payment asks of PostgreSQL").
     settings = load_settings().direct
     begin_process(settings)

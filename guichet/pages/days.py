@@ -13,7 +13,7 @@ from guichet.pages.fields import Fields, text
 
 _FIRST_YEAR: Final = 2000
 _LAST_YEAR: Final = 2999
-#: What a field for a day shows again of a text that is none.
+#: How many characters of an invalid date a field shows again.
 _MOST_TYPED: Final = 20
 
 

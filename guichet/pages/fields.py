@@ -39,7 +39,7 @@ def register_row_ids() -> None:
 
 
 def row_id(text: str | None) -> int | None:
-    """The id of a row; None for what is none. A longer number is not cut: it would name another row."""
+    """The id of a row; None for any other text. A longer number is not cut: it would name another row."""
     is_id = text and text.isascii() and text.isdigit() and len(text) <= _DIGITS
     return int(text) if text and is_id else None
 

@@ -52,8 +52,8 @@ def whole_number(number: int, language: str) -> str:
 
 
 def stated_amount(value: int | float | str | None, currency: str | None, language: str, *, coded: bool = True) -> str:
-    """An amount in the main unit as somebody else states it, perhaps in a currency that is none of ours, or without
-    any: `5 000 XOF`, `12,5 GHS`. Empty if there is none; what is no number is left as it is."""
+    """An amount in the main unit as somebody else states it, perhaps in a currency that we do not have, or in
+    none: `5 000 XOF`, `12,5 GHS`. Empty if there is no amount; text that is not a number is left as it is."""
     if value is None:
         return ""
     try:

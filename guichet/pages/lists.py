@@ -99,7 +99,7 @@ class ById(Fields):
 
 
 class ByTime(Fields):
-    """The query of a list in the order of time. Raises ValidationError for a place that is none."""
+    """The query of a list in the order of time. Raises ValidationError for an invalid place."""
 
     before: Place | None = None
     after: Place | None = None

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 #: What `escape` does to a text, without an object of its own for the result. It has no public name.
 _escape_text: Final[Callable[[str], str]] = getattr(markupsafe, "_escape_inner", escape)
 
-#: A text of ours, or what was escaped, as markup: without the look for `__html__` that `Markup` takes at each.
+#: Our own text, or an escaped one, as markup: without looking for `__html__`, as `Markup` does for each.
 as_markup: Final[Callable[[str], Markup]] = partial(str.__new__, Markup)
 
 
@@ -66,7 +66,7 @@ class _Code(CodeGenerator):
         self.write(f".{node.attr}")
 
     def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:  # noqa: N802
-        """Without looking whether the function wants to know the context: none of ours does."""
+        """Without checking whether the function takes the context: none of ours does."""
         self.visit(node.node, frame)
         self.write("(")
         for argument in (*node.args, *node.kwargs):
@@ -87,7 +87,7 @@ class TemplateEnvironment(Environment):
         self._loaded: dict[Any, Template] = {}
 
     def get_template(self, name: Any, *args: Any) -> Template:
-        """Templates are never loaded anew, so that a lock and an order of use are of no use."""
+        """Templates are never reloaded, so no lock and no order of use is needed."""
         template = self._loaded.get(name)
         if template is None:
             template = self._loaded[name] = super().get_template(name, *args)

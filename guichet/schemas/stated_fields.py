@@ -1,4 +1,4 @@
-"""Names that no body has, and that are refused all the same: whoever sends one expects that other money moves.
+"""Fields that no body has, but that are refused: who sends one expects that another amount is moved.
 
 Any other unknown field is ignored (docs/contract.md, "Requests"). A figure that says what happens anyway is accepted:
 the total of a refund, the fee of a payment. Everything else is a fault of that field
@@ -62,7 +62,7 @@ def _asks(known: Misread, value: object) -> bool:
 
 
 def differs(values: Mapping[str, Any], name: str, *amounts: Hundredths) -> bool:
-    """Whether the body states an amount under this name, and none of these."""
+    """Whether the body states an amount under this name that is none of `amounts`."""
     value = values.get(name)
     if value is None:
         return False

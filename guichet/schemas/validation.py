@@ -72,8 +72,8 @@ def parse_object(body: bytes) -> dict[str, Any]:
 def _depth(body: bytes) -> int:
     """How deeply objects and arrays are nested; 0 when there are too few brackets to reach the limit.
 
-    No pattern looks for the strings: one that begins anew at each quotation mark of a string without an end takes
-    seconds for a body that a stranger wrote so. Without its escapes a JSON text has strings between every other two
+    No pattern looks for the strings: one that begins again at each quotation mark of a string without an end takes
+    seconds for a body that an attacker made so. Without its escapes a JSON text has strings between every other two
     quotation marks. In what is not JSON, everything is right up to the character at which the decoder stops.
     """
     if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:

@@ -40,7 +40,7 @@ _LATEST: Final = _without("parameters", "result").order_by(staff_jobs.c.id.desc(
 _LATEST_OF_KIND: Final = _LATEST.where(staff_jobs.c.kind == bindparam("wanted"))
 _LATEST_OF_MERCHANT: Final = _LATEST.where(staff_jobs.c.merchant_id == bindparam("merchant"))
 _PENDING: Final = select(func.count()).where(staff_jobs.c.status == literal_column("'pending'"))
-_ASKER: Final = select(users.c.email).where(users.c.id == bindparam("user"))
+_REQUESTER: Final = select(users.c.email).where(users.c.id == bindparam("user"))
 _CLAIMED: Final = (
     *equal(staff_jobs, id="job", attempts="attempt"),
     staff_jobs.c.status == "pending",
@@ -95,7 +95,7 @@ async def pending(db: Reader) -> int:
 
 async def requester(db: Reader, job: StaffJob) -> str:
     """The address of who asked, as the audit log names them."""
-    return str(require(await db.one(_ASKER, user=job.user_id))[0])
+    return str(require(await db.one(_REQUESTER, user=job.user_id))[0])
 
 
 async def claim(db: Database, now: Instant, most: int, saturated: Collection[str]) -> Claim[StaffJob]:
