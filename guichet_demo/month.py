@@ -110,9 +110,9 @@ async def fill_month(ctx: AppContext, merchant: Merchant) -> None:
     refused = {sale.external_id for sale in [sale for sales in days for sale in sales][_OUTAGE]}
     unheard: set[PaymentId] = set()
     for sales in days:
-        made = await asyncio.gather(*(_create(ctx, caller, link, sale) for sale in sales))
-        unheard |= {created.payment.id for sale, created in made if sale.external_id in refused}
-        new = [(sale, created.payment) for sale, created in made if created.created]
+        results = await asyncio.gather(*(_create(ctx, caller, link, sale) for sale in sales))
+        unheard |= {created.payment.id for sale, created in results if sale.external_id in refused}
+        new = [(sale, created.payment) for sale, created in results if created.created]
         await _settle(ctx, merchant, new)
         for sale, payment in new:
             await _refund(ctx, sale, payment)
@@ -142,10 +142,10 @@ def _request(sale: Sale, link: PaymentLink) -> PaymentBody:
     )
 
 
-async def _settle(ctx: AppContext, merchant: Merchant, made: Sequence[tuple[Sale, Payment]]) -> None:
+async def _settle(ctx: AppContext, merchant: Merchant, new_payments: Sequence[tuple[Sale, Payment]]) -> None:
     """Settles what has a result, in one transaction."""
     catalogue = await ctx.catalogues.of(merchant.id)
-    final = [(sale, payment, sale.settled_at) for sale, payment in made if sale.settled_at is not None]
+    final = [(sale, payment, sale.settled_at) for sale, payment in new_payments if sale.settled_at is not None]
     batch = [
         Settlement(
             payment=payment,

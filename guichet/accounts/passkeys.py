@@ -79,10 +79,10 @@ async def of_user(db: Reader, user_id: UserId) -> list[Passkey]:
 
 async def creation_options(ctx: AppContext, user: User, browser: str) -> str:
     """The JSON for `navigator.credentials.create`. `browser`: the secret of its cookie. Raises TooManyPasskeys."""
-    messages, known = await load_messages(), await of_user(ctx.db, user.id)
-    if len(known) >= MOST_PASSKEYS:
+    messages, existing = await load_messages(), await of_user(ctx.db, user.id)
+    if len(existing) >= MOST_PASSKEYS:
         raise TooManyPasskeys
-    options: str = messages.creation_options(_site(messages, ctx), user, _new_challenge(ctx, user, browser), known)
+    options: str = messages.creation_options(_site(messages, ctx), user, _new_challenge(ctx, user, browser), existing)
     return options
 
 
@@ -116,8 +116,8 @@ async def request_options(ctx: AppContext, user: User | None, browser: str) -> s
     """The JSON for `navigator.credentials.get`. `user`: who must answer; None: whoever has a key of this site.
     `browser`: the secret of its cookie."""
     messages = await load_messages()
-    known = await of_user(ctx.db, user.id) if user is not None else []
-    options: str = messages.request_options(_site(messages, ctx), _new_challenge(ctx, user, browser), known)
+    existing = await of_user(ctx.db, user.id) if user is not None else []
+    options: str = messages.request_options(_site(messages, ctx), _new_challenge(ctx, user, browser), existing)
     return options
 
 

@@ -40,11 +40,11 @@ class Passwords:
         """Raises TooBusy when too many wait."""
         return await self._run(partial(_HASHER.hash, normal_password(password)))
 
-    async def matches(self, stored: str | None, password: str) -> bool:
-        """Whether `password` is the one whose hash is `stored`. None takes as long, and never matches. Raises
+    async def matches(self, stored_hash: str | None, password: str) -> bool:
+        """Whether `password` is the one of `stored_hash`. None takes as long, and never matches. Raises
         TooBusy."""
-        same = await self._run(partial(_verify, stored, normal_password(password)))
-        return same and stored is not None
+        same = await self._run(partial(_verify, stored_hash, normal_password(password)))
+        return same and stored_hash is not None
 
     async def _run(self, work: Callable[[], T]) -> T:
         if self._waiting >= AT_ONCE + MOST_WAITING:
@@ -56,9 +56,9 @@ class Passwords:
             self._waiting -= 1
 
 
-def is_outdated(stored: str) -> bool:
+def is_outdated(stored_hash: str) -> bool:
     """Whether the hash was made with other parameters than today's."""
-    return _HASHER.check_needs_rehash(stored)
+    return _HASHER.check_needs_rehash(stored_hash)
 
 
 def weakness(password: str, *known: str) -> str | None:
@@ -92,8 +92,8 @@ def _dummy_hash() -> str:
     return _HASHER.hash("nobody has this password")
 
 
-def _verify(stored: str | None, password: str) -> bool:
+def _verify(stored_hash: str | None, password: str) -> bool:
     try:
-        return _HASHER.verify(stored or _dummy_hash(), password)
+        return _HASHER.verify(stored_hash or _dummy_hash(), password)
     except (VerificationError, InvalidHashError):
         return False

@@ -144,13 +144,13 @@ async def choices(db: Reader, merchant_id: MerchantId, user_id: UserId) -> Choic
 
 
 async def choose_own(
-    ctx: AppContext, tx: Transaction, merchant: Merchant, user: User, chosen: PaymentMails | None, now: Instant
+    ctx: AppContext, tx: Transaction, merchant: Merchant, user: User, frequency: PaymentMails | None, now: Instant
 ) -> None:
     """What this person is mailed from now on; None: nothing."""
     await tx.write(_FORGET, merchant=merchant.id, user=user.id)
-    if chosen is not None:
-        due = _told_at(now, _zone(ctx, merchant.time_zone)) if chosen == "daily" else None
-        await _choose(tx, merchant.id, user.id, chosen, due, now)
+    if frequency is not None:
+        due = _next_summary_at(now, _zone(ctx, merchant.time_zone)) if frequency == "daily" else None
+        await _choose(tx, merchant.id, user.id, frequency, due, now)
 
 
 async def choose_receipts(tx: Transaction, merchant_id: MerchantId, *, sent: bool, actor: Actor, now: Instant) -> None:
@@ -166,22 +166,22 @@ async def _choose(
     tx: Transaction,
     merchant_id: MerchantId,
     user_id: UserId | None,
-    chosen: PaymentMails,
+    frequency: PaymentMails,
     due: Instant | None,
     now: Instant,
 ) -> None:
-    _, somebody, _ = require(await tx.one(_STATE))
-    if chosen == "each" and not somebody:  # What came while nobody wanted to hear of it is passed over.
+    _, has_recipients, _ = require(await tx.one(_STATE))
+    if frequency == "each" and not has_recipients:  # Payments from before anybody asked for mails are skipped.
         await tx.write(_START_HERE, through=(await chain_head(tx)).last_posting_id)
-    await tx.write(_CHOOSE, merchant=merchant_id, user=user_id, chosen=chosen, now=now, due=due)
+    await tx.write(_CHOOSE, merchant=merchant_id, user=user_id, chosen=frequency, now=now, due=due)
 
 
 async def queue_payment_mails(ctx: AppContext, now: Instant) -> bool:
     """Queues what is due; True when more waits. One statement while nobody chose anything."""
-    through, somebody, due = require(await ctx.db.one(_STATE))
+    through, has_recipients, due = require(await ctx.db.one(_STATE))
     if due is not None and due <= now:
         await _tell_days(ctx, now)
-    return bool(somebody) and through is not None and await _tell_payments(ctx, through, now)
+    return bool(has_recipients) and through is not None and await _tell_payments(ctx, through, now)
 
 
 async def _tell_payments(ctx: AppContext, through: int, now: Instant) -> bool:
@@ -242,7 +242,7 @@ async def _tell_days(ctx: AppContext, now: Instant) -> None:
         zone = _zone(ctx, merchant.time_zone)
         values = await _values_of_day(ctx.db, ctx, merchant, Instant(due), zone)
         async with ctx.db.transaction() as tx:
-            if await tx.write(_NEXT_DAY, mails=mails, due=due, next_due=_told_at(now, zone)) is None:
+            if await tx.write(_NEXT_DAY, mails=mails, due=due, next_due=_next_summary_at(now, zone)) is None:
                 continue
             if values is not None and _may_hear(role, user):
                 await Outbox(ctx.vault).add(tx, user, "payments_of_day", {"name": user.name, **values}, now)
@@ -281,7 +281,7 @@ def _zone(ctx: AppContext, of_merchant: str | None) -> ZoneInfo:
     return ctx.settings.time_zone if of_merchant is None else ZoneInfo(of_merchant)
 
 
-def _told_at(now: Instant, zone: ZoneInfo) -> Instant:
+def _next_summary_at(now: Instant, zone: ZoneInfo) -> Instant:
     """When the day of now is told."""
     return later(Instant(_midnight(to_datetime(now).astimezone(zone).date(), zone, 1)), _AFTER_MIDNIGHT)
 

@@ -26,8 +26,8 @@ class Site(Record, frozen=True):
     origin: str
 
 
-def creation_options(site: Site, user: User, challenge: bytes, known: Sequence[Passkey]) -> str:
-    """The JSON for `navigator.credentials.create`. No device makes a second key beside one that is `known`."""
+def creation_options(site: Site, user: User, challenge: bytes, passkeys: Sequence[Passkey]) -> str:
+    """The JSON for `navigator.credentials.create`. No device makes a second key beside one of `passkeys`."""
     options = webauthn.generate_registration_options(
         rp_id=site.host,
         rp_name=SITE_NAME,
@@ -39,7 +39,7 @@ def creation_options(site: Site, user: User, challenge: bytes, known: Sequence[P
             resident_key=structs.ResidentKeyRequirement.REQUIRED,
             user_verification=structs.UserVerificationRequirement.REQUIRED,
         ),
-        exclude_credentials=_descriptors(known),
+        exclude_credentials=_descriptors(passkeys),
     )
     return webauthn.options_to_json(options)
 
@@ -59,12 +59,12 @@ def made_key(site: Site, answer: str, challenge: bytes) -> tuple[str, str, int]:
     return bytes_to_base64url(made.credential_id), bytes_to_base64url(made.credential_public_key), made.sign_count
 
 
-def request_options(site: Site, challenge: bytes, known: Sequence[Passkey]) -> str:
-    """The JSON for `navigator.credentials.get`: one of the `known` keys, or any key of this site if there are none."""
+def request_options(site: Site, challenge: bytes, passkeys: Sequence[Passkey]) -> str:
+    """The JSON for `navigator.credentials.get`: one of `passkeys`, or any key of this site if there are none."""
     options = webauthn.generate_authentication_options(
         rp_id=site.host,
         challenge=challenge,
-        allow_credentials=_descriptors(known),
+        allow_credentials=_descriptors(passkeys),
         user_verification=structs.UserVerificationRequirement.REQUIRED,
     )
     return webauthn.options_to_json(options)
@@ -87,5 +87,5 @@ def counter_of(site: Site, answer: str, challenge: bytes, passkey: Passkey) -> i
     return checked.new_sign_count
 
 
-def _descriptors(known: Sequence[Passkey]) -> list[structs.PublicKeyCredentialDescriptor]:
-    return [structs.PublicKeyCredentialDescriptor(id=base64url_to_bytes(passkey.credential_id)) for passkey in known]
+def _descriptors(passkeys: Sequence[Passkey]) -> list[structs.PublicKeyCredentialDescriptor]:
+    return [structs.PublicKeyCredentialDescriptor(id=base64url_to_bytes(passkey.credential_id)) for passkey in passkeys]

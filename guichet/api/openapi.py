@@ -35,7 +35,7 @@ _TAGS: Final = {**TAGS, openapi_responses.TAG: openapi_responses.TAG_DESCRIPTION
 def document(settings: Settings) -> dict[str, Any]:
     """The document of a service at `settings.public_url`."""
     server = f"{settings.public_url}/v1"
-    known = json_schema.components(_models())
+    schemas = json_schema.components(_models())
     return {
         "openapi": "3.1.0",
         "info": {
@@ -49,7 +49,7 @@ def document(settings: Settings) -> dict[str, Any]:
         "servers": [{"url": server, "description": "Test et production : la clé choisit."}],
         "security": [{_SCHEME: []}],
         "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
-        "paths": _paths(server, known),
+        "paths": _paths(server, schemas),
         "webhooks": {event: {"post": openapi_responses.webhook(event)} for event in NOTIFICATIONS},
         "components": {
             "securitySchemes": {
@@ -62,27 +62,27 @@ def document(settings: Settings) -> dict[str, Any]:
             },
             "headers": headers(limited=settings.rate_limit > 0),
             "responses": error_responses(),
-            "schemas": known,
+            "schemas": schemas,
         },
     }
 
 
 def _models() -> list[type[Any]]:
-    answered = [endpoint.data for endpoint in ENDPOINTS]
-    sent = [endpoint.body for endpoint in ENDPOINTS if endpoint.body]
+    response_data = [endpoint.data for endpoint in ENDPOINTS]
+    request_bodies = [endpoint.body for endpoint in ENDPOINTS if endpoint.body]
     notified = [model for model, _ in NOTIFICATIONS.values()]
     envelope = (MetaObject, WalkMetaObject, IgnoredParametersObject, RequestWarningObject, ErrorEnvelopeObject)
-    return list(dict.fromkeys([*answered, *sent, *notified, *envelope]))
+    return list(dict.fromkeys([*response_data, *request_bodies, *notified, *envelope]))
 
 
-def _paths(server: str, known: Mapping[str, Schema]) -> dict[str, dict[str, Schema]]:
+def _paths(server: str, schemas: Mapping[str, Schema]) -> dict[str, dict[str, Schema]]:
     paths: dict[str, dict[str, Schema]] = {}
     for endpoint in ENDPOINTS:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(server, endpoint, known)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(server, endpoint, schemas)
     return paths
 
 
-def _operation(server: str, endpoint: Endpoint, known: Mapping[str, Schema]) -> Schema:
+def _operation(server: str, endpoint: Endpoint, schemas: Mapping[str, Schema]) -> Schema:
     operation: Schema = {
         "operationId": endpoint.handler.__name__,
         "tags": [endpoint.tag],
@@ -93,7 +93,7 @@ def _operation(server: str, endpoint: Endpoint, known: Mapping[str, Schema]) -> 
         operation["parameters"] = [_parameter(parameter) for parameter in endpoint.parameters]
     if endpoint.body:
         operation["requestBody"] = {
-            "required": bool(known[json_schema.component_name(endpoint.body.__name__)].get("required")),
+            "required": bool(schemas[json_schema.component_name(endpoint.body.__name__)].get("required")),
             "content": {
                 JSON: {
                     "schema": json_schema.reference(endpoint.body),
@@ -121,10 +121,10 @@ def _parameter(parameter: Parameter) -> Schema:
 
 
 def _success(endpoint: Endpoint) -> Schema:
-    one = json_schema.reference(endpoint.data)
+    item = json_schema.reference(endpoint.data)
     # No `const`: generated PHP takes that of a boolean for a text, and refuses every answer.
     fields: Schema = {"success": {"type": "boolean", "description": "Toujours `true`."}}
-    fields["data"] = one if endpoint.shape == "one" else {"type": "array", "items": one}
+    fields["data"] = item if endpoint.shape == "one" else {"type": "array", "items": item}
     required = ["success", "data", *(["meta"] if endpoint.shape in _METAS else [])]
     fields["meta"] = json_schema.reference(_METAS.get(endpoint.shape, IgnoredParametersObject))
     fields["warnings"] = {

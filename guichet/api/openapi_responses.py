@@ -105,7 +105,7 @@ def error_responses() -> dict[str, Schema]:
     405 is not among them: it belongs to the verbs that are not there, and the introduction tells of it.
     """
     own = [error for endpoint in ENDPOINTS for error in endpoint.errors]
-    known = recorded().errors
+    examples = recorded().errors
     possible: list[type[GuichetError]] = list(dict.fromkeys([*_COMMON_ERRORS, *own]))
     return {
         errors[0].__name__: {
@@ -114,7 +114,7 @@ def error_responses() -> dict[str, Schema]:
             "content": {
                 JSON: {
                     "schema": json_schema.reference(ErrorEnvelopeObject),
-                    "examples": as_examples({error.code: known[error.code] for error in errors}),
+                    "examples": as_examples({error.code: examples[error.code] for error in errors}),
                 }
             },
         }
@@ -160,19 +160,19 @@ def webhook(event: EventName) -> Schema:
 
 def _request_headers(event: EventName) -> dict[str, tuple[str, str]]:
     """Name → description and example."""
-    sent = recorded().webhooks[event]
+    delivery = recorded().webhooks[event]
     return {
         "X-Service-Event": ("Nom de l'événement.", event),
         "X-Service-Delivery": (
             "Identifiant de l'envoi, égal à l'`id` du corps, le même à chaque tentative.",
-            sent.body["id"],
+            delivery.body["id"],
         ),
         "X-Service-Signature": (
             "`t=<secondes Unix>,v1=<HMAC SHA-256 en hexadécimal>` ; la vérification est décrite plus haut.",
-            sent.signature,
+            delivery.signature,
         ),
-        "webhook-id": ("Comme `X-Service-Delivery` (Standard Webhooks).", sent.body["id"]),
-        "webhook-timestamp": ("Comme `t`, en secondes Unix.", sent.signature.partition(",")[0].removeprefix("t=")),
+        "webhook-id": ("Comme `X-Service-Delivery` (Standard Webhooks).", delivery.body["id"]),
+        "webhook-timestamp": ("Comme `t`, en secondes Unix.", delivery.signature.partition(",")[0].removeprefix("t=")),
         "webhook-signature": (
             "`v1,<HMAC SHA-256 en base64>`, deux pendant un changement de secret avec `overlap_hours`. La clé est le "
             "secret sans `whsec_`, décodé du base64.",

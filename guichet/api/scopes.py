@@ -48,8 +48,8 @@ def insufficient_scope(required: int) -> InsufficientScope:
     scopes = scopes_of(required)
     if not scopes:
         return InsufficientScope()
-    named = " ou ".join(f"« {scope} »" for scope in scopes)
-    return InsufficientScope(f"Cette clé d'API ne permet pas cette opération : il lui faut la portée {named}.")
+    names = " ou ".join(f"« {scope} »" for scope in scopes)
+    return InsufficientScope(f"Cette clé d'API ne permet pas cette opération : il lui faut la portée {names}.")
 
 
 def description(method: str, path: str) -> str:

@@ -104,23 +104,23 @@ class NamedAtWave:
     merchants: list[NamedMerchant] = field(default_factory=list)
     stopped: StoppedAt | None = None
 
-    def add(self, named: NamedMerchant) -> None:
-        self.made += named.made
-        self.found += not named.made
+    def add(self, merchant: NamedMerchant) -> None:
+        self.made += merchant.made
+        self.found += not merchant.made
         if len(self.merchants) < KEPT:
-            self.merchants.append(named)
+            self.merchants.append(merchant)
 
 
 async def name_wave_merchants(ctx: AppContext, task: NameWaveMerchants) -> NamedAtWave:
     """It looks at Wave first, so it may be done again."""
-    done = NamedAtWave()
+    result = NamedAtWave()
     for account in aggregating(ctx.providers.accounts):
         if task.account not in (None, account):
             continue
         try:
-            async for named in name_merchants(ctx, account):
-                done.add(named)
+            async for merchant in name_merchants(ctx, account):
+                result.add(merchant)
         except AggregationError as error:
-            done.stopped = error.at
+            result.stopped = error.at
             break
-    return done
+    return result

@@ -182,22 +182,22 @@ async def anonymise_customer(
     Cost: reads every payment of the merchant, 5 000 at a time; the rest are index probes, and the table of callbacks
     that match nothing, which is bounded.
     """
-    done = Anonymised()
+    result = Anonymised()
     for env in ENVS:
         payment_ids = await _payments_of(db, merchant_id, env, customer)
         for at in range(0, len(payment_ids), _BATCH):
             async with db.transaction() as tx:
-                await _anonymise(clock, tx, merchant_id, payment_ids[at : at + _BATCH], actor, reason, done)
+                await _anonymise(clock, tx, merchant_id, payment_ids[at : at + _BATCH], actor, reason, result)
     async with db.transaction() as tx:
         for text in customer.texts():
             pattern = f"%{text.translate(_LITERALLY)}%"
             rows = await tx.execute_returning(_CLEAR_INCIDENTS, merchant=merchant_id, text=text, pattern=pattern)
-            done.incidents += len(rows)
-            done.unmatched_callbacks += len(await tx.execute_returning(_DELETE_UNMATCHED, pattern=pattern))
-        if done.incidents or done.unmatched_callbacks:
-            counts: Facts = {"incidents": done.incidents, "unmatched_callbacks": done.unmatched_callbacks}
+            result.incidents += len(rows)
+            result.unmatched_callbacks += len(await tx.execute_returning(_DELETE_UNMATCHED, pattern=pattern))
+        if result.incidents or result.unmatched_callbacks:
+            counts: Facts = {"incidents": result.incidents, "unmatched_callbacks": result.unmatched_callbacks}
             await _record(clock, tx, merchant_id, actor, reason, counts)
-    return done
+    return result
 
 
 async def _payments_of(db: Database, merchant_id: MerchantId, env: Environment, customer: CustomerKeys) -> list[int]:
@@ -217,7 +217,7 @@ async def _anonymise(
     ids: list[int],
     actor: Actor,
     reason: str,
-    done: Anonymised,
+    result: Anonymised,
 ) -> None:
     locked = await tx.all(_LOCK, ids=json.dumps(ids))
     refunded = await tx.all(_REFUNDS, merchant=merchant_id, ids=json.dumps(ids))
@@ -230,25 +230,25 @@ async def _anonymise(
     ready: dict[int, str] = {}
     for reference, status, payment_id, *_ in locked:
         if status == "pending" or payment_id in on_their_way or ("payment", payment_id) in late:
-            done.waiting.append(reference)
+            result.waiting.append(reference)
         else:
             ready[payment_id] = reference
     if not ready:
         return
-    chosen = json.dumps(sorted(ready))
-    await tx.write(_CLEAR_PAYMENTS, ids=chosen)
-    await tx.write(_CLEAR_SESSIONS, ids=chosen)
-    await customer_names.forget(tx, (tuple(named) for _, _, *named in locked if named[0] in ready))
-    await tx.write(_CLEAR_REFUNDS, merchant=merchant_id, ids=chosen)
-    await tx.write(_CLEAR_PROPOSALS, ids=chosen)
-    for event_id, _, body in await tx.all(_EVENTS, ids=chosen):
+    ready_ids = json.dumps(sorted(ready))
+    await tx.write(_CLEAR_PAYMENTS, ids=ready_ids)
+    await tx.write(_CLEAR_SESSIONS, ids=ready_ids)
+    await customer_names.forget(tx, (tuple(names) for _, _, *names in locked if names[0] in ready))
+    await tx.write(_CLEAR_REFUNDS, merchant=merchant_id, ids=ready_ids)
+    await tx.write(_CLEAR_PROPOSALS, ids=ready_ids)
+    for event_id, _, body in await tx.all(_EVENTS, ids=ready_ids):
         await tx.write(_CLEAR_EVENT, event_id=event_id, new_body=without_customer(body))
     cleared = [(delivery_id, history) for delivery_id, payment_id, _, history in deliveries if payment_id in ready]
     for delivery_id, history in cleared:  # A receiver may have repeated what it was sent.
         await tx.write(_CLEAR_DELIVERY, delivery_id=delivery_id, new_history=without_answers(history))
-    done.payments += len(ready)
-    done.refunds += sum(payment_id in ready for payment_id, _, _, _ in refunded)
-    done.deliveries += len(cleared)
+    result.payments += len(ready)
+    result.refunds += sum(payment_id in ready for payment_id, _, _, _ in refunded)
+    result.deliveries += len(cleared)
     await _record(
         clock, tx, merchant_id, actor, reason, {"payments": sorted(ready.values()), "deliveries": len(cleared)}
     )

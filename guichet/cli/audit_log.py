@@ -59,12 +59,12 @@ def verify(
         known = await known_heads(ctx.db, ctx.settings, known_head or (), known_heads_file)
         return await entries.verify(ctx.db, known)
 
-    done = run(work, "Reading the audit log…")
+    result = run(work, "Reading the audit log…")
     if as_json:
-        print_json({"entries": done.entries, "head": done.head, **with_sentence("fault", done.fault)})
-    elif done.fault is None:
-        console.print(f"{done.entries} entries, head digest {done.head}")
-    if done.fault is not None:
+        print_json({"entries": result.entries, "head": result.head, **with_sentence("fault", result.fault)})
+    elif result.fault is None:
+        console.print(f"{result.entries} entries, head digest {result.head}")
+    if result.fault is not None:
         if as_json:
             raise typer.Exit(1)
-        fail(done.fault)
+        fail(result.fault)

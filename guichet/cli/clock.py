@@ -33,17 +33,17 @@ def advance(
     tried again. Live, and other merchants, are not touched."""
 
     async def work(opened: Service) -> tuple[MerchantId, Moved]:
-        of = await chosen_merchant(opened.ctx, merchant)
-        return of.id, await sandbox_clock.advance(opened.ctx, of.id, duration, actor(by))
+        clock_merchant = await chosen_merchant(opened.ctx, merchant)
+        return clock_merchant.id, await sandbox_clock.advance(opened.ctx, clock_merchant.id, duration, actor(by))
 
-    of, moved = run(work)
+    clock_merchant_id, moved = run(work)
     if as_json:
         facts = described(moved, ("payments", "refunds", "deliveries"))
-        print_json({"merchant_id": of, "advanced_seconds": duration, **facts})
+        print_json({"merchant_id": clock_merchant_id, "advanced_seconds": duration, **facts})
         return
     console.print(
-        f"{timedelta(seconds=duration)} passed for merchant {of} in test: {moved.payments} payments, {moved.refunds} "
-        f"refunds and {moved.deliveries} webhooks were waiting. The worker does what is due now.",
+        f"{timedelta(seconds=duration)} passed for merchant {clock_merchant_id} in test: {moved.payments} payments, "
+        f"{moved.refunds} refunds and {moved.deliveries} webhooks were waiting. The worker does what is due now.",
         soft_wrap=True,
     )
 

@@ -132,9 +132,9 @@ async def resend_one(db: Database, clock: Clock, delivery: Delivery, by: str | N
     return await find_delivery(db, delivery.reference)
 
 
-def print_resent(done: Delivery, *, as_json: bool) -> None:
-    sentence = f"{done.reference} is sent again to {done.url}, at most {MAX_ATTEMPTS} times."
-    show_done(_described(done), sentence, as_json=as_json)
+def print_resent(delivery: Delivery, *, as_json: bool) -> None:
+    sentence = f"{delivery.reference} is sent again to {delivery.url}, at most {MAX_ATTEMPTS} times."
+    show_done(_described(delivery), sentence, as_json=as_json)
 
 
 def _resend_failed(merchant: MerchantId, since: Instant, by: str, *, as_json: bool) -> None:

@@ -204,14 +204,15 @@ def anonymise(
         await get_merchant(ctx.db, merchant_id)
         return await anonymise_customer(ctx.db, ctx.clock, merchant_id, CustomerKeys(phone, email), actor(by), evidence)
 
-    done = run(work)
+    result = run(work)
     if as_json:
-        print_json({"merchant_id": merchant_id, **asdict(done)})
+        print_json({"merchant_id": merchant_id, **asdict(result)})
         return
-    console.print(f"{done.payments} payments, {done.refunds} refunds and {done.deliveries} webhooks name nobody now.")
-    if done.waiting:
+    payments, refunds, webhooks = result.payments, result.refunds, result.deliveries
+    console.print(f"{payments} payments, {refunds} refunds and {webhooks} webhooks name nobody now.")
+    if result.waiting:
         console.print("Not at their end yet, so ask again later:")
-        for reference in done.waiting:
+        for reference in result.waiting:
             console.print(f"  {reference}", soft_wrap=True)
 
 

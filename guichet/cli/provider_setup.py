@@ -134,9 +134,9 @@ def mtn_sandbox(
     if parse_reference(user) is None:
         raise typer.BadParameter(f"{user} is no UUID.")
     host = callback_host or urlsplit(settings.public_url).hostname or ""
-    known = subscription_key or typer.prompt("Primary key of the product", hide_input=True, err=True)
+    primary_key = subscription_key or typer.prompt("Primary key of the product", hide_input=True, err=True)
     confirm(f"Make the API user {user} at {base_url}, with callbacks to the host {host}?", yes=yes)
-    key = run_async(_make(settings, base_url, known, user, host))
+    key = run_async(_make(settings, base_url, primary_key, user, host))
     prefix = _PRODUCTS[product]
     lines = {f"{prefix}api_user": user, f"{prefix}api_key": key}
     if as_json:

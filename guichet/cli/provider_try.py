@@ -110,8 +110,8 @@ class Trial:
 
         def status() -> Awaitable[RefundStatusResult]:
             data = {**reversal.provider_data, **self._data.get(refund.reference, {})}
-            known = structs.replace(reversal, provider_reference=refund.provider_reference, provider_data=data)
-            return self.provider.refund_status(known)
+            sent_reversal = structs.replace(reversal, provider_reference=refund.provider_reference, provider_data=data)
+            return self.provider.refund_status(sent_reversal)
 
         result = await self._until_final(refund, await self.provider.refund(reversal), status)
         if refund.state == "failed":
@@ -169,8 +169,8 @@ class Trial:
 
     def _as_known(self, charge: Charge, payment: Movement) -> Charge:
         data = {**charge.provider_data, **self._data.get(payment.reference, {})}
-        known = structs.replace(charge.payment, provider_reference=payment.provider_reference)
-        return structs.replace(charge, payment=known, provider_data=data)
+        sent_payment = structs.replace(charge.payment, provider_reference=payment.provider_reference)
+        return structs.replace(charge, payment=sent_payment, provider_data=data)
 
 
 _NAMES: Final = {"NotProcessed": "not processed", "FloatEmpty": "our balance does not cover it"}
@@ -227,7 +227,7 @@ def try_account(
         reference=reference,
         operator=code,
         total_amount=Hundredths(amount * 100),
-        currency=next(known for known in CURRENCIES if known == currency_code),
+        currency=next(name for name in CURRENCIES if name == currency_code),
         description="Essai",
         created_at=now,
         phone_number=phone,
@@ -252,11 +252,11 @@ def _operator(providers: ProvidersConfig, account: str, operator: str | None) ->
     """The operator to pay with: the one that was asked for, or the only one that the account serves."""
     served = served_operators(providers.accounts[account])
     routed = [code for code, names in providers.routes.items() if account in names]
-    known = sorted(served if served is not None else routed)
-    if operator is None and len(known) == 1:
-        return known[0]
+    operators = sorted(served if served is not None else routed)
+    if operator is None and len(operators) == 1:
+        return operators[0]
     if operator is None or (served is not None and operator not in served):
-        raise typer.BadParameter(f"--operator must be one of {', '.join(known) or 'the operator codes'}.")
+        raise typer.BadParameter(f"--operator must be one of {', '.join(operators) or 'the operator codes'}.")
     return operator
 
 
@@ -300,13 +300,13 @@ def _run(
     async def main() -> bool:
         async with open_registry(settings, providers) as registry:
             provider = registry.provider(account)
-            known = await _with_code(settings, provider, charge, say)
-            if known is None:
+            charge_with_code = await _with_code(settings, provider, charge, say)
+            if charge_with_code is None:
                 return False
             trial = Trial(account, provider, SystemClock(), say, show, every, wait)
             trials.append(trial)
             with status:
-                return await trial.run(known)
+                return await trial.run(charge_with_code)
 
     try:
         code = 0 if asyncio.run(main()) else 1

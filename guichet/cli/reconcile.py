@@ -212,8 +212,8 @@ def reconcile(
         raise typer.BadParameter("--only payment or --only refund is expected.")
     providers = _load_providers()
     accounts = _accounts_of(providers, provider)
-    written = StatementFormat(providers.accounts[accounts[0]].provider, _pairs(column, FIELDS), _words(word))
-    file_content = None if statement is None else _read(statement, written)
+    statement_format = StatementFormat(providers.accounts[accounts[0]].provider, _pairs(column, FIELDS), _words(word))
+    file_content = None if statement is None else _read(statement, statement_format)
 
     async def work(opened: Service) -> Comparison:
         content = file_content or await _fetch(opened, accounts, since, until)
@@ -250,8 +250,8 @@ def _accounts_of(providers: ProvidersConfig, name: str) -> list[str]:
     """The accounts with a provider of that name, or the account of that name."""
     accounts = providers.accounts_of(name)
     if not accounts:
-        known = sorted({account.provider for account in providers.accounts.values()} | set(providers.accounts))
-        raise typer.BadParameter(f"there is no account with the provider {name}: {', '.join(known) or 'none'} exist.")
+        names = sorted({account.provider for account in providers.accounts.values()} | set(providers.accounts))
+        raise typer.BadParameter(f"there is no account with the provider {name}: {', '.join(names) or 'none'} exist.")
     return accounts
 
 
@@ -272,9 +272,9 @@ def _words(options: Sequence[str] | None) -> dict[str, str]:
     return words
 
 
-def _read(path: Path, written: StatementFormat) -> ProviderStatement:
+def _read(path: Path, statement_format: StatementFormat) -> ProviderStatement:
     try:
-        return asyncio.run(read_statement(path.read_bytes(), written))
+        return asyncio.run(read_statement(path.read_bytes(), statement_format))
     except UnreadableStatement as error:
         fail(f"{path.name}, line {error.line}: {sentence_of(error)}", code=2)
 

@@ -112,15 +112,15 @@ def replay(
             else await _forward(ctx, delivery, forward_to)
         )
 
-    done = run(work)
-    if isinstance(done, Delivery):
-        print_resent(done, as_json=as_json)
+    result = run(work)
+    if isinstance(result, Delivery):
+        print_resent(result, as_json=as_json)
     elif as_json:
-        facts = {"status": done.status, "milliseconds": done.milliseconds, "text": done.text}
+        facts = {"status": result.status, "milliseconds": result.milliseconds, "text": result.text}
         print_json({"id": reference, "url": forward_to, **facts})
     else:
         console.print(f"{reference} was sent to {forward_to}", soft_wrap=True)
-        console.print(done.line, soft_wrap=True)
+        console.print(result.line, soft_wrap=True)
 
 
 async def _forward(ctx: AppContext, delivery: Delivery, url: str) -> Forwarded:

@@ -75,17 +75,17 @@ def rotate_secrets(as_json: Json = False) -> None:
 
     The secrets themselves do not change. Exit code 1 when one could not be read.
     """
-    done = run(_rotate)
+    tally = run(_rotate)
     if as_json:
-        print_json({"renewed": done.renewed, "unchanged": done.unchanged, "unreadable": done.unreadable})
+        print_json({"renewed": tally.renewed, "unchanged": tally.unchanged, "unreadable": tally.unreadable})
     else:
-        console.print(f"{done.renewed} secrets encrypted with the first key, {done.unchanged} already were.")
-    if done.unreadable:
-        fail(f"No key of GUICHET_SECRET_KEYS reads the secrets of {', '.join(done.words)}: put the missing key back.")
+        console.print(f"{tally.renewed} secrets encrypted with the first key, {tally.unchanged} already were.")
+    if tally.unreadable:
+        fail(f"No key of GUICHET_SECRET_KEYS reads the secrets of {', '.join(tally.words)}: put the missing key back.")
 
 
 async def _rotate(opened: Service) -> _Rotation:
-    done = _Rotation()
+    tally = _Rotation()
     async for text in encrypted_texts(opened.ctx.db):
-        await done.renew(opened.ctx.db, opened.ctx.vault, text)
-    return done
+        await tally.renew(opened.ctx.db, opened.ctx.vault, text)
+    return tally

@@ -39,16 +39,16 @@ def trigger(
         ctx = opened.ctx
         of = await chosen_merchant(ctx, merchant)
         try:
-            made = [await cause(ctx, of, event) for _ in range(count)]
+            references = [await cause(ctx, of, event) for _ in range(count)]
         except GuichetError as error:
             raise CommandError(f"The API refuses it: {error.message}") from error
-        return of.id, made, (await merchants.endpoint(ctx.db, of.id, "test")).url
+        return of.id, references, (await merchants.endpoint(ctx.db, of.id, "test")).url
 
-    of, made, url = run(work)
+    of, references, url = run(work)
     if as_json:
-        print_json({"merchant_id": of, "event": event, "references": made, "url": url})
+        print_json({"merchant_id": of, "event": event, "references": references, "url": url})
         return
-    for reference in made:
+    for reference in references:
         console.print(f"{event}  {reference}", soft_wrap=True)
     to = "nowhere yet: `guichet listen --configure` receives them here" if url is None else url
     console.print(f"{count} × {event} for merchant {of}, test environment. Webhooks go to {to}.", soft_wrap=True)

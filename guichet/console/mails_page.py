@@ -30,12 +30,12 @@ class MailsView(View, frozen=True):
 
 
 async def show(request: MerchantRequest, fault: FormFault | None = None) -> Response:
-    chosen = await choices(request.db, request.merchant.id, request.person.id)
+    mail_choices = await choices(request.db, request.merchant.id, request.person.id)
     view = MailsView(
         email=request.person.email,
-        own=chosen.own,
+        own=mail_choices.own,
         offered=PAYMENT_MAILS,
-        receipts=chosen.receipts,
+        receipts=mail_choices.receipts,
         may_change=request.may("team.change"),
     )
     return request.page("mails.html", view, fault)

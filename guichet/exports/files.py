@@ -44,9 +44,9 @@ async def written(ctx: AppContext, export: Export, progress: Progress) -> AsyncI
     writer, modes = file_writer(export), await ctx.catalogues.of(export.merchant_id)
     async for piece in pieces(ctx.db, modes, export, ctx.clock.now()):
         for first in range(0, len(piece.rows), _ROWS_AT_ONCE):
-            some = piece.rows[first : first + _ROWS_AT_ONCE]
-            content = writer.write(some)
-            progress.rows += len(some)
+            rows = piece.rows[first : first + _ROWS_AT_ONCE]
+            content = writer.write(rows)
+            progress.rows += len(rows)
             if content:
                 yield content
             await asyncio.sleep(0)

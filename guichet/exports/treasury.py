@@ -29,7 +29,7 @@ def places_file(positions: Iterable[Position], readings: Mapping[str, Reading]) 
     for position in positions:
         for name, amount in position.places():
             reading = readings.get(name.account)
-            seen = (cells.amount(reading.stated), cells.amount(reading.difference)) if reading else ("", "")
+            statement_cells = (cells.amount(reading.stated), cells.amount(reading.difference)) if reading else ("", "")
             read_at = cells.moment(reading.read_at) if reading else ""
             rows.append(
                 (
@@ -38,7 +38,7 @@ def places_file(positions: Iterable[Position], readings: Mapping[str, Reading]) 
                     cells.text(name.name),
                     cells.text(name.wallet),
                     cells.amount(amount),
-                    *seen,
+                    *statement_cells,
                     read_at,
                 )
             )

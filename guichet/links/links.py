@@ -166,10 +166,10 @@ async def create_link_by_hand(db: Database, caller: Caller, new_link: PaymentLin
         if link is not None:
             await audit_log.record(tx, _act(actor, "link.created", link, {}, _facts(link)), new_link.created_at)
             return CreatedLink(link, created=True)
-    stored = await create_link(db, caller, new_link)
-    if not _is_same(stored.link, new_link):
-        raise ExternalIdTaken(stored.link.id)
-    return stored
+    result = await create_link(db, caller, new_link)
+    if not _is_same(result.link, new_link):
+        raise ExternalIdTaken(result.link.id)
+    return result
 
 
 def _is_same(link: PaymentLink, new_link: PaymentLink) -> bool:

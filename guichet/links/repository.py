@@ -201,16 +201,16 @@ class LinkList(Record, frozen=True):
 
 
 async def walk(
-    db: Reader, listed: LinkList, most: int, key: LinkId | None = None, *, newer: bool = False
+    db: Reader, link_list: LinkList, most: int, key: LinkId | None = None, *, newer: bool = False
 ) -> list[PaymentLink]:
     """Up to `most` links, the newest first: those older than `key`, or the next newer ones; the newest of all without a
     key. Reads as many entries of an index."""
     bound: dict[str, int] = {} if key is None else {"key": key}
-    bound |= {"cash_desk": listed.cash_desk} if listed.cashier is None else {"cashier": listed.cashier}
+    bound |= {"cash_desk": link_list.cash_desk} if link_list.cashier is None else {"cashier": link_list.cashier}
     rows = await db.all(
-        _walk(key is not None, newer, listed.cashier is not None),
-        merchant_id=listed.merchant_id,
-        test=listed.env == "test",
+        _walk(key is not None, newer, link_list.cashier is not None),
+        merchant_id=link_list.merchant_id,
+        test=link_list.env == "test",
         most=most,
         **bound,
     )

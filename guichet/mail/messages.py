@@ -109,13 +109,13 @@ def email(mail: Mail, message: Message, sender: str, now: Instant, zone: tzinfo)
     """The mail as it is sent. Its `Message-ID` is made of the row's number, and so is that of each further attempt: a
     mail that is sent again because its sender died before it could say so is shown once."""
     text = text_of(mail.kind, message, zone)
-    written = EmailMessage()
-    written["From"] = sender
-    written["To"] = mail.recipient
-    written["Subject"] = text.subject
-    written["Date"] = mail_date(to_datetime(now))
+    email_message = EmailMessage()
+    email_message["From"] = sender
+    email_message["To"] = mail.recipient
+    email_message["Subject"] = text.subject
+    email_message["Date"] = mail_date(to_datetime(now))
     domain = sender.rpartition("@")[2].strip(" >") or "localhost"
-    written["Message-ID"] = f"<guichet-{mail.id}-{mail.created_at:x}@{domain}>"
-    written["Auto-Submitted"] = "auto-generated"
-    written.set_content(text.body)
-    return written
+    email_message["Message-ID"] = f"<guichet-{mail.id}-{mail.created_at:x}@{domain}>"
+    email_message["Auto-Submitted"] = "auto-generated"
+    email_message.set_content(text.body)
+    return email_message

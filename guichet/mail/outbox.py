@@ -98,20 +98,20 @@ class Outbox:
         due: Instant | None,
     ) -> None:
         encrypted = self._vault.encrypt(msgspec.json.encode(message).decode())
-        whom = {"user_id": user_id, "recipient": recipient}
-        await tx.write(_INSERT, **whom, kind=kind, message=encrypted, now=now, due=now if due is None else due)
+        addressee = {"user_id": user_id, "recipient": recipient}
+        await tx.write(_INSERT, **addressee, kind=kind, message=encrypted, now=now, due=now if due is None else due)
 
     async def claim(self, db: Database, now: Instant, until: Instant, most: int) -> Claim[Mail]:
         """Mails that are due. The attempt counts from here on: a process that dies in it has used it."""
-        claimed = await _QUEUE.claim(db, now, until, most)
-        return Claim([self._mail(row) for row in claimed.jobs], claimed.next_due)
+        claim = await _QUEUE.claim(db, now, until, most)
+        return Claim([self._mail(row) for row in claim.jobs], claim.next_due)
 
     async def record_sent(self, db: Database, mail: Mail, now: Instant, *, keep: bool) -> None:
         """`keep`: the development profile shows what it said."""
-        kept = None
+        encrypted = None
         if keep and mail.message is not None:
-            kept = self._vault.encrypt(msgspec.json.encode(mail.message).decode())
-        await db.write(_SENT, mail=mail.id, now=now, kept=kept)
+            encrypted = self._vault.encrypt(msgspec.json.encode(mail.message).decode())
+        await db.write(_SENT, mail=mail.id, now=now, kept=encrypted)
 
     async def record_failure(self, db: Database, mail: Mail, fault: str, now: Instant) -> None:
         """Due again after the next delay, or given up."""
@@ -126,5 +126,5 @@ class Outbox:
 
     def _mail(self, row: Row) -> Mail:
         mail_id, recipient, kind, attempts, created_at, message = row
-        read = None if message is None else msgspec.json.decode(self._vault.decrypt(message), type=Message)
-        return Mail(mail_id, recipient, kind, attempts, created_at, read)
+        content = None if message is None else msgspec.json.decode(self._vault.decrypt(message), type=Message)
+        return Mail(mail_id, recipient, kind, attempts, created_at, content)

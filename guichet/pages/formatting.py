@@ -60,9 +60,9 @@ def stated_amount(value: int | float | str | None, currency: str | None, languag
         hundredths = money.to_hundredths(Decimal(str(value)))
     except ArithmeticError:
         hundredths = None
-    known = next((name for name in money.CURRENCIES if name == currency), None)
-    if hundredths is not None and known is not None:
-        return amount(hundredths, known, language, coded=coded)
+    known_currency = next((name for name in money.CURRENCIES if name == currency), None)
+    if hundredths is not None and known_currency is not None:
+        return amount(hundredths, known_currency, language, coded=coded)
     digits = str(value) if hundredths is None else format_decimal(Decimal(hundredths).scaleb(-2), locale=language)
     return printable(f"{digits}\u00a0{currency}" if currency else digits)
 
@@ -136,9 +136,9 @@ def stated_country(country: str, language: str) -> str:
 
 @cache
 def _country_codes() -> Mapping[str, str]:
-    known = [Locale(language).territories for language in (FRENCH, ENGLISH)]
-    codes = [str(code) for code in known[0] if len(str(code)) == 2 and str(code).isalpha()]
-    names = {str(names[code]).replace("'", "’").casefold(): code for names in known for code in codes}
+    territories = [Locale(language).territories for language in (FRENCH, ENGLISH)]
+    codes = [str(code) for code in territories[0] if len(str(code)) == 2 and str(code).isalpha()]
+    names = {str(names[code]).replace("'", "’").casefold(): code for names in territories for code in codes}
     return names | {code.casefold(): code for code in codes}
 
 

@@ -207,8 +207,8 @@ async def _rows(request: StaffRequest) -> list[ModeRow]:
     attempts = await recent_attempts(ctx.db, now)
     rows = []
     for mode in (await current_catalogue(ctx, None)).modes:
-        counted = [counts for counts in attempts.get(mode.operator, ()) if counts.minute >= earlier(now, HOUR)]
-        made, failed = sum(counts.attempts for counts in counted), sum(counts.failures for counts in counted)
+        last_hour = [counts for counts in attempts.get(mode.operator, ()) if counts.minute >= earlier(now, HOUR)]
+        attempted, failed = sum(counts.attempts for counts in last_hour), sum(counts.failures for counts in last_hour)
         availability = availability_of.get(mode.operator)
         rows.append(
             ModeRow(
@@ -217,8 +217,8 @@ async def _rows(request: StaffRequest) -> list[ModeRow]:
                 state=availability.state if availability else UP,
                 since=availability.since if availability else None,
                 why=availability.reason if availability else None,
-                attempts=made,
-                percent=None if not made else 100 * (made - failed) // made,
+                attempts=attempted,
+                percent=None if not attempted else 100 * (attempted - failed) // attempted,
             )
         )
     return rows

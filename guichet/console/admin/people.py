@@ -80,15 +80,15 @@ async def invite_colleague(request: StaffRequest) -> Response:
     email, name = normal_email(form.email), normal_name(form.name)
     if email is None or name is None or form.role is None:
         raise FormFault(request.name_fault(form.name, "team.incomplete"))
-    known = await users.by_email(request.db, email)
-    if known is not None and known.staff_role is not None and known.status != "invited":
+    colleague = await users.by_email(request.db, email)
+    if colleague is not None and colleague.staff_role is not None and colleague.status != "invited":
         raise FormFault(request.text("admin_people.known"), 409)
     invitation = Invitation(email, name, request.person.language, form.role, None)
     url, outbox = request.console.public_url + ROOT, request.console.accounts.outbox
     try:
         async with request.db.transaction() as tx:
             # As it is now: a colleague may be taking the role away at this moment.
-            locked = known and await people.lock(tx, known.id)
+            locked = colleague and await people.lock(tx, colleague.id)
             if at_once := not makes_approver(locked.staff_role if locked else None, form.role):
                 await invite(tx, outbox, invitation, request.actor, url, request.now())
         if not at_once:

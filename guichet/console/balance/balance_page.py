@@ -99,21 +99,21 @@ async def wallet_views(request: MerchantRequest) -> list[WalletView]:
         wallet = own.get(currency)
         if wallet is None and currency != request.merchant.currency:
             continue
-        kept = await held(db, request.merchant.id, request.env, currency)
+        held_amounts = await held(db, request.merchant.id, request.env, currency)
         balance = request.amount(wallet.balance if wallet else 0, currency)
         suspended = wallet is not None and wallet.status != ACTIVE
-        held_text = _held_text(request, kept, currency) if kept.total else None
+        held_text = _held_text(request, held_amounts, currency) if held_amounts.total else None
         views.append(WalletView(currency, balance, held_text, suspended))
     return views
 
 
-def _held_text(request: MerchantRequest, kept: Held, currency: Currency) -> Markup:
+def _held_text(request: MerchantRequest, held_amounts: Held, currency: Currency) -> Markup:
     """As much as the overview says, and what it is for."""
-    total = request.amount(kept.total, currency)
-    if not kept.suspended:
-        return request.text("balance.held", amount=total, count=kept.refunds)
-    part = request.amount(kept.suspended, currency)
-    return request.text("balance.held_suspended", amount=total, count=kept.refunds, suspended=part)
+    total = request.amount(held_amounts.total, currency)
+    if not held_amounts.suspended:
+        return request.text("balance.held", amount=total, count=held_amounts.refunds)
+    part = request.amount(held_amounts.suspended, currency)
+    return request.text("balance.held_suspended", amount=total, count=held_amounts.refunds, suspended=part)
 
 
 def currency_options(views: list[WalletView], chosen: Currency) -> list[tuple[str, str]]:

@@ -78,7 +78,7 @@ async def create(request: MerchantRequest) -> Response:
         )
         if waiting := await _asks_first(request, form, order):
             return await _form_page(request, form, token, 409, waiting=waiting)
-        made = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), order, request.actor)
+        created = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), order, request.actor)
     except InvalidRequest as error:
         details = error.details or {"amount": [error.message]}
         return await _form_page(request, form, token, 422, faults=details)
@@ -86,14 +86,14 @@ async def create(request: MerchantRequest) -> Response:
         return await _form_page(request, form, new_form_token(), 409, request.text("desk.again"))
     except MerchantInactive as error:
         return await _form_page(request, form, token, 403, error.message)
-    return request.redirect(request.here(f"/cash-desk/{made.link.id}"))
+    return request.redirect(request.here(f"/cash-desk/{created.link.id}"))
 
 
 async def _asks_first(request: MerchantRequest, form: Mapping[str, str], order: PaymentLink) -> PaymentLink | None:
     """A sale of this cashier that nobody paid yet, about which the form says nothing: cancelled by mistake it would be
     lost, kept by mistake the customer could pay it. One that the form says to cancel is cancelled."""
-    listed = LinkList(*request.scope, cash_desk=True, cashier=request.person.id)
-    sales = await link_repository.walk(request.db, listed, LAST_SALES)
+    own_links = LinkList(*request.scope, cash_desk=True, cashier=request.person.id)
+    sales = await link_repository.walk(request.db, own_links, LAST_SALES)
     if any(sale.external_id == order.external_id for sale in sales):  # A second click.
         return None
     waiting = next((sale for sale in sales if _listed_state(sale, request.now()) == "waiting"), None)
@@ -202,9 +202,9 @@ async def _sale(request: MerchantRequest) -> PaymentLink:
 async def _sale_state(
     request: MerchantRequest, link: PaymentLink, tries: Sequence[Payment]
 ) -> tuple[SaleState, Payment | None]:
-    paid = [payment.id for payment in tries if payment.status == "succeeded"]
+    paid_ids = [payment.id for payment in tries if payment.status == "succeeded"]
     # Most sales have one payment that succeeded at most: of those that were not cancelled, that is the one.
-    asks = link.cancelled_at is not None or len(paid) > 1
+    asks = link.cancelled_at is not None or len(paid_ids) > 1
     returned = await refunds.automatic_of(request.db, request.merchant.id, [row.id for row in tries]) if asks else ()
     return sale_state(link, tries, returned, request.now())
 
@@ -238,8 +238,8 @@ _DECIDES: Final[tuple[tuple[str, SaleState], ...]] = (
 
 async def _last_sales(request: MerchantRequest) -> list[SaleRow]:
     now = request.now()
-    listed = LinkList(*request.scope, cash_desk=True, cashier=only_cashier(request))
-    sales = await link_repository.walk(request.db, listed, LAST_SALES)
+    link_list = LinkList(*request.scope, cash_desk=True, cashier=only_cashier(request))
+    sales = await link_repository.walk(request.db, link_list, LAST_SALES)
     return [
         SaleRow(
             href=request.here(f"/cash-desk/{link.id}"),

@@ -92,9 +92,9 @@ async def _read(request: MerchantRequest, query: ListQuery) -> ListPage[PaymentL
         return ListPage(rows, has_newer=False, has_older=False)
     cursor = query.cursor
     sales = query.kind == "desk"
-    listed = LinkList(*request.scope, cash_desk=sales, cashier=only_cashier(request) if sales else None)
+    link_list = LinkList(*request.scope, cash_desk=sales, cashier=only_cashier(request) if sales else None)
     key = None if cursor.key is None else LinkId(cursor.key)
-    rows = await link_repository.walk(request.db, listed, PAGE_SIZE + 1, key, newer=cursor.is_newer)
+    rows = await link_repository.walk(request.db, link_list, PAGE_SIZE + 1, key, newer=cursor.is_newer)
     return ListPage.cut(rows, PAGE_SIZE, cursor)
 
 
@@ -223,7 +223,7 @@ async def show(request: MerchantRequest) -> Response:
     here = partial(request.here, f"/links/{link.id}")
     address, state = address_of(request, link), link_state(link, request.now())
     catalogue = await request.ctx.catalogues.of(request.merchant.id)
-    open_ones = await contested(request)
+    disputed = await contested(request)
     view = LinkView(
         link=link,
         state=state,
@@ -235,7 +235,7 @@ async def show(request: MerchantRequest) -> Response:
         address=address,
         qr=qr_code(address, request.text("links.qr_alt").unescape()),
         share=sharing(request, request.merchant.name, link, address),
-        uses=[payment_view(request, payment, catalogue, is_contested=payment.id in open_ones) for payment in page.rows],
+        uses=[payment_view(request, payment, catalogue, is_contested=payment.id in disputed) for payment in page.rows],
         pager=Pager(here() if before else None, page.pager(lambda payment: payment.id, here).older),
         may_close=request.may("links.change") and state in ("active", "not_open"),
     )

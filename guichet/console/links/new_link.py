@@ -54,7 +54,7 @@ async def create(request: MerchantRequest) -> Response:
             Caller(request.merchant, request.env),
             link_body(form, _PREFIX + token, request.time_zone),
         )
-        made = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), order, request.actor)
+        created = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), order, request.actor)
     except InvalidRequest as error:
         return _page(request, form, token, 422, error.details or {"": [error.message]})
     except ExternalIdTaken as error:
@@ -63,7 +63,7 @@ async def create(request: MerchantRequest) -> Response:
         return _page(request, form, token, 409, {"external_id": [error.message]})
     except MerchantInactive as error:
         return _page(request, form, token, 403, fault=error.message)
-    return request.done(request.here(f"/links/{made.link.id}"), "link_made")
+    return request.done(request.here(f"/links/{created.link.id}"), "link_made")
 
 
 def _page(

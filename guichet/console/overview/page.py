@@ -172,14 +172,14 @@ async def _figures(
 async def _latest(
     request: MerchantRequest, catalogue: Catalogue, today: date, disputes: Sequence[Dispute]
 ) -> list[PaymentRow]:
-    open_ones = {dispute.payment_id for dispute in disputes}
+    disputed = {dispute.payment_id for dispute in disputes}
     return [
         payment_row(
             request,
             row,
             catalogue,
             _when(request, row.created_at, today),
-            "open" if row.id in open_ones else None,
+            "open" if row.id in disputed else None,
         )
         for row in await listed(request, _LATEST)
     ]

@@ -207,9 +207,9 @@ async def _rows(
     catalogue: Catalogue,
     when: Callable[[Instant], str],
 ) -> list[PaymentRow]:
-    open_ones = await contested(request)
+    disputed = await contested(request)
     return [
-        payment_row(request, payment, catalogue, when(payment.created_at), "open" if payment.id in open_ones else None)
+        payment_row(request, payment, catalogue, when(payment.created_at), "open" if payment.id in disputed else None)
         for payment in payments
     ]
 

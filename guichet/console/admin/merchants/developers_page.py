@@ -62,13 +62,13 @@ async def change(request: StaffRequest) -> Response:
     merchant = await merchant_of(request)
     match form.act:
         case "expire" | "revoke":
-            done = await _change_key(request, merchant, form)
+            act = await _change_key(request, merchant, form)
         case "clock_advance" | "clock_reset":
             await change_clock(request, merchant.id, form)
-            done = "clock"
+            act = "clock"
         case _:
             raise FormFault(request.text("admin_merchants.incomplete"))
-    return request.done(address(request, merchant, "/developers"), done)
+    return request.done(address(request, merchant, "/developers"), act)
 
 
 async def _change_key(request: StaffRequest, merchant: Merchant, form: DevelopersForm) -> str:

@@ -162,8 +162,8 @@ async def _with_amount(
     currency = next((currency for currency in CURRENCIES if currency == code), None)
     if currency is None:
         return about
-    kept = await held(request.db, approval.merchant_id, "live", currency)
-    return structs.replace(about, amount=kept.suspended, currency=currency)
+    held_amounts = await held(request.db, approval.merchant_id, "live", currency)
+    return structs.replace(about, amount=held_amounts.suspended, currency=currency)
 
 
 def _effect(approval: ApprovalRequest) -> str:

@@ -59,11 +59,11 @@ async def case_of(ctx: AppContext, text: str) -> Case | None:
     if reference is None:
         return None
     dispute = await dispute_repository.find(ctx.db, reference)
-    named = (dispute.payment_reference if dispute else None) or reference
-    payment = await repository.find(ctx.db, named)
+    subject_reference = (dispute.payment_reference if dispute else None) or reference
+    payment = await repository.find(ctx.db, subject_reference)
     refund = None
     if payment is None:
-        refund = await refund_repository.find(ctx.db, named)
+        refund = await refund_repository.find(ctx.db, subject_reference)
         if refund is None:
             return None
         payment = require(await repository.by_id(ctx.db, refund.payment_id))

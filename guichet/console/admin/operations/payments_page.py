@@ -119,10 +119,10 @@ def _line(request: StaffRequest, currency: Currency, entry: TimelineEntry) -> Ti
 
 
 def _facts(request: StaffRequest, currency: Currency, entry: TimelineEntry) -> list[tuple[str, str]]:
-    known = [("subject", entry.subject), *entry.values.items(), *entry.staff.items()]
+    entry_facts = [("subject", entry.subject), *entry.values.items(), *entry.staff.items()]
     lines = [
         (label(request, name), _text(request, currency, entry, name, value))
-        for name, value in known
+        for name, value in entry_facts
         if value not in _EMPTY and name not in _LEFT_OUT and (name, value) != ("os_user", CONSOLE)
     ]
     if entry.kind == "person.acted":

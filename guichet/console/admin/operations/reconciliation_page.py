@@ -56,9 +56,9 @@ async def show_runs(request: StaffRequest) -> Response:
 
 async def show_run(request: StaffRequest) -> Response:
     """The differences of one account and day."""
-    named = request.path["day"], request.path["account"]
+    day_and_account = request.path["day"], request.path["account"]
     for run in await recent_runs(request.db, request.now()):
-        if (_utc_day(run), run.provider_account) == named:
+        if (_utc_day(run), run.provider_account) == day_and_account:
             view = RunView(run, run.details[:_MOST_DIFFERENCES], _day_text(request))
             return request.page("admin/operations/run.html", view)
     raise NotFound

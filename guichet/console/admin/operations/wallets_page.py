@@ -71,10 +71,10 @@ async def _floats(request: StaffRequest) -> dict[str, list[FloatRow]]:
     for balance in await provider_balances.stored(request.db):
         balances[balance.provider_account].append(balance)
     reads = {read.provider_account: read for read in await provider_balances.reads(request.db)}
-    known, floats = request.ctx.providers.accounts, defaultdict[str, list[FloatRow]](list)
+    accounts, floats = request.ctx.providers.accounts, defaultdict[str, list[FloatRow]](list)
     for account in sorted({*balances, *reads}):
         of_account: Sequence[StoredBalance | None] = balances.get(account) or [None]
-        floats[known[account].provider if account in known else account] += [
+        floats[accounts[account].provider if account in accounts else account] += [
             FloatRow(account, balance, None if number else reads.get(account))
             for number, balance in enumerate(of_account)
         ]
@@ -144,8 +144,8 @@ async def show_close(request: StaffRequest, fault: FormFault | None = None) -> R
     status, balance = (wallet.status, wallet.balance) if wallet else (ACTIVE, Hundredths(0))
     if status == CLOSED:
         raise NotFound
-    kept = await wallets.held(request.db, merchant.id, "live", currency)
-    view = CloseView(merchant, currency, status, balance, kept.total)
+    held_amounts = await wallets.held(request.db, merchant.id, "live", currency)
+    view = CloseView(merchant, currency, status, balance, held_amounts.total)
     return request.page("admin/operations/wallet_close.html", view, fault)
 
 
@@ -181,12 +181,12 @@ async def show_statement(request: StaffRequest) -> Response:
     query, merchant = StatementQuery.read(request.query), await merchant_of(request)
     request.belongs_to(merchant)
     wallet = WalletKey(merchant.id, query.env or "live", query.currency or merchant.currency)
-    read: Facts = {"env": wallet.env, "currency": wallet.currency}
+    facts: Facts = {"env": wallet.env, "currency": wallet.currency}
     if query.month is not None:
         month, document = await month_document(request, merchant, wallet)
-        await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id, {**read, "month": month})
+        await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id, {**facts, "month": month})
         return document
-    await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id, read)
+    await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id, facts)
     kept: dict[str, str] = {"env": wallet.env, "currency": wallet.currency}
     address = partial(request.at_admin, f"/wallets/{merchant.id}/statement", **kept)
     movements = await movements_view(request, query, wallet, merchant.created_at, address)
