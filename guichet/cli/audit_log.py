@@ -25,7 +25,9 @@ def list_entries(
 ) -> None:
     """Show the newest 500 acts, newest first."""
 
-    acts = run(lambda opened: entries.latest(opened.ctx.db) if about is None else entries.about(opened.ctx.db, about))
+    acts = run(
+        lambda service: entries.latest(service.ctx.db) if about is None else entries.about(service.ctx.db, about)
+    )
     if as_json:
         print_json({"entries": [_described(act) for act in acts]})
         return
@@ -54,8 +56,8 @@ def verify(
     that was rewritten as a whole is found.
     """
 
-    async def work(opened: Service) -> entries.Verification:
-        ctx = opened.ctx
+    async def work(service: Service) -> entries.Verification:
+        ctx = service.ctx
         known = await known_heads(ctx.db, ctx.settings, known_head or (), known_heads_file)
         return await entries.verify(ctx.db, known)
 

@@ -32,9 +32,9 @@ def advance(
     """Let time pass for what waits in a merchant's test environment: pending payments and refunds, webhooks that are
     tried again. Live, and other merchants, are not touched."""
 
-    async def work(opened: Service) -> tuple[MerchantId, Moved]:
-        clock_merchant = await chosen_merchant(opened.ctx, merchant)
-        return clock_merchant.id, await sandbox_clock.advance(opened.ctx, clock_merchant.id, duration, actor(by))
+    async def work(service: Service) -> tuple[MerchantId, Moved]:
+        clock_merchant = await chosen_merchant(service.ctx, merchant)
+        return clock_merchant.id, await sandbox_clock.advance(service.ctx, clock_merchant.id, duration, actor(by))
 
     clock_merchant_id, moved = run(work)
     if as_json:
@@ -52,8 +52,8 @@ def advance(
 def show(merchant: OfMerchant = None, as_json: Json = False) -> None:
     """Show how far a merchant's test clock was advanced since its last reset, and what time it would be."""
 
-    async def work(opened: Service) -> tuple[MerchantId, int, str]:
-        ctx = opened.ctx
+    async def work(service: Service) -> tuple[MerchantId, int, str]:
+        ctx = service.ctx
         of = await chosen_merchant(ctx, merchant)
         ahead = await sandbox_clock.advanced_by(ctx.db, of.id)
         return of.id, ahead, iso(later(ctx.clock.now(), ahead * SECOND))
@@ -69,9 +69,9 @@ def show(merchant: OfMerchant = None, as_json: Json = False) -> None:
 def reset(merchant: OfMerchant = None, by: OptionalBy = None, as_json: Json = False) -> None:
     """Count from zero again. What time has passed for is not undone."""
 
-    async def work(opened: Service) -> MerchantId:
-        of = await chosen_merchant(opened.ctx, merchant)
-        await sandbox_clock.reset(opened.ctx.db, opened.ctx.clock, of.id, actor(by))
+    async def work(service: Service) -> MerchantId:
+        of = await chosen_merchant(service.ctx, merchant)
+        await sandbox_clock.reset(service.ctx.db, service.ctx.clock, of.id, actor(by))
         return of.id
 
     of = run(work)

@@ -65,7 +65,7 @@ def list_deliveries(
     """Show webhooks, newest first, at most 500: of one merchant, or among the latest 10 000 of all."""
     state = _status(status)
 
-    rows = run(lambda opened: listed(opened.ctx.db, merchant and MerchantId(merchant), since or Instant(0), state))
+    rows = run(lambda service: listed(service.ctx.db, merchant and MerchantId(merchant), since or Instant(0), state))
     show_rows("deliveries", [_described(delivery) for delivery in rows], _COLUMNS, as_json=as_json)
 
 
@@ -73,9 +73,9 @@ def list_deliveries(
 def show(delivery_id: Reference, as_json: Json = False) -> None:
     """Show one webhook: its attempts, the address it goes to, and the address that the merchant has configured now."""
 
-    async def work(opened: Service) -> dict[str, object]:
-        delivery = await find_delivery(opened.ctx.db, delivery_id)
-        endpoint = await merchants.endpoint(opened.ctx.db, delivery.merchant_id, delivery.env)
+    async def work(service: Service) -> dict[str, object]:
+        delivery = await find_delivery(service.ctx.db, delivery_id)
+        endpoint = await merchants.endpoint(service.ctx.db, delivery.merchant_id, delivery.env)
         return {
             **_described(delivery),
             "last_attempt_at": iso_or_none(delivery.last_attempt_at),
@@ -120,8 +120,8 @@ def _resend_one(text: str, by: str, *, as_json: bool) -> None:
     if reference is None:
         raise typer.BadParameter(f"a delivery's id is expected, such as {EXAMPLE_REFERENCE}.")
 
-    async def work(opened: Service) -> Delivery:
-        return await resend_one(opened.ctx.db, opened.ctx.clock, await find_delivery(opened.ctx.db, reference), by)
+    async def work(service: Service) -> Delivery:
+        return await resend_one(service.ctx.db, service.ctx.clock, await find_delivery(service.ctx.db, reference), by)
 
     print_resent(run(work), as_json=as_json)
 
@@ -138,8 +138,8 @@ def print_resent(delivery: Delivery, *, as_json: bool) -> None:
 
 
 def _resend_failed(merchant: MerchantId, since: Instant, by: str, *, as_json: bool) -> None:
-    async def work(opened: Service) -> int:
-        ctx = opened.ctx
+    async def work(service: Service) -> int:
+        ctx = service.ctx
         await get_merchant(ctx.db, merchant)
         until, resent = ctx.clock.now(), 0
         for env in ENVS:

@@ -39,9 +39,9 @@ def demo(
 
     access = DemoAccess()
 
-    async def welcome(opened: Service) -> None:
-        merchant = await demo_merchant(opened.ctx)
-        _print_welcome(opened.ctx, merchant, await demo_people(opened.ctx, access, merchant.merchant_id))
+    async def welcome(service: Service) -> None:
+        merchant = await demo_merchant(service.ctx)
+        _print_welcome(service.ctx, merchant, await demo_people(service.ctx, access, merchant.merchant_id))
 
     serve_process(settings, Listen(host, port), with_worker=True, on_ready=welcome, migrate_first=True, demo=access)
 

@@ -61,12 +61,12 @@ def doctor(as_json: Json = False) -> None:
     Exit code 1 when there is a problem.
     """
 
-    async def work(opened: Service) -> list[Check]:
-        db, now = opened.ctx.db, opened.ctx.clock.now()
-        standbys, writable = await _standbys(opened.ctx)
-        storage = [*standbys, await database_file(opened.ctx, writable), file_modes(opened.ctx.settings)]
+    async def work(service: Service) -> list[Check]:
+        db, now = service.ctx.db, service.ctx.clock.now()
+        standbys, writable = await _standbys(service.ctx)
+        storage = [*standbys, await database_file(service.ctx, writable), file_modes(service.ctx.settings)]
         try:
-            accounts = await accounts_in_use(db, opened.ctx.settings.providers_file)
+            accounts = await accounts_in_use(db, service.ctx.settings.providers_file)
             return [*[check async for check in of_the_service(db, now)], accounts, *storage]
         except DatabaseDamaged:  # Nothing else can be said.
             return storage

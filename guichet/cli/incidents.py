@@ -32,8 +32,8 @@ def incidents(
     no payment or refund.
     """
 
-    async def work(opened: Service) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-        db, clock = opened.ctx.db, opened.ctx.clock
+    async def work(service: Service) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+        db, clock = service.ctx.db, service.ctx.clock
         if close is not None and not await incident_acts.close(db, clock, IncidentId(close), actor(by)):
             raise CommandError(f"There is no open incident {close}.")
         rows = [_incident(incident) for incident in await repository.still_open(db)]

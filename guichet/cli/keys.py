@@ -91,8 +91,8 @@ def create(
     scopes = [key_scope for key_scope in KEY_SCOPES if scope and key_scope in scope]
     access = KeyAccess(scope_bits(scopes) if scopes else FULL_ACCESS, stored_networks(address or []))
     created, key = run(
-        lambda opened: key_management.create(
-            opened.ctx.db, opened.ctx.clock, merchant_id, env, expires_at, actor(by), access=access, name=name
+        lambda service: key_management.create(
+            service.ctx.db, service.ctx.clock, merchant_id, env, expires_at, actor(by), access=access, name=name
         )
     )
     if as_json:
@@ -109,9 +109,9 @@ def create(
 def list_keys(merchant_id: MerchantId, as_json: Json = False) -> None:
     """List a merchant's keys by their first characters; the keys themselves are not stored."""
 
-    async def work(opened: Service) -> list[ApiKey]:
-        await get_merchant(opened.ctx.db, merchant_id)
-        return await api_keys.list_of(opened.ctx.db, merchant_id)
+    async def work(service: Service) -> list[ApiKey]:
+        await get_merchant(service.ctx.db, merchant_id)
+        return await api_keys.list_of(service.ctx.db, merchant_id)
 
     keys = run(work)
     now = SystemClock().now()
@@ -131,9 +131,9 @@ def expire(
 ) -> None:
     """Set when a key stops working. One that has stopped already stays so: create another one."""
 
-    async def work(opened: Service) -> ApiKey:
-        key = existing(await api_keys.by_id(opened.ctx.db, ApiKeyId(key_id)), "key", key_id)
-        return await key_management.expire(opened.ctx.db, opened.ctx.clock, key, expires_at, actor(by))
+    async def work(service: Service) -> ApiKey:
+        key = existing(await api_keys.by_id(service.ctx.db, ApiKeyId(key_id)), "key", key_id)
+        return await key_management.expire(service.ctx.db, service.ctx.clock, key, expires_at, actor(by))
 
     key = run(work)
     _show_change(key, f"works until {iso(expires_at)}", as_json=as_json)
@@ -147,8 +147,8 @@ def revoke(
 ) -> None:
     """Revoke a key for ever. Every process refuses it within a second. Revoking it again changes nothing."""
 
-    async def work(opened: Service) -> ApiKey:
-        revoked = await key_management.revoke(opened.ctx.db, opened.ctx.clock, ApiKeyId(key_id), actor(by))
+    async def work(service: Service) -> ApiKey:
+        revoked = await key_management.revoke(service.ctx.db, service.ctx.clock, ApiKeyId(key_id), actor(by))
         return existing(revoked, "key", key_id)
 
     key = run(work)

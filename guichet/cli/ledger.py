@@ -24,7 +24,7 @@ def margin(since: Since = None, until: Until = None, as_json: Json = False) -> N
     statement has named is not in it. Reads every posting of the period, and none outside it.
     """
 
-    by_operator = run(lambda opened: margins(opened.ctx.db, since, until))
+    by_operator = run(lambda service: margins(service.ctx.db, since, until))
     if as_json:
         print_json(
             {
@@ -84,14 +84,14 @@ def audit(
     those that are given. Exit code 1 when something is wrong, with one sentence that names the first wrong row.
     """
 
-    async def work(opened: Service) -> ledger.Report:
+    async def work(service: Service) -> ledger.Report:
         with error_console.status("Reading the ledger…") as status:
-            ctx = opened.ctx
+            ctx = service.ctx
             tell = lambda read: status.update(f"Reading the ledger… {read}")  # noqa: E731
             known = await known_heads(ctx.db, ctx.settings, known_head or (), known_heads_file)
             report = await ledger.audit(ctx.db, ctx.clock, tell, known, record=not read_only)
         if report.fault is None and not read_only:
-            await publish_heads(ctx.db, opened.http_client, ctx.settings, ctx.clock.now())
+            await publish_heads(ctx.db, service.http_client, ctx.settings, ctx.clock.now())
         return report
 
     report = run(work, message=None)

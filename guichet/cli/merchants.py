@@ -57,7 +57,8 @@ def create(
     """Create a merchant with a test key and a live key. The keys are shown only once."""
 
     merchant, keys = run(
-        lambda opened: administration.create_merchant(opened.ctx, name, status, currency, actor=actor(by)), create=True
+        lambda service: administration.create_merchant(service.ctx, name, status, currency, actor=actor(by)),
+        create=True,
     )
     if as_json:
         print_json({"id": merchant.id, "name": merchant.name, "status": merchant.status, "keys": keys})
@@ -70,7 +71,7 @@ def create(
 @app.command("list", epilog="Example: `guichet merchant list --json`")
 def list_all(as_json: Json = False) -> None:
     """List every merchant."""
-    all_merchants = run(lambda opened: merchants.all_merchants(opened.ctx.db))
+    all_merchants = run(lambda service: merchants.all_merchants(service.ctx.db))
     if as_json:
         print_json({"merchants": [_described(merchant) for merchant in all_merchants]})
     else:
@@ -87,8 +88,8 @@ def status(
 ) -> None:
     """Change a merchant's status: its live keys work only while it is active."""
 
-    async def work(opened: Service) -> Merchant:
-        changed = await administration.set_status(opened.ctx.db, opened.ctx.clock, merchant_id, new_status, actor(by))
+    async def work(service: Service) -> Merchant:
+        changed = await administration.set_status(service.ctx.db, service.ctx.clock, merchant_id, new_status, actor(by))
         return existing(changed, "merchant", merchant_id)
 
     merchant = run(work)
@@ -107,8 +108,8 @@ def time_zone(
 ) -> None:
     """Set the time zone of the dates on a merchant's hosted pages and receipts."""
 
-    async def work(opened: Service) -> Merchant:
-        changed = await administration.set_time_zone(opened.ctx.db, opened.ctx.clock, merchant_id, zone, actor(by))
+    async def work(service: Service) -> Merchant:
+        changed = await administration.set_time_zone(service.ctx.db, service.ctx.clock, merchant_id, zone, actor(by))
         return existing(changed, "merchant", merchant_id)
 
     merchant = run(work)
@@ -139,8 +140,8 @@ def limits(
         for text, option in ((payment, "--payment"), (day, "--day"))
     )
 
-    async def work(opened: Service) -> Merchant:
-        merchant = await get_merchant(opened.ctx.db, merchant_id)
+    async def work(service: Service) -> Merchant:
+        merchant = await get_merchant(service.ctx.db, merchant_id)
         new_limits = MerchantLimits(
             merchant.rate_limit if rate is None else new_rate,
             merchant.payment_limit if payment is None else new_payment,
@@ -148,7 +149,7 @@ def limits(
         )
         if new_limits == merchant.limits:
             return merchant
-        changed = await set_limits(opened.ctx.db, opened.ctx.clock, merchant_id, new_limits, actor(by))
+        changed = await set_limits(service.ctx.db, service.ctx.clock, merchant_id, new_limits, actor(by))
         return existing(changed, "merchant", merchant_id)
 
     merchant = run(work)
@@ -199,8 +200,8 @@ def anonymise(
     if phone is None and email is None:
         raise typer.BadParameter("give --phone, --email, or both.")
 
-    async def work(opened: Service) -> Anonymised:
-        ctx = opened.ctx
+    async def work(service: Service) -> Anonymised:
+        ctx = service.ctx
         await get_merchant(ctx.db, merchant_id)
         return await anonymise_customer(ctx.db, ctx.clock, merchant_id, CustomerKeys(phone, email), actor(by), evidence)
 

@@ -39,8 +39,8 @@ Merchant = Annotated[
 def list_modes(merchant: Merchant = None, as_json: Json = False) -> None:
     """List every payment mode, open or closed, with its fees: the general ones, or those of one merchant."""
 
-    async def work(opened: Service) -> tuple[Catalogue, States]:
-        ctx = opened.ctx
+    async def work(service: Service) -> tuple[Catalogue, States]:
+        ctx = service.ctx
         if merchant is not None:
             await get_merchant(ctx.db, merchant)
         return await current_catalogue(ctx, merchant), await ctx.availability.states()
@@ -110,8 +110,8 @@ def _change(
 
     change = ModeOverride(merchant_id, operator, active, fee_percent, fee_fixed)
 
-    async def work(opened: Service) -> tuple[PaymentMode, States]:
-        ctx = opened.ctx
+    async def work(service: Service) -> tuple[PaymentMode, States]:
+        ctx = service.ctx
         if merchant_id is not None:
             await get_merchant(ctx.db, merchant_id)
         try:

@@ -66,8 +66,8 @@ def wave_merchants(
     names = _aggregating(providers, account)
     confirm(f"Make the aggregated merchants that are missing at {', '.join(names)}?", yes=yes)
 
-    async def work(opened: Service) -> list[NamedMerchant]:
-        return [merchant for name in names for merchant in await _set_up(opened, name, quiet=as_json)]
+    async def work(service: Service) -> list[NamedMerchant]:
+        return [merchant for name in names for merchant in await _set_up(service, name, quiet=as_json)]
 
     merchants = run(work, message=None, providers=providers)
     if as_json:
@@ -87,11 +87,11 @@ def _aggregating(providers: ProvidersConfig, names: Sequence[str] | None) -> lis
     return accounts
 
 
-async def _set_up(opened: Service, account: str, *, quiet: bool) -> list[NamedMerchant]:
+async def _set_up(service: Service, account: str, *, quiet: bool) -> list[NamedMerchant]:
     """The merchants that had no valid id, each shown unless `quiet` as soon as it is known."""
     merchants: list[NamedMerchant] = []
     try:
-        async for row in name_merchants(opened.ctx, account):
+        async for row in name_merchants(service.ctx, account):
             merchants.append(row)
             if not quiet:
                 step(f"{account}: merchant {row.merchant_id}, “{row.name}”, is {row.provider_merchant_id}")

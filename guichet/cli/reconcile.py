@@ -130,7 +130,7 @@ def _screen(finding: Finding) -> tuple[object, ...]:
 def show_runs(accounts: set[str] | None, *, as_json: bool) -> None:
     """Prints the runs of the last month, of these accounts or of all; exit code 1 when one found differences."""
 
-    runs = run(lambda opened: recent_runs(opened.ctx.db, opened.ctx.clock.now()))
+    runs = run(lambda service: recent_runs(service.ctx.db, service.ctx.clock.now()))
     account_runs = [run for run in runs if accounts is None or run.provider_account in accounts]
     if as_json:
         print_json({"runs": [_described(run) for run in account_runs]})
@@ -215,14 +215,14 @@ def reconcile(
     statement_format = StatementFormat(providers.accounts[accounts[0]].provider, _pairs(column, FIELDS), _words(word))
     file_content = None if statement is None else _read(statement, statement_format)
 
-    async def work(opened: Service) -> Comparison:
-        content = file_content or await _fetch(opened, accounts, since, until)
+    async def work(service: Service) -> Comparison:
+        content = file_content or await _fetch(service, accounts, since, until)
         start, end = since or content.since, until or content.until
         comparison = Comparison(Counter(), [], content.ignored, start, end)
         kinds = [kind for kind in SUBJECT_TYPES if only in (None, kind)]
         with CsvReport(out) as report, error_console.status("Comparing…") as status:
             progress = lambda text: status.update(f"Comparing… {text}")  # noqa: E731
-            async for finding in compare(opened.ctx.db, content.lines, accounts, start, end, kinds, progress):
+            async for finding in compare(service.ctx.db, content.lines, accounts, start, end, kinds, progress):
                 comparison.add(finding)
                 report.write(finding)
         return comparison
@@ -280,11 +280,11 @@ def _read(path: Path, statement_format: StatementFormat) -> ProviderStatement:
 
 
 async def _fetch(
-    opened: Service, accounts: Sequence[str], since: Instant | None, until: Instant | None
+    service: Service, accounts: Sequence[str], since: Instant | None, until: Instant | None
 ) -> ProviderStatement:
     if since is None:
         fail("--fetch needs --from: a provider lists a period.", code=2)
-    ctx = opened.ctx
+    ctx = service.ctx
     now = ctx.clock.now()
     end = min(until or now, later(now, DAY))
     try:

@@ -101,8 +101,8 @@ def replay(
     """Send a webhook of the test environment again: to its address, by the worker, or with `--forward-to` to your own
     server at once, which changes nothing in the log. Id and body stay, the signature is new."""
 
-    async def work(opened: Service) -> Delivery | Forwarded:
-        ctx = opened.ctx
+    async def work(service: Service) -> Delivery | Forwarded:
+        ctx = service.ctx
         delivery = await find_delivery_or_last(ctx.db, reference)
         if delivery.env != "test":
             raise CommandError("This is a live webhook: `guichet delivery resend` sends those again.")

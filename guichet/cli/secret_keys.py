@@ -84,8 +84,8 @@ def rotate_secrets(as_json: Json = False) -> None:
         fail(f"No key of GUICHET_SECRET_KEYS reads the secrets of {', '.join(tally.words)}: put the missing key back.")
 
 
-async def _rotate(opened: Service) -> _Rotation:
+async def _rotate(service: Service) -> _Rotation:
     tally = _Rotation()
-    async for text in encrypted_texts(opened.ctx.db):
-        await tally.renew(opened.ctx.db, opened.ctx.vault, text)
+    async for text in encrypted_texts(service.ctx.db):
+        await tally.renew(service.ctx.db, service.ctx.vault, text)
     return tally

@@ -35,8 +35,8 @@ def trigger(
     from another is told after it.
     """
 
-    async def work(opened: Service) -> tuple[MerchantId, list[str], str | None]:
-        ctx = opened.ctx
+    async def work(service: Service) -> tuple[MerchantId, list[str], str | None]:
+        ctx = service.ctx
         of = await chosen_merchant(ctx, merchant)
         try:
             references = [await cause(ctx, of, event) for _ in range(count)]

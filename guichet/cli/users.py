@@ -52,8 +52,8 @@ def invite_user(
     """
     chosen = _checked_role(role, merchant, staff=staff)
 
-    async def work(opened: Service) -> tuple[Invited, str | None]:
-        ctx = opened.ctx
+    async def work(service: Service) -> tuple[Invited, str | None]:
+        ctx = service.ctx
         team_merchant = None if merchant is None else await get_merchant(ctx.db, MerchantId(merchant))
         invitation = Invitation(email, name, language, chosen, team_merchant)
         console_url = f"{ctx.settings.public_url}/console"
@@ -87,13 +87,13 @@ def invite_user(
 def list_users(merchant: OfMerchant = None, as_json: Json = False) -> None:
     """List a merchant's team; without `--merchant`, the staff."""
 
-    async def work(opened: Service) -> list[tuple[str, User]]:
-        db = opened.ctx.db
+    async def work(service: Service) -> list[tuple[str, User]]:
+        db = service.ctx.db
         if merchant is None:
             return [(user.staff_role or "", user) for user in await users.staff_in(db)]
         await get_merchant(db, MerchantId(merchant))
         team: list[tuple[str, User]] = [*await users.team(db, MerchantId(merchant))]
-        offers = await mail_links.open_offers(db, MerchantId(merchant), opened.ctx.clock.now())
+        offers = await mail_links.open_offers(db, MerchantId(merchant), service.ctx.clock.now())
         # Of this team, somebody who has not accepted is no active member.
         return [*team, *((offer.role, structs.replace(offer.user, status="invited")) for offer in offers)]
 
@@ -122,8 +122,8 @@ def change_role(
     chosen = None if role == "none" else _checked_role(role, merchant, staff=staff)
     _checked_place(merchant, staff=staff)
 
-    async def work(opened: Service) -> User:
-        ctx = opened.ctx
+    async def work(service: Service) -> User:
+        ctx = service.ctx
         now = ctx.clock.now()
         try:
             async with ctx.db.transaction() as tx:
@@ -168,8 +168,8 @@ def enable(email: Email, by: OptionalBy = None, as_json: Json = False) -> None:
 def reset_factor(email: Email, by: OptionalBy = None, as_json: Json = False) -> None:
     """Remove the second factors of a person who lost theirs. Make sure first that it is them; a mail tells them."""
 
-    async def work(opened: Service) -> User:
-        ctx = opened.ctx
+    async def work(service: Service) -> User:
+        ctx = service.ctx
         async with ctx.db.transaction() as tx:
             user = await _existing(tx, email)
             address = f"{ctx.settings.public_url}/console/password"
@@ -182,8 +182,8 @@ def reset_factor(email: Email, by: OptionalBy = None, as_json: Json = False) -> 
 
 
 def _set_status(email: str, by: str | None, *, enabled: bool, as_json: bool) -> None:
-    async def work(opened: Service) -> User:
-        ctx = opened.ctx
+    async def work(service: Service) -> User:
+        ctx = service.ctx
         async with ctx.db.transaction() as tx:
             user = await _locked(tx, email)
             if enabled:

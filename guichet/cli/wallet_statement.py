@@ -51,8 +51,8 @@ def print_statement(
     if as_csv and as_json:
         raise typer.BadParameter("--csv and --json exclude each other.")
 
-    async def work(opened: Service) -> None:
-        ctx = opened.ctx
+    async def work(service: Service) -> None:
+        ctx = service.ctx
         await get_merchant(ctx.db, merchant_id)
         now = ctx.clock.now()
         upto = now if until is None else until

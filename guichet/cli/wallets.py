@@ -35,9 +35,9 @@ def _status(text: str) -> WalletStatus:
 def show(merchant_id: MerchantId, as_json: Json = False) -> None:
     """Show a merchant's wallets, in both environments."""
 
-    async def work(opened: Service) -> list[Wallet]:
-        await get_merchant(opened.ctx.db, merchant_id)
-        return await wallets.wallets_of(opened.ctx.db, merchant_id)
+    async def work(service: Service) -> list[Wallet]:
+        await get_merchant(service.ctx.db, merchant_id)
+        return await wallets.wallets_of(service.ctx.db, merchant_id)
 
     rows = run(work)
     if as_json:
@@ -67,8 +67,8 @@ def status(
         ask_for_approval(act_request, by, as_json=as_json)
         return
 
-    async def work(opened: Service) -> Wallet:
-        ctx = opened.ctx
+    async def work(service: Service) -> Wallet:
+        ctx = service.ctx
         await get_merchant(ctx.db, merchant_id)
         await merchants.change_status(ctx.db, ctx.clock, merchant_id, currency, new_status, actor(by), evidence or "")
         return require(await wallets.wallet(ctx.db, merchant_id, "live", currency))
