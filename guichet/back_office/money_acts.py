@@ -68,7 +68,7 @@ async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
             if movements.is_statement(wanted.arguments):
                 movements.stated_place(ctx, wanted.arguments)
             else:
-                movements.wanted(ctx, _reference(wanted), wanted.arguments)
+                movements.requested_movement(ctx, _reference(wanted), wanted.arguments)
             movements.amount_of(wanted.arguments)
             async with ctx.db.transaction() as tx:
                 return await merchant_repository.house(tx, ctx.vault, ctx.clock.now())
@@ -123,7 +123,7 @@ async def _record_treasury(ctx: AppContext, wanted: WantedAct, actor: Actor) -> 
         stated = movements.amount_of(wanted.arguments)
         await differences.record_statement(ctx, place, currency, stated, actor, wanted.reason)
         return
-    movement = movements.wanted(ctx, _reference(wanted), wanted.arguments)
+    movement = movements.requested_movement(ctx, _reference(wanted), wanted.arguments)
     await movements.record(ctx, movement, actor, wanted.reason)
 
 
