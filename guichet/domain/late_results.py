@@ -47,7 +47,7 @@ REPEAT_AFTER: Final = HOUR
 GIVE_UP_AFTER: Final = 3 * DAY
 #: How long a failure is asked about that the provider never stated: its transaction may still be paid. Some providers
 #: reconcile for weeks.
-ASKED_FOR: Final = 90 * DAY
+POLLED_FOR: Final = 90 * DAY
 #: Questions about late results to one provider account that a process asks: so many at once, and so many a second.
 QUESTIONS_AT_ONCE: Final = 120
 QUESTIONS_PER_SECOND: Final = 1.0
@@ -101,7 +101,7 @@ class LateReturn(Record, frozen=True):
     provider_data: str | None
 
 
-def next_question(late: LateResult, now: Instant, *, answered: bool) -> Instant | None:
+def next_poll(late: LateResult, now: Instant, *, answered: bool) -> Instant | None:
     """When the provider is asked again after an answer that was not final, or after none; None: no more.
 
     What the provider refused itself is asked about after an hour and after a day. Anything else is, from then on, asked
@@ -111,10 +111,10 @@ def next_question(late: LateResult, now: Instant, *, answered: bool) -> Instant 
     if late.refused_by_provider:
         if not answered:
             return None if age > GIVE_UP_AFTER else later(now, REPEAT_AFTER)
-        delay = next((each for each in POLL_DELAYS if each > age), None)
+        delay = next((delay for delay in POLL_DELAYS if delay > age), None)
         return None if delay is None else later(late.told_at, delay)
     delay = HOUR if age < HOUR else (age // DAY + 1) * DAY
-    if delay > ASKED_FOR:
+    if delay > POLLED_FOR:
         return None
     at = later(late.told_at, delay)
     return at if answered or age > GIVE_UP_AFTER else min(at, later(now, REPEAT_AFTER))

@@ -126,4 +126,4 @@ def _english() -> dict[str, str]:
     """By code. `commands.po` has what commands say otherwise than pages, such as the name of another command."""
     files = [file for folder in TEXTS for file in folder.glob("locale/en/LC_MESSAGES/*.po")]
     entries = (_ENTRY.findall(file.read_text(encoding="utf-8")) for file in (*files, _HERE / "locale" / "commands.po"))
-    return {key: text.replace('\\"', '"') for found in entries for key, text in found}
+    return {key: text.replace('\\"', '"') for pairs in entries for key, text in pairs}

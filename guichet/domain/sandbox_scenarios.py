@@ -50,7 +50,7 @@ def scenario_in(provider_data: str | None) -> TestScenario | None:
     if provider_data is None:
         return None
     named = msgspec.json.decode(provider_data, type=dict[str, str]).get(SCENARIO)
-    return next((each for each in TEST_SCENARIOS if each == named), None)
+    return next((scenario for scenario in TEST_SCENARIOS if scenario == named), None)
 
 
 def scenario_of(payment: Payment | ApiPayment) -> TestScenario | None:

@@ -89,8 +89,8 @@ async def monthly_statement(
             _FIGURES, **asdict(wallet), since=since, before=before
         ):
             figures = int(count), int(signed), int(fees)
-            for each in (day, done.total, done.kinds[cause], done.operators[operator]):
-                each.add(*figures)
+            for sums in (day, done.total, done.kinds[cause], done.operators[operator]):
+                sums.add(*figures)
             done.closing += int(signed)
         done.days.append(Day(since, day, done.closing))
     return done

@@ -151,8 +151,8 @@ class _Reader:
         declared = PROVIDER_TYPES.get(written.provider)
         preset = declared.statement if declared else {}
         for field in FIELDS:
-            wanted = [written.columns[field]] if field in written.columns else [field, *preset.get(field, ())]
-            self._at[field] = [header.index(each.lower()) for each in wanted if each.lower() in header]
+            names = [written.columns[field]] if field in written.columns else [field, *preset.get(field, ())]
+            self._at[field] = [header.index(name.lower()) for name in names if name.lower() in header]
         for field in ("reference", "amount"):
             if not self._at[field]:
                 raise self._fault("no_column", field=field, known=", ".join(header)[:_MOST_COLUMNS])

@@ -66,7 +66,7 @@ class ProvidersConfig(Record, frozen=True):
 
     def accounts_of(self, name: str) -> list[str]:
         """The account of that name, or the accounts with the provider of that name; none when there is neither."""
-        return [account for account, each in self.accounts.items() if name in (account, each.provider)]
+        return [account for account, config in self.accounts.items() if name in (account, config.provider)]
 
     def refuse_sandboxes(self) -> None:
         """Raises ProvidersFileError when an account leads to a provider's sandbox, where no money moves."""
@@ -211,13 +211,13 @@ class _Reader:
     def _alert_below(self, section: str, value: object) -> dict[str, Hundredths]:
         """By wallet; the key "" stands for all that are not named."""
         bounds: dict[str, object] = value if isinstance(value, dict) else {"": value}
-        found = {}
+        amounts = {}
         for wallet, bound in bounds.items():
             if isinstance(bound, bool) or not isinstance(bound, int) or bound < 0:
                 problem = "must be a whole amount, or a table of amounts by wallet, such as { disbursement = 500000 }"
                 self._error(section, _ALERT_BELOW, problem)
-            found[wallet] = Hundredths(bound * 100)
-        return found
+            amounts[wallet] = Hundredths(bound * 100)
+        return amounts
 
     def _setting(self, section: str, key: str, value: object, known: Collection[str]) -> str:
         if key not in known:

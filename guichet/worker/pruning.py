@@ -148,12 +148,12 @@ class Pruning:
         others = (INCIDENTS, PROVIDER_CALLBACKS, UNMATCHED_CALLBACKS, RECONCILIATION_RUNS)
         logs |= dict.fromkeys(others, settings.keep_incidents_days)
         logs |= _DAYS
-        self._rounds = [_Round(each, days * DAY) for each, days in logs.items() if days]
+        self._rounds = [_Round(table, days * DAY) for table, days in logs.items() if days]
 
     async def step(self, now: Instant) -> int:
         """How many rows were deleted. Cost: at most BATCH rows of each log, five times that of requests; nothing while
         all of them pause."""
-        return sum([await each.step(self._db, now) for each in self._rounds for _ in range(each.batches)])
+        return sum([await turn.step(self._db, now) for turn in self._rounds for _ in range(turn.batches)])
 
 
 class _Round:
@@ -223,7 +223,7 @@ class DailyTotalsPruning:
         old = sorted({of_merchant for of_merchant, of_day in rows if of_day < before})
         if old:
             async with self._db.transaction() as tx:
-                await tx.execute_many(_PRUNE_TOTALS, [{"of_merchant": each, "before": before} for each in old])
+                await tx.execute_many(_PRUNE_TOTALS, [{"of_merchant": owner, "before": before} for owner in old])
             log.info("log.pruned", table=daily_totals.name, merchants=len(old))
         if len(rows) == _TOTALS_AT_ONCE:
             self._after = (rows[-1][0], rows[-1][1])

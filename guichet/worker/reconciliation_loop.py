@@ -19,10 +19,10 @@ from guichet.domain.reconciliation import (
     MISSING_THERE,
     PAYMENT,
     REFUND,
+    ComparedSubject,
     ComparisonNote,
     Finding,
     Line,
-    Ours,
 )
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
@@ -177,10 +177,10 @@ async def _report_day(ctx: AppContext, tx: Transaction, run: Claimed, result: Re
     )
 
 
-async def _subject(ctx: AppContext, ours: Ours) -> Payment | Refund | None:
-    if ours.kind == PAYMENT:
-        return await repository.by_id(ctx.db, PaymentId(ours.id))
-    return await refund_repository.by_id(ctx.db, RefundId(ours.id))
+async def _subject(ctx: AppContext, compared: ComparedSubject) -> Payment | Refund | None:
+    if compared.kind == PAYMENT:
+        return await repository.by_id(ctx.db, PaymentId(compared.id))
+    return await refund_repository.by_id(ctx.db, RefundId(compared.id))
 
 
 def _is_elsewhere(finding: Finding) -> bool:
@@ -191,9 +191,9 @@ def _is_elsewhere(finding: Finding) -> bool:
 def _contradicts(finding: Finding) -> bool:
     """Whether the provider moved what failed here, or did not move (any more) what succeeded here. What is pending is
     asked about anyway."""
-    ours, note = finding.ours, finding.note
-    if ours is None or note is None:
+    compared, note = finding.ours, finding.note
+    if compared is None or note is None:
         return False
     if finding.outcome == MISSING_HERE:
-        return ours.status == "failed"
+        return compared.status == "failed"
     return finding.outcome == MISSING_THERE and note.code == ComparisonNote.STATUS_THERE

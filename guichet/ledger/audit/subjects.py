@@ -214,10 +214,10 @@ def _add_floats(state: AuditState, subject: Subject, legs: Iterable[Leg]) -> Non
                 state.expected_floats[key] += sign * leg.amount
 
 
-def _difference(subject: Subject, expected: Expected, found: Iterable[Leg]) -> Message | None:
-    wanted = {(cause, each.leg): each for cause, entries in expected.items() for each in entries}
-    for leg in found:
-        posting = wanted.pop((leg.cause, leg.leg), None)
+def _difference(subject: Subject, expected: Expected, legs: Iterable[Leg]) -> Message | None:
+    unposted = {(cause, posting.leg): posting for cause, entries in expected.items() for posting in entries}
+    for leg in legs:
+        posting = unposted.pop((leg.cause, leg.leg), None)
         if posting is None:
             return AuditFault.NOT_ITS_POSTING(posting=leg.id, cause=leg.cause, leg=leg.leg)
         if (leg.env, leg.currency) != (subject.env, subject.currency):
@@ -232,7 +232,7 @@ def _difference(subject: Subject, expected: Expected, found: Iterable[Leg]) -> M
                 right_source=posting.source,
                 right_destination=posting.destination,
             )
-    for cause, missing in wanted:
+    for cause, missing in unposted:
         return AuditFault.POSTING_MISSING(cause=cause, leg=missing)
     return None
 

@@ -92,8 +92,8 @@ class Payouts:
         body = result.ok_object() if isinstance(result, ProviderResponse) else {}
         if code_of(body) != "00":
             return as_unknown(result)
-        stated = text_or_none(body.get("disburse_id"))
-        if stated not in (None, reversal.reference) or text_or_none(body.get("token")) not in (None, token):
+        disburse_id = text_or_none(body.get("disburse_id"))
+        if disburse_id not in (None, reversal.reference) or text_or_none(body.get("token")) not in (None, token):
             return Unknown(ProviderAnswer.OTHER_REFERENCE(answer=result.raw))
         if str(body.get("status")).upper() != NOT_SUBMITTED:
             return read_payout_status(body, str(result.raw), token)
@@ -130,7 +130,7 @@ class Payouts:
 
 def _last_submission(reversal: Reversal, now: Instant) -> Instant | None:
     """When it was, or may have been, submitted last; None for the first time."""
-    submitted, announced = (reversal.provider_data.get(each) for each in (_SUBMITTED, _ANNOUNCED))
+    submitted, announced = (reversal.provider_data.get(key) for key in (_SUBMITTED, _ANNOUNCED))
     if submitted is not None:
         return Instant(int(submitted))
     if announced is None or now - int(announced) < _SUBMIT_FIRST:
