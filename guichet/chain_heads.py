@@ -76,9 +76,9 @@ async def known_heads(db: Database, settings: Settings, digests: Iterable[str], 
     Reads the files whole, in a thread.
     """
     last = await last_published(db)
-    typed = [KnownHead(digest, None, ChainFault.TYPED_HEAD()) for digest in digests]
-    ledger = [*typed, *_published(last, last.posting_id, last.digest)]
-    acts = [*typed, *_published(last, last.act, last.act_digest)]
+    typed_heads = [KnownHead(digest, None, ChainFault.TYPED_HEAD()) for digest in digests]
+    ledger = [*typed_heads, *_published(last, last.posting_id, last.digest)]
+    acts = [*typed_heads, *_published(last, last.act, last.act_digest)]
     try:
         heads = await asyncio.to_thread(
             lambda: [head for source in _files(settings, last, file) for head in _read(source, last.database_id)]

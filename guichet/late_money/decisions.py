@@ -136,20 +136,21 @@ async def _ask_about_returns(ctx: AppContext, late: LateResult, decision: Decisi
     """Asks about every request whose end nobody knows. Raises ActRefused when an answer ends the matter, when the
     provider still works on what the person gives up, or when money would leave again too soon after a request that may
     still be executed."""
-    pending = [each for each in await return_repository.of(ctx.db, late) if each.status == "pending" and each.sent_at]
+    requests = await return_repository.of(ctx.db, late)
+    pending = [request for request in requests if request.status == "pending" and request.sent_at]
     if not pending:
         return
     subject, payment = await store.subject_of(ctx.db, late)
-    answers = [await returns.ask(ctx, each, subject, payment, ask_only=True) for each in pending]
+    answers = [await returns.ask(ctx, request, subject, payment, ask_only=True) for request in pending]
     now_known = await store.by_id(ctx.db, late.id)
     if now_known is None or now_known.stage != late.stage:
         stage = now_known.stage if now_known else late.stage
         raise ActRefused(Refusal.RETURN_ANSWERED(reference=late.reference, stage=stage))
-    if decision == "not-returned" and any(isinstance(each, Accepted | Mismatch) for each in answers):
+    if decision == "not-returned" and any(isinstance(answer, Accepted | Mismatch) for answer in answers):
         raise ActRefused(Refusal.RETURN_UNDER_WAY(reference=late.reference))
     if decision in ("payer", "wallet"):
-        unknown = [each for each in await return_repository.of(ctx.db, late) if each.status == "pending"]
-        if any(ctx.clock.now() - (each.sent_at or each.requested_at) < SECOND_RETURN_AFTER for each in unknown):
+        active = [request for request in await return_repository.of(ctx.db, late) if request.status == "pending"]
+        if any(ctx.clock.now() - (request.sent_at or request.requested_at) < SECOND_RETURN_AFTER for request in active):
             raise ActRefused(Refusal.RETURN_UNKNOWN(reference=late.reference))
 
 
@@ -203,10 +204,10 @@ async def _start_return(
 ) -> LateResult | None:
     """Records a request that the worker sends. What had been credited, or what makes a refund good, is taken from the
     wallet in the same transaction. `is_final`: see `made_good.ask`."""
-    found: LateResult | None = late
+    current: LateResult | None = late
     if isinstance(subject, Refund) and late.stage == "asking":
-        found = await made_good.record(tx, subject, payment, now, is_final=is_final)
-    moved = found and await store.start_return(tx, found, new_reference(now), now)
+        current = await made_good.record(tx, subject, payment, now, is_final=is_final)
+    moved = current and await store.start_return(tx, current, new_reference(now), now)
     if moved is None or late.stage not in ("credited", "asking"):
         return moved
     await require_wallet(tx, payment, payment.amount, now)
@@ -252,12 +253,12 @@ async def _post(
 async def _end_awaited(tx: Transaction, late: LateResult, decision: Decision) -> None:
     """A person says what became of the request that is awaited. Given up, it stays under question, unless it was never
     sent. Raises ActRefused when the worker ended or sent it meanwhile."""
-    awaited = [each for each in await return_repository.of(tx, late) if each.reference == late.return_reference]
-    for each in awaited:
+    requests = await return_repository.of(tx, late)
+    for request in (request for request in requests if request.reference == late.return_reference):
         if decision == "returned":
-            done = await return_repository.end(tx, each.id, "succeeded")
+            done = await return_repository.end(tx, request.id, "succeeded")
         else:
-            done = each.sent_at is not None or await return_repository.cancel_unsent(tx, each.id)
+            done = request.sent_at is not None or await return_repository.cancel_unsent(tx, request.id)
         if not done:
             raise ActRefused(Refusal.JUST_DECIDED())
 

@@ -64,7 +64,7 @@ async def record(
     if late is None or late.stage != "asking":
         return None
     total = round_to_currency(payment.total_amount, payment.currency)
-    found = await store.advance(tx, late, "found", amount=total, now=now)
-    if found is not None and not is_final:
-        await return_repository.insert_sent(tx, found, refund, now)
-    return found
+    result = await store.advance(tx, late, "found", amount=total, now=now)
+    if result is not None and not is_final:
+        await return_repository.insert_sent(tx, result, refund, now)
+    return result

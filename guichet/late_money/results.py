@@ -24,7 +24,7 @@ from guichet.domain.late_results import (
     LateResult,
     LateReturn,
     LateStage,
-    next_question,
+    next_poll,
 )
 from guichet.domain.messages import Amount
 from guichet.domain.money import Hundredths, round_to_currency
@@ -68,7 +68,7 @@ async def poll_late_result(ctx: AppContext, late: LateResult) -> None:
     else:
         contradicted = isinstance(subject, Refund) and subject.status == "succeeded" and isinstance(result, Refused)
     if contradicted:
-        await _found(ctx, late, subject, payment)
+        await _record_contradiction(ctx, late, subject, payment)
     else:
         await _poll_again(ctx, late, result)
 
@@ -79,7 +79,7 @@ async def _poll_again(ctx: AppContext, late: LateResult, result: RefundStatusRes
         late = structs.replace(late, refused_by_provider=not isinstance(result, Accepted))
     now, answered = ctx.clock.now(), not isinstance(result, Unknown)
     late = structs.replace(late, asked_count=late.asked_count + answered)
-    again = next_question(late, now, answered=answered)
+    again = next_poll(late, now, answered=answered)
     if again is not None:
         await store.poll_later(ctx.db, late, again)
         return
@@ -88,7 +88,7 @@ async def _poll_again(ctx: AppContext, late: LateResult, result: RefundStatusRes
     await store.stop_polling(ctx.db, late)
 
 
-async def _found(ctx: AppContext, late: LateResult, subject: Payment | Refund, payment: Payment) -> None:
+async def _record_contradiction(ctx: AppContext, late: LateResult, subject: Payment | Refund, payment: Payment) -> None:
     """Posts what the provider did after the told end, and opens the incident. Whoever moves the row first does it."""
     now = ctx.clock.now()
     total = round_to_currency(payment.total_amount, payment.currency)
@@ -140,13 +140,13 @@ class LateResultJobs:
         if len(requests.jobs) == most:
             return Claim(requests.jobs, requests.next_due)
         left = most - len(requests.jobs)
-        self._spent = {each for each in self._spent if self._budget.is_empty(each, self._ctx.clock.monotonic())}
-        questions = await store.claim_due(self._ctx.db, now, until, left, {*saturated, *self._spent})
-        next_due = questions.next_due
-        if self._spent and not questions.jobs and next_due is not None:
+        self._spent = {key for key in self._spent if self._budget.is_empty(key, self._ctx.clock.monotonic())}
+        polls = await store.claim_due(self._ctx.db, now, until, left, {*saturated, *self._spent})
+        next_due = polls.next_due
+        if self._spent and not polls.jobs and next_due is not None:
             next_due = max(next_due, later(now, SECOND))
-        dues = [each for each in (requests.next_due, next_due) if each is not None]
-        return Claim([*requests.jobs, *questions.jobs], min(dues, default=None))
+        dues = [due for due in (requests.next_due, next_due) if due is not None]
+        return Claim([*requests.jobs, *polls.jobs], min(dues, default=None))
 
     def partition(self, job: LateResult | LateReturn) -> str:
         return job.provider_account

@@ -209,12 +209,12 @@ async def _is_second(tx: Transaction, late: LateResult, request: LateReturn, mov
     give a debit back once, whatever the request."""
     if late.stage != "returned":
         return True
-    before = [each for each in await return_repository.of(tx, late) if each.id != request.id]
-    if succeeded := [each for each in before if each.status == "succeeded"]:
-        return movement is None or all(each.provider_reference != movement for each in succeeded)
+    before = [other for other in await return_repository.of(tx, late) if other.id != request.id]
+    if succeeded := [other for other in before if other.status == "succeeded"]:
+        return movement is None or all(other.provider_reference != movement for other in succeeded)
     moved = await postings.about(tx, late.merchant_id, late.subject_type, late.subject_id)
     cause = posting_rules.RETURNED_CAUSES[late.subject_type]
-    legs = [leg for each in moved if each.cause == cause for leg in each.entries]
+    legs = [leg for move in moved if move.cause == cause for leg in move.entries]
     return any(leg.destination == posting_rules.MANUAL_SETTLEMENT for leg in legs)
 
 
