@@ -120,10 +120,10 @@ def _read(file: Path, database_id: str) -> list[ChainHeads]:
     return heads
 
 
-def _moment(written: str) -> Moment | str:
+def _moment(text: str) -> Moment | str:
     """When a head says that it was published; as it stands there if that is no date."""
-    at = read_date(written)
-    return written if at is None else Moment(at)
+    at = read_date(text)
+    return text if at is None else Moment(at)
 
 
 #: The turn of the worker that publishes, and how often: heads that changed, and again what the receiver did not take.

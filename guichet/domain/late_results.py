@@ -8,8 +8,8 @@ The told status and its webhooks stay. A row follows each failure, and each call
     returning    a person sent the money back to the payer; the provider has not confirmed it yet
     credited, returned, paid   a person ended it; what was credited can still be returned to the payer
 
-Each request that sends money back to the payer is a row of its own, a `LateReturn`. Its reference stays under question
-until the provider's final answer, whatever a person decided meanwhile: what nobody saw fail may still be paid.
+Each request that sends money back to the payer is a row of its own, a `LateReturn`. Its reference is polled until
+the provider's final answer, whatever a person decided meanwhile: what nobody saw fail may still be paid.
 """
 
 from typing import Final, Literal, get_args
@@ -42,15 +42,15 @@ RETURN_STATUSES: Final[tuple[ReturnStatus, ...]] = get_args(ReturnStatus)
 
 #: Microseconds after a failure at which the provider is asked again about what it refused itself.
 POLL_DELAYS: Final = (HOUR, DAY)
-#: A question without an answer is repeated so soon, for so long.
+#: A poll without an answer is repeated after this time, for so long.
 REPEAT_AFTER: Final = HOUR
 GIVE_UP_AFTER: Final = 3 * DAY
 #: How long a failure is asked about that the provider never stated: its transaction may still be paid. Some providers
 #: reconcile for weeks.
 POLLED_FOR: Final = 90 * DAY
-#: Questions about late results to one provider account that a process asks: so many at once, and so many a second.
-QUESTIONS_AT_ONCE: Final = 120
-QUESTIONS_PER_SECOND: Final = 1.0
+#: Polls of late results that a process sends to one provider account: so many at once, and so many a second.
+POLLS_AT_ONCE: Final = 120
+POLLS_PER_SECOND: Final = 1.0
 #: How long after a return was sent another one may be, or the merchant be credited, while nobody knows its end.
 SECOND_RETURN_AFTER: Final = DAY
 

@@ -114,8 +114,8 @@ class ComparedSubject(Record, frozen=True):
     @property
     def keys(self) -> set[str]:
         """Every reference by which the provider may name it."""
-        named = (self.reference, self.reference.replace("-", ""), self.provider_reference, *self.more_references)
-        return {_key(reference) for reference in named if reference}
+        references = (self.reference, self.reference.replace("-", ""), self.provider_reference, *self.more_references)
+        return {_key(reference) for reference in references if reference}
 
 
 class Finding(Record, frozen=True):

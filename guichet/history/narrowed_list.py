@@ -46,16 +46,16 @@ def _next(*more: Any) -> Select[Any]:
     return _newest(tuple_(*_KEY) < tuple_(*after), *more)
 
 
-def _admits(read: Subquery) -> ColumnElement[bool]:
-    of_operators = read.c.operator.bool_op("IN")(json_texts(bindparam("operators")))
-    return of_operators & read.c.amount.between(bindparam("least"), bindparam("most"))
+def _admits(rows: Subquery) -> ColumnElement[bool]:
+    of_operators = rows.c.operator.bool_op("IN")(json_texts(bindparam("operators")))
+    return of_operators & rows.c.amount.between(bindparam("least"), bindparam("most"))
 
 
-def _admitted(read: Subquery) -> Select[Any]:
+def _admitted(rows: Subquery) -> Select[Any]:
     ids = (
-        select(read.c.id)
-        .where(_admits(read))
-        .order_by(read.c.created_at.desc(), read.c.id.desc())
+        select(rows.c.id)
+        .where(_admits(rows))
+        .order_by(rows.c.created_at.desc(), rows.c.id.desc())
         .limit(bindparam("limit"))
     )
     columns = (payments.c[name] for name in PaymentSummary.__struct_fields__)
@@ -65,11 +65,11 @@ def _admitted(read: Subquery) -> Select[Any]:
 #: By whether a status is asked for: the rows of a page, and the key of the last payment that it may read.
 _READS: Final = {False: _next(), True: _next(payments.c.status == bindparam("status"))}
 _ROWS: Final = {
-    of_status: _admitted(read.limit(bindparam("most_read")).subquery()) for of_status, read in _READS.items()
+    of_status: _admitted(query.limit(bindparam("most_read")).subquery()) for of_status, query in _READS.items()
 }
 _LAST: Final = {
-    of_status: read.with_only_columns(*_KEY).offset(bindparam("all_but_one")).limit(1)
-    for of_status, read in _READS.items()
+    of_status: query.with_only_columns(*_KEY).offset(bindparam("all_but_one")).limit(1)
+    for of_status, query in _READS.items()
 }
 _counted: Final = _newest().limit(bindparam("most_read")).subquery()
 _COUNTS: Final = select(_counted.c.status, func.count().filter(_admits(_counted)), func.count()).group_by(

@@ -238,7 +238,7 @@ def _provider_answers(subject: Payment | Refund, history: SubjectHistory) -> Ite
         }
         values: TimelineFacts = {"count": callback.received_count}
         yield TimelineEntry(callback.received_at, "provider.told", name, values, staff_facts)
-    # The time of a refund's request is noted too; that was no question about its status.
+    # The time of a refund's request is noted too; that was no poll.
     asked_since = (subject.sent_at or subject.asked_at or 0) if isinstance(subject, Refund) else 0
     if subject.asked_at is not None and subject.asked_at > asked_since:
         facts: TimelineFacts = {"count": subject.poll_count, "next_poll_at": _unless_never(subject.next_poll_at)}
@@ -282,9 +282,9 @@ def _aftermath(subject: Literal["payment", "refund"], history: SubjectHistory) -
         if incident.closed_at is not None:
             yield TimelineEntry(incident.closed_at, "incident.closed", subject, concern, kind)
     for act in reversed(history.acts):
-        who: TimelineFacts = {"actor": act.actor, "os_user": act.os_user, "action": act.action}
-        what: TimelineFacts = {"reason": act.reason, "before": act.before, "after": act.after}
-        yield TimelineEntry(act.at, "person.acted", subject, staff={**who, **what})
+        person_facts: TimelineFacts = {"actor": act.actor, "os_user": act.os_user, "action": act.action}
+        act_facts: TimelineFacts = {"reason": act.reason, "before": act.before, "after": act.after}
+        yield TimelineEntry(act.at, "person.acted", subject, staff={**person_facts, **act_facts})
 
 
 def _moved(subject: TimelineSubject, movements: Iterable[Movement]) -> Iterator[TimelineEntry]:
@@ -301,19 +301,19 @@ def _dispute(dispute: Dispute, movements: Iterable[Movement]) -> Iterator[Timeli
     """Nothing of a prevented one while nobody says that the amount was taken: the merchant was told nothing."""
     if not dispute.taken:
         return
-    named: TimelineFacts = {"reference": dispute.reference}
+    facts: TimelineFacts = {"reference": dispute.reference}
     opened: TimelineFacts = {
         "amount": dispute.amount,
         "reason": dispute.reason,
         "evidence_due_at": dispute.evidence_due_at,
     }
     staff_facts: TimelineFacts = {"account": dispute.provider_account, "provider_reference": dispute.provider_reference}
-    yield TimelineEntry(dispute.opened_at, "dispute.opened", "dispute", {**named, **opened}, staff_facts)
+    yield TimelineEntry(dispute.opened_at, "dispute.opened", "dispute", {**facts, **opened}, staff_facts)
     if dispute.closed_at is not None and dispute.status == "lost":
-        lost: TimelineFacts = {**named, "borne_by": dispute.borne_by}
+        lost: TimelineFacts = {**facts, "borne_by": dispute.borne_by}
         yield TimelineEntry(dispute.closed_at, "dispute.lost", "dispute", lost)
     elif dispute.closed_at is not None and dispute.status == "won":
-        yield TimelineEntry(dispute.closed_at, "dispute.won", "dispute", named)
+        yield TimelineEntry(dispute.closed_at, "dispute.won", "dispute", facts)
     yield from _moved("dispute", movements)
 
 

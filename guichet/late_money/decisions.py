@@ -36,7 +36,7 @@ from guichet.refunds import repository as refund_repository
 
 #: `wallet`: to the merchant, and our fees. `payer`: back by the account that took it; what was credited, and what makes
 #: a failed refund good, is taken from the wallet and our fees. `returned`: the payer has it back, by that account or
-#: otherwise. `not-returned`: no longer wait for a return that the provider does not end; it stays under question.
+#: otherwise. `not-returned`: no longer wait for a return that the provider does not end; it is still polled.
 #: `paid-from-wallet`, `paid-elsewhere`: how the merchant pays what it owes us.
 Decision = Literal["wallet", "payer", "returned", "not-returned", "paid-from-wallet", "paid-elsewhere"]
 
@@ -98,7 +98,7 @@ async def paid_again(db: Database, payment: Payment) -> list[Payment]:
 async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: Actor, evidence: str) -> LateResult:
     """Carries out a person's decision. Raises ActRefused when it does not fit the row or the wallet.
 
-    `payer`: the money is sent by the worker (`returns.py`); a refusal of the provider opens the question again.
+    `payer`: the money is sent by the worker (`returns.py`); if the provider refuses, a person decides again.
     """
     subject, payment = await store.subject_of(ctx.db, late)
     check(late, decision)
@@ -251,7 +251,7 @@ async def _post(
 
 
 async def _end_awaited(tx: Transaction, late: LateResult, decision: Decision) -> None:
-    """A person says what became of the request that is awaited. Given up, it stays under question, unless it was never
+    """A person says what became of the request that is awaited. Given up, it is still polled, unless it was never
     sent. Raises ActRefused when the worker ended or sent it meanwhile."""
     requests = await return_repository.of(tx, late)
     for request in (request for request in requests if request.reference == late.return_reference):

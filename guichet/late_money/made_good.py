@@ -57,7 +57,7 @@ async def ask(ctx: AppContext, late: LateResult, refund: Refund, payment: Paymen
 async def record(
     tx: Transaction, refund: Refund, payment: Payment, now: Instant, *, is_final: bool
 ) -> LateResult | None:
-    """The money of the refund, as found. `is_final`: see `ask`; otherwise its last request stays under question. None
+    """The money of the refund, as found. `is_final`: see `ask`; otherwise its last request is still polled. None
     when somebody decided, or the provider's answer was recorded, meanwhile."""
     await follow_up.schedule(tx, [(refund, require(refund.processed_at), True)])
     late = await store.about(tx, refund)

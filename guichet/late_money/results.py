@@ -19,8 +19,8 @@ from guichet.context import AppContext
 from guichet.db.queues.work_queue import Claim
 from guichet.domain import posting_rules
 from guichet.domain.late_results import (
-    QUESTIONS_AT_ONCE,
-    QUESTIONS_PER_SECOND,
+    POLLS_AT_ONCE,
+    POLLS_PER_SECOND,
     LateResult,
     LateReturn,
     LateStage,
@@ -54,8 +54,8 @@ async def poll_ended(ctx: AppContext, subject: Payment | Refund) -> None:
 
 
 async def poll_late_result(ctx: AppContext, late: LateResult) -> None:
-    """One question to the provider. What contradicts the end that was told is posted; anything else is asked again
-    later, or no more."""
+    """Polls the provider once. What contradicts the end that was told is posted; anything else is polled again later,
+    or no more."""
     subject, payment = await store.subject_of(ctx.db, late)
     await store.note_poll(ctx.db, late, ctx.clock.now())
     result: RefundStatusResult
@@ -120,15 +120,15 @@ def _consequence(
 
 
 class LateResultJobs:
-    """The worker's queues of late results: questions, and money on its way back to the payer.
+    """The worker's queues of late results: polls, and money on its way back to the payer.
 
-    Questions have a budget for each provider account, so that a day on which thousands were failed by hand does not
-    keep the account busy for three months. What goes beyond it is asked later.
+    Polls have a budget for each provider account, so that a day on which thousands were failed by hand does not
+    keep the account busy for three months. What goes beyond it is polled later.
     """
 
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
-        self._budget = TokenBuckets(burst=QUESTIONS_AT_ONCE, per_second=QUESTIONS_PER_SECOND)
+        self._budget = TokenBuckets(burst=POLLS_AT_ONCE, per_second=POLLS_PER_SECOND)
         #: The accounts whose budget was spent when it was last looked at.
         self._spent: set[str] = set()
 

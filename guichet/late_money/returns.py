@@ -1,7 +1,7 @@
 """Late money on its way back to the payer: a person sent it, through the account that took it. A refund that is made
 good (`made_good.py`) goes the same way, through the account that it was sent to.
 
-A request is marked as sent before it leaves, so that a crash in between leads to a question and never to a second
+A request is marked as sent before it leaves, so that a crash in between leads to a poll and never to a second
 request. A refusal leaves the money in `suspense:late`: the person decides again. A request whose end nobody knows is
 asked about until it is known, also after a person gave it up: then nothing is sent again for it.
 """

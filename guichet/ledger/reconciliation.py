@@ -128,7 +128,7 @@ async def reconcile(
     names = json.dumps(sorted(provider_accounts))
     for kind in kinds:
         seen = 0
-        async for subject in _made(db, kind, names, since, until):
+        async for subject in _subjects(db, kind, names, since, until):
             seen += 1
             if seen % _AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -138,7 +138,7 @@ async def reconcile(
             if seen % _STEP == 0:
                 progress(f"{seen} {kind}s")
     for line in statement.unmatched():
-        named = await _named(db, line, names)
+        named = await _subject_of_line(db, line, names)
         if named is not None:
             for finding in statement.match(named, expected=False):
                 yield finding
@@ -156,7 +156,7 @@ async def _indexed(lines: Sequence[Line], kinds: Sequence[SubjectType]) -> State
     return statement
 
 
-async def _made(
+async def _subjects(
     db: Database, kind: SubjectType, names: str, since: Instant | None, until: Instant | None
 ) -> AsyncIterator[ComparedSubject]:
     slack = _SLACK if kind == PAYMENT else _REFUND_SLACK
@@ -168,7 +168,7 @@ async def _made(
         after = rows[-1][0]
 
 
-async def _named(db: Database, line: Line, names: str) -> ComparedSubject | None:
+async def _subject_of_line(db: Database, line: Line, names: str) -> ComparedSubject | None:
     assert line.kind != DISPUTE  # Those are not compared.
     reference = next((text for text in map(_as_uuid, line.references) if text), _NOBODY)
     rows = await db.scan(_BY_OUR_REFERENCE[line.kind], provider_accounts=names, ours=reference)

@@ -167,8 +167,8 @@ async def lock(tx: Transaction, merchant_id: MerchantId, env: Environment, curre
 async def roll_up(db: Database, most: int) -> int:
     """Adds up to `most` entries to their wallets, the oldest first; how many. Run by the worker."""
     async with db.transaction() as tx:
-        taken = await tx.all(_TAKE_ENTRIES, most=most)
-        for (merchant_id, env, currency), (amount, latest) in sorted(_sums(taken).items()):
+        rows = await tx.all(_TAKE_ENTRIES, most=most)
+        for (merchant_id, env, currency), (amount, latest) in sorted(_sums(rows).items()):
             await tx.write(
                 _ADD_TO_BALANCE,
                 merchant_id=merchant_id,
@@ -178,7 +178,7 @@ async def roll_up(db: Database, most: int) -> int:
                 balance=amount,
                 now=latest,
             )
-    return len(taken)
+    return len(rows)
 
 
 def _sums(entries: Iterable[Row]) -> dict[tuple[MerchantId, Environment, Currency], tuple[int, Instant]]:

@@ -176,9 +176,9 @@ class RequestLog:
             if written < TRIM_EVERY:
                 continue
             scope = {"merchant": merchant_id, "environment": env}
-            kept = await db.scan(_LAST_KEPT, **scope)
-            for _ in range(2 * TRIM_EVERY // BATCH if kept else 0):
-                oldest = await db.all(_OLDEST, **scope, kept=kept[0][0], most=BATCH)
+            last_kept = await db.scan(_LAST_KEPT, **scope)
+            for _ in range(2 * TRIM_EVERY // BATCH if last_kept else 0):
+                oldest = await db.all(_OLDEST, **scope, kept=last_kept[0][0], most=BATCH)
                 if not oldest:
                     break
                 await db.write(_TRIM, **scope, last=oldest[-1][0])

@@ -58,7 +58,7 @@ _RESULT_NAMES: Final[dict[type, str]] = {
 class Unconnected(Provider):
     """The provider of an operator without a route: it refuses at once, so that nobody waits for nothing."""
 
-    #: To every request, and to every question about one.
+    #: To every request, and to every status call.
     answer: Refused | NotProcessed = Refused("not_connected")
     state: Refused | Unknown = Refused("not_connected")
 
@@ -126,12 +126,12 @@ class Registry:
     def takes_live(self, operator: str, currency: Currency) -> bool:
         """Whether an account of the live environment debits customers of this operator in this currency. True for an
         operator that has no account yet: there no currency is better than another."""
-        taken = self._taken_live.get((operator, currency))
-        if taken is None:  # Every payment in test asks.
+        is_taken = self._taken_live.get((operator, currency))
+        if is_taken is None:  # Every payment in test asks.
             route = self._routes.get(operator, ())
-            taken = not route or any(self.provider(account).takes(operator, currency) for account in route)
-            self._taken_live[operator, currency] = taken
-        return taken
+            is_taken = not route or any(self.provider(account).takes(operator, currency) for account in route)
+            self._taken_live[operator, currency] = is_taken
+        return is_taken
 
     def refund_routes(self, env: Environment, operator: str, collected_by: str) -> list[str]:
         """The accounts to refund through, in order: the one that collected, then those that can pay out."""

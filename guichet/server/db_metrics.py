@@ -76,10 +76,10 @@ _ENDED: Final = (
 )
 
 
-async def pending(db: Database, what: str, now: Instant) -> list[Pending]:
+async def pending(db: Database, subjects: str, now: Instant) -> list[Pending]:
     """Pending `payments` or `refunds` by age, of both environments. Reads the pending rows."""
     bounds = {f"age_{name}": earlier(now, age) for name, age in AGES.items()}
-    return [Pending(*row) for row in await db.scan(_PENDING[what], **bounds)]
+    return [Pending(*row) for row in await db.scan(_PENDING[subjects], **bounds)]
 
 
 async def delivery_states(db: Database, now: Instant) -> dict[str, int]:

@@ -116,9 +116,9 @@ class Settings:
     def private_paths(self) -> list[Path]:
         """The data folder and those of our files that exist: nobody but their owner should be able to read them."""
         databases = [self.home / "simulator.db", *([self.sqlite_path] if self.embedded else [])]
-        named = (self.home, self.home / "secret.key", self.home / "demo.json", self.timelines_file)
+        files = (self.home, self.home / "secret.key", self.home / "demo.json", self.timelines_file)
         return [
-            *(path for path in named if path.exists()),
+            *(path for path in files if path.exists()),
             *(file for path in databases for file in sqlite_files(path)),
         ]
 

@@ -1,6 +1,5 @@
 """The loop that compares each provider account with our ledger, once a day across all workers, and what follows from
-it: incidents, and questions to the provider about what its list contradicts (docs/decisions.md, "Statement
-comparison")."""
+it: incidents, and polls of what the provider's list contradicts (docs/decisions.md, "Statement comparison")."""
 
 import asyncio
 from collections.abc import Sequence

@@ -78,8 +78,8 @@ class _Search:
     asked_at: Instant | None = None
 
     def knows(self, sent_at: Instant, now: Instant) -> bool:
-        """Whether others may still use this answer: one that is whole if what was sent then may be in it; one that was
-        cut off in any case, since it says that a narrower question must be asked, or that there is none."""
+        """Whether other calls may reuse this answer: a complete one if it may list what was sent at `sent_at`; one that
+        was cut off always, since it says that a narrower request is needed, or that there is none."""
         if self.asked_at is None or now < self.asked_at:
             return False
         if self.answered[1] >= _MAX_ROWS:

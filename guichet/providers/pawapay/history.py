@@ -97,8 +97,8 @@ class PawaPayStatements:
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             return as_unknown(result)
         names = ("country", "currency", "provider")
-        named = ({name: str(row[name]) for name in names if row.get(name)} for row in rows)
-        return [wallet for wallet in named if wallet.get("country") in self._countries]
+        wallets = ({name: str(row[name]) for name in names if row.get(name)} for row in rows)
+        return [wallet for wallet in wallets if wallet.get("country") in self._countries]
 
     async def _file(
         self, wallet: dict[str, str], since: Instant, until: Instant, notify_url: str

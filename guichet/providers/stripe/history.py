@@ -141,8 +141,8 @@ def _status(row: Body, source: Body) -> LineStatus:
 
 
 def _references(source: Body) -> tuple[str, ...]:
-    named = (_metadata_reference(source), *(text_or_none(source.get(name)) for name in ("id", "payment_intent")))
-    return tuple(reference for reference in named if reference)
+    candidates = (_metadata_reference(source), *(text_or_none(source.get(name)) for name in ("id", "payment_intent")))
+    return tuple(reference for reference in candidates if reference)
 
 
 def _metadata_reference(source: Body) -> str | None:
