@@ -104,9 +104,9 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
     check(late, decision)
     is_final = True
     if isinstance(subject, Refund) and late.stage == "asking":
-        is_final = await made_good.ask(ctx, late, subject, payment)
+        is_final = await made_good.poll_failure(ctx, late, subject, payment)
     else:
-        await _ask_about_returns(ctx, late, decision)
+        await _poll_returns(ctx, late, decision)
     now, total = ctx.clock.now(), round_to_currency(payment.total_amount, payment.currency)
     act = Act(
         actor=actor,
@@ -132,7 +132,7 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
     return moved
 
 
-async def _ask_about_returns(ctx: AppContext, late: LateResult, decision: Decision) -> None:
+async def _poll_returns(ctx: AppContext, late: LateResult, decision: Decision) -> None:
     """Asks about every request whose end nobody knows. Raises ActRefused when an answer ends the matter, when the
     provider still works on what the person gives up, or when money would leave again too soon after a request that may
     still be executed."""
@@ -141,7 +141,7 @@ async def _ask_about_returns(ctx: AppContext, late: LateResult, decision: Decisi
     if not pending:
         return
     subject, payment = await store.subject_of(ctx.db, late)
-    answers = [await returns.ask(ctx, request, subject, payment, ask_only=True) for request in pending]
+    answers = [await returns.poll(ctx, request, subject, payment, ask_only=True) for request in pending]
     now_known = await store.by_id(ctx.db, late.id)
     if now_known is None or now_known.stage != late.stage:
         stage = now_known.stage if now_known else late.stage
@@ -203,7 +203,7 @@ async def _start_return(
     tx: Transaction, late: LateResult, subject: Payment | Refund, payment: Payment, now: Instant, *, is_final: bool
 ) -> LateResult | None:
     """Records a request that the worker sends. What had been credited, or what makes a refund good, is taken from the
-    wallet in the same transaction. `is_final`: see `made_good.ask`."""
+    wallet in the same transaction. `is_final`: see `made_good.poll_failure`."""
     current: LateResult | None = late
     if isinstance(subject, Refund) and late.stage == "asking":
         current = await made_good.record(tx, subject, payment, now, is_final=is_final)

@@ -64,7 +64,7 @@ async def work(ctx: AppContext, request: LateReturn) -> None:
     subject, payment = await store.subject_of(ctx.db, late)
     provider = ctx.registry.provider(request.provider_account)
     if request.sent_at is not None:
-        await ask(ctx, request, subject, payment, ask_only=not _is_awaited(late, request))
+        await poll(ctx, request, subject, payment, ask_only=not _is_awaited(late, request))
     elif await account_match(ctx, provider, _taken_by(request, subject, payment)) is not AccountMatch.SAME:
         await _apply(ctx, request, subject, payment, ANOTHER_ACCOUNT)
     elif (sent := await _mark_sent(ctx, provider, request, subject, payment)) is not None:
@@ -73,7 +73,7 @@ async def work(ctx: AppContext, request: LateReturn) -> None:
         await _apply(ctx, sent, subject, payment, answer)
 
 
-async def ask(
+async def poll(
     ctx: AppContext, request: LateReturn, subject: Payment | Refund, payment: Payment, *, ask_only: bool
 ) -> Result | Mismatch:
     """Asks what became of a request that was sent, and applies a final answer. `ask_only`: see `Reversal`."""

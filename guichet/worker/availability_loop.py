@@ -44,14 +44,14 @@ class Availability(Loop):
         await self._ctx.attempts.flush(db)
         if now >= self._next_at and await claim_turn(db, self.name, now, _MEASURE_EVERY):
             if self._stating and await claim_turn(db, f"{self.name} asked", now, _ASK_EVERY):
-                await self._ask(now)
+                await self._read_stated(now)
             await self._measure(now)
             await prune_attempts(db, now)
         if now >= self._next_at:
             self._next_at = later(now, _MEASURE_EVERY)
         return Step(False, FLUSH_EVERY)
 
-    async def _ask(self, now: Instant) -> None:
+    async def _read_stated(self, now: Instant) -> None:
         """Keeps what each provider says about the operators whose payments go over its account first."""
         known = {row.operator: row for row in await availabilities(self._ctx.db)}
         for account, (provider, operators) in self._stating.items():
