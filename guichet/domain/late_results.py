@@ -45,7 +45,7 @@ POLL_DELAYS: Final = (HOUR, DAY)
 #: A poll without an answer is repeated after this time, for so long.
 REPEAT_AFTER: Final = HOUR
 GIVE_UP_AFTER: Final = 3 * DAY
-#: How long a failure is asked about that the provider never stated: its transaction may still be paid. Some providers
+#: How long a failure is polled that the provider never stated: its transaction may still be paid. Some providers
 #: reconcile for weeks.
 POLLED_FOR: Final = 90 * DAY
 #: Polls of late results that a process sends to one provider account: so many at once, and so many a second.

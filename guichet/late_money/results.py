@@ -55,7 +55,7 @@ async def poll_ended(ctx: AppContext, subject: Payment | Refund) -> None:
 
 async def poll_late_result(ctx: AppContext, late: LateResult) -> None:
     """Polls the provider once. What contradicts the end that was told is posted; anything else is polled again later,
-    or no more."""
+    or no longer."""
     subject, payment = await store.subject_of(ctx.db, late)
     await store.note_poll(ctx.db, late, ctx.clock.now())
     result: RefundStatusResult

@@ -42,7 +42,7 @@ _NAME: Final = re.compile(r"[a-z0-9_]{1,64}")
 _COMMON: Final = ("provider", "base_url")
 #: A whole number of main units for every wallet of the account, or a table of numbers by wallet.
 _ALERT_BELOW: Final = "float_alert_below"
-#: The host of `base_url`, for one that reads like a test environment and is none.
+#: The host of `base_url`, for one that looks like a test environment but is not.
 _LIVE_HOST: Final = "live_host"
 #: What every account may have; these are no settings of its provider.
 _OF_EVERY_ACCOUNT: Final = (_ALERT_BELOW, _LIVE_HOST)
@@ -152,7 +152,7 @@ def _is_http_address(text: str) -> bool:
     try:
         url = urlsplit(text)
         return url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-    except ValueError:  # Brackets without an IPv6 address, or a port that is none.
+    except ValueError:  # Brackets without an IPv6 address, or an invalid port.
         return False
 
 

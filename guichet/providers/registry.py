@@ -163,8 +163,8 @@ class Registry:
         wallet = self.provider(account).payout_wallet(payment.operator)
         return posting_rules.float_account(account, wallet, payment.currency)
 
-    def float_of_ours(self, subject: ComparedSubject) -> str:
-        """As `float_account`, of a line of a statement."""
+    def float_account_of(self, subject: ComparedSubject) -> str:
+        """As `float_account`, for what a statement is compared with."""
         provider = self.provider(subject.provider_account or "")
         wallet = provider.payout_wallet if subject.kind == REFUND else provider.collection_wallet
         return posting_rules.float_account(subject.provider_account or "", wallet(subject.operator), subject.currency)

@@ -127,9 +127,9 @@ class Reconciliation(Loop):
             if has_fee(finding):
                 charged.append(finding)
             if len(charged) == _FEES_AT_ONCE:
-                await post_fees(ctx.db, charged, ctx.registry.float_of_ours, ctx.clock.now())
+                await post_fees(ctx.db, charged, ctx.registry.float_account_of, ctx.clock.now())
                 charged.clear()
-        await post_fees(ctx.db, charged, ctx.registry.float_of_ours, ctx.clock.now())
+        await post_fees(ctx.db, charged, ctx.registry.float_account_of, ctx.clock.now())
         return result, differences
 
 

@@ -44,7 +44,7 @@ _CHECK_TIMEOUT: Final = 6.0
 _SUBMIT_TIMEOUT: Final = 12.0
 #: Microseconds after which a payout that PayDunya still calls `created` is submitted again, under the same token.
 _SUBMIT_AGAIN: Final = 10 * MINUTE
-#: The first poll after an announcement, which submits it, comes so soon. Later than this after the announcement,
+#: How soon the first poll after an announcement comes, which submits it. Later than this after the announcement,
 #: another process may have submitted it before, and ended before it could store so: its lease would have ended by then.
 _SUBMIT_AFTER: Final = 5 * SECOND
 _SUBMIT_FIRST: Final = 30 * SECOND

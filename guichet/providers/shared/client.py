@@ -41,7 +41,7 @@ class ProviderAccount(Record, frozen=True):
     provider: str
     base_url: str
     settings: Mapping[str, str]
-    #: The host of `base_url` where it reads like one of a test environment and is none.
+    #: The host of `base_url` where it looks like that of a test environment but is not.
     live_host: str = ""
     #: See `Balances.float_alert_below`.
     float_alert_below: Mapping[str, Hundredths] = msgspec.field(default_factory=dict)
