@@ -22,10 +22,10 @@ from guichet.domain.records import Record
 from guichet.providers.base import InitiationResult, NotProcessed, Refused, Unknown
 
 _ALL: Final = select(operator_availability).order_by(operator_availability.c.operator)
-_found: Final = upsert(operator_availability).values(params(*operator_availability.c.keys()))
-_SET: Final = _found.on_conflict_do_update(
+_ROW: Final = upsert(operator_availability).values(params(*operator_availability.c.keys()))
+_SET: Final = _ROW.on_conflict_do_update(
     index_elements=["operator"],
-    set_={column.name: _found.excluded[column.name] for column in operator_availability.c if column.name != "operator"},
+    set_={column.name: _ROW.excluded[column.name] for column in operator_availability.c if column.name != "operator"},
 )
 
 
@@ -51,9 +51,9 @@ async def availabilities(db: Database) -> list[OperatorAvailability]:
     ]
 
 
-async def set_availability(db: Database, found: OperatorAvailability) -> None:
-    values = {column.name: getattr(found, column.name) for column in operator_availability.c}
-    await db.write(_SET, **{**values, "reason": encode(found.reason) if found.reason else ""})
+async def set_availability(db: Database, availability: OperatorAvailability) -> None:
+    values = {column.name: getattr(availability, column.name) for column in operator_availability.c}
+    await db.write(_SET, **{**values, "reason": encode(availability.reason) if availability.reason else ""})
 
 
 class AvailabilityReader:
@@ -68,7 +68,7 @@ class AvailabilityReader:
         return await self._cached.get(None)
 
     async def _load(self, _: None) -> dict[str, OperatorState]:
-        return {each.operator: each.state for each in await availabilities(self._db)}
+        return {row.operator: row.state for row in await availabilities(self._db)}
 
 
 #: Seconds between two times at which a process adds its counts to the table.
@@ -138,10 +138,10 @@ class AttemptCounts:
 
 async def recent_attempts(db: Database, now: Instant) -> dict[str, list[Attempts]]:
     """By operator, the attempts of all processes in the last 75 minutes. Reads one row for each operator and minute."""
-    found: dict[str, list[Attempts]] = defaultdict(list)
+    by_operator: dict[str, list[Attempts]] = defaultdict(list)
     for operator, minute, attempts, failures in await db.scan(_RECENT, since=earlier(now, HISTORY + MINUTE)):
-        found[operator].append(Attempts(minute, attempts, failures))
-    return dict(found)
+        by_operator[operator].append(Attempts(minute, attempts, failures))
+    return dict(by_operator)
 
 
 async def prune_attempts(db: Database, now: Instant) -> None:

@@ -76,9 +76,9 @@ async def known_heads(db: Database, settings: Settings, digests: Iterable[str], 
     Reads the files whole, in a thread.
     """
     last = await last_published(db)
-    typed = [KnownHead(digest, None, ChainFault.TYPED_HEAD()) for digest in digests]
-    ledger = [*typed, *_published(last, last.posting_id, last.digest)]
-    acts = [*typed, *_published(last, last.act, last.act_digest)]
+    typed_heads = [KnownHead(digest, None, ChainFault.TYPED_HEAD()) for digest in digests]
+    ledger = [*typed_heads, *_published(last, last.posting_id, last.digest)]
+    acts = [*typed_heads, *_published(last, last.act, last.act_digest)]
     try:
         heads = await asyncio.to_thread(
             lambda: [head for source in _files(settings, last, file) for head in _read(source, last.database_id)]
@@ -120,10 +120,10 @@ def _read(file: Path, database_id: str) -> list[ChainHeads]:
     return heads
 
 
-def _moment(written: str) -> Moment | str:
+def _moment(text: str) -> Moment | str:
     """When a head says that it was published; as it stands there if that is no date."""
-    at = read_date(written)
-    return written if at is None else Moment(at)
+    at = read_date(text)
+    return text if at is None else Moment(at)
 
 
 #: The turn of the worker that publishes, and how often: heads that changed, and again what the receiver did not take.

@@ -66,8 +66,8 @@ def without_emails(text: str) -> str:
 
 def _value_without_emails(value: Any) -> Any:
     text = value if isinstance(value, str) else str(value)
-    shown = without_emails(text)
-    return value if shown == text else shown
+    cleaned = without_emails(text)
+    return value if cleaned == text else cleaned
 
 
 def redact(event: Event) -> Event:

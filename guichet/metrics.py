@@ -51,12 +51,12 @@ class Series:
         return self._value if self._read is None else self._read()
 
 
-class _Shown(Protocol):
+class _Collected(Protocol):
     def collect(self) -> "Iterator[Metric]": ...
 
 
 #: All that is counted, in the order in which it is shown.
-_SHOWN: Final[list[_Shown]] = []
+_METRICS: Final[list[_Collected]] = []
 
 
 class Counter:
@@ -70,7 +70,7 @@ class Counter:
         self._help = help_text
         self._labels = labels
         self._series: dict[tuple[str, ...], Series] = {}
-        _SHOWN.append(self)
+        _METRICS.append(self)
 
     def labels(self, *values: str) -> Series:
         return self._series.get(values) or self._series.setdefault(values, Series())
@@ -78,14 +78,14 @@ class Counter:
     def collect(self) -> "Iterator[Metric]":
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415
 
-        shown: CounterMetricFamily | GaugeMetricFamily
+        family: CounterMetricFamily | GaugeMetricFamily
         if self._is_gauge:
-            shown = GaugeMetricFamily(self._name, self._help, labels=self._labels)
+            family = GaugeMetricFamily(self._name, self._help, labels=self._labels)
         else:
-            shown = CounterMetricFamily(self._name, self._help, labels=self._labels)
+            family = CounterMetricFamily(self._name, self._help, labels=self._labels)
         for values, series in [*self._series.items()]:
-            shown.add_metric(values, series.value)
-        yield shown
+            family.add_metric(values, series.value)
+        yield family
 
 
 class Gauge(Counter):
@@ -94,8 +94,8 @@ class Gauge(Counter):
 
 def collect() -> "Iterator[Metric]":
     """What this process counts, as prometheus_client takes it."""
-    for each in _SHOWN:
-        yield from each.collect()
+    for metric in _METRICS:
+        yield from metric.collect()
 
 
 Gauge("guichet_build_info", "Always 1; the label says which version runs.", ("version",)).labels(__version__).set(1)
@@ -110,7 +110,7 @@ class Sizes:
         self._bounds = bounds
         self._events = [0] * (len(bounds) + 1)
         self._sum = 0
-        _SHOWN.append(self)
+        _METRICS.append(self)
 
     def observe(self, size: int) -> None:
         self._events[bisect_left(self._bounds, size)] += 1
@@ -120,9 +120,9 @@ class Sizes:
         from prometheus_client.core import HistogramMetricFamily  # noqa: PLC0415
 
         bounds = [*(str(float(bound)) for bound in self._bounds), "+Inf"]
-        shown = HistogramMetricFamily(self._name, self._help)
-        shown.add_metric((), list(zip(bounds, accumulate(self._events), strict=True)), self._sum)
-        yield shown
+        family = HistogramMetricFamily(self._name, self._help)
+        family.add_metric((), list(zip(bounds, accumulate(self._events), strict=True)), self._sum)
+        yield family
 
 
 class Timings:
@@ -138,7 +138,7 @@ class Timings:
         self._bounds = bounds
         #: For each label: how many events each bucket has, and last their seconds.
         self._events: dict[tuple[str, ...], list[float]] = {}
-        _SHOWN.append(self)
+        _METRICS.append(self)
 
     def add(self, labels: tuple[str, ...], seconds: float) -> None:
         events = self._events.get(labels)

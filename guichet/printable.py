@@ -17,7 +17,7 @@ def printable(text: str, keep: str = "") -> str:
     `\\u202e`, a line break as `\\n`."""
     if text.isprintable():
         return text
-    return "".join(each if each in keep or _is_shown(each) else _escape(each) for each in text)
+    return "".join(char if char in keep or _is_visible(char) else _escape(char) for char in text)
 
 
 def printable_label(text: str) -> str:
@@ -29,10 +29,10 @@ def printable_json(text: str) -> str:
     """The same for a JSON text: it still says the same, because a JSON string may hold any character as `\\uXXXX`."""
     if text.replace("\n", "").isprintable():
         return text
-    return "".join(each if _is_shown(each) or each in "\n\t" else json.dumps(each)[1:-1] for each in text)
+    return "".join(char if _is_visible(char) or char in "\n\t" else json.dumps(char)[1:-1] for char in text)
 
 
-def _is_shown(character: str) -> bool:
+def _is_visible(character: str) -> bool:
     """Whether it is a letter, a mark, a number, a sign or a space; not a control, a format character, half of a
     surrogate pair, private, unassigned, or a line or paragraph separator."""
     category = unicodedata.category(character)

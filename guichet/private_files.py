@@ -45,13 +45,13 @@ def _private(path: str, flags: int) -> int:
 
 def sqlite_files(path: Path) -> list[Path]:
     """The files of a SQLite database that exist."""
-    return [each for suffix in _BESIDE if (each := path.with_name(path.name + suffix)).exists()]
+    return [file for suffix in _BESIDE if (file := path.with_name(path.name + suffix)).exists()]
 
 
 def too_wide(paths: Iterable[Path]) -> list[tuple[Path, int]]:
     """(path, mode) of those that others than the owner may read or write."""
-    found = [(path, stat.S_IMODE(path.stat().st_mode)) for path in paths if path.exists()]
-    return [(path, mode) for path, mode in found if mode & UMASK]
+    modes = [(path, stat.S_IMODE(path.stat().st_mode)) for path in paths if path.exists()]
+    return [(path, mode) for path, mode in modes if mode & UMASK]
 
 
 def tighten(paths: Iterable[Path]) -> list[tuple[Path, int]]:

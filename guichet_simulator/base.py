@@ -98,8 +98,8 @@ class SimulatedProvider(ABC):
         """The response to a call that fails in this way; `echo` is added to a JSON body."""
         if kind in _ELSE_REFUSED and kind not in self.errors and (call, kind) not in self.errors:
             kind = ResponseKind.REFUSED
-        found = self.errors.get((call, kind)) or self.errors.get(kind) or self.errors[ResponseKind.SERVER_ERROR]
-        return found.response(echo)
+        template = self.errors.get((call, kind)) or self.errors.get(kind) or self.errors[ResponseKind.SERVER_ERROR]
+        return template.response(echo)
 
     async def respond(
         self,
@@ -155,11 +155,11 @@ class SimulatedProvider(ABC):
 
     def token_expires_at(self, request: Request, scope: str = "") -> int | None:
         """When the access token of the request expires (Instant); None for a token that was never given out."""
-        found = self.ctx.store.rows(
+        rows = self.ctx.store.rows(
             "SELECT expires_at FROM tokens WHERE token = ? AND provider = ? AND scope = ?",
             credential(request), self.name, scope,
         )  # fmt: skip
-        return int(found[0]["expires_at"]) if found else None
+        return int(rows[0]["expires_at"]) if rows else None
 
     def token_is_valid(self, request: Request, scope: str = "") -> bool:
         expires_at = self.token_expires_at(request, scope)
@@ -169,5 +169,5 @@ class SimulatedProvider(ABC):
         """The provider's own page where the customer confirms: `detail.page_url` is its address."""
         self.ctx.apply_due_decisions()
         url = self.address + request.url.path.partition(f"/{self.name}")[2]
-        found = self.ctx.store.select("provider = ? AND json_extract(detail, '$.page_url') = ?", self.name, url)
-        return phone.hosted_page(self.ctx, found[0]) if found else phone.page(self.ctx, "unknown.html", status=404)
+        txs = self.ctx.store.select("provider = ? AND json_extract(detail, '$.page_url') = ?", self.name, url)
+        return phone.hosted_page(self.ctx, txs[0]) if txs else phone.page(self.ctx, "unknown.html", status=404)

@@ -67,9 +67,9 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 def _find_transport(send: Send) -> _Transport | None:
     seen: list[object] = [send]
     for candidate in seen:
-        found = getattr(getattr(candidate, "__self__", None), "transport", None)
-        if isinstance(found, _Transport):
-            return found
+        transport = getattr(getattr(candidate, "__self__", None), "transport", None)
+        if isinstance(transport, _Transport):
+            return transport
         seen.extend(inner for inner in _wrapped_by(candidate) if not any(inner is known for known in seen))
         if len(seen) > _MAX_WRAPPERS:
             break

@@ -99,12 +99,12 @@ class SimulatorContext:
 
     def forced_scenario(self, provider: str, call: Call) -> Scenario | None:
         """The scenario that `POST /simulator/control/next` forces on this call, used up once."""
-        found = self.store.rows(
+        rows = self.store.rows(
             "SELECT * FROM forced WHERE provider = ? AND call = ? ORDER BY id LIMIT 1", provider, call
         )
-        if not found:
+        if not rows:
             return None
-        row = found[0]
+        row = rows[0]
         if row["times"] is not None:
             self.store.run("UPDATE forced SET times = times - 1 WHERE id = ?", row["id"])
             self.store.run("DELETE FROM forced WHERE times <= 0")
@@ -171,9 +171,9 @@ class SimulatorContext:
         self.apply_due_decisions()
         return self.store.find(provider, kind, ref, resource, self.dashboard(provider).company)
 
-    def own(self, found: Sequence[Transaction]) -> list[Transaction]:
+    def own(self, transactions: Sequence[Transaction]) -> list[Transaction]:
         """Those that the account of the client's present key made."""
-        return [tx for tx in found if tx.company == self.dashboard(tx.provider).company]
+        return [tx for tx in transactions if tx.company == self.dashboard(tx.provider).company]
 
     def own_key(self, provider: str, key: str) -> str:
         """An Idempotency-Key, which another account may use for itself."""

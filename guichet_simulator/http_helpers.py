@@ -138,12 +138,12 @@ def fingerprint(path: str, body: object) -> str:
 
 def stored_response(store: Store, provider: str, *, key: str, fingerprint: str) -> Response | None:
     """The first response to this key; None for a new key. Raises IdempotencyKeyReused."""
-    found = store.rows("SELECT * FROM idempotency_keys WHERE provider = ? AND key = ?", provider, key)
-    if not found:
+    rows = store.rows("SELECT * FROM idempotency_keys WHERE provider = ? AND key = ?", provider, key)
+    if not rows:
         return None
-    if found[0]["fingerprint"] != fingerprint:
+    if rows[0]["fingerprint"] != fingerprint:
         raise IdempotencyKeyReused(key)
-    return json_response(json.loads(found[0]["body"]), found[0]["status"], {"Idempotent-Replayed": "true"})
+    return json_response(json.loads(rows[0]["body"]), rows[0]["status"], {"Idempotent-Replayed": "true"})
 
 
 def store_response(store: Store, provider: str, response: Response, *, key: str, fingerprint: str) -> Response:

@@ -100,5 +100,5 @@ class _Phone:
 
     def _find(self, request: Request) -> Transaction | None:
         self._ctx.apply_due_decisions()
-        found = self._ctx.store.select("id = ?", request.path_params["id"])
-        return found[0] if found else None
+        transactions = self._ctx.store.select("id = ?", request.path_params["id"])
+        return transactions[0] if transactions else None

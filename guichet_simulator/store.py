@@ -22,12 +22,12 @@ SCHEMA_VERSION: Final = 4
 _COLUMNS: Final = tuple(field.name for field in fields(Transaction))
 
 
-def undocumented_order(found: Sequence[Transaction]) -> list[Transaction]:
+def undocumented_order(transactions: Sequence[Transaction]) -> list[Transaction]:
     """The order of a history or a search whose provider documents none: the same each time, and never newest first nor
     oldest first where it could be neither, so that a client that relies on one of them fails.
     """
-    mixed = sorted(found, key=lambda tx: hashlib.sha256(f"{tx.id}:{tx.ref}".encode()).digest())
-    newest_first = sorted(found, key=lambda tx: -tx.id)
+    mixed = sorted(transactions, key=lambda tx: hashlib.sha256(f"{tx.id}:{tx.ref}".encode()).digest())
+    newest_first = sorted(transactions, key=lambda tx: -tx.id)
     if len(mixed) > 1 and (mixed == newest_first or (len(mixed) > 2 and mixed == newest_first[::-1])):
         mixed = [*mixed[1:], mixed[0]]
     return mixed
@@ -65,8 +65,8 @@ class Store:
         self._db.close()
 
     def rows(self, sql: str, *args: Any) -> list[dict[str, Any]]:
-        found: list[Any] = self._db.execute(sql, args).fetchall()  # What `_by_name` made of them.
-        return found
+        rows: list[Any] = self._db.execute(sql, args).fetchall()  # What `_by_name` made of them.
+        return rows
 
     def run(self, sql: str, *args: Any) -> int:
         """The number of rows changed."""
@@ -92,8 +92,8 @@ class Store:
         return self.get(row)
 
     def get(self, transaction_id: int) -> Transaction:
-        [found] = self.select("id = ?", transaction_id)
-        return found
+        [transaction] = self.select("id = ?", transaction_id)
+        return transaction
 
     def find(self, provider: str, kind: Kind, ref: str, resource: str, company: str) -> Transaction | None:
         where = "provider = ? AND kind = ? AND resource = ? AND ref = ? AND company = ?"
@@ -167,8 +167,8 @@ class Store:
     # Settings
 
     def setting(self, name: str) -> Any:
-        found = self.rows("SELECT value FROM settings WHERE name = ?", name)
-        return json.loads(found[0]["value"]) if found else None
+        rows = self.rows("SELECT value FROM settings WHERE name = ?", name)
+        return json.loads(rows[0]["value"]) if rows else None
 
     def set_setting(self, name: str, value: object) -> None:
         self.run("INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)", name, json.dumps(value))

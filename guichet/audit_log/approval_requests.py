@@ -83,7 +83,7 @@ _ABOUT: Final = select(approval_requests).where(
 
 async def add(
     tx: Transaction,
-    wanted: WantedAct,
+    act: WantedAct,
     merchant_id: MerchantId,
     user_id: UserId,
     actor: Actor,
@@ -94,11 +94,11 @@ async def add(
     still does it late. Raises ActRefused while another about the same subject is pending: `expire` first."""
     row = await tx.write(
         _INSERT,
-        act=wanted.act,
-        subject=wanted.subject,
+        act=act.act,
+        subject=act.subject,
         merchant_id=merchant_id,
-        arguments=msgspec.json.encode(dict(wanted.arguments), order="sorted").decode(),
-        reason=wanted.reason,
+        arguments=msgspec.json.encode(dict(act.arguments), order="sorted").decode(),
+        reason=act.reason,
         status="pending",
         requested_by=actor.name,
         user_id=user_id,
@@ -108,7 +108,7 @@ async def add(
         effective_at=effective_at,
     )
     if row is None:
-        raise ActRefused(Refusal.WAITS_ALREADY(subject=wanted.subject))
+        raise ActRefused(Refusal.WAITS_ALREADY(subject=act.subject))
     return ApprovalRequest(*row)
 
 
@@ -153,8 +153,8 @@ async def get(db: Reader, request: ApprovalId) -> ApprovalRequest | None:
 
 async def waiting(db: Database, now: Instant) -> list[ApprovalRequest]:
     """Those that can still be approved, at most 200, oldest first. Reads what was not decided: a few rows."""
-    found = [ApprovalRequest(*row) for row in await db.scan(_WAITING, now=now)]
-    return sorted(found, key=lambda request: request.id)
+    requests = [ApprovalRequest(*row) for row in await db.scan(_WAITING, now=now)]
+    return sorted(requests, key=lambda request: request.id)
 
 
 async def latest(db: Database, most: int = _MOST) -> list[ApprovalRequest]:

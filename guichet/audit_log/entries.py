@@ -146,12 +146,12 @@ async def _refuse_name_of_another(tx: Transaction, actor: Actor) -> None:
     """A command may not name the console, nor somebody with an account, unless it runs as the operating-system user of
     that name: entries, and what a merchant reads of them, would say that it was they. What reads alike counts as the
     same: other Unicode forms, accents, spaces."""
-    typed, real = search_words(actor.name), {real_os_user(actor.os_user)}
-    if typed == [CONSOLE]:
+    name_words, real = search_words(actor.name), {real_os_user(actor.os_user)}
+    if name_words == [CONSOLE]:
         raise ActRefused(Refusal.NAME_RESERVED(name=actor.name))
     for email, name in await tx.all(_NAMED, typed=unicodedata.normalize("NFKC", actor.name).lower()):
         names = {email, email.partition("@")[0], name.casefold()}
-        if typed in map(search_words, names) and names.isdisjoint(real):
+        if name_words in map(search_words, names) and names.isdisjoint(real):
             raise ActRefused(Refusal.NAME_RESERVED(name=actor.name))
 
 
@@ -181,27 +181,27 @@ async def about(db: Reader, subject: str, most: int = PAGE) -> list[Entry]:
     return [Entry(*row) for row in await db.all(_ABOUT, about=subject, most=most)]
 
 
-async def filtered(db: Database, wanted: Filter, before: int, most: int) -> list[Entry]:
+async def filtered(db: Database, filters: Filter, before: int, most: int) -> list[Entry]:
     """At most `most` entries with a number below `before`, newest first.
 
     One condition is read by its index. With several, the entries of one of them are read until the page is full.
     """
-    given = {f"wanted_{name}": getattr(wanted, name) for name in _EQUAL if getattr(wanted, name)}
-    statement = _filtered(frozenset(given))
-    without = json.dumps(wanted.without)
-    return [Entry(*row) for row in await db.scan(statement, **given, without=without, before=before, most=most)]
+    params = {f"wanted_{name}": getattr(filters, name) for name in _EQUAL if getattr(filters, name)}
+    statement = _filtered(frozenset(params))
+    without = json.dumps(filters.without)
+    return [Entry(*row) for row in await db.scan(statement, **params, without=without, before=before, most=most)]
 
 
 @cache
 def _filtered(conditions: frozenset[str]) -> Select[Any]:
     columns = {f"wanted_{name}": audit_log.c[name] for name in _EQUAL}
-    wanted = [columns[name] == bindparam(name) for name in sorted(conditions)]
+    matches = [columns[name] == bindparam(name) for name in sorted(conditions)]
     return (
         select(audit_log)
         .where(
             audit_log.c.number < bindparam("before"),
             audit_log.c.action.bool_op("NOT IN")(json_texts(bindparam("without"))),
-            *wanted,
+            *matches,
         )
         .order_by(audit_log.c.number.desc())
         .limit(bindparam("most"))
@@ -224,11 +224,11 @@ async def of_merchant(
     Those just before the number `before` (None: the newest), or just after `after`. Cost: the merchant's entries down
     to the last one shown.
     """
-    given = {"merchant": merchant_id, "actions": json.dumps(list(actions)), "by": by, "most": most}
+    params = {"merchant": merchant_id, "actions": json.dumps(list(actions)), "by": by, "most": most}
     if after is not None:
-        rows = (await db.scan(_NEWER, **given, after=after))[::-1]
+        rows = (await db.scan(_NEWER, **params, after=after))[::-1]
     else:
-        rows = await db.scan(_OLDER, **given, before=_NO_NUMBER if before is None else before)
+        rows = await db.scan(_OLDER, **params, before=_NO_NUMBER if before is None else before)
     return [(Entry(*list(row)[:-1]), list(row)[-1]) for row in rows]
 
 

@@ -69,7 +69,7 @@ async def check(ctx: AppContext, act_request: WantedAct) -> MerchantId:
             if movements.is_statement(act_request.arguments):
                 movements.stated_place(ctx, act_request.arguments)
             else:
-                movements.wanted(ctx, _reference(act_request), act_request.arguments)
+                movements.requested_movement(ctx, _reference(act_request), act_request.arguments)
             movements.amount_of(act_request.arguments)
             async with ctx.db.transaction() as tx:
                 return await merchant_repository.house(tx, ctx.vault, ctx.clock.now())
@@ -124,7 +124,7 @@ async def _record_treasury(ctx: AppContext, act_request: WantedAct, actor: Actor
         amount = movements.amount_of(act_request.arguments)
         await differences.record_statement(ctx, place, currency, amount, actor, act_request.reason)
         return
-    movement = movements.wanted(ctx, _reference(act_request), act_request.arguments)
+    movement = movements.requested_movement(ctx, _reference(act_request), act_request.arguments)
     await movements.record(ctx, movement, actor, act_request.reason)
 
 

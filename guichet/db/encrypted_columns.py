@@ -22,9 +22,9 @@ class _Statements:
 
     def __init__(self, column: Column[Any]) -> None:
         key = [*column.table.primary_key]
-        row = [each == bindparam(f"of_{each.name}") for each in key]
+        row = [part == bindparam(f"of_{part.name}") for part in key]
         self.name: Final = str(column)
-        self.params: Final = [f"of_{each.name}" for each in key]
+        self.params: Final = [f"of_{part.name}" for part in key]
         self.keys: Final = select(*key).where(column.is_not(None)).order_by(*key)
         self.read: Final = select(column).where(*row)
         changed = update(column.table).where(*row, column == bindparam("old"))
@@ -58,7 +58,7 @@ class EncryptedText(Record, frozen=True):
 
 async def encrypted_texts(db: Database, table: str = "") -> AsyncIterator[EncryptedText]:
     """All that are stored, or those of one table, one by one. Grows with the database; for the command line."""
-    for column in (each for each in _COLUMNS if each.name.startswith(table)):
+    for column in (candidate for candidate in _COLUMNS if candidate.name.startswith(table)):
         for key in await db.scan(column.keys):
             row = await db.one(column.read, **dict(zip(column.params, key, strict=True)))
             if row is not None and row[0] is not None:  # It was removed meanwhile.
@@ -67,6 +67,6 @@ async def encrypted_texts(db: Database, table: str = "") -> AsyncIterator[Encryp
 
 async def replace(db: Database, text: EncryptedText, token: str) -> bool:
     """The same text in another encryption; False when it was changed or removed meanwhile: that stays."""
-    column = next(each for each in _COLUMNS if each.name == text.column)
+    column = next(candidate for candidate in _COLUMNS if candidate.name == text.column)
     key = dict(zip(column.params, text.key, strict=True))
     return await db.write(column.replace, **key, old=text.token, new=token) is not None

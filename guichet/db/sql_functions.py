@@ -46,8 +46,8 @@ def values_of(rows: FromClause, row: object) -> dict[str, Any]:
 
 def equal(rows: FromClause, *names: str, **others: str) -> list[ColumnElement[bool]]:
     """These columns have the values of the parameters of their names; `others`, of those that are named."""
-    wanted = {name: name for name in names} | others
-    return [rows.c[name] == bindparam(param) for name, param in wanted.items()]
+    params = {name: name for name in names} | others
+    return [rows.c[name] == bindparam(param) for name, param in params.items()]
 
 
 class _Function(FunctionElement[Any]):

@@ -55,15 +55,15 @@ async def resolve(ctx: AppContext, dispute: Dispute, bearer: Bearer, actor: Acto
             entries = posting_rules.dispute_charged(merchant_part, Hundredths(dispute.amount - merchant_part))
             await post(tx, decided, posting_rules.DISPUTE_CHARGED, entries, now)
         if payment is not None and catalogue is not None:
-            told = _told(dispute, decided)
-            await outbox.emit(tx, [Event(name, payment, catalogue, now, dispute=each) for name, each in told])
+            events = _events(dispute, decided)
+            await outbox.emit(tx, [Event(name, payment, catalogue, now, dispute=stage) for name, stage in events])
         await close_incidents(tx, dispute, payment, now)
         await audit_log.record(tx, act, now)
     ctx.wakeups.deliveries.set()
     return decided
 
 
-def _told(dispute: Dispute, decided: Dispute) -> list[tuple[EventName, Dispute]]:
+def _events(dispute: Dispute, decided: Dispute) -> list[tuple[EventName, Dispute]]:
     """What the merchant learns of the decision about a prevented dispute: nothing, if nothing was ever taken. Of a lost
     one it was told before."""
     if dispute.status != "prevented" or (decided.status == "won" and not dispute.taken):

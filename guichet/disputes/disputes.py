@@ -32,7 +32,7 @@ from guichet.webhooks import outbox
 from guichet.webhooks.outbox import Event
 
 #: A bank decides within a few months; older disputes are not asked for any more.
-_ASKED_FOR: Final = 200 * DAY
+_READ_BACK: Final = 200 * DAY
 
 
 async def read_disputes(ctx: AppContext) -> bool:
@@ -40,18 +40,18 @@ async def read_disputes(ctx: AppContext) -> bool:
     of a hundred disputes for each request, and one look-up for each dispute."""
     complete = True
     for account, provider in ctx.registry.with_disputes().items():
-        found = await _read_disputes(ctx, account, provider)
-        if isinstance(found, Unknown):
-            log.warning("disputes.not_read", provider_account=account, raw=found.raw)
+        answer = await _read_disputes(ctx, account, provider)
+        if isinstance(answer, Unknown):
+            log.warning("disputes.not_read", provider_account=account, raw=answer.raw)
             complete = False
             continue
-        for facts in found:
+        for facts in answer:
             await record(ctx, account, facts)
     return complete
 
 
 async def _read_disputes(ctx: AppContext, account: str, provider: HasDisputes) -> list[DisputeFacts] | Unknown:
-    call = provider.disputes(earlier(ctx.clock.now(), _ASKED_FOR))
+    call = provider.disputes(earlier(ctx.clock.now(), _READ_BACK))
     called: Provider = ctx.registry.provider(account)
     return await call_provider(called, call, account, "disputes")
 

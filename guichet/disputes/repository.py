@@ -90,7 +90,7 @@ async def page(
     db: Database,
     merchant_id: MerchantId,
     env: Environment,
-    wanted: DisputeFilter,
+    filters: DisputeFilter,
     limit: int,
     offset: int,
     *,
@@ -102,12 +102,12 @@ async def page(
 
     `after`: the dispute just before the page.
     """
-    found = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
-    whose = {"merchant_id": merchant_id, "env": env, **found}
-    total: int = (await db.scan(_count(frozenset(found)), **whose))[0][0]
+    conditions = {name: value for name, value in msgspec.structs.asdict(filters).items() if value is not None}
+    params = {"merchant_id": merchant_id, "env": env, **conditions}
+    total: int = (await db.scan(_count(frozenset(conditions)), **params))[0][0]
     bounds = {} if after is None else {"after_at": after.opened_at, "after_id": after.id}
-    statement = _page(frozenset(found), bool(bounds), oldest_first)
-    rows = await db.scan(statement, **whose, **bounds, most=limit, skipped=offset)
+    statement = _page(frozenset(conditions), bool(bounds), oldest_first)
+    rows = await db.scan(statement, **params, **bounds, most=limit, skipped=offset)
     return [Dispute(*row) for row in rows], total
 
 

@@ -139,7 +139,7 @@ def normal_name(text: str) -> str | None:
     """A person's name on one line, None when nothing readable is left, it is longer than 100 characters or it holds an
     address."""
     name = " ".join(unicodedata.normalize("NFC", text).split())
-    readable = name and len(name) <= 100 and not any(unicodedata.category(each).startswith("C") for each in name)
+    readable = name and len(name) <= 100 and not any(unicodedata.category(char).startswith("C") for char in name)
     return name if readable and not holds_address(name) else None
 
 

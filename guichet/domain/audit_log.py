@@ -28,7 +28,7 @@ class Actor(Record, frozen=True):
 def command_os_user(real: str, claimed: str) -> str:
     """The operating-system user of a command as entries keep it: the user of its process, and behind it what
     `SUDO_USER` says, which whoever runs the command can set."""
-    claimed = "".join(each for each in claimed if each.isprintable())[:32]
+    claimed = "".join(char for char in claimed if char.isprintable())[:32]
     return real if claimed in ("", real) else f"{real}{_SUDO}{claimed})"
 
 

@@ -78,8 +78,8 @@ def worse(verdicts: Iterable[Verdict]) -> Verdict:
 
 def _window(history: Sequence[Attempts], end: Instant) -> Verdict:
     for width in _WINDOWS:
-        inside = [each for each in history if earlier(end, width) <= each.minute < end]
-        attempts, failures = sum(each.attempts for each in inside), sum(each.failures for each in inside)
+        inside = [counts for counts in history if earlier(end, width) <= counts.minute < end]
+        attempts, failures = sum(counts.attempts for counts in inside), sum(counts.failures for counts in inside)
         if attempts >= LEAST_ATTEMPTS:
             return _judged(attempts, failures, width)
     return Verdict(UP)

@@ -115,7 +115,7 @@ class Catalogue:
         return self._by_operator.get(operator.casefold())
 
     def name_of(self, operator: str) -> str:
-        """`MTN MoMo · Côte d’Ivoire`; the code of an operator that is in the catalogue no more."""
+        """`MTN MoMo · Côte d’Ivoire`; the code of an operator that is no longer in the catalogue."""
         mode = self.by_operator(operator)
         if mode is None:
             return operator

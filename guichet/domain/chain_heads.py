@@ -144,10 +144,10 @@ class HeadComparison:
         missing = [head for heads in self._missing.values() for head in heads]
         beyond = [(head.place, head) for head in missing if head.place is not None and head.place > self._end]
         if beyond:
-            place, head = max(beyond, key=lambda each: each[0])
+            place, head = max(beyond, key=lambda pair: pair[0])
             return self._faults.cut(end=self._end, origin=head.origin, place=place)
         if missing:
-            head = min(missing, key=lambda each: each.place or 0)
+            head = min(missing, key=lambda head: head.place or 0)
             if head.place is None:
                 return self._faults.rewritten(origin=head.origin, digest=head.digest)
             return self._faults.rewritten_at(origin=head.origin, digest=head.digest, place=head.place)

@@ -69,5 +69,5 @@ class Dispute(Record, frozen=True):
 
 def refund_barrier(disputes: Iterable[Dispute]) -> RefundBarrier | None:
     """That of a payment with these disputes. One that is lost says more than one that is open."""
-    barriers = {each.refund_barrier for each in disputes}
+    barriers = {dispute.refund_barrier for dispute in disputes}
     return "dispute_lost" if "dispute_lost" in barriers else "dispute_open" if "dispute_open" in barriers else None

@@ -41,9 +41,9 @@ def document_type(content: bytes) -> DocumentType | None:
     return next((kind for kind, beginning in _BEGINNINGS.items() if content.startswith(beginning)), None)
 
 
-def document_name(typed: str, kind: DocumentType) -> str:
+def document_name(file_name: str, kind: DocumentType) -> str:
     """A name for lists and downloads: without a folder, without control characters, with the ending of its type."""
-    last = typed.replace("\\", "/").rpartition("/")[2]
-    readable = " ".join("".join(each if each.isprintable() else " " for each in last).split())
+    last = file_name.replace("\\", "/").rpartition("/")[2]
+    readable = " ".join("".join(char if char.isprintable() else " " for char in last).split())
     stem = readable.rpartition(".")[0] if "." in readable else readable
     return f"{stem[:_MAX_NAME].strip() or 'document'}.{_ENDINGS[kind]}"

@@ -162,7 +162,7 @@ class ServerError(GuichetError):
 
 
 def _tree(root: type[GuichetError]) -> list[type[GuichetError]]:
-    return [found for child in root.__subclasses__() for found in (child, *_tree(child))]
+    return [error_type for child in root.__subclasses__() for error_type in (child, *_tree(child))]
 
 
 #: The error class of each code.

@@ -8,8 +8,8 @@ The told status and its webhooks stay. A row follows each failure, and each call
     returning    a person sent the money back to the payer; the provider has not confirmed it yet
     credited, returned, paid   a person ended it; what was credited can still be returned to the payer
 
-Each request that sends money back to the payer is a row of its own, a `LateReturn`. Its reference stays under question
-until the provider's final answer, whatever a person decided meanwhile: what nobody saw fail may still be paid.
+Each request that sends money back to the payer is a row of its own, a `LateReturn`. Its reference is polled until
+the provider's final answer, whatever a person decided meanwhile: what nobody saw fail may still be paid.
 """
 
 from typing import Final, Literal, get_args
@@ -42,15 +42,15 @@ RETURN_STATUSES: Final[tuple[ReturnStatus, ...]] = get_args(ReturnStatus)
 
 #: Microseconds after a failure at which the provider is asked again about what it refused itself.
 POLL_DELAYS: Final = (HOUR, DAY)
-#: A question without an answer is repeated so soon, for so long.
+#: A poll without an answer is repeated after this time, for so long.
 REPEAT_AFTER: Final = HOUR
 GIVE_UP_AFTER: Final = 3 * DAY
-#: How long a failure is asked about that the provider never stated: its transaction may still be paid. Some providers
+#: How long a failure is polled that the provider never stated: its transaction may still be paid. Some providers
 #: reconcile for weeks.
-ASKED_FOR: Final = 90 * DAY
-#: Questions about late results to one provider account that a process asks: so many at once, and so many a second.
-QUESTIONS_AT_ONCE: Final = 120
-QUESTIONS_PER_SECOND: Final = 1.0
+POLLED_FOR: Final = 90 * DAY
+#: Polls of late results that a process sends to one provider account: so many at once, and so many a second.
+POLLS_AT_ONCE: Final = 120
+POLLS_PER_SECOND: Final = 1.0
 #: How long after a return was sent another one may be, or the merchant be credited, while nobody knows its end.
 SECOND_RETURN_AFTER: Final = DAY
 
@@ -101,7 +101,7 @@ class LateReturn(Record, frozen=True):
     provider_data: str | None
 
 
-def next_question(late: LateResult, now: Instant, *, answered: bool) -> Instant | None:
+def next_poll(late: LateResult, now: Instant, *, answered: bool) -> Instant | None:
     """When the provider is asked again after an answer that was not final, or after none; None: no more.
 
     What the provider refused itself is asked about after an hour and after a day. Anything else is, from then on, asked
@@ -111,10 +111,10 @@ def next_question(late: LateResult, now: Instant, *, answered: bool) -> Instant 
     if late.refused_by_provider:
         if not answered:
             return None if age > GIVE_UP_AFTER else later(now, REPEAT_AFTER)
-        delay = next((each for each in POLL_DELAYS if each > age), None)
+        delay = next((delay for delay in POLL_DELAYS if delay > age), None)
         return None if delay is None else later(late.told_at, delay)
     delay = HOUR if age < HOUR else (age // DAY + 1) * DAY
-    if delay > ASKED_FOR:
+    if delay > POLLED_FOR:
         return None
     at = later(late.told_at, delay)
     return at if answered or age > GIVE_UP_AFTER else min(at, later(now, REPEAT_AFTER))

@@ -104,16 +104,16 @@ class Caller(Record, frozen=True):
         return self.env == "live"
 
 
-def merchant_name(typed: str) -> str | None:
+def merchant_name(text: str) -> str | None:
     """The name that customers see; None unless it is 1 to 100 printable characters, without an address."""
-    name = typed.strip()
-    fits = name and len(typed) <= _MAX_NAME and typed.isprintable()
+    name = text.strip()
+    fits = name and len(text) <= _MAX_NAME and text.isprintable()
     return name if fits and not holds_address(name) else None
 
 
-def key_name(typed: str) -> str | None:
+def key_name(text: str) -> str | None:
     """What a merchant calls an API key; None unless it is 1 to 60 printable characters, without an address."""
-    name = merchant_name(typed)
+    name = merchant_name(text)
     return name if name is not None and len(name) <= MAX_KEY_NAME else None
 
 

@@ -44,9 +44,9 @@ class Day(msgspec.Struct, frozen=True, tag="day"):
     day: date
 
     @classmethod
-    def of(cls, written: str) -> Self:
-        """`written`: as in `2026-11-23`."""
-        return cls(date.fromisoformat(written))
+    def of(cls, text: str) -> Self:
+        """`text`: as in `2026-11-23`."""
+        return cls(date.fromisoformat(text))
 
     def __str__(self) -> str:
         return self.day.isoformat()
@@ -61,7 +61,7 @@ class Message(msgspec.Struct, frozen=True, tag="message"):
 
     def __str__(self) -> str:
         text = _english().get(self.code)
-        facts = {name: _written(fact) for name, fact in self.facts.items()}
+        facts = {name: _fact_text(fact) for name, fact in self.facts.items()}
         return f"{self.code} {facts}" if text is None else text % facts
 
 
@@ -117,7 +117,7 @@ def decode(stored: str | None) -> Message | None:
     return _DECODER.decode(stored) if stored else None
 
 
-def _written(fact: Fact) -> str:
+def _fact_text(fact: Fact) -> str:
     return ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)
 
 
@@ -126,4 +126,4 @@ def _english() -> dict[str, str]:
     """By code. `commands.po` has what commands say otherwise than pages, such as the name of another command."""
     files = [file for folder in TEXTS for file in folder.glob("locale/en/LC_MESSAGES/*.po")]
     entries = (_ENTRY.findall(file.read_text(encoding="utf-8")) for file in (*files, _HERE / "locale" / "commands.po"))
-    return {key: text.replace('\\"', '"') for found in entries for key, text in found}
+    return {key: text.replace('\\"', '"') for pairs in entries for key, text in pairs}

@@ -100,12 +100,12 @@ def _english_digits(hundredths: int, currency: Currency) -> str:
     return f"{units:,}" + (f".{rest:02d}" if rest or DECIMALS[currency] else "")
 
 
-def parse_typed(typed: str, places: int) -> int | None:
+def parse_typed(raw: str, places: int) -> int | None:
     """A number from a form as an integer of `10**-places`: `5 000`, `12,50` or `12.5`; None if it is none.
 
     With more decimals than `places` it is none: in `5.000` or `5,000` somebody means thousands.
     """
-    text = "".join(typed.split()).replace(",", ".")
+    text = "".join(raw.split()).replace(",", ".")
     match = _TYPED.fullmatch(text)
     return parse_decimal(text, places) if match and len(match[1] or "") <= places else None
 

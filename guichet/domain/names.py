@@ -33,7 +33,7 @@ class _Letters(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         letters = unicodedata.normalize("NFKD", chr(code).casefold().translate(_PLAIN))
-        plain = "".join(each if each.isalnum() else " " for each in letters if not unicodedata.combining(each))
+        plain = "".join(char if char.isalnum() else " " for char in letters if not unicodedata.combining(char))
         if code < _MOST_KEPT:
             self[code] = plain
         return plain

@@ -15,7 +15,7 @@ PERMANENT: Final = "permanent"
 LIMITED: Final = "limit\u00e9"
 LINK_TYPES: Final[tuple[LinkType, ...]] = get_args(LinkType)
 
-#: What becomes of a checkout session: it is paid, or can be paid no more.
+#: What becomes of a checkout session: it is paid, or can no longer be paid.
 SessionStatus = Literal["open", "completed", "expired"]
 SESSION_STATUSES: Final[tuple[SessionStatus, ...]] = get_args(SessionStatus)
 

@@ -209,14 +209,14 @@ def into_late_suspense(account: str, total: Hundredths) -> list[Posting]:
 def numbered(postings: Sequence[Posting], time: int) -> list[Posting]:
     """The postings of a cause that happens again for one subject: the database allows each leg once. `time`: how often
     it happened before."""
-    return [structs.replace(each, leg=f"{each.leg}/{time}") if time else each for each in postings]
+    return [structs.replace(posting, leg=f"{posting.leg}/{time}") if time else posting for posting in postings]
 
 
 def late_taken_back(amount: Hundredths, fee: Hundredths, currency: Currency, *, time: int) -> list[Posting]:
     """Late money that had been credited, or a refund that is made good, waits to go to the payer: the wallet gives
     `amount`, the service the fee. `time`: how often it happened before."""
     credited = collection(LATE_SUSPENSE, amount, fee, currency)
-    back = [structs.replace(each, source=each.destination, destination=each.source) for each in credited]
+    back = [structs.replace(posting, source=posting.destination, destination=posting.source) for posting in credited]
     return numbered(back, time)
 
 

@@ -82,7 +82,7 @@ class Line(Record, frozen=True, gc=False):
         return self.status == "succeeded"
 
 
-class Ours(Record, frozen=True):
+class ComparedSubject(Record, frozen=True):
     """A payment or refund of ours. `amount`: what the provider was asked to move, in hundredths. `more_references`: of
     a refund, those of its current request and of its payment, by which some providers name it."""
 
@@ -114,8 +114,8 @@ class Ours(Record, frozen=True):
     @property
     def keys(self) -> set[str]:
         """Every reference by which the provider may name it."""
-        named = (self.reference, self.reference.replace("-", ""), self.provider_reference, *self.more_references)
-        return {_key(each) for each in named if each}
+        references = (self.reference, self.reference.replace("-", ""), self.provider_reference, *self.more_references)
+        return {_key(reference) for reference in references if reference}
 
 
 class Finding(Record, frozen=True):
@@ -123,7 +123,7 @@ class Finding(Record, frozen=True):
 
     outcome: str
     line: Line | None
-    ours: Ours | None
+    ours: ComparedSubject | None
     note: Message | None = None
 
 
@@ -141,37 +141,37 @@ class StatementIndex:
             self._by_key[line.kind, key] = (*self._by_key.get((line.kind, key), ()), len(self.lines))
         self.lines.append(line)
 
-    def match(self, ours: Ours, *, expected: bool) -> Iterator[Finding]:
+    def match(self, subject: ComparedSubject, *, expected: bool) -> Iterator[Finding]:
         """Compares one of ours with the lines that name it. `expected`: the statement should have a line about it,
         because it belongs to the period."""
-        indices = sorted({index for key in ours.keys for index in self._by_key.get((ours.kind, key), ())})
+        indices = sorted({index for key in subject.keys for index in self._by_key.get((subject.kind, key), ())})
         self._matched.update(indices)
-        found = [self.lines[index] for index in indices]
-        moved = [line for line in found if line.moved]
-        if not ours.moved:
-            note = ComparisonNote.STATUS_HERE(status=ours.status)
-            yield from (Finding(MISSING_HERE, line, ours, note) for line in moved)
+        lines = [self.lines[index] for index in indices]
+        moved = [line for line in lines if line.moved]
+        if not subject.moved:
+            note = ComparisonNote.STATUS_HERE(status=subject.status)
+            yield from (Finding(MISSING_HERE, line, subject, note) for line in moved)
         elif not moved:
-            if expected or found:
-                note = ComparisonNote.STATUS_THERE(status=found[-1].status) if found else ComparisonNote.NOT_THERE()
+            if expected or lines:
+                note = ComparisonNote.STATUS_THERE(status=lines[-1].status) if lines else ComparisonNote.NOT_THERE()
                 # Dated by the line: a refund may come back days after its success.
-                yield Finding(MISSING_THERE, found[-1] if found else None, ours, note)
+                yield Finding(MISSING_THERE, lines[-1] if lines else None, subject, note)
         else:
-            yield _compared(moved[0], ours)
-            yield from (Finding(MISSING_HERE, line, ours, ComparisonNote.SECOND_TIME()) for line in moved[1:])
+            yield _compared(moved[0], subject)
+            yield from (Finding(MISSING_HERE, line, subject, ComparisonNote.SECOND_TIME()) for line in moved[1:])
 
     def unmatched(self) -> Iterator[Line]:
         """Lines that moved money and were matched with nothing of ours so far."""
         return (line for index, line in enumerate(self.lines) if line.moved and index not in self._matched)
 
 
-def _compared(line: Line, ours: Ours) -> Finding:
+def _compared(line: Line, subject: ComparedSubject) -> Finding:
     """An amount or currency that the statement leaves out is not compared."""
-    if line.amount is not None and line.amount != ours.amount:
-        return Finding(DIFFERENT, line, ours)
-    if line.currency is not None and line.currency != ours.currency:
-        return Finding(DIFFERENT, line, ours, ComparisonNote.CURRENCIES(theirs=line.currency, ours=ours.currency))
-    return Finding(MATCHED, line, ours)
+    if line.amount is not None and line.amount != subject.amount:
+        return Finding(DIFFERENT, line, subject)
+    if line.currency is not None and line.currency != subject.currency:
+        return Finding(DIFFERENT, line, subject, ComparisonNote.CURRENCIES(theirs=line.currency, ours=subject.currency))
+    return Finding(MATCHED, line, subject)
 
 
 def _key(reference: str) -> str:

@@ -14,10 +14,10 @@ class Record(Struct, frozen=True):
 
 def described(row: object, names: Iterable[str], **values: object) -> dict[str, object]:
     """The attributes of a row by these names, instants (`…_at`) as ISO-8601; `values`: what stands for some of them."""
-    return {name: values[name] if name in values else _shown(row, name) for name in names}
+    return {name: values[name] if name in values else _value(row, name) for name in names}
 
 
-def _shown(row: object, name: str) -> object:
+def _value(row: object, name: str) -> object:
     value = getattr(row, name)
     return iso_or_none(value) if name.endswith("_at") else value
 

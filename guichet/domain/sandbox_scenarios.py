@@ -49,8 +49,8 @@ def scenario_in(provider_data: str | None) -> TestScenario | None:
     """The scenario in the stored `provider_data` of a test payment; None without one."""
     if provider_data is None:
         return None
-    named = msgspec.json.decode(provider_data, type=dict[str, str]).get(SCENARIO)
-    return next((each for each in TEST_SCENARIOS if each == named), None)
+    name = msgspec.json.decode(provider_data, type=dict[str, str]).get(SCENARIO)
+    return next((scenario for scenario in TEST_SCENARIOS if scenario == name), None)
 
 
 def scenario_of(payment: Payment | ApiPayment) -> TestScenario | None:

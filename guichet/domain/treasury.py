@@ -35,7 +35,7 @@ READING_SOURCES: Final[tuple[ReadingSource, ...]] = get_args(ReadingSource)
 FROM_A_PLACE: Final[frozenset[MovementKind]] = frozenset({"withdrawal", "transfer", "fee"})
 TO_A_PLACE: Final[frozenset[MovementKind]] = frozenset({"opening", "top_up", "transfer"})
 #: The kinds that people record.
-RECORDED_KINDS: Final = tuple(each for each in MOVEMENT_KINDS if each in FROM_A_PLACE | TO_A_PLACE)
+RECORDED_KINDS: Final = tuple(kind for kind in MOVEMENT_KINDS if kind in FROM_A_PLACE | TO_A_PLACE)
 
 _BANK: Final = re.compile(r"bank:([a-z0-9_]{1,32})")
 _FLOAT: Final = re.compile(r"([a-z0-9_]{1,64})(?::([A-Za-z0-9 _-]{1,40}))?")

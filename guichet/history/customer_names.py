@@ -108,10 +108,10 @@ def _words(name: str) -> list[str]:
     return search_words(name)[:_MOST_WORDS]
 
 
-def _is_named(wanted: str, name: str) -> bool:
-    """Whether one of `names_of` begins with `wanted`: they all stand in the name written twice."""
+def _is_named(prefix: str, name: str) -> bool:
+    """Whether one of `names_of` begins with `prefix`: they all stand in the name written twice."""
     name = " ".join(_words(name))
-    return len(wanted) <= len(name) and f" {wanted}" in f" {name} {name}"
+    return len(prefix) <= len(name) and f" {prefix}" in f" {name} {name}"
 
 
 async def add_next(db: Database, now: Instant) -> int:
@@ -135,8 +135,8 @@ async def add_next(db: Database, now: Instant) -> int:
 def _entries(
     payment_id: int, _: Instant, merchant_id: int, env: str, firstname: str | None, lastname: str | None
 ) -> list[dict[str, Any]]:
-    mine = {"merchant_id": merchant_id, "env": env, "payment_id": payment_id}
-    return [{**mine, "name": name} for name in names_of(firstname, lastname)]
+    row = {"merchant_id": merchant_id, "env": env, "payment_id": payment_id}
+    return [{**row, "name": name} for name in names_of(firstname, lastname)]
 
 
 async def forget(tx: Transaction, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -148,20 +148,20 @@ async def forget(tx: Transaction, rows: Iterable[tuple[Any, ...]]) -> None:
 
 
 async def payments_named(
-    db: Database, merchant_id: MerchantId, env: Environment, typed: str, most: int
+    db: Database, merchant_id: MerchantId, env: Environment, text: str, most: int
 ) -> list[PaymentSummary]:
     """At most `most` payments of a name that begins like this at one of its words; those of the last minutes, which are
     not in the index, before others. Four statements; they read the range of an index, and at most 500 rows of the
     newest payments."""
-    words = search_words(typed)
+    words = search_words(text)
     if not words:
         return []
-    wanted = " ".join(words)
-    mine = {"merchant_id": merchant_id, "env": env}
+    prefix = " ".join(words)
+    scope = {"merchant_id": merchant_id, "env": env}
     last, created_at = await db.one(_HEAD) or (0, SETTLED_AFTER)
     since = earlier(Instant(created_at), SETTLED_AFTER)
-    ids = {row[0] for row in await db.all(_NAMED, **mine, first=wanted, last=wanted + LAST_CHARACTER, most=most)}
-    latest = await db.all(_LATEST, **mine, since=since, after=last, word=words[0])
-    ids.update(islice((payment_id for payment_id, name in latest if _is_named(wanted, name)), most))
+    ids = {row[0] for row in await db.all(_NAMED, **scope, first=prefix, last=prefix + LAST_CHARACTER, most=most)}
+    latest = await db.all(_LATEST, **scope, since=since, after=last, word=words[0])
+    ids.update(islice((payment_id for payment_id, name in latest if _is_named(prefix, name)), most))
     rows = await db.all(_BY_IDS, ids=json.dumps(sorted(ids)[-most:])) if ids else []
     return [PaymentSummary(*row) for row in rows]

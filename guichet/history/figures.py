@@ -88,7 +88,7 @@ def _sums(table: Table) -> tuple[ColumnElement[int], ...]:
         func.sum(c.amount).filter(refunded),
         func.sum(c.validation_time),
     )
-    return tuple(func.coalesce(each, 0) for each in sums)
+    return tuple(func.coalesce(total, 0) for total in sums)
 
 
 def _of_the_merchant(table: Table, since: Any, until: Any, *, other: bool = False) -> list[ColumnElement[bool]]:
@@ -187,7 +187,7 @@ async def month_figures(
         before=before,
         yesterday=yesterday,
         by_operator={operator: figures for operator, figures in operators.items() if any(figures)},
-        other_currencies={each for each, count in currencies.items() if count},
+        other_currencies={other for other, count in currencies.items() if count},
     )
 
 

@@ -46,30 +46,30 @@ def _next(*more: Any) -> Select[Any]:
     return _newest(tuple_(*_KEY) < tuple_(*after), *more)
 
 
-def _admits(read: Subquery) -> ColumnElement[bool]:
-    of_operators = read.c.operator.bool_op("IN")(json_texts(bindparam("operators")))
-    return of_operators & read.c.amount.between(bindparam("least"), bindparam("most"))
+def _admits(rows: Subquery) -> ColumnElement[bool]:
+    of_operators = rows.c.operator.bool_op("IN")(json_texts(bindparam("operators")))
+    return of_operators & rows.c.amount.between(bindparam("least"), bindparam("most"))
 
 
-def _admitted(read: Subquery) -> Select[Any]:
-    found = (
-        select(read.c.id)
-        .where(_admits(read))
-        .order_by(read.c.created_at.desc(), read.c.id.desc())
+def _admitted(rows: Subquery) -> Select[Any]:
+    ids = (
+        select(rows.c.id)
+        .where(_admits(rows))
+        .order_by(rows.c.created_at.desc(), rows.c.id.desc())
         .limit(bindparam("limit"))
     )
     columns = (payments.c[name] for name in PaymentSummary.__struct_fields__)
-    return select(*columns).where(in_materialized(payments.c.id, found))
+    return select(*columns).where(in_materialized(payments.c.id, ids))
 
 
 #: By whether a status is asked for: the rows of a page, and the key of the last payment that it may read.
 _READS: Final = {False: _next(), True: _next(payments.c.status == bindparam("status"))}
 _ROWS: Final = {
-    of_status: _admitted(read.limit(bindparam("most_read")).subquery()) for of_status, read in _READS.items()
+    of_status: _admitted(query.limit(bindparam("most_read")).subquery()) for of_status, query in _READS.items()
 }
 _LAST: Final = {
-    of_status: read.with_only_columns(*_KEY).offset(bindparam("all_but_one")).limit(1)
-    for of_status, read in _READS.items()
+    of_status: query.with_only_columns(*_KEY).offset(bindparam("all_but_one")).limit(1)
+    for of_status, query in _READS.items()
 }
 _counted: Final = _newest().limit(bindparam("most_read")).subquery()
 _COUNTS: Final = select(_counted.c.status, func.count().filter(_admits(_counted)), func.count()).group_by(
@@ -81,7 +81,7 @@ async def narrowed_page(
     db: Database,
     merchant_id: MerchantId,
     env: Environment,
-    wanted: ListFilter,
+    filters: ListFilter,
     operators: list[str],
     since: Instant,
     until: Instant,
@@ -89,7 +89,7 @@ async def narrowed_page(
     before: RowKey | None = None,
 ) -> tuple[list[PaymentSummary], RowKey | None]:
     """Payments older than `before`, newest first; and after which key the next page begins, None after the last one.
-    `operators`: the codes that `wanted` admits, in the catalogue of the merchant."""
+    `operators`: the codes that `filters` admits, in the catalogue of the merchant."""
     key = before or _NEWEST
     read = {
         "merchant_id": merchant_id,
@@ -98,10 +98,10 @@ async def narrowed_page(
         "until": until,
         "after_at": key.created_at,
         "after_id": key.id,
-        **({"status": wanted.status} if wanted.status else {}),
+        **({"status": filters.status} if filters.status else {}),
     }
-    of_status = wanted.status is not None
-    least, most = wanted.bounds
+    of_status = filters.status is not None
+    least, most = filters.bounds
     admit = {
         "operators": json.dumps(operators),
         "least": least,
@@ -121,14 +121,14 @@ async def narrowed_counts(
     db: Database,
     merchant_id: MerchantId,
     env: Environment,
-    wanted: ListFilter,
+    filters: ListFilter,
     operators: list[str],
     since: Instant,
     until: Instant,
 ) -> tuple[dict[str, int], bool]:
     """How many payments of each status the list has, whatever status it is of; at the key "": in all. And whether that
     is the least that they are, because there are more payments than may be read."""
-    least, most = wanted.bounds
+    least, most = filters.bounds
     rows = await db.scan(
         _COUNTS,
         merchant_id=merchant_id,

@@ -56,7 +56,7 @@ class PaymentHistory(Record, frozen=True):
 async def read_history(db: Database, payment: Payment) -> PaymentHistory:
     """The caller has checked that the reader may see the payment."""
     refund = await refund_repository.of_payment(db, payment.merchant_id, payment.id)
-    found, _ = await delivery_log.page(
+    deliveries, _ = await delivery_log.page(
         db, payment.merchant_id, payment.env, _MOST_DELIVERIES, 0, DeliveryFilter(payment_id=payment.id)
     )
     return PaymentHistory(
@@ -68,7 +68,7 @@ async def read_history(db: Database, payment: Payment) -> PaymentHistory:
             (dispute, await postings.about(db, payment.merchant_id, "dispute", dispute.id))
             for dispute in await dispute_repository.of_payment(db, payment.id)
         ],
-        deliveries=found[::-1],
+        deliveries=deliveries[::-1],
     )
 
 

@@ -42,11 +42,11 @@ _ENDING: Final = 4
 #: The largest id of a database.
 _LAST_ID: Final = 2**63 - 1
 
-_MINE: Final = (payments.c.merchant_id == bindparam("merchant_id"), payments.c.env == bindparam("env"))
+_OF_MERCHANT: Final = (payments.c.merchant_id == bindparam("merchant_id"), payments.c.env == bindparam("env"))
 _SHOWN: Final = select(*columns(payments, *PaymentSummary.__struct_fields__))
 _recent: Final = (
     select(payments.c.id, payments.c.created_at, payments.c.phone_number, payments.c.amount, payments.c.total_amount)
-    .where(*_MINE, payments.c.created_at >= bindparam("since"))
+    .where(*_OF_MERCHANT, payments.c.created_at >= bindparam("since"))
     .order_by(payments.c.created_at.desc(), payments.c.id.desc())
     .limit(MOST_READ)
     .subquery()
@@ -80,62 +80,62 @@ async def search(
     db: Database,
     merchant_id: MerchantId,
     env: Environment,
-    typed: str,
+    query: str,
     phone_numbers: Collection[str],
     now: Instant,
 ) -> Found:
-    """`typed`: what a person looks for. `phone_numbers`: the telephone numbers that it may stand for, as digits with
+    """`query`: what a person looks for. `phone_numbers`: the telephone numbers that it may stand for, as digits with
     the country code; none if it is no number."""
-    wanted = " ".join(typed.split())
-    if not wanted or len(wanted) > _LONGEST or "\0" in wanted:
+    term = " ".join(query.split())
+    if not term or len(term) > _LONGEST or "\0" in term:
         return Found([])
-    exact = await _exact(db, merchant_id, env, wanted)
-    found: dict[PaymentId, PaymentSummary] = {}
+    exact = await _exact(db, merchant_id, env, term)
+    matches: dict[PaymentId, PaymentSummary] = {}
     more = False
-    mine = {"merchant_id": merchant_id, "env": env}
+    scope = {"merchant_id": merchant_id, "env": env}
     statements = [
         (db.all, _numbered(phone_numbers)),
-        (db.all, _ordered(wanted, env)),
-        (db.scan, _recent_ones(wanted, now)),
+        (db.all, _ordered(term, env)),
+        (db.scan, _recent_ones(term, now)),
     ]
-    reads = [await read(one[0], **mine, **one[1]) for read, one in statements if one]
+    reads = [await read(statement[0], **scope, **statement[1]) for read, statement in statements if statement]
     lists = [[PaymentSummary(*row) for row in rows] for rows in reads]
-    if len(wanted) >= SHORTEST and not wanted.isdigit() and parse_reference(wanted) is None:
-        lists.append(await payments_named(db, merchant_id, env, wanted, MOST_FOUND + 1))
+    if len(term) >= SHORTEST and not term.isdigit() and parse_reference(term) is None:
+        lists.append(await payments_named(db, merchant_id, env, term, MOST_FOUND + 1))
     for listed in lists:
         newest = sorted(listed, key=key_of, reverse=True)
         more = more or len(newest) > MOST_FOUND
-        found |= {payment.id: payment for payment in newest[:MOST_FOUND]}
+        matches |= {payment.id: payment for payment in newest[:MOST_FOUND]}
     for payment in exact:
-        found.pop(payment.id, None)
-    return Found([*exact, *sorted(found.values(), key=key_of, reverse=True)], more)
+        matches.pop(payment.id, None)
+    return Found([*exact, *sorted(matches.values(), key=key_of, reverse=True)], more)
 
 
 def _numbered(phone_numbers: Collection[str]) -> tuple[Executable, dict[str, Any]] | None:
     if not phone_numbers:
         return None
-    return _of_numbers(len(phone_numbers)), {f"phone_{at}": each for at, each in enumerate(sorted(phone_numbers))}
+    return _of_numbers(len(phone_numbers)), {f"phone_{at}": number for at, number in enumerate(sorted(phone_numbers))}
 
 
 @cache
 def _of_numbers(count: int) -> Executable:
     """The newest payments of each of `count` telephone numbers."""
-    each = [
+    subqueries = [
         select(payments.c.id)
-        .where(payments.c.phone_number == bindparam(f"phone_{at}"), payments.c.phone_number.is_not(None), *_MINE)
+        .where(payments.c.phone_number == bindparam(f"phone_{at}"), payments.c.phone_number.is_not(None), *_OF_MERCHANT)
         .order_by(payments.c.id.desc())
         .limit(MOST_FOUND + 1)
         .subquery()
         for at in range(count)
     ]
-    return _all_of(select(one.c.id) for one in each)
+    return _all_of(select(subquery.c.id) for subquery in subqueries)
 
 
-def _ordered(wanted: str, env: Environment) -> tuple[Executable, dict[str, Any]] | None:
+def _ordered(term: str, env: Environment) -> tuple[Executable, dict[str, Any]] | None:
     """Payments whose order number, or their checkout session's, begins like this, in small or in capital letters."""
-    if len(wanted) < SHORTEST:
+    if len(term) < SHORTEST:
         return None
-    forms = sorted({wanted, wanted.lower(), wanted.upper()})
+    forms = sorted({term, term.lower(), term.upper()})
     params: dict[str, Any] = {f"first_{at}": form for at, form in enumerate(forms)} | {"test": env == "test"}
     return _of_orders(len(forms)), params | {f"last_{at}": form + LAST_CHARACTER for at, form in enumerate(forms)}
 
@@ -143,23 +143,24 @@ def _ordered(wanted: str, env: Environment) -> tuple[Executable, dict[str, Any]]
 @cache
 def _of_orders(count: int) -> Executable:
     """The payments of `count` ranges of order numbers."""
-    each = [
-        one.limit(MOST_FOUND + 1).subquery()
+    subqueries = [
+        query.limit(MOST_FOUND + 1).subquery()
         for at in range(count)
-        for one in (
-            select(payments.c.id).where(*_MINE, *_begins(payments.c.external_id, at)),
+        for query in (
+            select(payments.c.id).where(*_OF_MERCHANT, *_begins(payments.c.external_id, at)),
             select(payments.c.id).where(
                 payments.c.link_id.is_not(None), in_materialized(payments.c.link_id, _sessions(at))
             ),
         )
     ]
-    return _all_of(select(one.c.id) for one in each)
+    return _all_of(select(subquery.c.id) for subquery in subqueries)
 
 
 def _sessions(at: int) -> Select[Any]:
     rows = payment_links.c
-    mine = (rows.merchant_id == bindparam("merchant_id"), rows.test == bindparam("test"), text(SESSION_EXTERNAL_ID))
-    return select(rows.id).where(*mine, *_begins(rows.external_id, at)).limit(MOST_FOUND + 1)
+    of_merchant = (rows.merchant_id == bindparam("merchant_id"), rows.test == bindparam("test"))
+    own = select(rows.id).where(*of_merchant, text(SESSION_EXTERNAL_ID), *_begins(rows.external_id, at))
+    return own.limit(MOST_FOUND + 1)
 
 
 def _begins(order: ColumnElement[Any], at: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
@@ -170,11 +171,11 @@ def _all_of(ids: Iterable[Any]) -> Executable:
     return _SHOWN.where(in_materialized(payments.c.id, union_all(*ids)))
 
 
-def _recent_ones(wanted: str, now: Instant) -> tuple[Executable, dict[str, Any]] | None:
+def _recent_ones(term: str, now: Instant) -> tuple[Executable, dict[str, Any]] | None:
     """Payments of the last 31 days whose telephone number ends with these four digits, or of this amount: the
     merchant's, or what the customer was debited. Digits that begin with 0 are a number, not an amount."""
-    amount = None if wanted.isdigit() and wanted.startswith("0") else parse_typed(wanted, 2)
-    ending = wanted if len(wanted) == _ENDING and wanted.isascii() and wanted.isdigit() else None
+    amount = None if term.isdigit() and term.startswith("0") else parse_typed(term, 2)
+    ending = term if len(term) == _ENDING and term.isascii() and term.isdigit() else None
     if ending is None and (amount is None or not 0 < amount <= MAX_AMOUNT):
         return None
     amount = amount or 0
@@ -189,35 +190,35 @@ def _recent_ones(wanted: str, now: Instant) -> tuple[Executable, dict[str, Any]]
     }
 
 
-async def _exact(db: Database, merchant_id: MerchantId, env: Environment, wanted: str) -> list[Payment]:
+async def _exact(db: Database, merchant_id: MerchantId, env: Environment, term: str) -> list[Payment]:
     """The payment with this reference, refund's reference, readable number or external_id, and those of the checkout
     session with this external_id or id."""
-    if (reference := parse_reference(wanted)) is not None:
+    if (reference := parse_reference(term)) is not None:
         payment = await repository.by_reference(db, merchant_id, env, reference)
         if payment is None:
             refund = await refund_repository.by_reference(db, merchant_id, env, reference)
             payment = None if refund is None else await repository.by_id(db, refund.payment_id)
         if payment is not None:
             return [payment]
-    found = await repository.by_external_id(db, merchant_id, env, wanted)
-    numbered = await _by_number(db, merchant_id, env, wanted)
-    ones = [each for each in (found, None if numbered == found else numbered) if each is not None]
-    return [*ones, *await _of_session(db, merchant_id, env, wanted, reference)]
+    ordered = await repository.by_external_id(db, merchant_id, env, term)
+    numbered = await _by_number(db, merchant_id, env, term)
+    matches = [payment for payment in (ordered, None if numbered == ordered else numbered) if payment is not None]
+    return [*matches, *await _of_session(db, merchant_id, env, term, reference)]
 
 
 async def _of_session(
-    db: Database, merchant_id: MerchantId, env: Environment, wanted: str, reference: str | None
+    db: Database, merchant_id: MerchantId, env: Environment, term: str, reference: str | None
 ) -> list[Payment]:
     """The payments of the checkout session with this id or external_id, newest first."""
     session = None if reference is None else await sessions.by_reference(db, merchant_id, env, reference)
-    session = session or await sessions.by_external_id(db, merchant_id, env, wanted)
+    session = session or await sessions.by_external_id(db, merchant_id, env, term)
     return [] if session is None else await repository.of_link(db, session.id, MOST_FOUND)
 
 
-async def _by_number(db: Database, merchant_id: MerchantId, env: Environment, wanted: str) -> Payment | None:
+async def _by_number(db: Database, merchant_id: MerchantId, env: Environment, term: str) -> Payment | None:
     """The payment whose readable number this is (`schemas.payment.payment_identifier`)."""
-    if not (wanted.isascii() and wanted.isdigit() and 10 <= len(wanted) <= 19 and int(wanted) <= _LAST_ID):
+    if not (term.isascii() and term.isdigit() and 10 <= len(term) <= 19 and int(term) <= _LAST_ID):
         return None
-    payment = await repository.by_id(db, PaymentId(int(wanted)))
+    payment = await repository.by_id(db, PaymentId(int(term)))
     is_mine = payment is not None and (payment.merchant_id, payment.env) == (merchant_id, env)
     return payment if is_mine else None

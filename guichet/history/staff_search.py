@@ -32,10 +32,10 @@ _own: Final = payments.alias("own")
 def _of_each_merchant(rows: Table, ids: Callable[[Environment], Select[Any]]) -> list[Select[Any]]:
     """The ids that a query finds for each merchant, one environment at a time, at most MOST each time. Correlated: the
     indexes begin with the merchant, and SQLite would read all rows."""
-    found = rows.alias("found")
+    candidate = rows.alias("found")
     return [
-        select(found.c.id).select_from(
-            merchants.join(found, in_materialized(found.c.id, ids(env).limit(MOST).correlate(merchants)))
+        select(candidate.c.id).select_from(
+            merchants.join(candidate, in_materialized(candidate.c.id, ids(env).limit(MOST).correlate(merchants)))
         )
         for env in ENVS
     ]
@@ -46,20 +46,20 @@ def _of_order(*matches: Callable[[ColumnElement[Any]], ColumnElement[bool]]) -> 
     an index are read from either, beside a probe for each merchant and environment."""
 
     def _payments(env: Environment) -> Select[Any]:
-        mine = (_own.c.merchant_id == merchants.c.id, _own.c.env == env)
-        return select(_own.c.id).where(*mine, *(match(_own.c.external_id) for match in matches))
+        conditions = (_own.c.merchant_id == merchants.c.id, _own.c.env == env)
+        return select(_own.c.id).where(*conditions, *(match(_own.c.external_id) for match in matches))
 
     def _sessions(env: Environment) -> Select[Any]:
         rows = payment_links.c
-        mine = (rows.merchant_id == merchants.c.id, rows.test == (env == "test"), text(SESSION_EXTERNAL_ID))
-        return select(rows.id).where(*mine, *(match(rows.external_id) for match in matches))
+        conditions = (rows.merchant_id == merchants.c.id, rows.test == (env == "test"), text(SESSION_EXTERNAL_ID))
+        return select(rows.id).where(*conditions, *(match(rows.external_id) for match in matches))
 
     sessions = union_all(*_of_each_merchant(payment_links, _sessions)).limit(MOST)
     through = select(payments.c.id).where(
         payments.c.link_id.is_not(None), in_materialized(payments.c.link_id, sessions)
     )
     ids = [union_all(*_of_each_merchant(payments, _payments)).limit(MOST).subquery(), through.limit(MOST).subquery()]
-    return select(payments).where(in_materialized(payments.c.id, union_all(*(select(each.c.id) for each in ids))))
+    return select(payments).where(in_materialized(payments.c.id, union_all(*(select(query.c.id) for query in ids))))
 
 
 _BY_ORDER: Final = _of_order(lambda order: order == bindparam("wanted"))
@@ -101,29 +101,29 @@ _BY_PROVIDER_REFERENCE: Final = (
 )
 
 
-async def search(db: Database, registry: Registry, typed: str) -> list[Payment]:
+async def search(db: Database, registry: Registry, text: str) -> list[Payment]:
     """Payments whose reference, telephone number or provider's reference is exactly this, or whose refund has this
     reference, or whose external_id or checkout session's begins like this; the newest first, those with exactly this
     order number never crowded out. Cost: ten index probes for each merchant, one for each provider account, MOST
     entries of each index, and the newest MOST payments of each merchant with the telephone number."""
-    wanted = typed.strip()[:LONGEST]
-    if not wanted or "\0" in wanted:
+    term = text.strip()[:LONGEST]
+    if not term or "\0" in term:
         return []
-    rows = [*await _by_reference(db, wanted), *await _rows(db, _BY_ORDER, wanted=wanted)]
-    if _PHONE.fullmatch(wanted):
-        rows += await _rows(db, _BY_PHONE, wanted=re.sub(r"\D", "", wanted)[:15])
+    rows = [*await _by_reference(db, term), *await _rows(db, _BY_ORDER, wanted=term)]
+    if _PHONE.fullmatch(term):
+        rows += await _rows(db, _BY_PHONE, wanted=re.sub(r"\D", "", term)[:15])
     accounts = json.dumps(sorted(registry.names()))
-    rows += await _rows(db, _BY_PROVIDER_REFERENCE, wanted=wanted, accounts=accounts)
-    found = {payment.id: payment for payment in rows}
-    if len(wanted) >= SHORTEST:
-        for payment in await _rows(db, _BY_BEGINNING, wanted=wanted, end=wanted + LAST_CHARACTER):
-            if len(found) < MOST:
-                found.setdefault(payment.id, payment)
-    return sorted(found.values(), key=lambda payment: payment.id, reverse=True)[:MOST]
+    rows += await _rows(db, _BY_PROVIDER_REFERENCE, wanted=term, accounts=accounts)
+    matches = {payment.id: payment for payment in rows}
+    if len(term) >= SHORTEST:
+        for payment in await _rows(db, _BY_BEGINNING, wanted=term, end=term + LAST_CHARACTER):
+            if len(matches) < MOST:
+                matches.setdefault(payment.id, payment)
+    return sorted(matches.values(), key=lambda payment: payment.id, reverse=True)[:MOST]
 
 
-async def _by_reference(db: Database, wanted: str) -> Sequence[Payment]:
-    reference = parse_reference(wanted)
+async def _by_reference(db: Database, term: str) -> Sequence[Payment]:
+    reference = parse_reference(term)
     if reference is None:
         return []
     payment = await repository.find(db, reference)

@@ -157,11 +157,11 @@ def timeline(history: PaymentHistory, *, for_staff: bool = False) -> list[Timeli
     entries = sorted(_all(history), key=lambda entry: entry.at)
     if for_staff:
         return entries
-    told = (entry for entry in entries if entry.kind not in STAFF_KINDS and _is_told(entry))
-    return [structs.replace(entry, staff={}) for entry in told]
+    merchant_entries = (entry for entry in entries if entry.kind not in STAFF_KINDS and _is_for_merchant(entry))
+    return [structs.replace(entry, staff={}) for entry in merchant_entries]
 
 
-def _is_told(entry: TimelineEntry) -> bool:
+def _is_for_merchant(entry: TimelineEntry) -> bool:
     """Whether the merchant is told of a movement or an incident at all."""
     if entry.kind == "money.moved":
         return bool(entry.values["wallet"] or entry.values["waiting"])
@@ -188,61 +188,61 @@ def _payment(history: PaymentHistory) -> Iterator[TimelineEntry]:
     source = "api" if payment.link_id is None else "link" if payment.session_reference is None else "session"
     yield TimelineEntry(payment.created_at, "payment.created", "payment", {"source": source, **link})
     if payment.provider_account is not None:
-        asked: TimelineFacts = {"operator": payment.operator, "redirects": payment.redirect_url is not None}
-        yield TimelineEntry(payment.created_at, "provider.asked", "payment", asked, _provider(payment))
+        facts: TimelineFacts = {"operator": payment.operator, "redirects": payment.redirect_url is not None}
+        yield TimelineEntry(payment.created_at, "provider.asked", "payment", facts, _provider(payment))
     if payment.initiation_ended_at is not None and payment.provider_reference is None:
         yield TimelineEntry(payment.initiation_ended_at, "provider.not_answered", "payment")
-    yield from _heard(payment, history.of_payment)
+    yield from _provider_answers(payment, history.of_payment)
     yield from _payment_result(payment, history.of_payment)
     yield from _aftermath("payment", history.of_payment)
 
 
-def _payment_result(payment: Payment, told: SubjectHistory) -> Iterator[TimelineEntry]:
+def _payment_result(payment: Payment, history: SubjectHistory) -> Iterator[TimelineEntry]:
     if payment.status == "failed":
         yield _failed(payment.updated_at, "payment.failed", "payment", payment.failure_reason)
     elif payment.status != "pending":
         # A refund changes `updated_at` too; the posting keeps the time of the success.
-        collected = (each.created_at for each in told.movements if each.cause == posting_rules.COLLECTED)
+        collected = (move.created_at for move in history.movements if move.cause == posting_rules.COLLECTED)
         values: TimelineFacts = {"debited": round_to_currency(payment.total_amount, payment.currency)}
         yield TimelineEntry(next(collected, payment.updated_at), "payment.succeeded", "payment", values)
 
 
-def _refund(refund: Refund, told: SubjectHistory) -> Iterator[TimelineEntry]:
-    asked_by = (act.actor for act in told.acts if act.action == "refund.requested")
+def _refund(refund: Refund, history: SubjectHistory) -> Iterator[TimelineEntry]:
+    requested_by = (act.actor for act in history.acts if act.action == "refund.requested")
     values: TimelineFacts = {
         "reference": refund.reference,
         "amount": refund.amount,
         "reason": refund.reason,
-        "by": next(asked_by, None),
+        "by": next(requested_by, None),
     }
     yield TimelineEntry(refund.created_at, "refund.requested", "refund", values)
     if refund.sent_at is not None:
         sent: TimelineFacts = {**_provider(refund), "payee_number": refund.payee_number}
         yield TimelineEntry(refund.sent_at, "refund.sent", "refund", staff=sent)
-    yield from _heard(refund, told)
+    yield from _provider_answers(refund, history)
     if refund.processed_at is not None:
         if refund.status == "failed":
             yield _failed(refund.processed_at, "refund.failed", "refund", refund.failure_reason)
         else:
             yield TimelineEntry(refund.processed_at, "refund.succeeded", "refund")
-    yield from _aftermath("refund", told)
+    yield from _aftermath("refund", history)
 
 
-def _heard(subject: Payment | Refund, told: SubjectHistory) -> Iterator[TimelineEntry]:
+def _provider_answers(subject: Payment | Refund, history: SubjectHistory) -> Iterator[TimelineEntry]:
     """What the provider said by itself, and when it was asked."""
     name: TimelineSubject = "payment" if isinstance(subject, Payment) else "refund"
-    if (callback := told.callback) is not None:
-        theirs: TimelineFacts = {
+    if (callback := history.callback) is not None:
+        staff_facts: TimelineFacts = {
             "account": callback.provider_account,
             "provider_reference": callback.provider_reference,
         }
         values: TimelineFacts = {"count": callback.received_count}
-        yield TimelineEntry(callback.received_at, "provider.told", name, values, theirs)
-    # The time of a refund's request is noted too; that was no question about its status.
+        yield TimelineEntry(callback.received_at, "provider.told", name, values, staff_facts)
+    # The time of a refund's request is noted too; that was no poll.
     asked_since = (subject.sent_at or subject.asked_at or 0) if isinstance(subject, Refund) else 0
     if subject.asked_at is not None and subject.asked_at > asked_since:
-        asked: TimelineFacts = {"count": subject.poll_count, "next_poll_at": _unless_never(subject.next_poll_at)}
-        yield TimelineEntry(subject.asked_at, "provider.polled", name, asked)
+        facts: TimelineFacts = {"count": subject.poll_count, "next_poll_at": _unless_never(subject.next_poll_at)}
+        yield TimelineEntry(subject.asked_at, "provider.polled", name, facts)
 
 
 def _unless_never(instant: Instant | None) -> Instant | None:
@@ -260,17 +260,17 @@ def _provider(subject: Payment | Refund) -> TimelineFacts:
     return {"account": subject.provider_account, "provider_reference": subject.provider_reference}
 
 
-def _aftermath(subject: Literal["payment", "refund"], told: SubjectHistory) -> Iterator[TimelineEntry]:
+def _aftermath(subject: Literal["payment", "refund"], history: SubjectHistory) -> Iterator[TimelineEntry]:
     """Postings, late results, incidents and acts of people."""
-    yield from _moved(subject, told.movements)
-    if (late := told.late) is not None:
+    yield from _moved(subject, history.movements)
+    if (late := history.late) is not None:
         if late.found_at is None:
             asking: TimelineFacts = {"asked_count": late.asked_count, "next_poll_at": _unless_never(late.next_poll_at)}
             yield TimelineEntry(late.told_at, "late.asking", subject, asking, {"account": late.provider_account})
         else:
-            found: TimelineFacts = {"stage": late.stage, "amount": late.amount}
-            yield TimelineEntry(late.found_at, "late.found", subject, found, {"account": late.provider_account})
-    for incident in told.incidents:
+            facts: TimelineFacts = {"stage": late.stage, "amount": late.amount}
+            yield TimelineEntry(late.found_at, "late.found", subject, facts, {"account": late.provider_account})
+    for incident in history.incidents:
         concern: TimelineFacts = {"concern": CONCERNS.get(incident.kind), "open": incident.closed_at is None}
         seen: TimelineFacts = {
             "detail": incident.detail,
@@ -281,10 +281,10 @@ def _aftermath(subject: Literal["payment", "refund"], told: SubjectHistory) -> I
         yield TimelineEntry(incident.opened_at, "incident.opened", subject, concern, {**kind, **seen})
         if incident.closed_at is not None:
             yield TimelineEntry(incident.closed_at, "incident.closed", subject, concern, kind)
-    for act in reversed(told.acts):
-        who: TimelineFacts = {"actor": act.actor, "os_user": act.os_user, "action": act.action}
-        what: TimelineFacts = {"reason": act.reason, "before": act.before, "after": act.after}
-        yield TimelineEntry(act.at, "person.acted", subject, staff={**who, **what})
+    for act in reversed(history.acts):
+        person_facts: TimelineFacts = {"actor": act.actor, "os_user": act.os_user, "action": act.action}
+        act_facts: TimelineFacts = {"reason": act.reason, "before": act.before, "after": act.after}
+        yield TimelineEntry(act.at, "person.acted", subject, staff={**person_facts, **act_facts})
 
 
 def _moved(subject: TimelineSubject, movements: Iterable[Movement]) -> Iterator[TimelineEntry]:
@@ -292,7 +292,7 @@ def _moved(subject: TimelineSubject, movements: Iterable[Movement]) -> Iterator[
         values: TimelineFacts = {
             "cause": movement.cause,
             "wallet": posting_rules.wallet_movement(movement.entries),
-            "waiting": sum(each.amount for each in movement.entries if each.destination == posting_rules.SUSPENSE),
+            "waiting": sum(entry.amount for entry in movement.entries if entry.destination == posting_rules.SUSPENSE),
         }
         yield TimelineEntry(movement.created_at, "money.moved", subject, values, {"postings": tuple(movement.entries)})
 
@@ -301,19 +301,19 @@ def _dispute(dispute: Dispute, movements: Iterable[Movement]) -> Iterator[Timeli
     """Nothing of a prevented one while nobody says that the amount was taken: the merchant was told nothing."""
     if not dispute.taken:
         return
-    named: TimelineFacts = {"reference": dispute.reference}
+    facts: TimelineFacts = {"reference": dispute.reference}
     opened: TimelineFacts = {
         "amount": dispute.amount,
         "reason": dispute.reason,
         "evidence_due_at": dispute.evidence_due_at,
     }
-    theirs: TimelineFacts = {"account": dispute.provider_account, "provider_reference": dispute.provider_reference}
-    yield TimelineEntry(dispute.opened_at, "dispute.opened", "dispute", {**named, **opened}, theirs)
+    staff_facts: TimelineFacts = {"account": dispute.provider_account, "provider_reference": dispute.provider_reference}
+    yield TimelineEntry(dispute.opened_at, "dispute.opened", "dispute", {**facts, **opened}, staff_facts)
     if dispute.closed_at is not None and dispute.status == "lost":
-        lost: TimelineFacts = {**named, "borne_by": dispute.borne_by}
+        lost: TimelineFacts = {**facts, "borne_by": dispute.borne_by}
         yield TimelineEntry(dispute.closed_at, "dispute.lost", "dispute", lost)
     elif dispute.closed_at is not None and dispute.status == "won":
-        yield TimelineEntry(dispute.closed_at, "dispute.won", "dispute", named)
+        yield TimelineEntry(dispute.closed_at, "dispute.won", "dispute", facts)
     yield from _moved("dispute", movements)
 
 

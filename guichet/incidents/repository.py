@@ -191,8 +191,8 @@ async def report_once_for_merchant(
 ) -> None:
     """Opens an incident about the merchant's first payment or refund that meets it through this account, unless one is
     open already. Reads the merchant's incidents of this kind, by the unique index."""
-    wanted = {"merchant": subject.merchant_id, "wanted_kind": kind, "account": subject.provider_account}
-    if await db.one(_OPEN_OF_MERCHANT, **wanted) is None:
+    params = {"merchant": subject.merchant_id, "wanted_kind": kind, "account": subject.provider_account}
+    if await db.one(_OPEN_OF_MERCHANT, **params) is None:
         await report_about(db, subject, kind, detail, now)
 
 
@@ -201,13 +201,13 @@ async def report_once_for_account(
 ) -> None:
     """Opens an incident about the first payment or refund that meets it through this account, whichever merchant's it
     is, unless one is open already. While one is open this is one read of an index."""
-    wanted = {"account": subject.provider_account, "wanted_kind": kind}
-    if await db.one(_OPEN_OF_ACCOUNT, **wanted) is not None:
+    params = {"account": subject.provider_account, "wanted_kind": kind}
+    if await db.one(_OPEN_OF_ACCOUNT, **params) is not None:
         return
     async with db.transaction() as tx:
         # Against other requests that found none either.
         await tx.one(_LOCK_ACCOUNT, locked_account=f"{kind} {subject.provider_account}")
-        if await tx.one(_OPEN_OF_ACCOUNT, **wanted) is None:
+        if await tx.one(_OPEN_OF_ACCOUNT, **params) is None:
             await report_about(tx, subject, kind, detail, now)
 
 
@@ -228,8 +228,8 @@ async def still_open(db: Database) -> list[Incident]:
 
 async def about(db: Reader, merchant_id: MerchantId, reference: str) -> list[Incident]:
     """The incidents of one payment or refund, open and closed, oldest first: at most one of each kind."""
-    found = [_incident(row) for row in await db.all(_ABOUT, merchant=merchant_id, about=reference)]
-    return sorted(found, key=attrgetter("id"))
+    incidents = [_incident(row) for row in await db.all(_ABOUT, merchant=merchant_id, about=reference)]
+    return sorted(incidents, key=attrgetter("id"))
 
 
 async def close(db: Writer, incident_id: IncidentId, now: Instant) -> bool:

@@ -36,7 +36,7 @@ from guichet.refunds import repository as refund_repository
 
 #: `wallet`: to the merchant, and our fees. `payer`: back by the account that took it; what was credited, and what makes
 #: a failed refund good, is taken from the wallet and our fees. `returned`: the payer has it back, by that account or
-#: otherwise. `not-returned`: no longer wait for a return that the provider does not end; it stays under question.
+#: otherwise. `not-returned`: no longer wait for a return that the provider does not end; it is still polled.
 #: `paid-from-wallet`, `paid-elsewhere`: how the merchant pays what it owes us.
 Decision = Literal["wallet", "payer", "returned", "not-returned", "paid-from-wallet", "paid-elsewhere"]
 
@@ -98,15 +98,15 @@ async def paid_again(db: Database, payment: Payment) -> list[Payment]:
 async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: Actor, evidence: str) -> LateResult:
     """Carries out a person's decision. Raises ActRefused when it does not fit the row or the wallet.
 
-    `payer`: the money is sent by the worker (`returns.py`); a refusal of the provider opens the question again.
+    `payer`: the money is sent by the worker (`returns.py`); if the provider refuses, a person decides again.
     """
     subject, payment = await store.subject_of(ctx.db, late)
     check(late, decision)
     is_final = True
     if isinstance(subject, Refund) and late.stage == "asking":
-        is_final = await made_good.ask(ctx, late, subject, payment)
+        is_final = await made_good.poll_failure(ctx, late, subject, payment)
     else:
-        await _ask_about_returns(ctx, late, decision)
+        await _poll_returns(ctx, late, decision)
     now, total = ctx.clock.now(), round_to_currency(payment.total_amount, payment.currency)
     act = Act(
         actor=actor,
@@ -132,24 +132,25 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
     return moved
 
 
-async def _ask_about_returns(ctx: AppContext, late: LateResult, decision: Decision) -> None:
+async def _poll_returns(ctx: AppContext, late: LateResult, decision: Decision) -> None:
     """Asks about every request whose end nobody knows. Raises ActRefused when an answer ends the matter, when the
     provider still works on what the person gives up, or when money would leave again too soon after a request that may
     still be executed."""
-    pending = [each for each in await return_repository.of(ctx.db, late) if each.status == "pending" and each.sent_at]
+    requests = await return_repository.of(ctx.db, late)
+    pending = [request for request in requests if request.status == "pending" and request.sent_at]
     if not pending:
         return
     subject, payment = await store.subject_of(ctx.db, late)
-    answers = [await returns.ask(ctx, each, subject, payment, ask_only=True) for each in pending]
+    answers = [await returns.poll(ctx, request, subject, payment, ask_only=True) for request in pending]
     now_known = await store.by_id(ctx.db, late.id)
     if now_known is None or now_known.stage != late.stage:
         stage = now_known.stage if now_known else late.stage
         raise ActRefused(Refusal.RETURN_ANSWERED(reference=late.reference, stage=stage))
-    if decision == "not-returned" and any(isinstance(each, Accepted | Mismatch) for each in answers):
+    if decision == "not-returned" and any(isinstance(answer, Accepted | Mismatch) for answer in answers):
         raise ActRefused(Refusal.RETURN_UNDER_WAY(reference=late.reference))
     if decision in ("payer", "wallet"):
-        unknown = [each for each in await return_repository.of(ctx.db, late) if each.status == "pending"]
-        if any(ctx.clock.now() - (each.sent_at or each.requested_at) < SECOND_RETURN_AFTER for each in unknown):
+        active = [request for request in await return_repository.of(ctx.db, late) if request.status == "pending"]
+        if any(ctx.clock.now() - (request.sent_at or request.requested_at) < SECOND_RETURN_AFTER for request in active):
             raise ActRefused(Refusal.RETURN_UNKNOWN(reference=late.reference))
 
 
@@ -202,11 +203,11 @@ async def _start_return(
     tx: Transaction, late: LateResult, subject: Payment | Refund, payment: Payment, now: Instant, *, is_final: bool
 ) -> LateResult | None:
     """Records a request that the worker sends. What had been credited, or what makes a refund good, is taken from the
-    wallet in the same transaction. `is_final`: see `made_good.ask`."""
-    found: LateResult | None = late
+    wallet in the same transaction. `is_final`: see `made_good.poll_failure`."""
+    current: LateResult | None = late
     if isinstance(subject, Refund) and late.stage == "asking":
-        found = await made_good.record(tx, subject, payment, now, is_final=is_final)
-    moved = found and await store.start_return(tx, found, new_reference(now), now)
+        current = await made_good.record(tx, subject, payment, now, is_final=is_final)
+    moved = current and await store.start_return(tx, current, new_reference(now), now)
     if moved is None or late.stage not in ("credited", "asking"):
         return moved
     await require_wallet(tx, payment, payment.amount, now)
@@ -250,14 +251,14 @@ async def _post(
 
 
 async def _end_awaited(tx: Transaction, late: LateResult, decision: Decision) -> None:
-    """A person says what became of the request that is awaited. Given up, it stays under question, unless it was never
+    """A person says what became of the request that is awaited. Given up, it is still polled, unless it was never
     sent. Raises ActRefused when the worker ended or sent it meanwhile."""
-    awaited = [each for each in await return_repository.of(tx, late) if each.reference == late.return_reference]
-    for each in awaited:
+    requests = await return_repository.of(tx, late)
+    for request in (request for request in requests if request.reference == late.return_reference):
         if decision == "returned":
-            done = await return_repository.end(tx, each.id, "succeeded")
+            done = await return_repository.end(tx, request.id, "succeeded")
         else:
-            done = each.sent_at is not None or await return_repository.cancel_unsent(tx, each.id)
+            done = request.sent_at is not None or await return_repository.cancel_unsent(tx, request.id)
         if not done:
             raise ActRefused(Refusal.JUST_DECIDED())
 

@@ -34,7 +34,7 @@ async def late_result(db: Reader, refund: Refund) -> LateResult | None:
     return late if late.stage == "asking" else None
 
 
-async def ask(ctx: AppContext, late: LateResult, refund: Refund, payment: Payment) -> bool:
+async def poll_failure(ctx: AppContext, late: LateResult, refund: Refund, payment: Payment) -> bool:
     """Whether the provider's answer about the failed refund is final: nothing was paid and nothing will be. Raises
     ActRefused when it was paid, may be paid, or failed less than a day ago and nobody knows."""
     now = ctx.clock.now()
@@ -57,14 +57,14 @@ async def ask(ctx: AppContext, late: LateResult, refund: Refund, payment: Paymen
 async def record(
     tx: Transaction, refund: Refund, payment: Payment, now: Instant, *, is_final: bool
 ) -> LateResult | None:
-    """The money of the refund, as found. `is_final`: see `ask`; otherwise its last request stays under question. None
-    when somebody decided, or the provider's answer was recorded, meanwhile."""
+    """The money of the refund, as found. `is_final`: see `poll_failure`; otherwise its last request is still polled.
+    None when somebody decided, or the provider's answer was recorded, meanwhile."""
     await follow_up.schedule(tx, [(refund, require(refund.processed_at), True)])
     late = await store.about(tx, refund)
     if late is None or late.stage != "asking":
         return None
     total = round_to_currency(payment.total_amount, payment.currency)
-    found = await store.advance(tx, late, "found", amount=total, now=now)
-    if found is not None and not is_final:
-        await return_repository.insert_sent(tx, found, refund, now)
-    return found
+    result = await store.advance(tx, late, "found", amount=total, now=now)
+    if result is not None and not is_final:
+        await return_repository.insert_sent(tx, result, refund, now)
+    return result

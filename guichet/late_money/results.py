@@ -19,12 +19,12 @@ from guichet.context import AppContext
 from guichet.db.queues.work_queue import Claim
 from guichet.domain import posting_rules
 from guichet.domain.late_results import (
-    QUESTIONS_AT_ONCE,
-    QUESTIONS_PER_SECOND,
+    POLLS_AT_ONCE,
+    POLLS_PER_SECOND,
     LateResult,
     LateReturn,
     LateStage,
-    next_question,
+    next_poll,
 )
 from guichet.domain.messages import Amount
 from guichet.domain.money import Hundredths, round_to_currency
@@ -54,8 +54,8 @@ async def poll_ended(ctx: AppContext, subject: Payment | Refund) -> None:
 
 
 async def poll_late_result(ctx: AppContext, late: LateResult) -> None:
-    """One question to the provider. What contradicts the end that was told is posted; anything else is asked again
-    later, or no more."""
+    """Polls the provider once. What contradicts the end that was told is posted; anything else is polled again later,
+    or no longer."""
     subject, payment = await store.subject_of(ctx.db, late)
     await store.note_poll(ctx.db, late, ctx.clock.now())
     result: RefundStatusResult
@@ -68,7 +68,7 @@ async def poll_late_result(ctx: AppContext, late: LateResult) -> None:
     else:
         contradicted = isinstance(subject, Refund) and subject.status == "succeeded" and isinstance(result, Refused)
     if contradicted:
-        await _found(ctx, late, subject, payment)
+        await _record_contradiction(ctx, late, subject, payment)
     else:
         await _poll_again(ctx, late, result)
 
@@ -79,7 +79,7 @@ async def _poll_again(ctx: AppContext, late: LateResult, result: RefundStatusRes
         late = structs.replace(late, refused_by_provider=not isinstance(result, Accepted))
     now, answered = ctx.clock.now(), not isinstance(result, Unknown)
     late = structs.replace(late, asked_count=late.asked_count + answered)
-    again = next_question(late, now, answered=answered)
+    again = next_poll(late, now, answered=answered)
     if again is not None:
         await store.poll_later(ctx.db, late, again)
         return
@@ -88,7 +88,7 @@ async def _poll_again(ctx: AppContext, late: LateResult, result: RefundStatusRes
     await store.stop_polling(ctx.db, late)
 
 
-async def _found(ctx: AppContext, late: LateResult, subject: Payment | Refund, payment: Payment) -> None:
+async def _record_contradiction(ctx: AppContext, late: LateResult, subject: Payment | Refund, payment: Payment) -> None:
     """Posts what the provider did after the told end, and opens the incident. Whoever moves the row first does it."""
     now = ctx.clock.now()
     total = round_to_currency(payment.total_amount, payment.currency)
@@ -120,15 +120,15 @@ def _consequence(
 
 
 class LateResultJobs:
-    """The worker's queues of late results: questions, and money on its way back to the payer.
+    """The worker's queues of late results: polls, and money on its way back to the payer.
 
-    Questions have a budget for each provider account, so that a day on which thousands were failed by hand does not
-    keep the account busy for three months. What goes beyond it is asked later.
+    Polls have a budget for each provider account, so that a day on which thousands were failed by hand does not
+    keep the account busy for three months. What goes beyond it is polled later.
     """
 
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
-        self._budget = TokenBuckets(burst=QUESTIONS_AT_ONCE, per_second=QUESTIONS_PER_SECOND)
+        self._budget = TokenBuckets(burst=POLLS_AT_ONCE, per_second=POLLS_PER_SECOND)
         #: The accounts whose budget was spent when it was last looked at.
         self._spent: set[str] = set()
 
@@ -140,13 +140,13 @@ class LateResultJobs:
         if len(requests.jobs) == most:
             return Claim(requests.jobs, requests.next_due)
         left = most - len(requests.jobs)
-        self._spent = {each for each in self._spent if self._budget.is_empty(each, self._ctx.clock.monotonic())}
-        questions = await store.claim_due(self._ctx.db, now, until, left, {*saturated, *self._spent})
-        next_due = questions.next_due
-        if self._spent and not questions.jobs and next_due is not None:
+        self._spent = {key for key in self._spent if self._budget.is_empty(key, self._ctx.clock.monotonic())}
+        polls = await store.claim_due(self._ctx.db, now, until, left, {*saturated, *self._spent})
+        next_due = polls.next_due
+        if self._spent and not polls.jobs and next_due is not None:
             next_due = max(next_due, later(now, SECOND))
-        dues = [each for each in (requests.next_due, next_due) if each is not None]
-        return Claim([*requests.jobs, *questions.jobs], min(dues, default=None))
+        dues = [due for due in (requests.next_due, next_due) if due is not None]
+        return Claim([*requests.jobs, *polls.jobs], min(dues, default=None))
 
     def partition(self, job: LateResult | LateReturn) -> str:
         return job.provider_account

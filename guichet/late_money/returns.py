@@ -1,7 +1,7 @@
 """Late money on its way back to the payer: a person sent it, through the account that took it. A refund that is made
 good (`made_good.py`) goes the same way, through the account that it was sent to.
 
-A request is marked as sent before it leaves, so that a crash in between leads to a question and never to a second
+A request is marked as sent before it leaves, so that a crash in between leads to a poll and never to a second
 request. A refusal leaves the money in `suspense:late`: the person decides again. A request whose end nobody knows is
 asked about until it is known, also after a person gave it up: then nothing is sent again for it.
 """
@@ -64,7 +64,7 @@ async def work(ctx: AppContext, request: LateReturn) -> None:
     subject, payment = await store.subject_of(ctx.db, late)
     provider = ctx.registry.provider(request.provider_account)
     if request.sent_at is not None:
-        await ask(ctx, request, subject, payment, ask_only=not _is_awaited(late, request))
+        await poll(ctx, request, subject, payment, ask_only=not _is_awaited(late, request))
     elif await account_match(ctx, provider, _taken_by(request, subject, payment)) is not AccountMatch.SAME:
         await _apply(ctx, request, subject, payment, ANOTHER_ACCOUNT)
     elif (sent := await _mark_sent(ctx, provider, request, subject, payment)) is not None:
@@ -73,7 +73,7 @@ async def work(ctx: AppContext, request: LateReturn) -> None:
         await _apply(ctx, sent, subject, payment, answer)
 
 
-async def ask(
+async def poll(
     ctx: AppContext, request: LateReturn, subject: Payment | Refund, payment: Payment, *, ask_only: bool
 ) -> Result | Mismatch:
     """Asks what became of a request that was sent, and applies a final answer. `ask_only`: see `Reversal`."""
@@ -209,12 +209,12 @@ async def _is_second(tx: Transaction, late: LateResult, request: LateReturn, mov
     give a debit back once, whatever the request."""
     if late.stage != "returned":
         return True
-    before = [each for each in await return_repository.of(tx, late) if each.id != request.id]
-    if succeeded := [each for each in before if each.status == "succeeded"]:
-        return movement is None or all(each.provider_reference != movement for each in succeeded)
+    before = [other for other in await return_repository.of(tx, late) if other.id != request.id]
+    if succeeded := [other for other in before if other.status == "succeeded"]:
+        return movement is None or all(other.provider_reference != movement for other in succeeded)
     moved = await postings.about(tx, late.merchant_id, late.subject_type, late.subject_id)
     cause = posting_rules.RETURNED_CAUSES[late.subject_type]
-    legs = [leg for each in moved if each.cause == cause for leg in each.entries]
+    legs = [leg for move in moved if move.cause == cause for leg in move.entries]
     return any(leg.destination == posting_rules.MANUAL_SETTLEMENT for leg in legs)
 
 

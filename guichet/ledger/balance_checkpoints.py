@@ -58,10 +58,10 @@ async def balance_before(db: Database, wallet: WalletKey, instant: Instant, now:
     Cost: less than two days of postings where there are checkpoints; the first reader adds up everything before, in
     steps of a month and then of a day, and leaves them.
     """
-    mine = asdict(wallet)
-    row = await db.one(_LAST, **mine, upto=instant)
+    key = asdict(wallet)
+    row = await db.one(_LAST, **key, upto=instant)
     if row is None:
-        (first,) = require(await db.one(_FIRST, **mine))
+        (first,) = require(await db.one(_FIRST, **key))
         if first is None:
             return 0
         at, balance = Instant(first), 0
@@ -70,9 +70,9 @@ async def balance_before(db: Database, wallet: WalletKey, instant: Instant, now:
     settled = earlier(now, _SETTLED_AFTER)
     while at < instant:
         upper = _step(at, instant)
-        balance += int((await db.scan(_SUM, **mine, since=at, until=upper))[0][0])
+        balance += int((await db.scan(_SUM, **key, since=at, until=upper))[0][0])
         if upper % DAY == 0 and upper <= settled:
-            await db.write(_KEEP, **mine, at=upper, balance=balance)
+            await db.write(_KEEP, **key, at=upper, balance=balance)
         at = upper
     return balance
 

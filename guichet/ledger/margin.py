@@ -88,13 +88,13 @@ async def margins(db: Database, since: Instant | None, until: Instant | None) ->
     start, last = since or Instant(0), until or _ALWAYS
     first = await _IDS.first_at(db, earlier(start, _SLACK))
     end = await _IDS.first_at(db, later(last, _SLACK))
-    found: dict[tuple[str, Currency], Margin] = defaultdict(Margin)
+    by_operator: dict[tuple[str, Currency], Margin] = defaultdict(Margin)
     for at in range(first, end, _STEP):
         step = {"first": at, "end": min(end, at + _STEP)}
         rows = await db.scan(_SUMS, **step, since=start, until=last)
         for operator, currency, cause, leg, source, destination, amount, count in rows:
-            margin = found[operator, currency]
+            margin = by_operator[operator, currency]
             margin.fees += int(amount) * ((destination == FEES) - (source == FEES))
             margin.provider_fees += int(amount) * ((source == PROVIDER_FEES) - (destination == PROVIDER_FEES))
             margin.payments += int(count) if (cause, leg) == (COLLECTED, "amount") else 0
-    return dict(sorted(found.items()))
+    return dict(sorted(by_operator.items()))

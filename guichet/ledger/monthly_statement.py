@@ -82,18 +82,18 @@ async def monthly_statement(
     """`midnights`: the beginning of each day, and the end of the last one. Cost: the postings of the month, a day in
     one statement, and `balance_checkpoints.balance_before`."""
     opening = await balance_before(db, wallet, midnights[0], now)
-    done = MonthlyStatement(opening, opening)
+    statement = MonthlyStatement(opening, opening)
     for since, before in pairwise(midnights):
         day = Figures()
         for cause, operator, count, signed, fees in await db.scan(
             _FIGURES, **asdict(wallet), since=since, before=before
         ):
             figures = int(count), int(signed), int(fees)
-            for each in (day, done.total, done.kinds[cause], done.operators[operator]):
-                each.add(*figures)
-            done.closing += int(signed)
-        done.days.append(Day(since, day, done.closing))
-    return done
+            for sums in (day, statement.total, statement.kinds[cause], statement.operators[operator]):
+                sums.add(*figures)
+            statement.closing += int(signed)
+        statement.days.append(Day(since, day, statement.closing))
+    return statement
 
 
 MOVEMENT_NAMES: Final = {

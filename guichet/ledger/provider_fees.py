@@ -13,7 +13,7 @@ from guichet.db.engine import Database
 from guichet.db.sql_functions import new_row, upsert
 from guichet.db.tables import postings
 from guichet.domain.posting_rules import PAYMENT_CHARGED, REFUND_CHARGED, provider_fee
-from guichet.domain.reconciliation import MATCHED, PAYMENT, REFUND, Finding, Ours
+from guichet.domain.reconciliation import MATCHED, PAYMENT, REFUND, ComparedSubject, Finding
 
 _CAUSES: Final = {PAYMENT: PAYMENT_CHARGED, REFUND: REFUND_CHARGED}
 #: The constraint that admits each cause of a subject once makes a repetition change nothing.
@@ -30,24 +30,24 @@ def has_fee(finding: Finding) -> bool:
 
 
 async def post_fees(
-    db: Database, findings: Sequence[Finding], float_account: Callable[[Ours], str], now: Instant
+    db: Database, findings: Sequence[Finding], float_account: Callable[[ComparedSubject], str], now: Instant
 ) -> None:
     """Posts the fees of these findings, those for which `has_fee`, from our wallet with the provider; no merchant's
     moves. Provider accounts are live only."""
     rows = []
     for finding in findings:
-        line, ours = finding.line, finding.ours
+        line, subject = finding.line, finding.ours
         assert line is not None
-        assert ours is not None
+        assert subject is not None
         assert line.fee
-        posting = provider_fee(float_account(ours), line.fee)
+        posting = provider_fee(float_account(subject), line.fee)
         rows.append(
             {
-                "merchant_id": ours.merchant_id,
+                "merchant_id": subject.merchant_id,
                 "env": "live",
-                "currency": ours.currency,
-                "cause": _CAUSES[ours.kind],
-                "subject_id": ours.id,
+                "currency": subject.currency,
+                "cause": _CAUSES[subject.kind],
+                "subject_id": subject.id,
                 "created_at": now,
                 **structs.asdict(posting),
             }

@@ -103,20 +103,20 @@ class StatementFormat:
     words: Mapping[str, str]
 
 
-async def read_statement(content: bytes, written: StatementFormat, most: int | None = None) -> ProviderStatement:
+async def read_statement(content: bytes, file_format: StatementFormat, most: int | None = None) -> ProviderStatement:
     """Reads the content of a file, of at most `most` lines. Raises UnreadableStatement."""
     lines: list[Line] = []
     ignored = 0
     since: Instant | None = None
     until: Instant | None = None
-    for number, read in enumerate(_Reader(_text(content), written), 1):
+    for number, entry in enumerate(_Reader(_text(content), file_format), 1):
         if most is not None and number > most:
             raise UnreadableStatement(number, "too_many", most=most)
         if number % _AT_ONCE == 0:
             await asyncio.sleep(0)
-        if read is None:
+        if entry is None:
             continue
-        line, end = read
+        line, end = entry
         if line is None:
             ignored += 1
             continue
@@ -140,19 +140,19 @@ class _Reader:
     """Each line of the file below the header, with the end of its date; None for an empty one, and None in place of the
     line for one that is to be ignored."""
 
-    def __init__(self, text: str, written: StatementFormat) -> None:
-        self._words = {**WORDS, **written.words}
+    def __init__(self, text: str, file_format: StatementFormat) -> None:
+        self._words = {**WORDS, **file_format.words}
         first = text.partition("\n")[0]
         delimiter = max(";,\t", key=first.count)
         self._rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         header = [cell.strip().lower() for cell in self._next() or []]
         self._width = len(header)
         self._at: dict[str, list[int]] = {}
-        declared = PROVIDER_TYPES.get(written.provider)
+        declared = PROVIDER_TYPES.get(file_format.provider)
         preset = declared.statement if declared else {}
         for field in FIELDS:
-            wanted = [written.columns[field]] if field in written.columns else [field, *preset.get(field, ())]
-            self._at[field] = [header.index(each.lower()) for each in wanted if each.lower() in header]
+            names = [file_format.columns[field]] if field in file_format.columns else [field, *preset.get(field, ())]
+            self._at[field] = [header.index(name.lower()) for name in names if name.lower() in header]
         for field in ("reference", "amount"):
             if not self._at[field]:
                 raise self._fault("no_column", field=field, known=", ".join(header)[:_MOST_COLUMNS])

@@ -26,10 +26,10 @@ from guichet.domain.reconciliation import (
     MISSING_HERE,
     PAYMENT,
     REFUND,
+    ComparedSubject,
     ComparisonNote,
     Finding,
     Line,
-    Ours,
     StatementIndex,
 )
 from guichet.ledger.audit.subject_statements import late_result_of
@@ -71,8 +71,8 @@ _SELECTED: Final = {PAYMENT: (payments, _PAYMENTS), REFUND: (refunds, _REFUNDS)}
 
 
 def _of_accounts(column: Any) -> ColumnElement[bool]:
-    wanted: ColumnElement[bool] = column.bool_op("IN")(json_texts(bindparam("provider_accounts")))
-    return wanted
+    condition: ColumnElement[bool] = column.bool_op("IN")(json_texts(bindparam("provider_accounts")))
+    return condition
 
 
 _MADE: Final[dict[str, Executable]] = {
@@ -84,11 +84,11 @@ _MADE: Final[dict[str, Executable]] = {
     for kind, (table, selected) in _SELECTED.items()
 }
 #: Those that a line may name, by our reference and by the provider's.
-_OURS: Final[dict[str, Executable]] = {
+_BY_OUR_REFERENCE: Final[dict[str, Executable]] = {
     kind: selected.where(_of_accounts(table.c.provider_account), table.c.reference == bindparam("ours"))
     for kind, (table, selected) in _SELECTED.items()
 }
-_THEIRS: Final[dict[str, Executable]] = {
+_BY_THEIR_REFERENCE: Final[dict[str, Executable]] = {
     kind: selected.where(
         _of_accounts(table.c.provider_account),
         table.c.provider_reference.bool_op("IN")(json_texts(bindparam("theirs"))),
@@ -128,19 +128,19 @@ async def reconcile(
     names = json.dumps(sorted(provider_accounts))
     for kind in kinds:
         seen = 0
-        async for ours in _made(db, kind, names, since, until):
+        async for subject in _subjects(db, kind, names, since, until):
             seen += 1
             if seen % _AT_ONCE == 0:
                 await asyncio.sleep(0)
-            within = (since or 0) <= ours.at <= (until or _ALWAYS)
-            for finding in statement.match(ours, expected=within):
+            within = (since or 0) <= subject.at <= (until or _ALWAYS)
+            for finding in statement.match(subject, expected=within):
                 yield finding
             if seen % _STEP == 0:
                 progress(f"{seen} {kind}s")
     for line in statement.unmatched():
-        found = await _named(db, line, names)
-        if found is not None:
-            for finding in statement.match(found, expected=False):
+        named = await _subject_of_line(db, line, names)
+        if named is not None:
+            for finding in statement.match(named, expected=False):
                 yield finding
         else:
             yield await _not_ours(db, line, names)
@@ -156,26 +156,28 @@ async def _indexed(lines: Sequence[Line], kinds: Sequence[SubjectType]) -> State
     return statement
 
 
-async def _made(
+async def _subjects(
     db: Database, kind: SubjectType, names: str, since: Instant | None, until: Instant | None
-) -> AsyncIterator[Ours]:
+) -> AsyncIterator[ComparedSubject]:
     slack = _SLACK if kind == PAYMENT else _REFUND_SLACK
     after = 0 if since is None else await _IDS[kind].first_at(db, earlier(since, slack)) - 1
     last = _ALWAYS if until is None else await _IDS[kind].first_at(db, later(until, _SLACK))
     while rows := await db.scan(_MADE[kind], after=after, last=last, provider_accounts=names):
         for row in rows:
-            yield _ours(kind, row)
+            yield _read_subject(kind, row)
         after = rows[-1][0]
 
 
-async def _named(db: Database, line: Line, names: str) -> Ours | None:
+async def _subject_of_line(db: Database, line: Line, names: str) -> ComparedSubject | None:
     assert line.kind != DISPUTE  # Those are not compared.
-    ours = next((text for text in map(_as_uuid, line.references) if text), _NOBODY)
-    rows = await db.scan(_OURS[line.kind], provider_accounts=names, ours=ours)
-    rows = rows or await db.scan(_THEIRS[line.kind], provider_accounts=names, theirs=json.dumps(line.references))
+    reference = next((text for text in map(_as_uuid, line.references) if text), _NOBODY)
+    rows = await db.scan(_BY_OUR_REFERENCE[line.kind], provider_accounts=names, ours=reference)
+    rows = rows or await db.scan(
+        _BY_THEIR_REFERENCE[line.kind], provider_accounts=names, theirs=json.dumps(line.references)
+    )
     if line.kind == REFUND:
-        rows = rows or await db.scan(_REFUND_OF_PAYMENT, provider_accounts=names, ours=ours)
-    return _ours(line.kind, rows[0]) if rows else None
+        rows = rows or await db.scan(_REFUND_OF_PAYMENT, provider_accounts=names, ours=reference)
+    return _read_subject(line.kind, rows[0]) if rows else None
 
 
 async def _not_ours(db: Database, line: Line, names: str) -> Finding:
@@ -189,27 +191,27 @@ async def _not_ours(db: Database, line: Line, names: str) -> Finding:
     return Finding(MISSING_HERE, line, payment, ComparisonNote.REFUNDED_ELSEWHERE())
 
 
-async def _given_back(db: Database, line: Line, names: str) -> Ours | None:
+async def _given_back(db: Database, line: Line, names: str) -> ComparedSubject | None:
     """The payment that a refund gives back, by its references or by ours of a return."""
-    ours = [text for text in map(_as_uuid, line.references) if text]
+    uuids = [text for text in map(_as_uuid, line.references) if text]
     for statement, name, references in (
-        (_RETURNED, "ours", ours),
-        (_OURS[PAYMENT], "ours", ours),
+        (_RETURNED, "ours", uuids),
+        (_BY_OUR_REFERENCE[PAYMENT], "ours", uuids),
         (_PAID, "theirs", line.references),
     ):
         for reference in references:
             if rows := await db.scan(statement, provider_accounts=names, **{name: reference}):
-                return _ours(PAYMENT, rows[0])
+                return _read_subject(PAYMENT, rows[0])
     return None
 
 
-def _ours(kind: SubjectType, row: Row) -> Ours:
+def _read_subject(kind: SubjectType, row: Row) -> ComparedSubject:
     (number, merchant_id, reference, provider_reference, provider_account, status, amount, currency, at, *rest) = row
     operator, late_stage, request_number, *others = rest
-    more = [each for each in others if each]
+    more = [other for other in others if other]
     if request_number:
         more.append(request_reference(reference, request_number))
-    return Ours(
+    return ComparedSubject(
         kind=kind,
         id=number,
         merchant_id=merchant_id,

@@ -60,10 +60,10 @@ _CLAIM: Final = (
     .values(due_at=bindparam("until"), started_at=bindparam("now"), attempts=_table.c.attempts + 1)
     .returning(_table.c.id, _table.c.provider_account, _table.c.day)
 )
-_MINE: Final = (_table.c.id == bindparam("run_id"), _table.c.due_at == bindparam("lease"))
+_LEASED: Final = (_table.c.id == bindparam("run_id"), _table.c.due_at == bindparam("lease"))
 _FINISH: Final = (
     update(_table)
-    .where(*_MINE)
+    .where(*_LEASED)
     .values(
         due_at=bindparam("next_due_at"),
         finished_at=bindparam("finished_at"),
@@ -71,7 +71,7 @@ _FINISH: Final = (
         **params("lines", "matched", "differences", "found"),
     )
 )
-_FAIL: Final = update(_table).where(*_MINE).values(due_at=bindparam("next_due_at"), error=bindparam("error"))
+_FAIL: Final = update(_table).where(*_LEASED).values(due_at=bindparam("next_due_at"), error=bindparam("error"))
 _RECENT: Final = (
     select(*(column for column in _table.c if column.name != "id"))
     .where(_table.c.day >= bindparam("since"))
@@ -107,8 +107,8 @@ class Run:
 
     @property
     def details(self) -> list[dict[str, Any]]:
-        found = msgspec.json.decode(self.found, type=list[dict[str, Any]])
-        return [{**each, "note": msgspec.convert(each["note"], Message | None)} for each in found]
+        findings = msgspec.json.decode(self.found, type=list[dict[str, Any]])
+        return [{**finding, "note": msgspec.convert(finding["note"], Message | None)} for finding in findings]
 
 
 @dataclass
@@ -119,7 +119,7 @@ class Result:
     lines: int = 0
     matched: int = 0
     differences: int = 0
-    found: list[dict[str, object]] = field(default_factory=list)
+    findings: list[dict[str, object]] = field(default_factory=list)
 
     def add(self, finding: Finding) -> bool:
         """Counts a finding about this day; what touches only the day before or after belongs to that day's run. Whether
@@ -132,8 +132,8 @@ class Result:
             self.matched += 1
             return False
         self.differences += 1
-        if len(self.found) < KEPT:
-            self.found.append(describe(finding))
+        if len(self.findings) < KEPT:
+            self.findings.append(describe(finding))
         return True
 
 
@@ -184,7 +184,7 @@ async def finish(db: Database, run: Claimed, result: Result, now: Instant) -> No
         lines=result.lines,
         matched=result.matched,
         differences=result.differences,
-        found=encode(result.found).decode(),
+        found=encode(result.findings).decode(),
     )
 
 
@@ -209,18 +209,18 @@ async def recent_runs(db: Database, now: Instant, days: int = SHOWN_DAYS) -> lis
 
 def describe(finding: Finding) -> dict[str, object]:
     """A finding as a run keeps it; commands print it in JSON with the sentence of its note."""
-    line, ours = finding.line, finding.ours
+    line, subject = finding.line, finding.ours
     return {
         "result": finding.outcome,
         "note": finding.note,
-        "type": line.kind if line else ours.kind if ours else None,
-        "ours": ours
+        "type": line.kind if line else subject.kind if subject else None,
+        "ours": subject
         and {
-            "reference": ours.reference,
-            "merchant_id": ours.merchant_id,
-            "status": ours.status,
-            "amount": number(ours.amount),
-            "currency": ours.currency,
+            "reference": subject.reference,
+            "merchant_id": subject.merchant_id,
+            "status": subject.status,
+            "amount": number(subject.amount),
+            "currency": subject.currency,
         },
         "theirs": line
         and {

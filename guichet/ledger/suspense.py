@@ -72,12 +72,12 @@ async def release(
     wallet = {"merchant_id": merchant_id, "env": env, "currency": currency}
     if await tx.one(_LOCK, **wallet) is None:
         return 0
-    taken = await tx.all(_TAKE, **wallet, most=most)
+    rows = await tx.all(_TAKE, **wallet, most=most)
     movements = [
         Movement(merchant_id, env, currency, UNSUSPENDED, subject_id, suspense_release(amount), now)
-        for amount, subject_id in taken
+        for amount, subject_id in rows
     ]
     await postings.post(tx, movements)
-    if len(taken) < most:
+    if len(rows) < most:
         await tx.write(_ALL_RELEASED, **wallet)
-    return len(taken)
+    return len(rows)

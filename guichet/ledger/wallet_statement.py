@@ -196,19 +196,19 @@ async def newest_movements(
         rows: list[Row] = await db.scan(_NEWEST_OF_ALL, **params)
         if rows and list(rows[0])[-1] is None:
             return _newest_first([_Posting(*list(row)[:-2]) for row in rows], holds=int(list(rows[0])[-2]))
-        found = [_Posting(*list(row)[:-2]) for row in rows]
+        postings = [_Posting(*list(row)[:-2]) for row in rows]
     else:
-        found = [_Posting(*row) for row in await db.scan(_NEWEST, **params)]
-    if not found:
+        postings = [_Posting(*row) for row in await db.scan(_NEWEST, **params)]
+    if not postings:
         return []
-    balance = await balance_before_posting(db, wallet, found[-1].created_at, found[-1].id, now)
-    return _newest_first(found, holds=balance + sum(posted.signed for posted in found))
+    balance = await balance_before_posting(db, wallet, postings[-1].created_at, postings[-1].id, now)
+    return _newest_first(postings, holds=balance + sum(posted.signed for posted in postings))
 
 
-def _newest_first(found: list[_Posting], holds: int) -> list[Movement]:
+def _newest_first(postings: list[_Posting], holds: int) -> list[Movement]:
     """`holds`: what the wallet held after the first of them, which is the newest."""
     page = []
-    for posted in found:
+    for posted in postings:
         page.append(posted.movement(holds))
         holds -= posted.signed
     return page

@@ -120,11 +120,11 @@ async def wallet(db: Reader, merchant_id: MerchantId, env: Environment, currency
 
 
 async def wallets_of(db: Database, merchant_id: MerchantId) -> list[Wallet]:
-    found = [
+    wallets = [
         await wallet(db, merchant_id, env, currency)
         for env, currency in await db.all(_WALLETS_OF, merchant_id=merchant_id)
     ]
-    return [each for each in found if each is not None]
+    return [existing for existing in wallets if existing is not None]
 
 
 async def wallet_status(db: Reader, merchant_id: MerchantId, env: Environment, currency: Currency) -> WalletStatus:
@@ -156,10 +156,10 @@ async def set_wallet_status(
 
 async def lock(tx: Transaction, merchant_id: MerchantId, env: Environment, currency: Currency, now: Instant) -> Wallet:
     """The wallet, with its row locked until the transaction ends: ask before every debit."""
-    mine = {"merchant_id": merchant_id, "env": env, "currency": currency}
-    await tx.write(_ENSURE, **mine, status=ACTIVE, balance=0, now=now)
-    status, release_pending, balance = require(await tx.one(_LOCK, **mine))
-    (entries_total,) = require(await tx.one(_ENTRIES_TOTAL, **mine))
+    key = {"merchant_id": merchant_id, "env": env, "currency": currency}
+    await tx.write(_ENSURE, **key, status=ACTIVE, balance=0, now=now)
+    status, release_pending, balance = require(await tx.one(_LOCK, **key))
+    (entries_total,) = require(await tx.one(_ENTRIES_TOTAL, **key))
     total = Hundredths(int(balance + entries_total))
     return Wallet(merchant_id, env, currency, status, total, now, release_pending)
 
@@ -167,8 +167,8 @@ async def lock(tx: Transaction, merchant_id: MerchantId, env: Environment, curre
 async def roll_up(db: Database, most: int) -> int:
     """Adds up to `most` entries to their wallets, the oldest first; how many. Run by the worker."""
     async with db.transaction() as tx:
-        taken = await tx.all(_TAKE_ENTRIES, most=most)
-        for (merchant_id, env, currency), (amount, latest) in sorted(_sums(taken).items()):
+        rows = await tx.all(_TAKE_ENTRIES, most=most)
+        for (merchant_id, env, currency), (amount, latest) in sorted(_sums(rows).items()):
             await tx.write(
                 _ADD_TO_BALANCE,
                 merchant_id=merchant_id,
@@ -178,7 +178,7 @@ async def roll_up(db: Database, most: int) -> int:
                 balance=amount,
                 now=latest,
             )
-    return len(taken)
+    return len(rows)
 
 
 def _sums(entries: Iterable[Row]) -> dict[tuple[MerchantId, Environment, Currency], tuple[int, Instant]]:

@@ -134,8 +134,8 @@ async def expiring(
 ) -> list[tuple[str, Instant]]:
     """The labels and the ends of the keys that expire between two instants, both included, and are not revoked.
     Cost: all keys that the merchant ever had."""
-    found = await db.all(_EXPIRING, merchant_id=merchant_id, environment=env, since=since, until=until)
-    return [(key_label(preview, name), expires_at) for preview, name, expires_at in found]
+    rows = await db.all(_EXPIRING, merchant_id=merchant_id, environment=env, since=since, until=until)
+    return [(key_label(preview, name), expires_at) for preview, name, expires_at in rows]
 
 
 async def not_revoked(db: Reader, merchant_id: MerchantId, env: Environment, most: int) -> list[ApiKey]:
@@ -200,10 +200,10 @@ class Authenticator:
         key = key.strip()
         if scheme.lower() != "bearer" or key_env(key) is None:
             raise Unauthorized
-        found = await self._known.get(key_hash(key))
-        if found is None:
+        entry = await self._known.get(key_hash(key))
+        if entry is None:
             raise Unauthorized
-        caller, expires_at = found
+        caller, expires_at = entry
         if expires_at is not None and expires_at <= self._clock.now():
             raise KeyExpired
         if caller.env == "live" and caller.merchant.status != "active":

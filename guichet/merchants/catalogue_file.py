@@ -74,9 +74,9 @@ class _Entry:
         value = self.raw.get(key)
         if value is None:
             return None
-        pattern, wanted = _SHAPES[key]
+        pattern, description = _SHAPES[key]
         if not isinstance(value, str) or not pattern.fullmatch(value) or value != value.strip():
-            raise self.fault(key, f"must be {wanted}")
+            raise self.fault(key, f"must be {description}")
         return value
 
     def required_text(self, key: str) -> str:

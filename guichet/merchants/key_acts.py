@@ -108,7 +108,7 @@ async def of_merchant(
     """Newest first: those just before a place (None: the newest), or just after one. A place is `after_number` and
     `id`. Cost: the merchant's rows down to the last one shown."""
     number, act = after or before or (2**63 - 1, 0)
-    given = {"merchant": merchant_id, "actions": json.dumps(list(actions)), "number": number, "act": act, "most": most}
+    params = {"merchant": merchant_id, "actions": json.dumps(list(actions)), "number": number, "act": act, "most": most}
     if after is not None:
-        return [KeyAct(*row) for row in await db.scan(_NEWER, **given)][::-1]
-    return [KeyAct(*row) for row in await db.scan(_OLDER, **given)]
+        return [KeyAct(*row) for row in await db.scan(_NEWER, **params)][::-1]
+    return [KeyAct(*row) for row in await db.scan(_OLDER, **params)]

@@ -123,13 +123,13 @@ async def house_id(db: Reader) -> MerchantId | None:
 async def house(tx: Transaction, vault: Vault, now: Instant) -> MerchantId:
     """As `house_id`; made when something first belongs to it. Of two processes that make it, one fails:
     `uq_merchants_house`."""
-    known = await house_id(tx)
-    if known is not None:
-        return known
+    existing = await house_id(tx)
+    if existing is not None:
+        return existing
     secrets = {env: vault.encrypt(new_webhook_secret()) for env in ENVS}
-    made = await create(tx, "Guichet", "active", "XOF", secrets, now)
-    await tx.write(_MAKE_HOUSE, merchant=made.id)
-    return made.id
+    created = await create(tx, "Guichet", "active", "XOF", secrets, now)
+    await tx.write(_MAKE_HOUSE, merchant=created.id)
+    return created.id
 
 
 async def get(db: Reader, merchant_id: MerchantId) -> Merchant | None:

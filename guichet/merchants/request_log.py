@@ -40,10 +40,10 @@ _LONGEST_PATH: Final = 200
 
 _rows: Final = api_requests.c
 _INSERT: Final = insert(api_requests).values(new_row(api_requests))
-_MINE: Final = (_rows.merchant_id == bindparam("merchant"), _rows.env == bindparam("environment"))
+_OF_MERCHANT: Final = (_rows.merchant_id == bindparam("merchant"), _rows.env == bindparam("environment"))
 _PREFIX: Final = bindparam("prefix", type_=_rows.path.type)
 _WANTED: Final = (
-    *_MINE,
+    *_OF_MERCHANT,
     _rows.status.between(bindparam("lowest"), bindparam("highest")),
     func.substr(_rows.path, 1, func.length(_PREFIX)) == _PREFIX,
 )
@@ -56,11 +56,11 @@ _OLDER: Final = (
 _NEWER: Final = (
     select(api_requests).where(*_WANTED, _rows.id > bindparam("after")).order_by(_rows.id).limit(bindparam("most"))
 )
-_LAST_KEPT: Final = select(_rows.id).where(*_MINE).order_by(_rows.id.desc()).limit(1).offset(MOST_ROWS - 1)
+_LAST_KEPT: Final = select(_rows.id).where(*_OF_MERCHANT).order_by(_rows.id.desc()).limit(1).offset(MOST_ROWS - 1)
 _OLDEST: Final = (
-    select(_rows.id).where(*_MINE, _rows.id < bindparam("kept")).order_by(_rows.id).limit(bindparam("most"))
+    select(_rows.id).where(*_OF_MERCHANT, _rows.id < bindparam("kept")).order_by(_rows.id).limit(bindparam("most"))
 )
-_TRIM: Final = delete(api_requests).where(*_MINE, _rows.id <= bindparam("last"))
+_TRIM: Final = delete(api_requests).where(*_OF_MERCHANT, _rows.id <= bindparam("last"))
 _USED: Final = (
     update(api_keys)
     .where(
@@ -107,7 +107,7 @@ class RequestLog:
         self._sample_number = 0
         self._used: dict[ApiKeyId, Instant] = {}
         #: When each key's last use was written, by this process.
-        self._told: dict[ApiKeyId, Instant] = {}
+        self._noted: dict[ApiKeyId, Instant] = {}
         #: Rows written since the oldest ones were looked for.
         self._written: Counter[tuple[MerchantId, Environment]] = Counter()
 
@@ -162,12 +162,12 @@ class RequestLog:
         in another order would wait for each other."""
         now = self._clock.now()
         for key_id, used_at in list(self._used.items()):
-            told = self._told.get(key_id)
-            if told is None or used_at >= told + _USE_EVERY:
+            noted_at = self._noted.get(key_id)
+            if noted_at is None or used_at >= noted_at + _USE_EVERY:
                 await db.write(_USED, key=key_id, used_at=used_at)
-                self._told[key_id] = used_at
+                self._noted[key_id] = used_at
                 del self._used[key_id]
-        self._told = {key: told for key, told in self._told.items() if told > earlier(now, _USE_EVERY)}
+        self._noted = {key: at for key, at in self._noted.items() if at > earlier(now, _USE_EVERY)}
 
     async def _trim(self, db: Database) -> None:
         """Deletes what is over MOST_ROWS. Cost: MOST_ROWS index entries for each TRIM_EVERY rows of a merchant, read
@@ -175,13 +175,13 @@ class RequestLog:
         for (merchant_id, env), written in list(self._written.items()):
             if written < TRIM_EVERY:
                 continue
-            mine = {"merchant": merchant_id, "environment": env}
-            kept = await db.scan(_LAST_KEPT, **mine)
-            for _ in range(2 * TRIM_EVERY // BATCH if kept else 0):
-                oldest = await db.all(_OLDEST, **mine, kept=kept[0][0], most=BATCH)
+            scope = {"merchant": merchant_id, "environment": env}
+            last_kept = await db.scan(_LAST_KEPT, **scope)
+            for _ in range(2 * TRIM_EVERY // BATCH if last_kept else 0):
+                oldest = await db.all(_OLDEST, **scope, kept=last_kept[0][0], most=BATCH)
                 if not oldest:
                     break
-                await db.write(_TRIM, **mine, last=oldest[-1][0])
+                await db.write(_TRIM, **scope, last=oldest[-1][0])
             del self._written[merchant_id, env]
 
 
@@ -189,7 +189,7 @@ async def page(
     db: Database,
     merchant_id: MerchantId,
     env: Environment,
-    wanted: RequestFilter,
+    filters: RequestFilter,
     most: int,
     *,
     before: int | None = None,
@@ -198,16 +198,16 @@ async def page(
     """Newest first: the rows just before the id `before` (None: the newest), or those just after `after`. Cost: the
     index entries down to the last row shown, at most the merchant's MOST_ROWS."""
     lowest, highest = (0, 999)
-    if wanted.status_class is not None:
-        lowest, highest = wanted.status_class * 100, wanted.status_class * 100 + 99
-    given = {
+    if filters.status_class is not None:
+        lowest, highest = filters.status_class * 100, filters.status_class * 100 + 99
+    params = {
         "merchant": merchant_id,
         "environment": env,
         "lowest": lowest,
         "highest": highest,
-        "prefix": wanted.path,
+        "prefix": filters.path,
         "most": most,
     }
     if after is not None:
-        return [LoggedRequest(*row) for row in await db.scan(_NEWER, **given, after=after)][::-1]
-    return [LoggedRequest(*row) for row in await db.scan(_OLDER, **given, before=_NO_ID if before is None else before)]
+        return [LoggedRequest(*row) for row in await db.scan(_NEWER, **params, after=after)][::-1]
+    return [LoggedRequest(*row) for row in await db.scan(_OLDER, **params, before=_NO_ID if before is None else before)]

@@ -55,9 +55,9 @@ async def findings_of(
 async def balance_lines(registry: Registry, providers: ProvidersConfig, names: Sequence[str]) -> list[BalanceLine]:
     """Our balances with these accounts, asked for now: at least one line for each account."""
     with_balances = registry.with_balances()
-    asked = [name for name in names if name in with_balances]
-    found = await asyncio.gather(*(with_balances[name].balances() for name in asked))
-    answers = dict(zip(asked, found, strict=True))
+    accounts = [name for name in names if name in with_balances]
+    balances = await asyncio.gather(*(with_balances[name].balances() for name in accounts))
+    answers = dict(zip(accounts, balances, strict=True))
     return [line for name in names for line in _lines(providers, name, answers.get(name))]
 
 
@@ -67,10 +67,10 @@ def _lines(providers: ProvidersConfig, name: str, answer: list[FloatBalance] | U
     if not answer:
         return [BalanceLine(name)]
     bounds, lines = providers.accounts[name].float_alert_below, []
-    for each in answer:
-        bound = bounds.get(each.wallet, bounds.get(""))
-        problem = BalanceProblem.TOO_LOW() if bound is not None and each.amount < bound else None
-        lines.append(BalanceLine(name, each.wallet, each.amount, each.currency, bound, problem))
+    for balance in answer:
+        bound = bounds.get(balance.wallet, bounds.get(""))
+        problem = BalanceProblem.TOO_LOW() if bound is not None and balance.amount < bound else None
+        lines.append(BalanceLine(name, balance.wallet, balance.amount, balance.currency, bound, problem))
     return lines
 
 
@@ -97,11 +97,11 @@ def _secrets(account: ProviderAccount) -> list[Finding]:
 
 def _callback_address(setup: AccountSetup) -> Finding:
     """Whether a provider can reach our address at all."""
-    subject, told = AccountSubject.OUR_CALLBACK(), PROVIDER_TYPES[setup.account.provider].callbacks
-    if told == "none":
+    subject, callbacks = AccountSubject.OUR_CALLBACK(), PROVIDER_TYPES[setup.account.provider].callbacks
+    if callbacks == "none":
         return unchecked(subject, AccountFinding.NO_CALLBACKS())
     of_all, of_account = setup.callback_addresses
-    address = f"{of_account}/…" if told == "each call" else of_all
+    address = f"{of_account}/…" if callbacks == "each call" else of_all
     if not is_public(setup.public_url):
         private = AccountFinding.NOT_PUBLIC(address=address)
         simulated = leads_to_simulator(setup.account)
@@ -156,8 +156,8 @@ async def histories_of(
     for name in names:
         if name not in histories:
             raise NoHistory(name)
-        found = await histories[name].history(since, until, callback_url(name))
-        if isinstance(found, Unknown):
-            raise UnreadableHistory(name, found.raw)
-        lines += found
+        history = await histories[name].history(since, until, callback_url(name))
+        if isinstance(history, Unknown):
+            raise UnreadableHistory(name, history.raw)
+        lines += history
     return lines

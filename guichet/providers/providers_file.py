@@ -42,7 +42,7 @@ _NAME: Final = re.compile(r"[a-z0-9_]{1,64}")
 _COMMON: Final = ("provider", "base_url")
 #: A whole number of main units for every wallet of the account, or a table of numbers by wallet.
 _ALERT_BELOW: Final = "float_alert_below"
-#: The host of `base_url`, for one that reads like a test environment and is none.
+#: The host of `base_url`, for one that looks like a test environment but is not.
 _LIVE_HOST: Final = "live_host"
 #: What every account may have; these are no settings of its provider.
 _OF_EVERY_ACCOUNT: Final = (_ALERT_BELOW, _LIVE_HOST)
@@ -66,7 +66,7 @@ class ProvidersConfig(Record, frozen=True):
 
     def accounts_of(self, name: str) -> list[str]:
         """The account of that name, or the accounts with the provider of that name; none when there is neither."""
-        return [account for account, each in self.accounts.items() if name in (account, each.provider)]
+        return [account for account, config in self.accounts.items() if name in (account, config.provider)]
 
     def refuse_sandboxes(self) -> None:
         """Raises ProvidersFileError when an account leads to a provider's sandbox, where no money moves."""
@@ -152,7 +152,7 @@ def _is_http_address(text: str) -> bool:
     try:
         url = urlsplit(text)
         return url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-    except ValueError:  # Brackets without an IPv6 address, or a port that is none.
+    except ValueError:  # Brackets without an IPv6 address, or an invalid port.
         return False
 
 
@@ -211,13 +211,13 @@ class _Reader:
     def _alert_below(self, section: str, value: object) -> dict[str, Hundredths]:
         """By wallet; the key "" stands for all that are not named."""
         bounds: dict[str, object] = value if isinstance(value, dict) else {"": value}
-        found = {}
+        amounts = {}
         for wallet, bound in bounds.items():
             if isinstance(bound, bool) or not isinstance(bound, int) or bound < 0:
                 problem = "must be a whole amount, or a table of amounts by wallet, such as { disbursement = 500000 }"
                 self._error(section, _ALERT_BELOW, problem)
-            found[wallet] = Hundredths(bound * 100)
-        return found
+            amounts[wallet] = Hundredths(bound * 100)
+        return amounts
 
     def _setting(self, section: str, key: str, value: object, known: Collection[str]) -> str:
         if key not in known:

@@ -14,7 +14,7 @@ from guichet.domain.merchants import Environment
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths, round_to_currency
 from guichet.domain.payments import Payment, Refund
-from guichet.domain.reconciliation import REFUND, Ours
+from guichet.domain.reconciliation import REFUND, ComparedSubject
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
     Accepted,
@@ -58,7 +58,7 @@ _RESULT_NAMES: Final[dict[type, str]] = {
 class Unconnected(Provider):
     """The provider of an operator without a route: it refuses at once, so that nobody waits for nothing."""
 
-    #: To every request, and to every question about one.
+    #: To every request, and to every status call.
     answer: Refused | NotProcessed = Refused("not_connected")
     state: Refused | Unknown = Refused("not_connected")
 
@@ -126,12 +126,12 @@ class Registry:
     def takes_live(self, operator: str, currency: Currency) -> bool:
         """Whether an account of the live environment debits customers of this operator in this currency. True for an
         operator that has no account yet: there no currency is better than another."""
-        taken = self._taken_live.get((operator, currency))
-        if taken is None:  # Every payment in test asks.
+        is_taken = self._taken_live.get((operator, currency))
+        if is_taken is None:  # Every payment in test asks.
             route = self._routes.get(operator, ())
-            taken = not route or any(self.provider(account).takes(operator, currency) for account in route)
-            self._taken_live[operator, currency] = taken
-        return taken
+            is_taken = not route or any(self.provider(account).takes(operator, currency) for account in route)
+            self._taken_live[operator, currency] = is_taken
+        return is_taken
 
     def refund_routes(self, env: Environment, operator: str, collected_by: str) -> list[str]:
         """The accounts to refund through, in order: the one that collected, then those that can pay out."""
@@ -163,39 +163,41 @@ class Registry:
         wallet = self.provider(account).payout_wallet(payment.operator)
         return posting_rules.float_account(account, wallet, payment.currency)
 
-    def float_of_ours(self, ours: Ours) -> str:
-        """As `float_account`, of a line of a statement."""
-        provider = self.provider(ours.provider_account or "")
-        wallet = provider.payout_wallet if ours.kind == REFUND else provider.collection_wallet
-        return posting_rules.float_account(ours.provider_account or "", wallet(ours.operator), ours.currency)
+    def float_account_of(self, subject: ComparedSubject) -> str:
+        """As `float_account`, for what a statement is compared with."""
+        provider = self.provider(subject.provider_account or "")
+        wallet = provider.payout_wallet if subject.kind == REFUND else provider.collection_wallet
+        return posting_rules.float_account(subject.provider_account or "", wallet(subject.operator), subject.currency)
 
     def names(self) -> list[str]:
         return list(self._accounts)
 
     def with_disputes(self) -> dict[str, HasDisputes]:
         """The accounts whose payers can contest a payment with their bank."""
-        return {name: each for name, each in self._accounts.items() if isinstance(each, HasDisputes)}
+        return {name: provider for name, provider in self._accounts.items() if isinstance(provider, HasDisputes)}
 
     def with_balances(self) -> dict[str, Balances]:
         """The accounts that state our balances with them, by name."""
-        return {name: each for name, each in self._accounts.items() if isinstance(each, Balances)}
+        return {name: provider for name, provider in self._accounts.items() if isinstance(provider, Balances)}
 
     def histories(self) -> dict[str, History]:
-        return {name: each for name, each in self._accounts.items() if isinstance(each, History)}
+        return {name: provider for name, provider in self._accounts.items() if isinstance(provider, History)}
 
     def stating_availability(self) -> dict[str, tuple[StatesAvailability, list[str]]]:
         """The accounts whose provider states the availability of operators, each with the operators whose payments go
         over it first."""
-        stating = {name: each for name, each in self._accounts.items() if isinstance(each, StatesAvailability)}
-        first = [(route[0], operator) for operator, route in self._routes.items() if route]
-        found = {name: (each, [code for account, code in first if account == name]) for name, each in stating.items()}
-        return {name: pair for name, pair in found.items() if pair[1]}
+        return {
+            name: (provider, operators)
+            for name, provider in self._accounts.items()
+            if isinstance(provider, StatesAvailability)
+            and (operators := [code for code, route in self._routes.items() if route and route[0] == name])
+        }
 
     def callback_providers(self, name: str) -> Mapping[str, Provider]:
         """Who may have sent a callback to this address: the account of that name, or every account of that type."""
         if name in self._accounts:
             return {name: self._accounts[name]}
-        return {each: self._accounts[each] for each in self._accounts_by_type.get(name, ())}
+        return {account: self._accounts[account] for account in self._accounts_by_type.get(name, ())}
 
 
 async def call_provider(

@@ -59,10 +59,10 @@ async def _balance(provider: Provider, operator: str, currency: Currency) -> Hun
         return None
     try:
         async with asyncio.timeout(_BALANCE_TIMEOUT):
-            found = await provider.balances()
+            balances = await provider.balances()
     except TimeoutError:
         return None
-    if isinstance(found, Unknown):
+    if isinstance(balances, Unknown):
         return None
     wallet = provider.payout_wallet(operator)
-    return next((each.amount for each in found if (each.wallet, each.currency) == (wallet, currency)), None)
+    return next((held.amount for held in balances if (held.wallet, held.currency) == (wallet, currency)), None)

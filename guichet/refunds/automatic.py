@@ -60,7 +60,7 @@ async def follow_links(
     """What follows where payments through links succeeded (see `payments.settlement.FollowLinks`): refunds, and
     checkout sessions that are paid by them. `pages_url`: the public address of the link pages."""
     for change in paid:
-        together = [each.payment for each in paid if each.payment.link_id == change.payment.link_id]
+        together = [other.payment for other in paid if other.payment.link_id == change.payment.link_id]
         now = change.settlement.now
         unneeded = await refund_if_unneeded(tx, change.payment, together, links, now)
         if change.payment.session_reference is not None and not unneeded:
@@ -90,10 +90,10 @@ async def _reason(
 ) -> AutomaticReason | None:
     if link.cancelled_at is not None:
         return "sale_cancelled"
-    later_ones = {each.id for each in together if each.id > payment.id}
+    later_ones = {other.id for other in together if other.id > payment.id}
     if payment.attempt_of is not None:
         paid = await attempts.paid_attempts(tx, payment)
-        if any(each != payment.id and each not in later_ones for each in paid):
+        if any(paid_id != payment.id and paid_id not in later_ones for paid_id in paid):
             return "attempt_paid"
     paid_before = link.uses_count - 1 - len(later_ones)
     return "link_paid" if link.max_uses == 1 and paid_before > 0 else None

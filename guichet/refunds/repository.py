@@ -18,8 +18,8 @@ from guichet.domain.payments import AutomaticReason, Payment, Refund, RefundStat
 from guichet.domain.records import Record
 
 _INSERT: Final = upsert(refunds).values(new_row(refunds)).on_conflict_do_nothing().returning(refunds.c.id)
-_MINE: Final = (refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.env == bindparam("env"))
-_BY_REFERENCE: Final = select(refunds).where(*_MINE, refunds.c.reference == bindparam("reference"))
+_OF_MERCHANT: Final = (refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.env == bindparam("env"))
+_BY_REFERENCE: Final = select(refunds).where(*_OF_MERCHANT, refunds.c.reference == bindparam("reference"))
 _BY_ID: Final = select(refunds).where(refunds.c.id == bindparam("id"))
 _OF_PAYMENT: Final = select(refunds).where(
     refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.payment_id == bindparam("payment_id")
@@ -125,7 +125,7 @@ async def page(
     db: Database,
     merchant_id: MerchantId,
     env: Environment,
-    wanted: RefundFilter,
+    filters: RefundFilter,
     limit: int,
     offset: int,
     *,
@@ -136,7 +136,7 @@ async def page(
 
     `after`: the key of the refund just before the page.
     """
-    scope, bounds = ListScope(merchant_id, env, wanted.status), (wanted.since, wanted.until)
+    scope, bounds = ListScope(merchant_id, env, filters.status), (filters.since, filters.until)
     rows, total = await read_page(db, refunds, scope, limit, offset, *bounds, after=after, oldest_first=oldest_first)
     return [Refund(*row) for row in rows], total
 

@@ -203,8 +203,8 @@ async def newest_move(db: Reader, merchant_id: MerchantId) -> int:
 
 async def _moves(db: Reader, merchant_id: MerchantId) -> tuple[int, int]:
     """The numbers of the last two moves, newest first."""
-    found = [number for (number,) in await db.all(_MOVES, subject=str(merchant_id))]
-    newest, before = [*found, 0, 0][:2]
+    numbers = [number for (number,) in await db.all(_MOVES, subject=str(merchant_id))]
+    newest, before = [*numbers, 0, 0][:2]
     return newest, before
 
 

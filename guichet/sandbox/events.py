@@ -74,14 +74,14 @@ async def _mobile_payment(
 ) -> Payment:
     """A payment that has its result: the number ends with `digits`."""
     mode = _mobile_mode(await ctx.catalogues.of(merchant.id))
-    wanted = PaymentBody.model_construct(
+    body = PaymentBody.model_construct(
         amount=_AMOUNT,
         currency=merchant.currency,
         operator=mode.operator,
         phone_number=f"{mode.dial_code or ''}0197{digits.zfill(6)}",
         test_scenario=scenario,
     )
-    created = await create_payment(ctx, Caller(merchant, "test"), wanted)
+    created = await create_payment(ctx, Caller(merchant, "test"), body)
     return await poll_payment(ctx, created.payment)
 
 
@@ -102,13 +102,13 @@ async def _dispute(ctx: AppContext, merchant: Merchant, status: DisputeStatus) -
     mode = next((mode for mode in (await ctx.catalogues.of(merchant.id)).active() if mode.is_card), None)
     if mode is None:
         raise ActRefused(Refusal.NO_CARD())
-    wanted = PaymentBody.model_construct(
+    body = PaymentBody.model_construct(
         amount=_AMOUNT,
         currency=merchant.currency,
         operator=mode.operator,
         customer=Customer(firstname="Awa", lastname="Diallo", email="awa@example.com"),
     )
-    created = await create_payment(ctx, Caller(merchant, "test"), wanted)
+    created = await create_payment(ctx, Caller(merchant, "test"), body)
     approved = Succeeded(created.payment.total_amount, created.payment.currency)
     payment = await settle_payment(ctx, created.payment, approved)
     now = ctx.clock.now()

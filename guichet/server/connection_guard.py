@@ -45,16 +45,16 @@ class Phase:
 
     def oldest(self, address: str | None = None) -> Connection | None:
         """The connection that has been in it for longest; with `address`, of that address."""
-        return next((each for each in self.deadlines if address is None or each.address == address), None)
+        return next((conn for conn in self.deadlines if address is None or conn.address == address), None)
 
     def to_evict(self) -> Connection:
         """Of a phase that is full: the oldest of the address that clearly has the most, else the oldest of all. So one
         address cannot push out the slow clients of all others."""
-        counted = Counter(each.address for each in self.deadlines if each.address is not None)
+        counted = Counter(connection.address for connection in self.deadlines if connection.address is not None)
         address, most = counted.most_common(1)[0] if counted else (None, 0)
-        found = self.oldest(address if most > self.most // 16 else None)
-        assert found is not None
-        return found
+        oldest = self.oldest(address if most > self.most // 16 else None)
+        assert oldest is not None
+        return oldest
 
 
 class ConnectionGuard:
@@ -130,10 +130,10 @@ class ConnectionGuard:
 
     def _make_room(self, reason: str, address: str | None) -> bool:
         waiting = (self.head, self.idle, self.body, self.upload)
-        found = next((oldest for phase in waiting if (oldest := phase.oldest(address))), None)
-        if found is not None:
-            self._evict(found, reason)
-        return found is not None
+        victim = next((oldest for phase in waiting if (oldest := phase.oldest(address))), None)
+        if victim is not None:
+            self._evict(victim, reason)
+        return victim is not None
 
     def _evict(self, connection: Connection, reason: str) -> None:
         metrics.CLOSED_CONNECTIONS[reason].inc()

@@ -52,8 +52,8 @@ class Pending(Record, frozen=True):
 def _by_age(table: Table, operator: Any) -> Executable:
     age = case(*((table.c.created_at > bindparam(f"age_{name}"), name) for name in AGES), else_=OLDER)
     rows = select(table.c.env, operator.label("operator"), age.label("age")).where(table.c.status == PENDING)
-    each = rows.subquery()
-    by = (each.c.env, each.c.operator, each.c.age)
+    aged = rows.subquery()
+    by = (aged.c.env, aged.c.operator, aged.c.age)
     return select(*by, func.count()).group_by(*by)
 
 
@@ -76,10 +76,10 @@ _ENDED: Final = (
 )
 
 
-async def pending(db: Database, what: str, now: Instant) -> list[Pending]:
+async def pending(db: Database, subjects: str, now: Instant) -> list[Pending]:
     """Pending `payments` or `refunds` by age, of both environments. Reads the pending rows."""
     bounds = {f"age_{name}": earlier(now, age) for name, age in AGES.items()}
-    return [Pending(*row) for row in await db.scan(_PENDING[what], **bounds)]
+    return [Pending(*row) for row in await db.scan(_PENDING[subjects], **bounds)]
 
 
 async def delivery_states(db: Database, now: Instant) -> dict[str, int]:
@@ -182,10 +182,10 @@ async def _pending(db: Database, now: Instant) -> list[GaugeMetricFamily]:
         labels=("env", "operator", "age"),
     )
     refunds = GaugeMetricFamily("guichet_refunds_pending", "Pending refunds by age.", labels=("env", "age"))
-    for each in await pending(db, "payments", now):
-        payments.add_metric((each.env, each.operator, each.age), each.count)
-    for each in await pending(db, "refunds", now):
-        refunds.add_metric((each.env, each.age), each.count)
+    for group in await pending(db, "payments", now):
+        payments.add_metric((group.env, group.operator, group.age), group.count)
+    for group in await pending(db, "refunds", now):
+        refunds.add_metric((group.env, group.age), group.count)
     return [payments, refunds]
 
 
@@ -200,9 +200,9 @@ async def _queues(db: Database, now: Instant) -> list[GaugeMetricFamily]:
     lag = GaugeMetricFamily("guichet_queue_lag_seconds", "How long the oldest of them has been due.", labels=("queue",))
     for state, count in (await delivery_states(db, now)).items():
         states.add_metric((state,), count)
-    for each in await health_checks.due_jobs(db, now):
-        due.add_metric((each.queue,), each.count)
-        lag.add_metric((each.queue,), 0 if each.due_since is None else _seconds(each.due_since, now))
+    for jobs in await health_checks.due_jobs(db, now):
+        due.add_metric((jobs.queue,), jobs.count)
+        lag.add_metric((jobs.queue,), 0 if jobs.due_since is None else _seconds(jobs.due_since, now))
     return [states, due, lag]
 
 
@@ -214,9 +214,9 @@ async def _ledger(db: Database, now: Instant) -> list[GaugeMetricFamily]:
         "guichet_ledger_audit_age_seconds", "How long ago the last audit ended; absent before the first one."
     )
     last = await last_audit(db)
-    found = "never" if last is None else "clean" if last.fault is None else "faulty"
-    for each in _AUDITS:
-        state.add_metric((each,), each == found)
+    last_result = "never" if last is None else "clean" if last.fault is None else "faulty"
+    for result in _AUDITS:
+        state.add_metric((result,), result == last_result)
     if last is not None:
         age.add_metric((), _seconds(last.finished_at, now))
     unchained = await health_checks.first_unchained(db)
@@ -236,9 +236,9 @@ async def _ledger(db: Database, now: Instant) -> list[GaugeMetricFamily]:
 
 async def _incidents(db: Database, now: Instant) -> list[GaugeMetricFamily]:
     incidents = GaugeMetricFamily("guichet_incidents_open", "Open live incidents, by kind.", labels=("kind",))
-    found = {kind: count for kind, count, _ in await health_checks.open_incidents(db)}
-    for kind in sorted({*KINDS, *found}):
-        incidents.add_metric((kind,), found.get(kind, 0))
+    counts = {kind: count for kind, count, _ in await health_checks.open_incidents(db)}
+    for kind in sorted({*KINDS, *counts}):
+        incidents.add_metric((kind,), counts.get(kind, 0))
     unmatched_callbacks = GaugeMetricFamily(
         "guichet_unmatched_callbacks",
         "Callbacks of the last day that match no payment or refund.",
@@ -258,11 +258,11 @@ async def _floats(db: Database, now: Instant) -> list[GaugeMetricFamily]:
     age = GaugeMetricFamily(
         "guichet_float_age_seconds", "How long ago the balances were read.", labels=("provider_account",)
     )
-    for each in await provider_balances.stored(db):
-        values = (each.provider_account, each.wallet, each.currency)
-        balance.add_metric(values, each.amount / 100)
-        if each.alert_below is not None:
-            alert_below.add_metric(values, each.alert_below / 100)
+    for stored in await provider_balances.stored(db):
+        values = (stored.provider_account, stored.wallet, stored.currency)
+        balance.add_metric(values, stored.amount / 100)
+        if stored.alert_below is not None:
+            alert_below.add_metric(values, stored.alert_below / 100)
     for read in await provider_balances.reads(db):
         if read.read_at is not None:
             age.add_metric((read.provider_account,), _seconds(read.read_at, now))
@@ -280,9 +280,9 @@ async def _reconciliation(db: Database, now: Instant) -> list[GaugeMetricFamily]
         "Time since the end of the latest day that was compared; a day and four hours is normal.",
         labels=("provider_account",),
     )
-    for each in await reconciled_accounts(db, now):
-        differences.add_metric((each.provider_account,), each.differences)
-        age.add_metric((each.provider_account,), _seconds(each.compared_until, now))
+    for account in await reconciled_accounts(db, now):
+        differences.add_metric((account.provider_account,), account.differences)
+        age.add_metric((account.provider_account,), _seconds(account.compared_until, now))
     return [differences, age]
 
 
@@ -292,8 +292,8 @@ async def _availability(db: Database, now: Instant) -> list[GaugeMetricFamily]:
         "Live payments by each operator: 1 up, 0.5 degraded, 0 down, by technical failures of the last hour at most.",
         labels=("operator",),
     )
-    for each in await availabilities(db):
-        states.add_metric((each.operator,), _AVAILABILITY[each.state])
+    for row in await availabilities(db):
+        states.add_metric((row.operator,), _AVAILABILITY[row.state])
     return [states]
 
 

@@ -87,9 +87,9 @@ async def handle_error(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code not in (404, 405):
         return Response(status_code=error.status_code, headers=error.headers)
     log_storage_error(error)
-    stated = contract_error(error)
-    request.scope[ERROR_CODE] = stated.code
-    response = error_response(stated)
+    public_error = contract_error(error)
+    request.scope[ERROR_CODE] = public_error.code
+    response = error_response(public_error)
     response.headers.update(error_headers(error))
     return response
 
@@ -124,8 +124,8 @@ class Application:
         self._handler = handler
         self._expected = expected
         self._app: ASGIApp = self._route
-        for each in reversed(middleware):
-            self._app = each.cls(self._app, *each.args, **each.kwargs)
+        for layer in reversed(middleware):
+            self._app = layer.cls(self._app, *layer.args, **layer.kwargs)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         scope["app"] = self  # A router then raises what it would answer in plain text.
@@ -150,9 +150,9 @@ class Application:
         route = self._by_path.get(path)
         scope["path_params"] = {}
         if route is None:
-            for pattern, each in self._by_pattern.get(_first_part(path), ()):
-                if (match := pattern.match(path)) and (not each.methods or method in each.methods):
-                    route, convertors = each, each.param_convertors
+            for pattern, candidate in self._by_pattern.get(_first_part(path), ()):
+                if (match := pattern.match(path)) and (not candidate.methods or method in candidate.methods):
+                    route, convertors = candidate, candidate.param_convertors
                     scope["path_params"] = {
                         name: convertors[name].convert(text) for name, text in match.groupdict().items()
                     }

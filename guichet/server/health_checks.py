@@ -234,9 +234,9 @@ async def due_jobs(db: Database, now: Instant) -> list[DueJobs]:
 
 async def late_queues(db: Database, now: Instant) -> list[LateQueue]:
     """Queues with jobs that have been due for five minutes. Reads the due rows."""
-    found = await due_jobs(db, earlier(now, LATE_AFTER))
+    due = await due_jobs(db, earlier(now, LATE_AFTER))
     return [
-        LateQueue(QUEUE_NAMES[each.queue], each.count, each.due_since) for each in found if each.due_since is not None
+        LateQueue(QUEUE_NAMES[jobs.queue], jobs.count, jobs.due_since) for jobs in due if jobs.due_since is not None
     ]
 
 
@@ -281,5 +281,5 @@ async def first_unchained(db: Database) -> tuple[int, Instant] | None:
 
 async def overdue_for_hash_chain(db: Database, now: Instant) -> tuple[int, Instant] | None:
     """(id, date) of the first posting that is 15 minutes old and not in the hash chain yet; None when there is none."""
-    found = await first_unchained(db)
-    return found if found is not None and found[1] <= now - UNCHAINED_AFTER else None
+    oldest = await first_unchained(db)
+    return oldest if oldest is not None and oldest[1] <= now - UNCHAINED_AFTER else None

@@ -54,5 +54,5 @@ class _OfProcess(Collector):
 
 
 def _authorized(request: Request, expected: str) -> bool:
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    return scheme.lower() == "bearer" and secrets.compare_digest(given.strip().encode(), expected.encode())
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and secrets.compare_digest(token.strip().encode(), expected.encode())

@@ -77,8 +77,8 @@ async def _keep_running(
         started_at = loop.time()
         process = await _start([*command, "--number", str(number)], (listener.fileno(), table))
         log.info("process.started", number=number, pid=process.pid)
-        ended, told = asyncio.create_task(process.wait()), asyncio.create_task(stopping.wait())
-        await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
+        exit_task, stop_task = asyncio.create_task(process.wait()), asyncio.create_task(stopping.wait())
+        await asyncio.wait((exit_task, stop_task), return_when=asyncio.FIRST_COMPLETED)
         if stopping.is_set():
             await _stop(process, stop_timeout)
             return
@@ -89,7 +89,7 @@ async def _keep_running(
         log.error("process.died", number=number, pid=process.pid, code=process.returncode, restart_in_seconds=delay)
         with suppress(TimeoutError):
             async with asyncio.timeout(delay):
-                await told
+                await stop_task
         delay = min(2 * delay, MAX_RESTART_DELAY)
 
 

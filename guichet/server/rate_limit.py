@@ -160,7 +160,7 @@ class MerchantRates:
     def learn(self, scope: Scope) -> MerchantRate | None:
         """After the request: what it must still be counted for, if its merchant's limit was not known before.
 
-        A key that works no more is forgotten: its requests must not use up what the merchant may ask.
+        A key that no longer works is forgotten: its requests must not use up what the merchant may ask.
         """
         caller: Caller | None = scope.get(CALLER)
         own = None if caller is None else caller.merchant.rate_limit

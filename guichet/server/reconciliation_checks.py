@@ -33,19 +33,19 @@ async def reconciled_accounts(db: Database, now: Instant) -> list[ReconciledAcco
     An account that left the providers' file gets no new days, so it is gone from here after two.
     """
     runs = await recent_runs(db, now, _DAYS)
-    found = []
+    accounts = []
     for account in sorted({run.provider_account for run in runs}):
-        mine = [run for run in runs if run.provider_account == account]
-        if mine[0].day + 2 * DAY <= now:
+        account_runs = [run for run in runs if run.provider_account == account]
+        if account_runs[0].day + 2 * DAY <= now:
             continue
-        compared = [later(run.day, DAY) for run in mine if run.finished_at is not None]
-        errors = [run.error for run in mine if run.error is not None]
-        found.append(
+        compared = [later(run.day, DAY) for run in account_runs if run.finished_at is not None]
+        errors = [run.error for run in account_runs if run.error is not None]
+        accounts.append(
             ReconciledAccount(
                 account,
-                sum(run.differences for run in mine),
-                max(compared, default=mine[-1].day),
+                sum(run.differences for run in account_runs),
+                max(compared, default=account_runs[-1].day),
                 errors[0] if errors else None,
             )
         )
-    return found
+    return accounts

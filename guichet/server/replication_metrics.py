@@ -12,38 +12,38 @@ _UNKNOWN: Final = "unknown"
 _STATES: Final = ("streaming", "catchup", "other", _UNKNOWN)
 
 
-def replication_families(found: Replication) -> Iterator[GaugeMetricFamily]:
-    yield from _synchronous(found)
-    yield from _standbys(found.standbys)
-    yield from _slots(found.slots)
-    yield from _archive(found.archive)
+def replication_families(status: Replication) -> Iterator[GaugeMetricFamily]:
+    yield from _synchronous(status)
+    yield from _standbys(status.standbys)
+    yield from _slots(status.slots)
+    yield from _archive(status.archive)
 
 
-def _synchronous(found: Replication) -> Iterator[GaugeMetricFamily]:
+def _synchronous(status: Replication) -> Iterator[GaugeMetricFamily]:
     yield GaugeMetricFamily(
-        "guichet_synchronous_standbys_required", "How many standbys must confirm each commit.", found.required
+        "guichet_synchronous_standbys_required", "How many standbys must confirm each commit.", status.required
     )
     yield GaugeMetricFamily(
-        "guichet_synchronous_standbys_missing", "How many of them are not there: every write waits.", found.missing
+        "guichet_synchronous_standbys_missing", "How many of them are not there: every write waits.", status.missing
     )
     connected = GaugeMetricFamily(
         "guichet_synchronous_standby_connected",
         "1 if this standby, which synchronous_standby_names names, is connected, else 0.",
         labels=("standby",),
     )
-    for name in dict.fromkeys(found.named):
+    for name in dict.fromkeys(status.named):
         if name != "*":
-            connected.add_metric((name,), name not in found.absent)
+            connected.add_metric((name,), name not in status.absent)
     yield connected
     yield GaugeMetricFamily(
         "guichet_commits_waiting_for_standby",
         "Commits of all processes that wait for a synchronous standby now.",
-        found.waiting.count,
+        status.waiting.count,
     )
     yield GaugeMetricFamily(
         "guichet_commits_waiting_for_standby_seconds",
         "How long the first of them has waited; milliseconds are normal.",
-        found.waiting.longest,
+        status.waiting.longest,
     )
 
 
@@ -53,7 +53,7 @@ def _standbys(standbys: list[Standby]) -> Iterator[GaugeMetricFamily]:
         "Connected standbys by state: streaming, catchup, other; unknown without pg_monitor.",
         labels=("state",),
     )
-    count = Counter(_state(each) for each in standbys)
+    count = Counter(_state(standby) for standby in standbys)
     for state in _STATES:
         states.add_metric((state,), count[state])
     yield states
@@ -63,11 +63,11 @@ def _standbys(standbys: list[Standby]) -> Iterator[GaugeMetricFamily]:
     lag_seconds = GaugeMetricFamily(
         "guichet_standby_lag_seconds", "How long this standby took to apply the latest WAL.", labels=("standby",)
     )
-    for name in sorted({each.name for each in standbys}):  # Two may have one name: the one that lags more counts.
-        namesakes = [each for each in standbys if each.name == name]
-        if any(each.state is not None for each in namesakes):
-            lag_bytes.add_metric((name,), max(each.lag_bytes or 0.0 for each in namesakes))
-            lag_seconds.add_metric((name,), max(each.lag_seconds or 0.0 for each in namesakes))
+    for name in sorted({standby.name for standby in standbys}):  # Two may have one name: the one that lags more counts.
+        namesakes = [standby for standby in standbys if standby.name == name]
+        if any(standby.state is not None for standby in namesakes):
+            lag_bytes.add_metric((name,), max(standby.lag_bytes or 0.0 for standby in namesakes))
+            lag_seconds.add_metric((name,), max(standby.lag_seconds or 0.0 for standby in namesakes))
     yield lag_bytes
     yield lag_seconds
 
@@ -84,16 +84,16 @@ def _slots(slots: list[Slot]) -> Iterator[GaugeMetricFamily]:
     kept = GaugeMetricFamily(
         "guichet_replication_slot_wal_bytes", "WAL that the server keeps for this slot.", labels=("slot",)
     )
-    for each in slots:
-        active.add_metric((each.name,), each.active)
-        if each.kept_bytes is not None:
-            kept.add_metric((each.name,), each.kept_bytes)
+    for slot in slots:
+        active.add_metric((slot.name,), slot.active)
+        if slot.kept_bytes is not None:
+            kept.add_metric((slot.name,), slot.kept_bytes)
     yield active
     yield kept
     yield GaugeMetricFamily(
         "guichet_replication_slots_lost",
         "Slots whose WAL is gone: their standbys must be copied again.",
-        sum(each.lost for each in slots),
+        sum(slot.lost for slot in slots),
     )
 
 

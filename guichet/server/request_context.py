@@ -96,22 +96,22 @@ class RequestContext:
         if strangers and not self._strangers_lines.take("all", time.monotonic_ns() // 1000):
             return
         path = route or _first_segment(scope["path"])
-        whose = {} if caller is None else {"merchant": caller.merchant.id, "env": caller.env}
-        log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1), **whose)
+        merchant_fields = {} if caller is None else {"merchant": caller.merchant.id, "env": caller.env}
+        log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1), **merchant_fields)
 
 
 def header(scope: Scope, name: bytes) -> str | None:
     """The first header of this name, which is in lower case, as ASGI has it."""
-    for each, value in scope["headers"]:
-        if each == name:
+    for key, value in scope["headers"]:
+        if key == name:
             return str(value, "latin-1")
     return None
 
 
 def _request_id(scope: Scope) -> str:
     """The caller's own, or a new one, which is unique but no secret."""
-    given = header(scope, b"x-request-id")
-    return given if given and _ACCEPTED_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
+    request_id = header(scope, b"x-request-id")
+    return request_id if request_id and _ACCEPTED_ID.fullmatch(request_id) else f"{random.getrandbits(128):032x}"
 
 
 def _first_segment(path: str) -> str:

@@ -116,9 +116,9 @@ class Settings:
     def private_paths(self) -> list[Path]:
         """The data folder and those of our files that exist: nobody but their owner should be able to read them."""
         databases = [self.home / "simulator.db", *([self.sqlite_path] if self.embedded else [])]
-        named = (self.home, self.home / "secret.key", self.home / "demo.json", self.timelines_file)
+        files = (self.home, self.home / "secret.key", self.home / "demo.json", self.timelines_file)
         return [
-            *(path for path in named if path.exists()),
+            *(path for path in files if path.exists()),
             *(file for path in databases for file in sqlite_files(path)),
         ]
 
@@ -129,9 +129,9 @@ class Settings:
 
 def load(environ: Mapping[str, str] | None = None) -> Settings:
     """The settings of this process; raises SettingsError on the first fault: a name that is unknown, a wrong value."""
-    settings, found = _read(os.environ if environ is None else environ)
+    settings, faults = _read(os.environ if environ is None else environ)
     if settings is None:
-        raise SettingsError(found[0])
+        raise SettingsError(faults[0])
     return settings
 
 
@@ -143,37 +143,37 @@ def faults(environ: Mapping[str, str] | None = None) -> list[str]:
 def _read(environ: Mapping[str, str]) -> tuple[Settings | None, list[str]]:
     """The settings, or None and what is wrong with them."""
     known = {variable.name for variable in VARIABLES}
-    found = unknown_names(environ, known, environ.get("GUICHET_PROVIDERS_FILE"))
+    faults = unknown_names(environ, known, environ.get("GUICHET_PROVIDERS_FILE"))
     values: dict[str, Any] = {}
     for variable in VARIABLES:
         raw = environ.get(variable.name) or variable.default
         try:
             value = None if raw is None else variable.parse(raw)
         except (ValueError, OSError, RuntimeError) as error:
-            found.append(f"{variable.name} is wrong: {error}.")
+            faults.append(f"{variable.name} is wrong: {error}.")
             continue
         values[variable.name.removeprefix("GUICHET_").lower()] = value
     if len(values) < len(VARIABLES):
-        return None, found
+        return None, faults
     if values["database_url"] is None:
         values["database_url"] = f"sqlite:///{values['home'] / 'guichet.db'}"
     if not values["secret_keys"]:
         values["secret_keys"] = ()
     settings = Settings(**values)
-    found += _missing(settings)
-    return None if found else settings, found
+    faults += _missing(settings)
+    return None if faults else settings, faults
 
 
 def _missing(settings: Settings) -> list[str]:
     """What the values of other settings require."""
-    found = []
+    faults = []
     if isinstance(settings.ledger_heads, str) and not settings.ledger_heads_secret:
-        found.append("GUICHET_LEDGER_HEADS_SECRET is required when GUICHET_LEDGER_HEADS is an https address.")
+        faults.append("GUICHET_LEDGER_HEADS_SECRET is required when GUICHET_LEDGER_HEADS is an https address.")
     if settings.profile == "production" and not settings.secret_keys:
-        found.append("GUICHET_SECRET_KEYS is required in production; `guichet secret-key` makes a key.")
+        faults.append("GUICHET_SECRET_KEYS is required in production; `guichet secret-key` makes a key.")
     if settings.profile == "production" and not settings.public_url.startswith("https://"):
-        found.append("GUICHET_PUBLIC_URL must be an https address in production.")
-    return found
+        faults.append("GUICHET_PUBLIC_URL must be an https address in production.")
+    return faults
 
 
 def with_development_key(settings: Settings) -> Settings:

@@ -37,7 +37,7 @@ def file_path(raw: str) -> Path:
 def folder(raw: str) -> Path:
     """A folder that exists or can be created, and that can be written in."""
     path = file_path(raw)
-    nearest = next(each for each in (path, *path.parents) if each.exists())
+    nearest = next(parent for parent in (path, *path.parents) if parent.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise ValueError(f"{nearest} is not a folder that can be written in")
     return path
@@ -159,7 +159,7 @@ def smtp_url(raw: str) -> str:
 def mail_sender(raw: str) -> str:
     name, address = parseaddr(raw)
     local, _, domain = address.rpartition("@")
-    if not local or not domain or any(each.isspace() for each in address) or not raw.isprintable():
+    if not local or not domain or any(char.isspace() for char in address) or not raw.isprintable():
         raise ValueError("must be a sender such as Guichet <no-reply@pay.example.com>")
     return formataddr((name, address))
 
@@ -214,15 +214,15 @@ def unknown_names(environ: Mapping[str, str], known: Collection[str], providers_
 
     `providers_file`: its path. A name that stands in it is a secret of a provider's account, not a setting.
     """
-    found = [
+    names = [
         name
         for name, value in environ.items()
         if name.startswith(_PREFIX) and name not in known and not _KUBERNETES.fullmatch(f"{name}={value}")
     ]
-    if not found:
+    if not names:
         return []
     secrets = _names_in(providers_file)
-    return [_sentence(name, known) for name in found if name not in secrets]
+    return [_sentence(name, known) for name in names if name not in secrets]
 
 
 def _names_in(file: str | None) -> set[str]:
@@ -256,5 +256,5 @@ def shown_address(url: str) -> str:
     credentials, at, place = url.removeprefix(_SCHEME).rpartition("@")
     user = re.split(r"[:@/?]", credentials)[0]
     place, _, query = place.partition("?")
-    shown = urlencode([(name, value) for name, value in parse_qsl(query) if name in _SHOWN], safe="/,:")
-    return f"{_SCHEME}{user}{at}{place}{'?' if shown else ''}{shown}"
+    options = urlencode([(name, value) for name, value in parse_qsl(query) if name in _SHOWN], safe="/,:")
+    return f"{_SCHEME}{user}{at}{place}{'?' if options else ''}{options}"

@@ -50,18 +50,18 @@ _IN_STEP: Final = _FOLLOWING.where(postings.c.id <= bindparam("last"))
 class Total:
     """Hundredths that an account was the source and the destination of."""
 
-    given: int = 0
-    taken: int = 0
+    outgoing: int = 0
+    incoming: int = 0
 
     @property
     def held(self) -> Hundredths:
         """Of a wallet with a provider or a bank, which are the source when they grow."""
-        return Hundredths(self.given - self.taken)
+        return Hundredths(self.outgoing - self.incoming)
 
     @property
     def owed(self) -> Hundredths:
         """Of every other account."""
-        return Hundredths(self.taken - self.given)
+        return Hundredths(self.incoming - self.outgoing)
 
 
 #: By currency and account.
@@ -70,21 +70,21 @@ Totals = dict[tuple[Currency, str], Total]
 
 async def totals(db: Database) -> Totals:
     """Now. Cost: one row and the postings of the last minutes, while a worker runs."""
-    through, found, _ = await _last(db)
-    _add(found, await db.scan(_FOLLOWING, after=through))
-    return dict(found)
+    through, ledger, _ = await _last(db)
+    _add(ledger, await db.scan(_FOLLOWING, after=through))
+    return dict(ledger)
 
 
 async def roll_up(db: Database, now: Instant, step: int = STEP) -> bool:
     """Appends the next rollup; True when more postings wait for one. Cost: at most `step` postings, by their
     ids."""
-    through, found, made_at = await _last(db)
+    through, ledger, made_at = await _last(db)
     settled = (await chain_head(db)).last_posting_id
     if settled <= through or (settled - through < step and now - made_at < ROLL_UP_EVERY):
         return False
     last = min(settled, through + step)
-    _add(found, await db.scan(_IN_STEP, after=through, last=last))
-    sums = [[currency, account, total.given, total.taken] for (currency, account), total in sorted(found.items())]
+    _add(ledger, await db.scan(_IN_STEP, after=through, last=last))
+    sums = [[*key, total.outgoing, total.incoming] for key, total in sorted(ledger.items())]
     async with db.transaction() as tx:
         await tx.write(_APPEND, through_posting_id=last, sums=msgspec.json.encode(sums).decode(), created_at=now)
         await tx.write(_PRUNE)
@@ -93,17 +93,17 @@ async def roll_up(db: Database, now: Instant, step: int = STEP) -> bool:
 
 async def _last(db: Database) -> tuple[int, defaultdict[tuple[Currency, str], Total], Instant]:
     """The last posting of the newest rollup, its sums and its time; nothing while there is none."""
-    found: defaultdict[tuple[Currency, str], Total] = defaultdict(Total)
+    ledger: defaultdict[tuple[Currency, str], Total] = defaultdict(Total)
     row = await db.one(_LAST)
     if row is None:
-        return 0, found, Instant(0)
+        return 0, ledger, Instant(0)
     through, sums, made_at = row
-    for currency, account, given, taken in msgspec.json.decode(sums):
-        found[currency, account] = Total(given, taken)
-    return through, found, Instant(made_at)
+    for currency, account, outgoing, incoming in msgspec.json.decode(sums):
+        ledger[currency, account] = Total(outgoing, incoming)
+    return through, ledger, Instant(made_at)
 
 
-def _add(found: defaultdict[tuple[Currency, str], Total], rows: Iterable[Row]) -> None:
+def _add(ledger: defaultdict[tuple[Currency, str], Total], rows: Iterable[Row]) -> None:
     for currency, source, destination, amount in rows:
-        found[currency, source].given += int(amount)
-        found[currency, destination].taken += int(amount)
+        ledger[currency, source].outgoing += int(amount)
+        ledger[currency, destination].incoming += int(amount)

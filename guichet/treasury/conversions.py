@@ -74,17 +74,17 @@ async def record(ctx: AppContext, account: str, day: Instant, lines: Iterable[Li
 
 
 def _sums(day: Instant, lines: Iterable[Line]) -> dict[_Way, _Sums]:
-    found: defaultdict[_Way, _Sums] = defaultdict(_Sums)
+    by_way: defaultdict[_Way, _Sums] = defaultdict(_Sums)
     for line in lines:
         settled = line.settled
         if settled is None or line.amount is None or line.at is None or not day <= line.at < later(day, DAY):
             continue
         came_in = settled.amount > 0
-        sums = found[cast("Currency", line.currency), settled.currency, came_in]
+        sums = by_way[cast("Currency", line.currency), settled.currency, came_in]
         sums.paid += line.amount if came_in else -line.amount
         sums.held += settled.amount
         sums.fees += settled.fee
-    return dict(found)
+    return dict(by_way)
 
 
 def _movement(
@@ -120,13 +120,13 @@ async def _book(tx: Transaction, movement: TreasuryMovement, now: Instant) -> No
         await movements.post(tx, recorded, now)
 
 
-async def rates(db: Database, account: str, found: Totals) -> dict[tuple[Currency, Currency], Fraction]:
-    """By the currencies that were paid and are held: what one became on the last day that was booked. `found`: what the
-    ledger holds. Cost: nothing for an account that never converted."""
-    pairs = {name for _, name in found if name.startswith(f"{CONVERTED}{account}:")}
+async def rates(db: Database, account: str, ledger: Totals) -> dict[tuple[Currency, Currency], Fraction]:
+    """By the currencies that were paid and are held: what one became on the last day that was booked. `ledger`: what
+    it holds. Cost: nothing for an account that never converted."""
+    pairs = {name for _, name in ledger if name.startswith(f"{CONVERTED}{account}:")}
     rates: dict[tuple[Currency, Currency], Fraction] = {}
     for between in pairs:
-        paid, held = (cast("Currency", each) for each in between.split(":")[-2:])
+        paid, held = (cast("Currency", code) for code in between.split(":")[-2:])
         got = await db.one(_LAST_FROM, gave=float_account(account, "", held), got=between)
         gave = await db.one(_LAST_FROM, gave=between, got=float_account(account, "", paid))
         if got is not None and gave is not None:

@@ -47,7 +47,7 @@ _LONGEST_APART: Final = 2 * DAY
 
 def _moved(amount: ColumnElement[int], currency: ColumnElement[str]) -> ColumnElement[int]:
     """As `money.round_to_currency`: what a provider can move of an amount."""
-    whole = or_(*(currency == each for each, decimals in DECIMALS.items() if decimals == 0))
+    whole = or_(*(currency == code for code, decimals in DECIMALS.items() if decimals == 0))
     return case((whole, (amount + 50) // 100 * 100), else_=amount)
 
 
@@ -93,15 +93,15 @@ class _Flight:
 
 
 async def compare(
-    ctx: AppContext, account: str, provider: Provider, stated: Sequence[FloatBalance], before: Totals
+    ctx: AppContext, account: str, provider: Provider, balances: Sequence[FloatBalance], before: Totals
 ) -> None:
     """Compares what a provider states of an account's wallets. `before`: the ledger before it was asked. A wallet that
     it does not state is not compared, but one whose money it converts should be empty. Cost: pending rows of the
     account, and as `balances.totals`."""
     in_flight, after = await _in_flight(ctx.db, account, provider), await totals(ctx.db)
     charged_later = isinstance(provider, History)
-    emptied = await _to_convert(ctx, account, after, in_flight, {each.currency for each in stated})
-    for balance in (*stated, *emptied):
+    emptied = await _to_convert(ctx, account, after, in_flight, {balance.currency for balance in balances})
+    for balance in (*balances, *emptied):
         currency = cast("Currency", balance.currency)
         place = float_account(account, balance.wallet, currency)
         held = balance.amount + balance.not_yet_available
@@ -113,19 +113,19 @@ async def compare(
 
 
 async def record_statement(
-    ctx: AppContext, place: str, currency: Currency, stated: Hundredths, actor: Actor, evidence: str
+    ctx: AppContext, place: str, currency: Currency, amount: Hundredths, actor: Actor, evidence: str
 ) -> None:
     """A person typed what a statement says that the place holds now, and another one approved it."""
-    account, found = place.split(":")[1], await totals(ctx.db)
+    account, ledger = place.split(":")[1], await totals(ctx.db)
     flight = _Flight()
     if place.startswith(FLOAT):
         flight = (await _in_flight(ctx.db, account, ctx.registry.provider(account))).get(place, flight)
-    total = found.get((currency, place), Total())
-    reading = await _reading(ctx, place, stated, "statement", (total, total), flight, charged_later=False)
+    total = ledger.get((currency, place), Total())
+    reading = await _reading(ctx, place, amount, "statement", (total, total), flight, charged_later=False)
     async with ctx.db.transaction() as tx:
         house = await merchants.house(tx, ctx.vault, reading.read_at)
         await _keep(ctx, tx, reading, currency)
-        facts = {"to": place, "amount": stated, "currency": currency}
+        facts = {"to": place, "amount": amount, "currency": currency}
         act = Act(actor, "treasury.stated", "treasury", place, house, evidence, after=facts)  # type: ignore[arg-type]
         await audit_log.record(tx, act, reading.read_at)
 
@@ -133,7 +133,7 @@ async def record_statement(
 async def _reading(
     ctx: AppContext,
     place: str,
-    stated: int,
+    balance: int,
     source: ReadingSource,
     sides: tuple[Total, Total],
     flight: _Flight,
@@ -141,13 +141,13 @@ async def _reading(
     charged_later: bool,
 ) -> Reading:
     before, after = sides
-    now, moved = ctx.clock.now(), after.given + after.taken
+    now, moved = ctx.clock.now(), after.outgoing + after.incoming
     lately = moved - await _moved_before(ctx.db, place, moved, now) if charged_later else 0
     announced = {destination: int(amount) for destination, amount in await ctx.db.all(_ANNOUNCED)}.get(place, 0)
-    low = before.held - (after.taken - before.taken) - flight.outgoing - lately * _HIGHEST_FEE // 100 - announced
-    high = before.held + (after.given - before.given) + flight.incoming - announced
-    difference = min(0, stated - low) + max(0, stated - high)
-    return Reading(0, place, source, stated, after.held, low, high, difference, moved, now)
+    low = before.held - (after.incoming - before.incoming) - flight.outgoing - lately * _HIGHEST_FEE // 100 - announced
+    high = before.held + (after.outgoing - before.outgoing) + flight.incoming - announced
+    difference = min(0, balance - low) + max(0, balance - high)
+    return Reading(0, place, source, balance, after.held, low, high, difference, moved, now)
 
 
 async def _moved_before(db: Database, place: str, moved: int, now: Instant) -> int:
@@ -157,22 +157,22 @@ async def _moved_before(db: Database, place: str, moved: int, now: Instant) -> i
 
 
 async def _to_convert(
-    ctx: AppContext, account: str, found: Totals, in_flight: dict[str, _Flight], stated: Collection[str]
+    ctx: AppContext, account: str, ledger: Totals, in_flight: dict[str, _Flight], currencies: Collection[str]
 ) -> list[FloatBalance]:
     """Adds to what is in flight what the account converted since the last day that was booked: at most what moved in
     two days leaves the currency that was paid, and comes into the one that is held by about the last rate. Returns the
     wallets whose money is converted, which hold nothing in the provider's eyes."""
     emptied: list[FloatBalance] = []
-    for (paid, held), rate in (await conversions.rates(ctx.db, account, found)).items():
-        if paid in stated:
+    for (paid, held), rate in (await conversions.rates(ctx.db, account, ledger)).items():
+        if paid in currencies:
             continue
         place = float_account(account, "", paid)
-        total, flight = found.get((paid, place), Total()), in_flight.setdefault(place, _Flight())
+        total, flight = ledger.get((paid, place), Total()), in_flight.setdefault(place, _Flight())
         became = in_flight.setdefault(float_account(account, "", held), _Flight())
         highest = rate * (100 + _RATE_MOVES) / 100
         became.incoming += ceil(max(0, total.held + flight.incoming) * highest)
         became.outgoing += ceil(max(0, flight.outgoing - total.held) * highest)
-        moved = total.given + total.taken
+        moved = total.outgoing + total.incoming
         lately = moved - await _moved_before(ctx.db, place, 0, ctx.clock.now())
         flight.incoming += lately
         flight.outgoing += lately
@@ -182,16 +182,16 @@ async def _to_convert(
 
 async def _in_flight(db: Database, account: str, provider: Provider) -> dict[str, _Flight]:
     """By place, what the account was asked to move and has no end yet."""
-    found: dict[str, _Flight] = {}
+    in_flight: dict[str, _Flight] = {}
     for kind, operator, currency, amount in await db.scan(_PENDING, account=account):
         is_payment = kind == "payment"
         wallet = provider.collection_wallet(operator) if is_payment else provider.payout_wallet(operator)
-        flight = found.setdefault(float_account(account, wallet, currency), _Flight())
+        flight = in_flight.setdefault(float_account(account, wallet, currency), _Flight())
         if is_payment:
             flight.incoming += int(amount)
         else:
             flight.outgoing += int(amount)
-    return found
+    return in_flight
 
 
 async def _keep(ctx: AppContext, tx: Transaction, reading: Reading, currency: Currency) -> None:

@@ -25,11 +25,11 @@ from guichet.treasury import repository
 _MOST: Final = 10**16
 
 
-def wanted(ctx: AppContext, reference: str, arguments: Arguments) -> TreasuryMovement:
+def requested_movement(ctx: AppContext, reference: str, arguments: Arguments) -> TreasuryMovement:
     """The movement that a person asks for: `kind`, `currency`, `amount` in hundredths, places `from` and `to`, and
     whether it is only announced. Raises ActRefused."""
-    kind = next((each for each in RECORDED_KINDS if each == arguments.get("kind")), None)
-    currency = next((each for each in CURRENCIES if each == arguments.get("currency")), None)
+    kind = next((kind for kind in RECORDED_KINDS if kind == arguments.get("kind")), None)
+    currency = next((code for code in CURRENCIES if code == arguments.get("currency")), None)
     if kind is None or currency is None:
         raise ActRefused(Refusal.TREASURY_KIND(kinds=", ".join(RECORDED_KINDS)))
     is_announced = arguments.get("announced") is True
@@ -60,7 +60,7 @@ def is_statement(arguments: Arguments) -> bool:
 
 def stated_place(ctx: AppContext, arguments: Arguments) -> tuple[str, Currency]:
     """The place that a typed statement is about. Raises ActRefused."""
-    currency = next((each for each in CURRENCIES if each == arguments.get("currency")), None)
+    currency = next((code for code in CURRENCIES if code == arguments.get("currency")), None)
     if currency is None or arguments.get("from") or arguments.get("announced"):
         raise ActRefused(Refusal.TREASURY_PLACES(kind=STATEMENT))
     place = _place(ctx, arguments, "to", currency)
@@ -77,14 +77,14 @@ def amount_of(arguments: Arguments) -> Hundredths:
 
 
 def _place(ctx: AppContext, arguments: Arguments, side: Literal["from", "to"], currency: Currency) -> str | None:
-    typed = arguments.get(side)
-    if not typed:
+    text = arguments.get(side)
+    if not text:
         return None
-    account = place(str(typed), currency)
+    account = place(str(text), currency)
     name = account.split(":")[1] if account else ""
-    known = [each for each in ctx.registry.names() if each not in (SANDBOX, UNCONNECTED)]
+    known = [name for name in ctx.registry.names() if name not in (SANDBOX, UNCONNECTED)]
     if account is None or (account.startswith(FLOAT) and name not in known):
-        raise ActRefused(Refusal.TREASURY_PLACE(place=str(typed)))
+        raise ActRefused(Refusal.TREASURY_PLACE(place=str(text)))
     return account
 
 

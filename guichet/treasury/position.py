@@ -50,18 +50,18 @@ class Position:
         return [*wallets, *banks]
 
 
-async def positions(db: Database, stated: Iterable[str] = ()) -> list[Position]:
-    """By currency. `stated`: places that are shown even if nothing was posted there. Cost: as `balances.totals`."""
-    found = await totals(db)
-    for place in stated:
-        currency = next(each for each in CURRENCIES if place.endswith(f":{each}"))
-        found.setdefault((currency, place), Total())
-    return _positions_of(found)
+async def positions(db: Database, places: Iterable[str] = ()) -> list[Position]:
+    """By currency. `places`: places that are shown even if nothing was posted there. Cost: as `balances.totals`."""
+    ledger = await totals(db)
+    for place in places:
+        currency = next(code for code in CURRENCIES if place.endswith(f":{code}"))
+        ledger.setdefault((currency, place), Total())
+    return _positions_of(ledger)
 
 
-def _positions_of(found: Totals) -> list[Position]:
+def _positions_of(ledger: Totals) -> list[Position]:
     by_currency: dict[Currency, Position] = {}
-    for (currency, account), total in sorted(found.items()):
+    for (currency, account), total in sorted(ledger.items()):
         position = by_currency.setdefault(currency, Position(currency))
         if account.startswith(FLOAT):
             position.wallets[wallet_of(account)] = total.held

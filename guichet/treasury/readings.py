@@ -71,5 +71,5 @@ async def differs_since(db: Reader, place: str) -> Instant | None:
 
 async def latest(db: Reader, until: Instant) -> list[Reading]:
     """The last reading of each place. Cost: a few rows for each of some dozens of places."""
-    found = [await newest(db, place, until) for (place,) in await db.all(_PLACES)]
-    return sorted((each for each in found if each is not None), key=lambda each: each.place)
+    readings = [await newest(db, place, until) for (place,) in await db.all(_PLACES)]
+    return sorted((reading for reading in readings if reading is not None), key=lambda reading: reading.place)

@@ -44,30 +44,30 @@ class Availability(Loop):
         await self._ctx.attempts.flush(db)
         if now >= self._next_at and await claim_turn(db, self.name, now, _MEASURE_EVERY):
             if self._stating and await claim_turn(db, f"{self.name} asked", now, _ASK_EVERY):
-                await self._ask(now)
+                await self._read_stated(now)
             await self._measure(now)
             await prune_attempts(db, now)
         if now >= self._next_at:
             self._next_at = later(now, _MEASURE_EVERY)
         return Step(False, FLUSH_EVERY)
 
-    async def _ask(self, now: Instant) -> None:
+    async def _read_stated(self, now: Instant) -> None:
         """Keeps what each provider says about the operators whose payments go over its account first."""
-        known = {each.operator: each for each in await availabilities(self._ctx.db)}
+        known = {row.operator: row for row in await availabilities(self._ctx.db)}
         for account, (provider, operators) in self._stating.items():
-            stated = await provider.availability()
-            if isinstance(stated, Unknown):
-                log.warning("availability.not_stated", provider_account=account, raw=stated.raw)
+            states = await provider.availability()
+            if isinstance(states, Unknown):
+                log.warning("availability.not_stated", provider_account=account, raw=states.raw)
                 continue
             for operator in operators:
-                if operator in stated:
+                if operator in states:
                     before = known.get(operator) or _unknown(operator, now)
-                    said = structs.replace(before, stated=stated[operator], stated_by=account, stated_at=now)
-                    await set_availability(self._ctx.db, said)
+                    after = structs.replace(before, stated=states[operator], stated_by=account, stated_at=now)
+                    await set_availability(self._ctx.db, after)
 
     async def _measure(self, now: Instant) -> None:
         attempts = await recent_attempts(self._ctx.db, now)
-        known: Mapping[str, OperatorAvailability] = {each.operator: each for each in await availabilities(self._ctx.db)}
+        known: Mapping[str, OperatorAvailability] = {row.operator: row for row in await availabilities(self._ctx.db)}
         for operator in sorted({*attempts, *known}):
             before = known.get(operator) or _unknown(operator, now)
             after = _judged(before, attempts.get(operator, []), now)
@@ -83,11 +83,11 @@ def _unknown(operator: str, now: Instant) -> OperatorAvailability:
 
 
 def _judged(before: OperatorAvailability, attempts: list[Attempts], now: Instant) -> OperatorAvailability:
-    ours = measured(attempts, now, before.measured)
-    verdicts = [ours]
+    measurement = measured(attempts, now, before.measured)
+    verdicts = [measurement]
     if before.stated is not None and before.stated_at is not None and before.stated_at > earlier(now, _STATED_FOR):
-        said = AvailabilityReason.STATED(account=before.stated_by or "")
-        verdicts.append(Verdict(before.stated, said if before.stated != UP else None))
+        reason = AvailabilityReason.STATED(account=before.stated_by or "")
+        verdicts.append(Verdict(before.stated, reason if before.stated != UP else None))
     verdict = worse(verdicts)
     since = before.since if verdict.state == before.state else now
-    return structs.replace(before, state=verdict.state, since=since, reason=verdict.reason, measured=ours.state)
+    return structs.replace(before, state=verdict.state, since=since, reason=verdict.reason, measured=measurement.state)

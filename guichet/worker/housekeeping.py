@@ -55,8 +55,8 @@ class Housekeeping(Loop):
         changes = await roll_up_list_counts(db, ROLLED_UP_AT_ONCE)
         behind = [await self._names.turn(clock.now())]
         await deliveries.give_up_exhausted(db, clock.now())
-        for each in (self._chain, self._treasury, self._mails, self._sessions, self._approvals):
-            behind.append(await each.turn(clock.now()))
+        for job in (self._chain, self._treasury, self._mails, self._sessions, self._approvals):
+            behind.append(await job.turn(clock.now()))
         await self._pruning.step(clock.now())  # What it leaves can wait for the next turn.
         await self._totals.step(clock.now())
         more = released == RELEASED_AT_ONCE or ROLLED_UP_AT_ONCE in (entries, changes) or any(behind)

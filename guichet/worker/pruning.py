@@ -130,12 +130,12 @@ async def prune(db: Database, log_table: Log, before: Instant, after: int = 0, m
     Several workers may prune at once: each leaves alone what another has locked.
     """
     rows = await db.scan(log_table.look, after=after, most=most)
-    if not any(made < before for _, made in rows):
+    if not any(created_at < before for _, created_at in rows):
         return Step(0, None)
     first, last = rows[0][0], rows[-1][0]
     async with db.transaction() as tx:
-        gone = await tx.all(log_table.prune, first=first, last=last, before=before)
-    return Step(len(gone), last if len(rows) == most else None)
+        deleted = await tx.all(log_table.prune, first=first, last=last, before=before)
+    return Step(len(deleted), last if len(rows) == most else None)
 
 
 class Pruning:
@@ -148,12 +148,12 @@ class Pruning:
         others = (INCIDENTS, PROVIDER_CALLBACKS, UNMATCHED_CALLBACKS, RECONCILIATION_RUNS)
         logs |= dict.fromkeys(others, settings.keep_incidents_days)
         logs |= _DAYS
-        self._rounds = [_Round(each, days * DAY) for each, days in logs.items() if days]
+        self._rounds = [_Round(log_table, days * DAY) for log_table, days in logs.items() if days]
 
     async def step(self, now: Instant) -> int:
         """How many rows were deleted. Cost: at most BATCH rows of each log, five times that of requests; nothing while
         all of them pause."""
-        return sum([await each.step(self._db, now) for each in self._rounds for _ in range(each.batches)])
+        return sum([await turn.step(self._db, now) for turn in self._rounds for _ in range(turn.batches)])
 
 
 class _Round:
@@ -170,15 +170,15 @@ class _Round:
     async def step(self, db: Database, now: Instant) -> int:
         if now < self._pauses_until:
             return 0
-        done = await prune(db, self._log, earlier(now, self._age), self._after, self._log.batch)
-        self._pruned += done.pruned
-        if done.reached is None:
+        batch = await prune(db, self._log, earlier(now, self._age), self._after, self._log.batch)
+        self._pruned += batch.pruned
+        if batch.reached is None:
             if self._pruned:
                 log.info("log.pruned", table=self._log.name, rows=self._pruned)
             self._after, self._pruned, self._pauses_until = 0, 0, later(now, PAUSE)
         else:
-            self._after = done.reached
-        return done.pruned
+            self._after = batch.reached
+        return batch.pruned
 
 
 #: Days of a merchant's daily totals that are kept, whatever the settings say (docs/operations/retention.md).
@@ -223,7 +223,7 @@ class DailyTotalsPruning:
         old = sorted({of_merchant for of_merchant, of_day in rows if of_day < before})
         if old:
             async with self._db.transaction() as tx:
-                await tx.execute_many(_PRUNE_TOTALS, [{"of_merchant": each, "before": before} for each in old])
+                await tx.execute_many(_PRUNE_TOTALS, [{"of_merchant": owner, "before": before} for owner in old])
             log.info("log.pruned", table=daily_totals.name, merchants=len(old))
         if len(rows) == _TOTALS_AT_ONCE:
             self._after = (rows[-1][0], rows[-1][1])

@@ -1,6 +1,5 @@
 """The loop that compares each provider account with our ledger, once a day across all workers, and what follows from
-it: incidents, and questions to the provider about what its list contradicts (docs/decisions.md, "Statement
-comparison")."""
+it: incidents, and polls of what the provider's list contradicts (docs/decisions.md, "Statement comparison")."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,10 +18,10 @@ from guichet.domain.reconciliation import (
     MISSING_THERE,
     PAYMENT,
     REFUND,
+    ComparedSubject,
     ComparisonNote,
     Finding,
     Line,
-    Ours,
 )
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
@@ -128,9 +127,9 @@ class Reconciliation(Loop):
             if has_fee(finding):
                 charged.append(finding)
             if len(charged) == _FEES_AT_ONCE:
-                await post_fees(ctx.db, charged, ctx.registry.float_of_ours, ctx.clock.now())
+                await post_fees(ctx.db, charged, ctx.registry.float_account_of, ctx.clock.now())
                 charged.clear()
-        await post_fees(ctx.db, charged, ctx.registry.float_of_ours, ctx.clock.now())
+        await post_fees(ctx.db, charged, ctx.registry.float_account_of, ctx.clock.now())
         return result, differences
 
 
@@ -177,10 +176,10 @@ async def _report_day(ctx: AppContext, tx: Transaction, run: Claimed, result: Re
     )
 
 
-async def _subject(ctx: AppContext, ours: Ours) -> Payment | Refund | None:
-    if ours.kind == PAYMENT:
-        return await repository.by_id(ctx.db, PaymentId(ours.id))
-    return await refund_repository.by_id(ctx.db, RefundId(ours.id))
+async def _subject(ctx: AppContext, compared: ComparedSubject) -> Payment | Refund | None:
+    if compared.kind == PAYMENT:
+        return await repository.by_id(ctx.db, PaymentId(compared.id))
+    return await refund_repository.by_id(ctx.db, RefundId(compared.id))
 
 
 def _is_elsewhere(finding: Finding) -> bool:
@@ -191,9 +190,9 @@ def _is_elsewhere(finding: Finding) -> bool:
 def _contradicts(finding: Finding) -> bool:
     """Whether the provider moved what failed here, or did not move (any more) what succeeded here. What is pending is
     asked about anyway."""
-    ours, note = finding.ours, finding.note
-    if ours is None or note is None:
+    compared, note = finding.ours, finding.note
+    if compared is None or note is None:
         return False
     if finding.outcome == MISSING_HERE:
-        return ours.status == "failed"
+        return compared.status == "failed"
     return finding.outcome == MISSING_THERE and note.code == ComparisonNote.STATUS_THERE

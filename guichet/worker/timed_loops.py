@@ -62,10 +62,10 @@ class BalanceReader(Loop):
             ctx, now = self._ctx, self._ctx.clock.now()
             is_due = now >= self._compare_at.get(account, now)
             before = await totals(ctx.db) if is_due else {}
-            found = await provider_balances.read(ctx.db, ctx.clock, account, provider)
-            if is_due and found is not None:
+            balances = await provider_balances.read(ctx.db, ctx.clock, account, provider)
+            if is_due and balances is not None:
                 self._compare_at[account] = later(now, _COMPARE_EVERY)
-                await compare(ctx, account, ctx.registry.provider(account), found, before)
+                await compare(ctx, account, ctx.registry.provider(account), balances, before)
 
 
 class DisputeLoop(Loop):
@@ -79,17 +79,17 @@ class DisputeLoop(Loop):
         self._ctx = ctx
         self._last = Instant(0)
         self._due = Instant(0)
-        self._asked = False
+        self._called_back = False
 
     async def step(self) -> Step:
         now = self._ctx.clock.now()
         if self.wake.is_set():
-            self._asked = True
+            self._called_back = True
             self.wake.clear()
-        if self._asked:
+        if self._called_back:
             self._due = min(self._due, later(self._last, _AFTER_CALLBACK))
         if now >= self._due:
-            self._asked, self._last = False, now
+            self._called_back, self._last = False, now
             complete = await read_disputes(self._ctx)
             self._due = later(now, _DISPUTES_EVERY if complete else _AFTER_FAILURE)
         return Step(False, POLL_INTERVAL)

@@ -41,14 +41,14 @@ def _topics(wakeups: WakeUps) -> dict[str, asyncio.Event]:
 
 
 async def _announce(db: Database, wakeups: WakeUps) -> None:
-    await asyncio.gather(*(_announce_topic(db, topic, due) for topic, due in _topics(wakeups).items()))
+    await asyncio.gather(*(_announce_topic(db, topic, event) for topic, event in _topics(wakeups).items()))
 
 
-async def _announce_topic(db: Database, topic: str, due: asyncio.Event) -> None:
+async def _announce_topic(db: Database, topic: str, event: asyncio.Event) -> None:
     """Announces in the background: what becomes due while one announcement is on its way shares the next."""
     while True:
-        await due.wait()
-        due.clear()
+        await event.wait()
+        event.clear()
         try:
             await db.announce(topic)
         except StorageError as error:
@@ -65,8 +65,8 @@ async def _listen(db: Database, wakeups: WakeUps) -> None:
         nonlocal pause
         pause = FIRST_PAUSE
         log.info("wakeups.listening")
-        for due in topics.values():
-            due.set()
+        for event in topics.values():
+            event.set()
 
     def heard(topic: str) -> None:
         if topic in topics:  # Another version of Guichet may announce topics that this one does not have.

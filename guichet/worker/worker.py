@@ -124,7 +124,7 @@ class Worker:
     async def _run(self, loop: Loop) -> None:
         """Runs a loop until the worker stops. No error ends it: work that could not be done is due again."""
         turns, failures = metrics.LOOP_TURNS.labels(loop.name), metrics.LOOP_FAILURES.labels(loop.name, "turn")
-        await self._rest(loop, loop.starts_after)
+        await self._pause(loop, loop.starts_after)
         while not self._stopping:
             loop.wake.clear()
             turns.inc()
@@ -138,9 +138,9 @@ class Worker:
                 failures.inc()
                 log.error("worker.failed", loop=loop.name, error=repr(error), exc_info=True)
                 pause = POLL_INTERVAL
-            await self._rest(loop, pause)
+            await self._pause(loop, pause)
 
-    async def _rest(self, loop: Loop, seconds: float) -> None:
+    async def _pause(self, loop: Loop, seconds: float) -> None:
         if seconds > 0 and not self._stopping:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):

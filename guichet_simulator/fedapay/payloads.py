@@ -35,8 +35,8 @@ _TIMES: Final = ("approved_at", "canceled_at", "declined_at", "transferred_at", 
 
 
 def error(status: int, message: str, errors: Mapping[str, list[str]] | None = None) -> ErrorResponse:
-    found = {} if errors is None else {"errors": errors}
-    return ErrorResponse(status, {"message": message, **found})
+    details = {} if errors is None else {"errors": errors}
+    return ErrorResponse(status, {"message": message, **details})
 
 
 NOT_ALLOWED: Final = "Opération non autorisée"
@@ -85,15 +85,15 @@ def transaction_object(
     }[state]
     if word == "approved" and claim is None and decided_at and now - decided_at >= _TRANSFERRED_AFTER:
         word = "transferred"
-    found = _common(record, tx, "transaction", word, decided_at or now) | {
+    payload = _common(record, tx, "transaction", word, decided_at or now) | {
         "operation": "payment",
         "callback_url": record.get("callback_url"),
         "amount_debited": units(tx.amount) if tx and state == SUCCEEDED else None,
         "payment_url": None,
     }
     paid_by = tx.phone if tx and tx.detail.get("page_url") and state == SUCCEEDED else None
-    found["metadata"] = {"paid_customer": {"firstname": "Awa", "phone": f"+{paid_by}"}} if paid_by else {}
-    return found
+    payload["metadata"] = {"paid_customer": {"firstname": "Awa", "phone": f"+{paid_by}"}} if paid_by else {}
+    return payload
 
 
 def payout_object(record: Record, tx: Transaction | None, now: Instant, *, claim: str | None = None) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def payout_object(record: Record, tx: Transaction | None, now: Instant, *, claim
 
 def _common(record: Record, tx: Transaction | None, klass: str, word: str, at: Instant) -> dict[str, Any]:
     currency = (tx.stated_currency if tx else None) or "XOF"
-    found: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "klass": f"v1/{klass}",
         "id": record["id"],
         "reference": f"trx_{record['id']}",
@@ -123,18 +123,18 @@ def _common(record: Record, tx: Transaction | None, klass: str, word: str, at: I
         "updated_at": iso(at),
         **dict.fromkeys(_TIMES),
     }
-    if f"{word}_at" in found:
-        found[f"{word}_at"] = iso(at)
+    if f"{word}_at" in payload:
+        payload[f"{word}_at"] = iso(at)
     if tx and tx.stated_amount is None:
-        del found["amount"]
-    return found
+        del payload["amount"]
+    return payload
 
 
-def without_currency(found: dict[str, Any], include: str | None) -> dict[str, Any]:
+def without_currency(payload: dict[str, Any], include: str | None) -> dict[str, Any]:
     """The object `currency` is shown to those who ask for it."""
     if "currency" not in (include or "").split(","):
-        found.pop("currency", None)
-    return found
+        payload.pop("currency", None)
+    return payload
 
 
 def page_of(rows: list[dict[str, Any]], query: Mapping[str, str], name: str) -> dict[str, Any]:

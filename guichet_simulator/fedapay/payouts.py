@@ -48,7 +48,7 @@ class FedaPayPayouts:
         digits = phone_of((body.get("customer") or {}).get("phone_number"), countries())
         names = ("amount", "mode", "description", "merchant_reference", "custom_metadata")
         record = self._records.add("credit", {**{name: body.get(name) for name in names}, "phone": digits})
-        return self._shown(record, request)
+        return self._response(record, request)
 
     async def start(self, request: Request) -> Response:
         """Of one payout. A second start of one is refused here; what the real one does is not known."""
@@ -96,7 +96,7 @@ class FedaPayPayouts:
         return await self._state(self._records.by_reference("credit", request.path_params["reference"]), request)
 
     async def search(self, request: Request) -> Response:
-        records = sorted(self._records.all("credit"), key=lambda each: -each["id"])
+        records = sorted(self._records.all("credit"), key=lambda record: -record["id"])
         include = request.query_params.get("include")
         rows = [without_currency(self._object(record), include) for record in records]
         return json_response(page_of(rows, request.query_params, "payouts"))
@@ -104,13 +104,13 @@ class FedaPayPayouts:
     async def balances(self, request: Request) -> Response:
         """One for each mode, of what was collected and paid out over it: they do not combine."""
         self._ctx.apply_due_decisions()
-        found = dict.fromkeys(PAYOUT_MODES, 0)
+        balances = dict.fromkeys(PAYOUT_MODES, 0)
         if not self._ctx.dashboard(self._api.name).float_empty:
             for tx in self._ctx.own(self._ctx.store.select("provider = ? AND state = 'succeeded'", self._api.name)):
                 change = tx.amount if tx.kind == "debit" else -tx.amount
-                found[tx.operator] = found.get(tx.operator, 0) + change // 100
+                balances[tx.operator] = balances.get(tx.operator, 0) + change // 100
         rows = [
-            {"id": number, "amount": amount, "mode": mode} for number, (mode, amount) in enumerate(found.items(), 1)
+            {"id": number, "amount": amount, "mode": mode} for number, (mode, amount) in enumerate(balances.items(), 1)
         ]
         return json_response({"v1/balances": rows})
 
@@ -119,10 +119,10 @@ class FedaPayPayouts:
             raise Refused(error(404, "Dépôt introuvable"))
         tx = self._records.transaction(record)
         if tx is None:
-            return self._shown(record, request)
-        return await self._api.respond_to_status(tx, lambda: self._shown(record, request))
+            return self._response(record, request)
+        return await self._api.respond_to_status(tx, lambda: self._response(record, request))
 
-    def _shown(self, record: Record, request: Request) -> Response:
+    def _response(self, record: Record, request: Request) -> Response:
         return json_response({"v1/payout": without_currency(self._object(record), request.query_params.get("include"))})
 
     def _object(self, record: Record) -> dict[str, Any]:

@@ -39,14 +39,14 @@ class Records:
 
     def get(self, kind: Kind, number: object) -> Record | None:
         """One of the account that the client's key leads to."""
-        found = self.made_by_any(kind, number)
-        return found if found is not None and self._is_shown(found) else None
+        record = self.made_by_any(kind, number)
+        return record if record is not None and self._is_visible(record) else None
 
     def made_by_any(self, kind: Kind, number: object) -> Record | None:
-        found: Record | None = self._store.setting(f"{NAME}:{kind}:{number}")
-        return found
+        record: Record | None = self._store.setting(f"{NAME}:{kind}:{number}")
+        return record
 
-    def _is_shown(self, record: Record) -> bool:
+    def _is_visible(self, record: Record) -> bool:
         return not record.get("deleted") and bool(record["company"] == self._ctx.dashboard(NAME).company)
 
     def by_reference(self, kind: Kind, reference: str) -> Record | None:
@@ -55,8 +55,8 @@ class Records:
 
     def all(self, kind: Kind) -> list[Record]:
         rows = self._store.rows("SELECT value FROM settings WHERE name GLOB ?", f"{NAME}:{kind}:*")
-        found = [json.loads(row["value"]) for row in rows]
-        return [record for record in found if self._is_shown(record)]
+        records = [json.loads(row["value"]) for row in rows]
+        return [record for record in records if self._is_visible(record)]
 
     def token(self, record: Record) -> str:
         """A new one each time."""

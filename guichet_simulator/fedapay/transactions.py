@@ -53,7 +53,7 @@ class FedaPayTransactions:
             raise Refused(error(422, "Validation échouée", {"merchant_reference": ["est déjà utilisé"]}))
         names = ("amount", "description", "merchant_reference", "custom_metadata", "callback_url")
         record = self._records.add("debit", {name: body.get(name) for name in names})
-        return self._shown(record, request)
+        return self._response(record, request)
 
     async def token(self, request: Request) -> Response:
         record = self._find(request)
@@ -135,26 +135,26 @@ class FedaPayTransactions:
 
     async def search(self, request: Request) -> Response:
         """Newest first, which is not documented."""
-        records = sorted(self._records.all("debit"), key=lambda each: -each["id"])
+        records = sorted(self._records.all("debit"), key=lambda record: -record["id"])
         rows = [self._object(record, request) for record in records]
         forced = self._ctx.forced_scenario(self._api.name, "status")
-        shown = page_of(rows, request.query_params, "transactions")
-        return await self._api.respond("status", forced, lambda: json_response(shown))
+        page = page_of(rows, request.query_params, "transactions")
+        return await self._api.respond("status", forced, lambda: json_response(page))
 
     async def _state(self, record: Record, request: Request) -> Response:
         tx = self._records.transaction(record)
         if tx is None:
-            return self._shown(record, request)
-        return await self._api.respond_to_status(tx, lambda: self._shown(record, request))
+            return self._response(record, request)
+        return await self._api.respond_to_status(tx, lambda: self._response(record, request))
 
-    def _shown(self, record: Record, request: Request) -> Response:
+    def _response(self, record: Record, request: Request) -> Response:
         return json_response({"v1/transaction": self._object(record, request)})
 
     def _object(self, record: Record, request: Request) -> dict[str, object]:
         now = self._ctx.clock.now()
         expired = self._records.is_expired(record, now)
-        found = transaction_object(record, self._records.transaction(record), now, expired=expired)
-        return without_currency(found, request.query_params.get("include"))
+        payload = transaction_object(record, self._records.transaction(record), now, expired=expired)
+        return without_currency(payload, request.query_params.get("include"))
 
     def _find(self, request: Request) -> Record:
         record = self._records.get("debit", request.path_params["id"])

@@ -117,21 +117,21 @@ def initiation_payload(tx: Transaction, *, final: bool) -> dict[str, Any]:
 
 def transaction_payload(tx: Transaction, status: str | None = None) -> dict[str, Any]:
     """The response to a status call; `status` states another one than the true one."""
-    stated = status or STATES[tx.state]
+    word = status or STATES[tx.state]
     payload = {
         "reference": tx.ref,
         "transref": tx.ref,
         "serviceref": tx.ref,
         "amount": units(tx.stated_amount),
         "phoneNumber": tx.phone,
-        "status": stated,
+        "status": word,
         "callback_info": tx.client_ref,
-        "responsecode": stated,
-        "responsemsg": stated,
-        "reason": REASONS.get(tx.reason, "") if stated == "FAILED" else "",
+        "responsecode": word,
+        "responsemsg": word,
+        "reason": REASONS.get(tx.reason, "") if word == "FAILED" else "",
         "comment": "",
         "description": tx.detail["body"].get("description", tx.detail["body"].get("motif", "")),
-        "operator_id": _operator_id(tx) if stated == "SUCCESSFUL" else "",
+        "operator_id": _operator_id(tx) if word == "SUCCESSFUL" else "",
         "date": iso(tx.decided_at or tx.created_at),
     }
     if tx.stated_amount is None:
@@ -140,20 +140,20 @@ def transaction_payload(tx: Transaction, status: str | None = None) -> dict[str,
 
 
 def callback_payload(tx: Transaction, status: str, now: Instant) -> dict[str, Any]:
-    stated = transaction_payload(tx, status)
+    payload = transaction_payload(tx, status)
     return {
         "reference": tx.ref,
         "order_id": tx.ref,
-        "status": stated["status"],
-        "amount": stated.get("amount"),
+        "status": payload["status"],
+        "amount": payload.get("amount"),
         "callback_info": tx.client_ref,
         "type": "Paiement" if tx.kind == "debit" else "Payout",
         "reseau": network_label(tx),
         "phoneNumber": tx.phone,
         "date": iso(now),
-        "description": stated["description"],
-        "reason": stated["reason"],
-        "ref_operator": stated["operator_id"],
+        "description": payload["description"],
+        "reason": payload["reason"],
+        "ref_operator": payload["operator_id"],
     } | {name: tx.detail["body"].get(name, "") for name in ("first_name", "last_name", "email")}
 
 

@@ -151,10 +151,10 @@ class FeexPay(SimulatedProvider):
 
     async def payout(self, request: Request) -> Response:
         body = await json_object(request) or {}
-        found = payout_network(request.path_params.get("segment"), body.get("network"))
-        if found is None:
+        channel = payout_network(request.path_params.get("segment"), body.get("network"))
+        if channel is None:
             raise Refused(error(404, "payout channel not configured"))
-        operator, network = found
+        operator, network = channel
         check_payout(network, body)
         phone = str(body["phoneNumber"])
         scenario = self.ctx.choose_scenario(self.name, "credit", phone)
@@ -190,10 +190,10 @@ class FeexPay(SimulatedProvider):
         if not (first and last and body.get("shop")):
             raise Refused(error(400, ["start_date, end_date and shop should not be empty"]))
         self.ctx.apply_due_decisions()
-        found = undocumented_order(self._chosen(body, first, last))
+        txs = undocumented_order(self._chosen(body, first, last))
 
         def normal() -> Response:
-            return json_response({"success": True, "total": len(found), "data": [history_row(tx) for tx in found]})
+            return json_response({"success": True, "total": len(txs), "data": [history_row(tx) for tx in txs]})
 
         return await self.respond("status", self.ctx.forced_scenario(self.name, "status"), normal)
 
@@ -205,7 +205,7 @@ class FeexPay(SimulatedProvider):
         states = [state for state, word in STATES.items() if status in (*everything, word)]
         networks = [name for name, network in NETWORKS.items() if label in (*everything, network.label)]
         operators = [*networks, *(CARDS if label in everything else [label])]
-        found = self.ctx.store.select(
+        transactions = self.ctx.store.select(
             "id IN (SELECT id FROM transactions WHERE provider = 'feexpay' AND kind IN (SELECT value FROM json_each(?))"
             " AND state IN (SELECT value FROM json_each(?)) AND operator IN (SELECT value FROM json_each(?))"
             " AND created_at >= 1000000 * strftime('%s', ?) AND created_at < 1000000 * strftime('%s', ?, '+1 day')"
@@ -217,7 +217,7 @@ class FeexPay(SimulatedProvider):
             last,
             _HISTORY_LIMIT,
         )
-        return self.ctx.own(found)
+        return self.ctx.own(transactions)
 
     async def balance(self, request: Request) -> Response:
         balances = {network.label: 0 for network in NETWORKS.values()}

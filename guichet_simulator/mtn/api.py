@@ -79,7 +79,7 @@ def error(status: int, code: str) -> ErrorResponse:
 
 def transaction_payload(tx: Transaction, status: str | None = None) -> dict[str, Any]:
     """The response to a status call, and a callback; `status` states another one than the true one."""
-    stated = status or STATES[tx.state]
+    word = status or STATES[tx.state]
     party = "payer" if tx.kind == "debit" else "payee"
     payload: dict[str, Any] = {
         "externalId": tx.detail["externalId"],
@@ -87,13 +87,13 @@ def transaction_payload(tx: Transaction, status: str | None = None) -> dict[str,
         party: {"partyIdType": "MSISDN", "partyId": tx.phone},
         "payerMessage": tx.detail["payerMessage"],
         "payeeNote": tx.detail["payeeNote"],
-        "status": stated,
+        "status": word,
     }
     if tx.stated_amount is not None:
         payload["amount"] = money.plain(tx.stated_amount)
-    if stated == "SUCCESSFUL":
+    if word == "SUCCESSFUL":
         payload["financialTransactionId"] = str(7_000_000_000 + tx.id)
-    if stated == "FAILED":
+    if word == "FAILED":
         reasons = REASONS if tx.kind == "debit" else _CREDIT_REASONS
         payload["reason"] = reasons.get(tx.reason, "INTERNAL_PROCESSING_ERROR")
     return payload

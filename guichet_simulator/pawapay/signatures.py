@@ -40,19 +40,19 @@ KEY_ID: Final = "HTTP_EC_P256_KEY:1"
 
 def is_signed(request: Request, body: bytes, *, keys: Mapping[str, str], now: Instant) -> bool:
     """Whether the request is signed by one of `keys` (PEM, by key id), now, for this address and this body."""
-    stated = _INPUT.fullmatch(request.headers.get("signature-input", ""))
+    signature_input = _INPUT.fullmatch(request.headers.get("signature-input", ""))
     signature = _SIGNATURE.fullmatch(request.headers.get("signature", ""))
-    if stated is None or signature is None or stated["label"] != signature["label"]:
+    if signature_input is None or signature is None or signature_input["label"] != signature["label"]:
         return False
-    names = re.findall(r'"([^"]+)"', stated["names"])
-    values = {name: quoted or number for name, quoted, number in _VALUE.findall(stated["values"])}
+    names = re.findall(r'"([^"]+)"', signature_input["names"])
+    values = {name: quoted or number for name, quoted, number in _VALUE.findall(signature_input["values"])}
     if not set(names) >= _REQUIRED or not _in_period(values, now) or not _digest_matches(request, body):
         return False
     pem, algorithm = keys.get(values.get("keyid", "")), _HASHES.get(values.get("alg", ""))
     if pem is None or algorithm is None:
         return False
     lines = [f'"{name}": {_component(request, name)}' for name in names]
-    signed = "\n".join([*lines, f'"@signature-params": {stated["parameters"]}']).encode()
+    signed = "\n".join([*lines, f'"@signature-params": {signature_input["parameters"]}']).encode()
     return _made_by(pem, signature["bytes"], signed, algorithm)
 
 

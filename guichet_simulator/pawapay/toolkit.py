@@ -34,11 +34,11 @@ _WALLETS: Final = frozenset((provider.country, provider.currency) for provider i
 
 def _by_country(request: Request, providers: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """The providers grouped by country; only those of the country in the query when there is one."""
-    wanted = request.query_params.get("country")
+    country_filter = request.query_params.get("country")
     countries: dict[str, list[dict[str, Any]]] = {}
     for name, fields in providers.items():
         countries.setdefault(PROVIDERS[name].country, []).append({"provider": name, **fields})
-    return [{"country": c, "providers": p} for c, p in countries.items() if wanted in (None, c)]
+    return [{"country": c, "providers": p} for c, p in countries.items() if country_filter in (None, c)]
 
 
 async def active_conf(ctx: SimulatorContext, request: Request) -> Response:
@@ -76,7 +76,7 @@ async def predict(ctx: SimulatorContext, request: Request) -> Response:
 
 
 async def balances(ctx: SimulatorContext, request: Request) -> Response:
-    wanted = request.query_params.get("country")
+    country_filter = request.query_params.get("country")
     totals = {(provider.country, provider.currency): 0 for provider in PROVIDERS.values()}
     for tx in ctx.store.select("provider = 'pawapay' AND state = 'succeeded'"):
         provider = PROVIDERS[tx.operator]
@@ -84,7 +84,7 @@ async def balances(ctx: SimulatorContext, request: Request) -> Response:
     rows = [
         {"country": country, "balance": money.plain(total), "currency": currency, "provider": ""}
         for (country, currency), total in totals.items()
-        if wanted in (None, country)
+        if country_filter in (None, country)
     ]
     return json_response({"balances": rows})
 
@@ -133,17 +133,17 @@ async def create_statement(ctx: SimulatorContext, request: Request) -> Response:
 
 async def read_statement(ctx: SimulatorContext, request: Request) -> Response:
     statement_id = request.path_params["id"]
-    found: dict[str, Any] | None = ctx.store.setting(_setting(statement_id))
-    if found is None:
+    statement: dict[str, Any] | None = ctx.store.setting(_setting(statement_id))
+    if statement is None:
         return json_response({"status": "NOT_FOUND"})
-    ready = ctx.clock.now() - found["created"] >= _READY_AFTER
+    ready = ctx.clock.now() - statement["created"] >= _READY_AFTER
     data = {
         "statementId": statement_id,
         "status": "COMPLETED" if ready else "PROCESSING",
-        "wallet": found["wallet"],
-        "created": iso(found["created"]),
-        "startDate": iso(found["start"])[:19],
-        "endDate": iso(found["end"])[:19],
+        "wallet": statement["wallet"],
+        "created": iso(statement["created"]),
+        "startDate": iso(statement["start"])[:19],
+        "endDate": iso(statement["end"])[:19],
     }
     if ready:
         data |= {"downloadUrl": f"{ctx.public_url}/pawapay/statements/{statement_id}.csv"}
@@ -152,17 +152,17 @@ async def read_statement(ctx: SimulatorContext, request: Request) -> Response:
 
 async def download_statement(ctx: SimulatorContext, request: Request) -> Response:
     """The file: a line for each transaction that changed the wallet, and one for what was charged for it."""
-    found: dict[str, Any] | None = ctx.store.setting(_setting(request.path_params["id"]))
-    if found is None:
+    statement: dict[str, Any] | None = ctx.store.setting(_setting(request.path_params["id"]))
+    if statement is None:
         return Response(status_code=404)
     ctx.apply_due_decisions()
     file = io.StringIO()
     rows = csv.writer(file)
     rows.writerow(_COLUMNS)
-    wallet, start, end = found["wallet"], found["start"], found["end"]
+    wallet, start, end = statement["wallet"], statement["start"], statement["end"]
     for tx in sorted(ctx.store.select("provider = 'pawapay' AND state = 'succeeded'"), key=lambda tx: tx.id):
-        mine = (PROVIDERS[tx.operator].country, tx.currency) == (wallet["country"], wallet["currency"])
-        if mine and tx.decided_at is not None and start <= tx.decided_at <= end:
+        in_wallet = (PROVIDERS[tx.operator].country, tx.currency) == (wallet["country"], wallet["currency"])
+        if in_wallet and tx.decided_at is not None and start <= tx.decided_at <= end:
             rows.writerows(_rows(tx, tx.decided_at))
     return Response(file.getvalue(), media_type="text/csv")
 

@@ -120,8 +120,8 @@ class PayDunyaPayouts:
         for tx in self._ctx.own(self._ctx.store.select("provider = 'paydunya' AND state = 'succeeded'")):
             if filled and (country := COUNTRIES.get(tx.operator)):
                 balances[country] += tx.amount // 100 * (1 if tx.kind == "debit" else -1)
-        stated = {f"Balance {country}": f"{amount} XOF" for country, amount in balances.items()}
-        return json_response({"success": True, "description": "Balance of your accounts", **stated})
+        fields = {f"Balance {country}": f"{amount} XOF" for country, amount in balances.items()}
+        return json_response({"success": True, "description": "Balance of your accounts", **fields})
 
     def callback_payload(self, tx: Transaction, status: str) -> dict[str, Any]:
         payout: Mapping[str, Any] = self._ctx.store.setting(payout_key(tx.ref))

@@ -118,7 +118,7 @@ class PayDunya(SimulatedProvider):
 
     async def create_invoice(self, request: Request) -> Response:
         body = await json_object(request) or {}
-        amount, asked = check_invoice(body)
+        amount, fields = check_invoice(body)
         mode = _mode(request)
 
         def create() -> Response:
@@ -127,7 +127,7 @@ class PayDunya(SimulatedProvider):
             invoice = {
                 "token": token,
                 "amount": amount,
-                "description": asked.get("description", ""),
+                "description": fields.get("description", ""),
                 "custom_data": body.get("custom_data") or {},
                 "actions": actions,
                 "mode": mode,
@@ -136,7 +136,7 @@ class PayDunya(SimulatedProvider):
                 "created_at": self.ctx.clock.now(),
             }
             self.ctx.store.set_setting(invoice_key(token), invoice)
-            channels = asked.get("channels") or []
+            channels = fields.get("channels") or []
             if len(channels) == 1 and channels[0] in CHANNELS:
                 self._open_page(invoice, CHANNELS[channels[0]])
             page = f"{self.address}/{'sandbox-' if mode == 'test' else ''}checkout/invoice/{token}"

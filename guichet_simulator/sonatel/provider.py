@@ -170,14 +170,14 @@ class Sonatel(SimulatedProvider):
     async def search(self, request: Request) -> Response:
         self.ctx.apply_due_decisions()
         reference = request.query_params.get("reference")
-        found = undocumented_order(
+        transactions = undocumented_order(
             self.ctx.own(self.ctx.store.select("provider = 'sonatel' AND client_ref = ?", reference))
         )
         forced = self.ctx.forced_scenario(self.name, "status")
         shape = list_shape(str(reference))
 
         def normal() -> Response:
-            rows = [transaction_payload(tx) for tx in found]
+            rows = [transaction_payload(tx) for tx in transactions]
             return json_response({shape: rows} if shape else rows)
 
         return await self.respond("status", forced, normal)

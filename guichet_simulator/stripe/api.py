@@ -84,10 +84,10 @@ class StripeApi(SimulatedProvider):
         """The session of the key's mode that has this payment intent. Raises Refused."""
         self.ctx.apply_due_decisions()
         where = "provider = 'stripe' AND kind = 'debit' AND json_extract(detail, '$.payment_intent') = ?"
-        found = self.ctx.own(self.ctx.store.select(where, intent))
-        if not found or found[0].detail["live"] is not self.is_live(request):
+        sessions = self.ctx.own(self.ctx.store.select(where, intent))
+        if not sessions or sessions[0].detail["live"] is not self.is_live(request):
             raise Refused(missing("payment_intent", intent))
-        return found[0]
+        return sessions[0]
 
     # Idempotent POSTs
 
@@ -142,9 +142,9 @@ class StripeApi(SimulatedProvider):
             int(query.get("created[gte]", "0")),
         )
         # Written as `expand[]` by some clients, and as `expand[0]` by Stripe's own library.
-        wanted = [value for name, value in query.multi_items() if name.startswith("expand[")]
+        expansions = [value for name, value in query.multi_items() if name.startswith("expand[")]
         own = [tx for tx in disputed if tx.detail["live"] is self.is_live(request)]
-        rows = [dispute_object(tx, expanded="data.payment_intent" in wanted) for tx in own]
+        rows = [dispute_object(tx, expanded="data.payment_intent" in expansions) for tx in own]
         if after := query.get("starting_after"):
             rows = rows[[row["id"] for row in rows].index(after) + 1 :]
         return json_response(

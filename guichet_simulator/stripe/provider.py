@@ -105,15 +105,15 @@ class Stripe(StripeApi):
         )
 
     async def read(self, request: Request) -> Response:
-        found = self.find_own(request, "debit", "checkout.session")
-        return await self.respond_to_status(found, lambda: json_response(session_object(found)))
+        session = self.find_own(request, "debit", "checkout.session")
+        return await self.respond_to_status(session, lambda: json_response(session_object(session)))
 
     async def expire(self, request: Request) -> Response:
-        found = self.find_own(request, "debit", "checkout.session")
-        if found.state != PENDING:
+        session = self.find_own(request, "debit", "checkout.session")
+        if session.state != PENDING:
             raise Refused(invalid_request("Only open sessions can be expired."))
-        self.ctx.decide(found, EXPIRED, "expired")
-        return json_response(session_object(self.ctx.store.get(found.id)))
+        self.ctx.decide(session, EXPIRED, "expired")
+        return json_response(session_object(self.ctx.store.get(session.id)))
 
     async def refund(self, request: Request) -> Response:
         form, key = await form_fields(request), request.headers.get("idempotency-key")

@@ -65,8 +65,8 @@ async def search(
     wave.ctx.apply_due_decisions()
     where = "provider = 'wave' AND kind = ? AND resource = ? AND operator = ? AND client_ref = ?"
     reference = request.query_params.get("client_reference")
-    found = wave.ctx.own(wave.ctx.store.select(where, kind, resource, wallet_of(request).name, reference))
-    rows = [payload(tx) for tx in undocumented_order(found)]
+    transactions = wave.ctx.own(wave.ctx.store.select(where, kind, resource, wallet_of(request).name, reference))
+    rows = [payload(tx) for tx in undocumented_order(transactions)]
     forced = wave.ctx.forced_scenario(wave.name, "status")
     return await wave.respond("status", forced, lambda: json_response({"result": rows}))
 
@@ -96,8 +96,8 @@ class WaveMerchants:
         return await self._save(request, self._find(request)["id"])
 
     async def delete(self, request: Request) -> Response:
-        found = self._find(request)
-        kept = {ref: each for ref, each in self._merchants(request).items() if ref != found["id"]}
+        merchant = self._find(request)
+        kept = {ref: fields for ref, fields in self._merchants(request).items() if ref != merchant["id"]}
         self._store.set_setting(_setting(request), kept)
         return Response(status_code=204)
 
@@ -108,7 +108,7 @@ class WaveMerchants:
             details = [{"loc": [name], "msg": "invalid value"} for name in invalid]
             return self._api.error(ResponseKind.REFUSED, echo={"details": details})
         merchants = self._merchants(request)
-        if any(each["name"] == body["name"] and ref != merchant_id for ref, each in merchants.items()):
+        if any(other["name"] == body["name"] and ref != merchant_id for ref, other in merchants.items()):
             raise Refused(error(400, "merchant-name-already-exists"))
         fields = {name: body.get(name) for name in (*_REQUIRED, *_OPTIONAL)}
         merchant = {"id": merchant_id, **fields, "is_locked": False}
@@ -117,15 +117,15 @@ class WaveMerchants:
 
     def refuse_unknown(self, request: Request, body: Mapping[str, Any]) -> None:
         """A session or payout may name only an aggregated merchant that exists; else this raises Refused."""
-        wanted = body.get("aggregated_merchant_id")
-        if wanted is not None and wanted not in self._merchants(request):
+        merchant_id = body.get("aggregated_merchant_id")
+        if merchant_id is not None and merchant_id not in self._merchants(request):
             raise Refused(error(400, "aggregated-merchant-not-found"))
 
     def _find(self, request: Request) -> dict[str, Any]:
-        found = self._merchants(request).get(request.path_params["id"])
-        if found is None:
+        merchant = self._merchants(request).get(request.path_params["id"])
+        if merchant is None:
             raise Refused(error(404, "aggregated-merchant-not-found"))
-        return found
+        return merchant
 
     def _merchants(self, request: Request) -> Merchants:
         """By id, oldest first."""

@@ -93,7 +93,7 @@ def page_of(rows: Mapping[str, dict[str, Any]], query: Mapping[str, str]) -> dic
     cursors, after = list(rows), query.get("after")
     start = cursors.index(after) + 1 if after in cursors else 0
     first = query.get("first", "")
-    shown = cursors[start : start + (int(first) if first.isdecimal() else _PAGE)]
-    more = bool(shown) and shown[-1] != cursors[-1]
-    info = {"start_cursor": after, "end_cursor": shown[-1] if shown else None, "has_next_page": more}
-    return {"page_info": info, "items": [rows[cursor] for cursor in shown]}
+    page = cursors[start : start + (int(first) if first.isdecimal() else _PAGE)]
+    more = bool(page) and page[-1] != cursors[-1]
+    info = {"start_cursor": after, "end_cursor": page[-1] if page else None, "has_next_page": more}
+    return {"page_info": info, "items": [rows[cursor] for cursor in page]}

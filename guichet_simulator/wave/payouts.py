@@ -55,8 +55,8 @@ class WavePayouts:
         return await api.respond("credit", scenario, create)
 
     async def read(self, request: Request) -> Response:
-        found = self._find(request)
-        return await self._api.respond_to_status(found, lambda: json_response(payout_object(found)))
+        payout = self._find(request)
+        return await self._api.respond_to_status(payout, lambda: json_response(payout_object(payout)))
 
     async def search(self, request: Request) -> Response:
         return await search(self._api, request, "credit", "payout", payout_object)
@@ -109,11 +109,11 @@ class WavePayoutBatches:
         self._ctx.apply_due_decisions()
         batch_id = request.path_params["id"]
         where = "provider = 'wave' AND resource = 'payout' AND operator = ? AND json_extract(detail, '$.batch_id') = ?"
-        found = self._ctx.store.select(where, wallet_of(request).name, batch_id)
-        if not found:
+        payouts = self._ctx.store.select(where, wallet_of(request).name, batch_id)
+        if not payouts:
             raise Refused(error(404, "payout-batch-not-found"))
-        status = "processing" if any(tx.state == PENDING for tx in found) else "complete"
-        return json_response({"id": batch_id, "status": status, "payouts": [payout_object(tx) for tx in found]})
+        status = "processing" if any(tx.state == PENDING for tx in payouts) else "complete"
+        return json_response({"id": batch_id, "status": status, "payouts": [payout_object(tx) for tx in payouts]})
 
 
 def _check_payout(body: Mapping[str, Any], wallet: Wallet) -> None:

@@ -69,8 +69,8 @@ class WaveSessions:
         return await self._api.respond("debit", scenario, create)
 
     async def read(self, request: Request) -> Response:
-        found = self._find_session(request)
-        return await self._api.respond_to_status(found, lambda: json_response(session_object(found)))
+        session = self._find_session(request)
+        return await self._api.respond_to_status(session, lambda: json_response(session_object(session)))
 
     def _find_session(self, request: Request) -> Transaction:
         return find_own(self._api, request, "debit", "", "checkout-session-not-found")
@@ -82,49 +82,49 @@ class WaveSessions:
     def paid_by(self, request: Request, transaction_id: str | None, missing: str) -> Transaction:
         """The session that Wave's transaction paid. Raises Refused with the code `missing`."""
         self._ctx.apply_due_decisions()
-        found = self._ctx.store.select(
+        sessions = self._ctx.store.select(
             "provider = 'wave' AND kind = 'debit' AND operator = ? AND state = 'succeeded'"
             " AND json_extract(detail, '$.transaction_id') = ?",
             wallet_of(request).name, transaction_id,
         )  # fmt: skip
-        if not found:
+        if not sessions:
             raise Refused(error(404, missing))
-        return found[0]
+        return sessions[0]
 
     async def search(self, request: Request) -> Response:
         return await search(self._api, request, "debit", "", session_object)
 
     async def expire(self, request: Request) -> Response:
-        found = self._find_session(request)
-        if found.state != PENDING:
+        session = self._find_session(request)
+        if session.state != PENDING:
             raise Refused(error(409, "checkout-session-not-open"))
-        self._ctx.decide(found, EXPIRED, "expired")
+        self._ctx.decide(session, EXPIRED, "expired")
         return Response(status_code=200)
 
     async def refund(self, request: Request) -> Response:
         return await self.refund_session(self._find_session(request))
 
-    async def refund_session(self, found: Transaction) -> Response:
+    async def refund_session(self, session: Transaction) -> Response:
         """Refunds the whole session at once. It may be repeated: only the first one moves money."""
-        if found.state != SUCCEEDED:
+        if session.state != SUCCEEDED:
             raise Refused(error(409, "checkout-refund-failed"))
-        if self._ctx.store.refunded_amount(found):
+        if self._ctx.store.refunded_amount(session):
             return Response(status_code=200)
-        scenario = self._ctx.choose_scenario(self._api.name, "credit", found.phone or found.detail["digits"])
+        scenario = self._ctx.choose_scenario(self._api.name, "credit", session.phone or session.detail["digits"])
 
         def create() -> Response:
             credit = self._ctx.create_transaction(
                 self._api.name,
                 "credit",
                 scenario,
-                operator=found.operator,
+                operator=session.operator,
                 ref="rf-" + new_uuid(),
                 resource="refund",
-                client_ref=found.client_ref,
-                phone=found.phone,
-                parent=found.ref,
-                amount=found.amount,
-                currency=found.currency,
+                client_ref=session.client_ref,
+                phone=session.phone,
+                parent=session.ref,
+                amount=session.amount,
+                currency=session.currency,
             )
             refused = scenario.final_state in (FAILED, EXPIRED)
             self._ctx.decide(credit, FAILED if refused else SUCCEEDED, scenario.reason)

@@ -41,7 +41,7 @@ from guichet.history.search import search
 from guichet.incidents import repository as incidents
 from guichet.ledger import postings, suspense, wallets
 from guichet.ledger import reconciliation_runs as runs
-from guichet.ledger.reconciliation import _given_back, _named
+from guichet.ledger.reconciliation import _given_back, _subject_of_line
 from guichet.ledger.wallets import held
 from guichet.links import prompt_limits, session_repository
 from guichet.links import repository as links
@@ -222,7 +222,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "counts by status": lambda db: status_counts(db, payments_table, ListScope(*MINE), NOW, UNTIL),
     "search for a number": lambda db: search(db, *MINE, "0000000020", [], NOW),
     "story of a payment": _read_story,
-    "find what a statement names": lambda db: _named(db, STATED, '["c"]'),
+    "find what a statement names": lambda db: _subject_of_line(db, STATED, '["c"]'),
     "find the payment of a refund that is not ours": lambda db: _given_back(db, STATED, '["c"]'),
     "claim a reconciliation": lambda db: runs.claim(db, ["op"], NOW),
     "recent reconciliations": lambda db: runs.recent_runs(db, NOW),

@@ -40,7 +40,7 @@ async def record(service: ServiceFixture, number: int = 0, **arguments: Any) -> 
         "amount": 1000_00,
         **{name.rstrip("_"): each for name, each in arguments.items()},
     }
-    movement = movements.wanted(service.ctx, NUMBERS[number], facts)  # type: ignore[arg-type]
+    movement = movements.requested_movement(service.ctx, NUMBERS[number], facts)  # type: ignore[arg-type]
     return await movements.record(service.ctx, movement, ACTOR, "statement 12")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from guichet.back_office.manual_settlement import Decision, settle_by_hand
-from guichet.domain.late_results import QUESTIONS_AT_ONCE
+from guichet.domain.late_results import POLLS_AT_ONCE
 from guichet.domain.payments import Payment
 from guichet.providers.base import (
     Accepted,
@@ -123,11 +123,11 @@ async def test_a_request_that_never_arrived_is_asked_about_daily(live: LivePayme
 async def test_an_account_is_asked_within_its_budget(sqlite_live: LivePayments) -> None:
     """Thousands may be failed by hand on one day; none of the questions is lost."""
     live = sqlite_live
-    payments = [await failed_by_hand(live) for _ in range(QUESTIONS_AT_ONCE + 15)]
+    payments = [await failed_by_hand(live) for _ in range(POLLS_AT_ONCE + 15)]
     live.first.calls.clear()
     live.first.script("status", Accepted())
     await live.service.run_worker(HOUR)
-    assert len(live.first.calls) == QUESTIONS_AT_ONCE
+    assert len(live.first.calls) == POLLS_AT_ONCE
     for _ in range(3):
         await live.service.run_worker(60)
     assert set(live.first.references_of("status")) == {each.reference for each in payments}

@@ -120,16 +120,16 @@ def range_totals_by_status(table: Table) -> Executable:
         parts.append(_by_status(list_counts, table, list_counts.c.row_count, *in_run))
     for since, before in (("since", "start"), ("end", "before")):
         within = (table.c.created_at >= bindparam(since), table.c.created_at < bindparam(before))
-        mine = (*_of_merchant(table), *within)
-        every: Any = select(_word("").label("status"), func.count().label("row_count")).where(*mine)
-        final: Select[Any] = select(table.c.status, func.count().label("row_count")).where(*mine)
+        scope = (*_of_merchant(table), *within)
+        every: Any = select(_word("").label("status"), func.count().label("row_count")).where(*scope)
+        final: Select[Any] = select(table.c.status, func.count().label("row_count")).where(*scope)
         parts += [every, final.where(table.c.status != FIRST_STATUS).group_by(table.c.status)]
     return _added_up(*parts)
 
 
 def _by_status(counts: Table, table: Table, rows: ColumnElement[int], *conditions: ColumnElement[bool]) -> Select[Any]:
-    mine = (*_of_merchant(counts), counts.c.list_name == _word(table.name))
-    return select(counts.c.status, rows.label("row_count")).where(*mine, *conditions)
+    scope = (*_of_merchant(counts), counts.c.list_name == _word(table.name))
+    return select(counts.c.status, rows.label("row_count")).where(*scope, *conditions)
 
 
 def _added_up(*parts: Select[Any]) -> Executable:
@@ -169,11 +169,11 @@ def page_rows(
     }
     chosen = [conditions[name] for name in conditions if name in params]
     if not (skips or kind.by_combination):
-        mine = [*_rows_of(kind), *chosen]
-        return read.where(*mine).order_by(*_order(table, oldest_first)).limit(bindparam("most"))
+        scope = [*_rows_of(kind), *chosen]
+        return read.where(*scope).order_by(*_order(table, oldest_first)).limit(bindparam("most"))
     rows: Any = _merged(kind, chosen, oldest_first) if kind.by_combination else table
-    mine = [] if kind.by_combination else [*_rows_of(kind), *chosen]
-    ids = select(rows.c.id).where(*mine).order_by(*_order(rows, oldest_first))
+    scope = [] if kind.by_combination else [*_rows_of(kind), *chosen]
+    ids = select(rows.c.id).where(*scope).order_by(*_order(rows, oldest_first))
     page = ids.limit(bindparam("most")).offset(bindparam("skipped")).subquery()
     return read.join(page, page.c.id == table.c.id).order_by(*_order(table, oldest_first))
 
@@ -264,8 +264,8 @@ def _merged(kind: ListKind, chosen: list[ColumnElement[bool]], oldest_first: boo
     statuses = [_word(status) for status in (DELIVERY_STATUSES if kind.status is None else (kind.status,))]
     first = []
     for event, status in product(kind.events, statuses):
-        mine = [*_of_merchant(table), table.c.event == _word(event), table.c.status == status]
-        rows = select(table.c.id, table.c.created_at).where(*mine, *chosen).order_by(*_order(table, oldest_first))
+        scope = [*_of_merchant(table), table.c.event == _word(event), table.c.status == status]
+        rows = select(table.c.id, table.c.created_at).where(*scope, *chosen).order_by(*_order(table, oldest_first))
         part = rows.limit(bindparam("needed")).subquery()
         first.append(select(part.c.id, part.c.created_at))
     return union_all(*first).subquery() if len(first) > 1 else first[0].subquery()

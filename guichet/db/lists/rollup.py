@@ -44,9 +44,9 @@ _DELETE_EMPTY: Final = delete(list_counts).where(
 async def roll_up_list_counts(db: Database, most: int) -> int:
     """Adds up to `most` changes to the counts; returns how many. Run by the worker."""
     async with db.transaction() as tx:
-        taken = await tx.all(_TAKE, most=most)
+        rows = await tx.all(_TAKE, most=most)
         sums: Counter[tuple[int, str, str, str, int, str]] = Counter()
-        for merchant_id, env, name, hour, status, delta in taken:
+        for merchant_id, env, name, hour, status, delta in rows:
             since = hour * HOUR
             for level in LEVELS:
                 sums[merchant_id, env, name, level.name, since // level.width, status] += delta
@@ -55,4 +55,4 @@ async def roll_up_list_counts(db: Database, most: int) -> int:
         deltas = [(dict(zip(_KEY, key, strict=True)), delta) for key, delta in sorted(sums.items()) if delta]
         await tx.execute_many(_ADD, [{**key, "row_count": delta} for key, delta in deltas])
         await tx.execute_many(_DELETE_EMPTY, [key for key, delta in deltas if delta < 0])
-    return len(taken)
+    return len(rows)

@@ -93,12 +93,12 @@ def _late_payment(payment: Subject, stage: LateStage | None, legs: list[Leg]) ->
     money = payment.amount, payment.fee_amount, payment.currency
     taken_back = sum(leg.cause == LATE_TAKEN_BACK and leg.source == WALLET for leg in legs)
     expected[LATE_TAKEN_BACK] = [
-        each for time in range(taken_back) for each in ledger.late_taken_back(*money, time=time)
+        posting for time in range(taken_back) for posting in ledger.late_taken_back(*money, time=time)
     ]
     expected[LATE_CREDITED] = [
-        each
+        posting
         for time in range(taken_back + (stage == "credited"))
-        for each in ledger.numbered(ledger.collection(LATE_SUSPENSE, *money), time)
+        for posting in ledger.numbered(ledger.collection(LATE_SUSPENSE, *money), time)
     ]
     if stage == "returned":
         expected[LATE_RETURNED] = ledger.late_returned(_account(payment, LATE_RETURNED, legs), moved)
@@ -133,11 +133,11 @@ def _refund_made_good(refund: Subject, stage: LateStage | None, legs: list[Leg])
     money = refund.amount, refund.fee_amount, refund.currency
     taken = max(1, sum(leg.cause == REFUND_MADE_GOOD and leg.source == WALLET for leg in legs))
     expected = {
-        REFUND_MADE_GOOD: [each for time in range(taken) for each in ledger.late_taken_back(*money, time=time)],
+        REFUND_MADE_GOOD: [posting for time in range(taken) for posting in ledger.late_taken_back(*money, time=time)],
         REFUND_LATE_CREDITED: [
-            each
+            posting
             for time in range(1, taken + (stage == "credited"))
-            for each in ledger.numbered(ledger.collection(LATE_SUSPENSE, *money), time)
+            for posting in ledger.numbered(ledger.collection(LATE_SUSPENSE, *money), time)
         ],
         REFUND_RETURNED_AGAIN: _returned_again(refund, REFUND_RETURNED_AGAIN, legs),
     }
@@ -155,8 +155,8 @@ def _account(subject: Subject, cause: str, legs: list[Leg]) -> str:
 def float_account(subject: Subject, cause: str, legs: Sequence[Leg]) -> str:
     """The float that a cause moved: of the subject's own provider account and currency. Which wallet of the account it
     is, only the provider's folder knows, so that of the posting counts."""
-    accounts = (each for leg in legs if leg.cause == cause for each in (leg.source, leg.destination))
-    own = (each for each in accounts if ledger.is_float_of(each, subject.provider_account, subject.currency))
+    accounts = (account for leg in legs if leg.cause == cause for account in (leg.source, leg.destination))
+    own = (account for account in accounts if ledger.is_float_of(account, subject.provider_account, subject.currency))
     return next(own, ledger.float_account(subject.provider_account, "", subject.currency))
 
 

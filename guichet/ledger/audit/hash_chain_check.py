@@ -82,9 +82,9 @@ def _split(row_hashes: str) -> list[str]:
 
 def _first_difference(expected: dict[int, str], rows: Sequence[Any]) -> Message | None:
     """`expected`: the hash of each posting by its id, as the link holds them."""
-    found = {row[0]: row for row in rows}
-    for posting_id in sorted(expected.keys() | found.keys()):
-        row = found.get(posting_id)
+    by_id = {row[0]: row for row in rows}
+    for posting_id in sorted(expected.keys() | by_id.keys()):
+        row = by_id.get(posting_id)
         if row is None:
             return AuditFault.POSTING_REMOVED(posting=posting_id)
         if posting_id not in expected:

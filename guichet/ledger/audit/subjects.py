@@ -88,7 +88,7 @@ async def check_payments(state: AuditState) -> Message | None:
         subject, facts, legs = split(group, len(PaymentFacts._fields))
         fault = _payment_fault(state, subject, PaymentFacts(*facts), legs)
         if fault := fault or await _override_fault(state, subject, legs):
-            return AuditFault.OF_PAYMENT(**_named(subject), status=subject.status, audit_fault=fault)
+            return AuditFault.OF_PAYMENT(**_identity(subject), status=subject.status, audit_fault=fault)
     return None
 
 
@@ -98,7 +98,7 @@ async def check_refunds(state: AuditState) -> Message | None:
         subject, facts, legs = split(group, len(RefundFacts._fields))
         fault = _refund_fault(state, subject, RefundFacts(*facts), legs)
         if fault := fault or await _override_fault(state, subject, legs):
-            return AuditFault.OF_REFUND(**_named(subject), status=subject.status, audit_fault=fault)
+            return AuditFault.OF_REFUND(**_identity(subject), status=subject.status, audit_fault=fault)
     return None
 
 
@@ -107,7 +107,7 @@ async def check_disputes(state: AuditState) -> Message | None:
     async for group in _groups(state, DISPUTES, "disputes"):
         subject, facts, legs = split(group, len(DisputeFacts._fields))
         if fault := _dispute_fault(state, subject, DisputeFacts(*facts), legs):
-            return AuditFault.OF_DISPUTE(**_named(subject), audit_fault=fault)
+            return AuditFault.OF_DISPUTE(**_identity(subject), audit_fault=fault)
     return None
 
 
@@ -182,8 +182,8 @@ def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: 
     if its_payment != (refund.merchant_id, refund.env, refund.currency):
         return AuditFault.OTHER_OWNER()
     if facts.returned != refund.amount + refund.fee_amount:
-        taken = Amount(refund.amount + refund.fee_amount)
-        return AuditFault.OTHER_AMOUNT(returned=Amount(facts.returned), taken=taken)
+        debited = Amount(refund.amount + refund.fee_amount)
+        return AuditFault.OTHER_AMOUNT(returned=Amount(facts.returned), taken=debited)
     if refund.status == "succeeded" and not facts.held:
         return AuditFault.NOT_HELD()
     if refund.status == "succeeded" and facts.payment_status != "refunded":
@@ -214,10 +214,10 @@ def _add_floats(state: AuditState, subject: Subject, legs: Iterable[Leg]) -> Non
                 state.expected_floats[key] += sign * leg.amount
 
 
-def _difference(subject: Subject, expected: Expected, found: Iterable[Leg]) -> Message | None:
-    wanted = {(cause, each.leg): each for cause, entries in expected.items() for each in entries}
-    for leg in found:
-        posting = wanted.pop((leg.cause, leg.leg), None)
+def _difference(subject: Subject, expected: Expected, legs: Iterable[Leg]) -> Message | None:
+    unposted = {(cause, posting.leg): posting for cause, entries in expected.items() for posting in entries}
+    for leg in legs:
+        posting = unposted.pop((leg.cause, leg.leg), None)
         if posting is None:
             return AuditFault.NOT_ITS_POSTING(posting=leg.id, cause=leg.cause, leg=leg.leg)
         if (leg.env, leg.currency) != (subject.env, subject.currency):
@@ -232,12 +232,12 @@ def _difference(subject: Subject, expected: Expected, found: Iterable[Leg]) -> M
                 right_source=posting.source,
                 right_destination=posting.destination,
             )
-    for cause, missing in wanted:
+    for cause, missing in unposted:
         return AuditFault.POSTING_MISSING(cause=cause, leg=missing)
     return None
 
 
-def _named(subject: Subject) -> dict[str, Fact]:
+def _identity(subject: Subject) -> dict[str, Fact]:
     return {"reference": subject.reference, "env": subject.env}
 
 

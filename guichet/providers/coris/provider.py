@@ -129,7 +129,7 @@ def _message(body: dict[str, Any]) -> str:
 
 
 def _read_payment(response: ProviderResponse) -> Succeeded | Refused | NotProcessed | Unknown:
-    """The response to a payment or to the question about it: 200 for refusals too."""
+    """The response to a payment or to a status call: 200 for refusals too."""
     body = response.object() or {}
     code, transaction_id = str(body.get("code", "")), text_or_none(body.get("transactionId"))
     if response.ok and code == _DONE and transaction_id:

@@ -34,10 +34,10 @@ async def _networks(get: Get, modes: Mapping[str, str | None]) -> Finding:
     listed = result.ok_object().get("v1/currencies") if isinstance(result, ProviderResponse) else None
     if not isinstance(listed, list):
         return wrong(subject, verbatim(result.raw))
-    found = {str(mode) for row in rows_of(listed) for mode in row.get("modes") or ()}
-    if missing := sorted({mode for mode in modes.values() if mode and mode not in found}):
+    listed_modes = {str(mode) for row in rows_of(listed) for mode in row.get("modes") or ()}
+    if missing := sorted({mode for mode in modes.values() if mode and mode not in listed_modes}):
         return unchecked(subject, AccountFinding.MODES_NOT_LISTED(modes=", ".join(missing)))
-    return ok(subject, verbatim(", ".join(sorted(found))))
+    return ok(subject, verbatim(", ".join(sorted(listed_modes))))
 
 
 async def _webhook(setup: AccountSetup, get: Get) -> Finding:
@@ -47,5 +47,5 @@ async def _webhook(setup: AccountSetup, get: Get) -> Finding:
     if not isinstance(listed, list):
         return no_call(subject, AccountFinding.IN_DASHBOARD(address=address))
     urls = [str(row.get("url")) for row in rows_of(listed) if row.get("enabled")]
-    ours = next((url for url in urls if url.rstrip("/") in setup.callback_addresses), None)
-    return callback_address_is_ours(subject, ours or next(iter(urls), None), setup)
+    registered = next((url for url in urls if url.rstrip("/") in setup.callback_addresses), None)
+    return callback_address_is_ours(subject, registered or next(iter(urls), None), setup)

@@ -22,11 +22,11 @@ class FedaPayClient:
         self._http = http
         self._headers = {"Authorization": f"Bearer {secret_key}"}
 
-    async def by_id(self, kind: Kind, theirs: str) -> CallResult:
-        return await self.get(f"/v1/{kind}s/{quote(theirs, safe='')}", _WITH_CURRENCY)
+    async def by_id(self, kind: Kind, fedapay_id: str) -> CallResult:
+        return await self.get(f"/v1/{kind}s/{quote(fedapay_id, safe='')}", _WITH_CURRENCY)
 
-    async def by_reference(self, kind: Kind, ours: str) -> CallResult:
-        return await self.get(f"/v1/{kind}s/merchant/{quote(ours, safe='')}", _WITH_CURRENCY)
+    async def by_reference(self, kind: Kind, reference: str) -> CallResult:
+        return await self.get(f"/v1/{kind}s/merchant/{quote(reference, safe='')}", _WITH_CURRENCY)
 
     async def rows(self, kind: Kind, page: int, per_page: int) -> CallResult:
         query = {"search": "*", "page": str(page), "per_page": str(per_page), **_WITH_CURRENCY}
@@ -45,5 +45,5 @@ class FedaPayClient:
 
 
 def id_of(result: CallResult, kind: Kind) -> str | None:
-    found = object_in(result, kind)
-    return str(found["id"]) if found else None
+    entity = object_in(result, kind)
+    return str(entity["id"]) if entity else None

@@ -52,7 +52,7 @@ async def fedapay_history(ask: Ask, since: Instant, until: Instant) -> list[Line
 
 async def _rows(ask: Ask, kind: Kind, since: Instant) -> list[Row] | Unknown:
     """All rows, or all from `since` on."""
-    found: dict[str, Row] = {}
+    by_id: dict[str, Row] = {}
     order = _Order()
     for page in range(1, _MOST_PAGES + 1):
         result = await ask(kind, page, _PER_PAGE)
@@ -60,16 +60,16 @@ async def _rows(ask: Ask, kind: Kind, since: Instant) -> list[Row] | Unknown:
         if read is None:
             return as_unknown(result)
         rows, meta = read
-        found |= {str(row["id"]): row for row in rows}
+        by_id |= {str(row["id"]): row for row in rows}
         order.add(rows)
         if meta.get("next_page") is None:
             total = meta.get("total_count")
             # Rows that moved from one page to another while they were read.
-            return as_unknown(result) if isinstance(total, int) and len(found) < total else list(found.values())
+            return as_unknown(result) if isinstance(total, int) and len(by_id) < total else list(by_id.values())
         if not rows:
             return as_unknown(result)
         if order.is_newest_first and all((_created_at(row) or since) < since for row in rows):
-            return list(found.values())
+            return list(by_id.values())
     return Unknown(ProviderAnswer.TOO_MANY_PAGES(day=Day.of(iso(since)[:10]), count=_MOST_PAGES))
 
 
@@ -112,7 +112,7 @@ def _line(kind: Kind, before: int, number: int, row: Row) -> Line:
     return Line(
         number=before + number,
         kind=PAYMENT if kind == "transaction" else REFUND,
-        references=tuple(each for each in references if each),
+        references=tuple(reference for reference in references if reference),
         amount=hundredths(row.get("amount")),
         currency=currency_of(row),
         status=_LINE_STATUSES.get(parse_status_word(statuses, row.get("status")), "pending"),

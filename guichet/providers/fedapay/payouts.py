@@ -71,9 +71,9 @@ class Payouts:
             return Unknown(created.raw)
         return read_payout_refusal(created)
 
-    async def _start_if_pending(self, found: CallResult, reversal: Reversal) -> RefundInitiationResult:
-        read = read_payout(found, reversal.reference)
-        if not isinstance(read, Accepted) or not _is_not_started(found):
+    async def _start_if_pending(self, result: CallResult, reversal: Reversal) -> RefundInitiationResult:
+        read = read_payout(result, reversal.reference)
+        if not isinstance(read, Accepted) or not _is_not_started(result):
             return Unknown(read.raw) if isinstance(read, NotFound) else read
         return await self._start(str(read.provider_reference), reversal)
 
@@ -95,9 +95,9 @@ class Payouts:
         return Unknown(read.raw) if isinstance(read, NotFound) else read
 
     async def status(self, reversal: Reversal) -> RefundStatusResult:
-        theirs = reversal.provider_reference
-        if theirs is not None:
-            result = await self._client.by_id("payout", theirs)
+        payout_id = reversal.provider_reference
+        if payout_id is not None:
+            result = await self._client.by_id("payout", payout_id)
         else:
             result = await self._client.by_reference("payout", reversal.reference)
         read = read_payout(result, reversal.reference)

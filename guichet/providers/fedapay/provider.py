@@ -128,11 +128,11 @@ class FedaPay(HttpProvider):
         result = await self._client.post("/v1/transactions", body, timeout=_CREATION_TIMEOUT)
         if is_refused_repeat(result):
             result = await self._client.by_reference("transaction", reference)
-            found = object_in(result, "transaction")
-            if found and (found.get("status") != "pending" or our_reference(found) != reference):
+            existing = object_in(result, "transaction")
+            if existing and (existing.get("status") != "pending" or our_reference(existing) != reference):
                 return Accepted(next_poll_at=self._clock.now())
-        if theirs := id_of(result, "transaction"):
-            return theirs
+        if transaction_id := id_of(result, "transaction"):
+            return transaction_id
         if not isinstance(result, ProviderResponse):
             return NotProcessed(raw=result.raw)
         if isinstance(common := classify_http_error(result), NotProcessed):
@@ -142,11 +142,11 @@ class FedaPay(HttpProvider):
         explicit = 400 <= result.status < 500 and result.object() is not None
         return Refused("refused", result.raw) if explicit else NotProcessed(raw=result.raw)
 
-    async def _token(self, theirs: str) -> tuple[str, str | None] | NotProcessed:
+    async def _token(self, transaction_id: str) -> tuple[str, str | None] | NotProcessed:
         """The token and the address of the page. It may be asked for again."""
         result: CallResult = NotProcessed()
         for _ in range(2):
-            result = await self._client.post(f"/v1/transactions/{theirs}/token", {}, timeout=_TOKEN_TIMEOUT)
+            result = await self._client.post(f"/v1/transactions/{transaction_id}/token", {}, timeout=_TOKEN_TIMEOUT)
             if token := token_in(result):
                 return token
             if isinstance(result, ProviderResponse) and 400 <= result.status < 500:
@@ -154,25 +154,25 @@ class FedaPay(HttpProvider):
         common = classify_http_error(result) if isinstance(result, ProviderResponse) else None
         return common if isinstance(common, NotProcessed) else NotProcessed(raw=result.raw)
 
-    async def _push(self, charge: Charge, theirs: str, token: str) -> InitiationResult:
+    async def _push(self, charge: Charge, transaction_id: str, token: str) -> InitiationResult:
         """Asks for the PIN, once: nobody knows whether a second request for one token asks twice."""
         operator = charge.payment.operator
         body = {"token": token, "phone_number": self._networks.phone(operator, charge.payment.phone_number)}
         path = f"/v1/{self._networks.mode(operator)}"
-        return read_push(await self._client.post(path, body, timeout=_PUSH_TIMEOUT), theirs)
+        return read_push(await self._client.post(path, body, timeout=_PUSH_TIMEOUT), transaction_id)
 
     async def status(self, charge: Charge) -> StatusResult:
         """By FedaPay's id, else by our reference. An id that only a callback named is asked about too; the answer
         counts if it states our reference."""
-        theirs = charge.payment.provider_reference
-        if theirs is None:
+        transaction_id = charge.payment.provider_reference
+        if transaction_id is None:
             result = await self._client.by_reference("transaction", charge.payment.reference)
-            theirs = charge.callback_reference if is_not_found(result) else None
-            if is_not_found(result) and theirs is None:
+            transaction_id = charge.callback_reference if is_not_found(result) else None
+            if is_not_found(result) and transaction_id is None:
                 return NotFound(as_unknown(result).raw)
-            if theirs is None:
+            if transaction_id is None:
                 return self._read(result, charge)
-        return self._read(await self._client.by_id("transaction", theirs), charge)
+        return self._read(await self._client.by_id("transaction", transaction_id), charge)
 
     def _read(self, result: CallResult, charge: Charge) -> StatusResult:
         operator = charge.payment.operator
@@ -205,7 +205,7 @@ class FedaPay(HttpProvider):
         return text_or_none(first.get("account_id")) or as_unknown(result)
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        modes = {each: self._networks.mode(each) for each in setup.operators if each not in CARDS}
+        modes = {operator: self._networks.mode(operator) for operator in setup.operators if operator not in CARDS}
         return [balances_read(await self.balances()), *await checks.check(setup, self._client.get, modes)]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
@@ -224,9 +224,9 @@ class FedaPay(HttpProvider):
             return None
         entity = _entity(event)
         kind = str(event.get("name") or event.get("type") or "").partition(".")[0]
-        if kind not in ("transaction", "payout") or (ours := our_reference(entity)) is None:
+        if kind not in ("transaction", "payout") or (reference := our_reference(entity)) is None:
             return CallbackReference()
-        return CallbackReference(ours, text_or_none(entity.get("id")) if kind == "transaction" else None)
+        return CallbackReference(reference, text_or_none(entity.get("id")) if kind == "transaction" else None)
 
 
 def _entity(event: Mapping[str, Any]) -> Mapping[str, Any]:

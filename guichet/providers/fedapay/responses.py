@@ -90,16 +90,16 @@ def token_in(result: CallResult) -> tuple[str, str | None] | None:
     """The token and the address of the page; None when there is no token."""
     body = result.ok_object() if isinstance(result, ProviderResponse) else {}
     wrapped = body.get("v1/token")
-    found = wrapped if isinstance(wrapped, dict) else body
-    token = text_or_none(found.get("token"))
-    return (token, text_or_none(found.get("url"))) if token else None
+    fields = wrapped if isinstance(wrapped, dict) else body
+    token = text_or_none(fields.get("token"))
+    return (token, text_or_none(fields.get("url"))) if token else None
 
 
 def our_reference(row: Mapping[str, Any]) -> str | None:
     """Ours, as a transaction or payout states it."""
     metadata = row.get("custom_metadata")
-    ours = metadata.get("reference") if isinstance(metadata, dict) else None
-    return text_or_none(row.get(_OUR_REFERENCE)) or text_or_none(ours)
+    nested = metadata.get("reference") if isinstance(metadata, dict) else None
+    return text_or_none(row.get(_OUR_REFERENCE)) or text_or_none(nested)
 
 
 def currency_of(row: Mapping[str, Any]) -> str | None:
@@ -130,14 +130,14 @@ def read_transaction(result: CallResult, charge: Charge, mode: str | None, now: 
         return as_unknown(result)
     if our_reference(transaction) != charge.payment.reference:
         return Unknown(ProviderAnswer.OTHER_REFERENCE(answer=result.raw))
-    theirs = str(transaction["id"])
+    transaction_id = str(transaction["id"])
     match parse_status_word(STATUSES, transaction.get("status")):
         case ProviderStatus.SUCCEEDED:
             amount, currency = hundredths(transaction.get("amount")), currency_of(transaction)
-            return Succeeded(amount, currency, theirs, _payer(transaction, charge, mode))
+            return Succeeded(amount, currency, transaction_id, _payer(transaction, charge, mode))
         case ProviderStatus.FAILED:
             return _read_refusal_of_payin(transaction, charge, result.raw, now)
-    return Accepted(theirs)
+    return Accepted(transaction_id)
 
 
 def _read_refusal_of_payin(
@@ -167,15 +167,15 @@ def _payer(transaction: Mapping[str, Any], charge: Charge, mode: str | None) -> 
     return payer_not_echoed(payer.get("phone"), charge)
 
 
-def read_push(result: CallResult, theirs: str) -> Accepted | NotProcessed | Refused:
+def read_push(result: CallResult, transaction_id: str) -> Accepted | NotProcessed | Refused:
     """What came of the request for the PIN. A lost answer says nothing, but the transaction is known and can be asked
     for: a result without it could not be."""
     if not isinstance(result, ProviderResponse) or result.ok:
-        return result if isinstance(result, NotProcessed) else Accepted(theirs)
+        return result if isinstance(result, NotProcessed) else Accepted(transaction_id)
     if common := classify_http_error(result):
-        return common if isinstance(common, NotProcessed) else Accepted(theirs)
+        return common if isinstance(common, NotProcessed) else Accepted(transaction_id)
     if result.object() is None or not 400 <= result.status < 500:
-        return Accepted(theirs)
+        return Accepted(transaction_id)
     if result.status == 404 or _says(result, _NOT_ALLOWED):
         return NotProcessed("configuration", result.raw)
     return Refused("refused", result.raw)
@@ -190,13 +190,13 @@ def read_payout(result: CallResult, reference: str) -> RefundStatusResult:
         return as_unknown(result)
     if our_reference(payout) != reference:
         return Unknown(ProviderAnswer.OTHER_REFERENCE(answer=result.raw))
-    theirs, code = str(payout["id"]), str(payout.get("last_error_code"))
+    payout_id, code = str(payout["id"]), str(payout.get("last_error_code"))
     match parse_status_word(PAYOUT_STATUSES, payout.get("status")):
         case ProviderStatus.SUCCEEDED:
-            return Succeeded(hundredths(payout.get("amount")), currency_of(payout), theirs)
+            return Succeeded(hundredths(payout.get("amount")), currency_of(payout), payout_id)
         case ProviderStatus.FAILED:
             return mark_ambiguous(Refused(_ERROR_REASONS.get(code, "refused"), result.raw), code, (_NO_FUNDS,))
-    return Accepted(theirs)
+    return Accepted(payout_id)
 
 
 def read_payout_refusal(result: CallResult) -> NotProcessed | Refused | Unknown | FloatEmpty:

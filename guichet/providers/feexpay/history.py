@@ -78,8 +78,8 @@ class _Search:
     asked_at: Instant | None = None
 
     def knows(self, sent_at: Instant, now: Instant) -> bool:
-        """Whether others may still use this answer: one that is whole if what was sent then may be in it; one that was
-        cut off in any case, since it says that a narrower question must be asked, or that there is none."""
+        """Whether other calls may reuse this answer: a complete one if it may list what was sent at `sent_at`; one that
+        was cut off always, since it says that a narrower request is needed, or that there is none."""
         if self.asked_at is None or now < self.asked_at:
             return False
         if self.answered[1] >= _MAX_ROWS:
@@ -111,8 +111,8 @@ class FeexPayHistory:
             else:
                 listed |= references.get(reference, {})
             if 0 in listed.values():
-                return [next(theirs for theirs, conclusive in listed.items() if conclusive == 0)]
-        return sorted(listed, key=lambda theirs: listed[theirs]) or missing
+                return [next(row_reference for row_reference, conclusive in listed.items() if conclusive == 0)]
+        return sorted(listed, key=lambda row_reference: listed[row_reference]) or missing
 
     async def lines(self, since: Instant, until: Instant) -> list[Line] | Unknown:
         lines: dict[str, Line] = {}
@@ -227,7 +227,7 @@ def _line(before: int, number: int, row: Mapping[str, Any]) -> Line:
     return Line(
         number=before + number,
         kind=REFUND if "PAYOUT" in str(row.get("type", "")).upper() else PAYMENT,
-        references=tuple(found for name in _REFERENCES if (found := text_or_none(row.get(name)))),
+        references=tuple(reference for name in _REFERENCES if (reference := text_or_none(row.get(name)))),
         amount=hundredths(row.get("amount")),
         currency=None,
         status=_LINE_STATUSES[parse_status_word(STATUSES, row.get("status"))],

@@ -155,10 +155,10 @@ class FeexPay(HttpProvider):
         waits_long = isinstance(known, Accepted) and later(sent_at, _OTHER_ROW_AFTER) <= self._clock.now()
         if not (known is None or isinstance(known, Refused) or waits_long):
             return known
-        found = await find(sent_at)
-        if isinstance(found, Unknown):
-            return known or found
-        others = [await ask(reference) for reference in found]
+        references = await find(sent_at)
+        if isinstance(references, Unknown):
+            return known or references
+        others = [await ask(reference) for reference in references]
         return most_conclusive([known, *others] if known else others) or Unknown()
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
@@ -214,8 +214,8 @@ class FeexPay(HttpProvider):
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed."""
         body = parse_callback_json(callback) or {}
-        theirs = text_or_none(body.get("reference")) or body.get("order_id")
-        return callback_reference(body.get("callback_info"), theirs)
+        provider_reference = text_or_none(body.get("reference")) or body.get("order_id")
+        return callback_reference(body.get("callback_info"), provider_reference)
 
     def _payin_body(self, charge: Charge) -> dict[str, object]:
         body: dict[str, object] = {

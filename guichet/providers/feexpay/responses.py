@@ -135,8 +135,8 @@ def is_about(result: CallResult, reference: str) -> bool:
 
 def is_about_another(result: CallResult, reference: str) -> bool:
     """Whether a status states somebody else's reference. It may also state none."""
-    stated = result.ok_object().get("callback_info") if isinstance(result, ProviderResponse) else None
-    return isinstance(stated, str) and stated not in ("", reference)
+    stated_reference = result.ok_object().get("callback_info") if isinstance(result, ProviderResponse) else None
+    return isinstance(stated_reference, str) and stated_reference not in ("", reference)
 
 
 def read_payin(result: CallResult, charge: Charge, reference: str, currency: str) -> StatusResult:

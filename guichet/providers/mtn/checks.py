@@ -28,16 +28,16 @@ async def check_products(products: Mapping[str, Callable[[], Awaitable[CallResul
 
 async def check_callback_host(setup: AccountSetup, api_user: Callable[[], Awaitable[CallResult]]) -> Finding:
     """MTN calls back only the host that the API user was made with; only the sandbox tells which one that is."""
-    subject, ours = AccountSubject.CALLBACK_HOST(), urlsplit(setup.public_url).hostname or ""
+    subject, our_host = AccountSubject.CALLBACK_HOST(), urlsplit(setup.public_url).hostname or ""
     if setup.account.settings["target_env"] != _SANDBOX:
-        return no_call(subject, AccountFinding.HOST_IN_PORTAL(host=ours))
+        return no_call(subject, AccountFinding.HOST_IN_PORTAL(host=our_host))
     result = await api_user()
     if not isinstance(result, ProviderResponse) or not result.ok:
         return wrong(subject, verbatim(result.raw))
     host = result.ok_object().get("providerCallbackHost")
-    if host == ours:
+    if host == our_host:
         return ok(subject, verbatim(str(host)))
-    return wrong(subject, AccountFinding.HOST_WRONG(other=str(host), host=ours))
+    return wrong(subject, AccountFinding.HOST_WRONG(other=str(host), host=our_host))
 
 
 class ApiUsers:

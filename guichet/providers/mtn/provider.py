@@ -156,14 +156,14 @@ class Mtn(HttpProvider):
 
     async def balances(self) -> list[FloatBalance] | Unknown:
         """Refunds are paid out of `disbursement`; `collection` holds what was collected."""
-        found: list[FloatBalance] = []
+        balances: list[FloatBalance] = []
         for product in self._products():
             answer = await product.get("account/balance")
             read = read_balances(answer, partial(mtn_balance, product=product.name))
             if isinstance(read, Unknown):
                 return Unknown(_OF_PRODUCT[product.name](answer=read.raw))
-            found += read
-        return found
+            balances += read
+        return balances
 
     def collection_wallet(self, operator: str) -> str:
         return "collection"
@@ -172,7 +172,7 @@ class Mtn(HttpProvider):
         return "disbursement"
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        products = {each.name: partial(each.get, "account/balance") for each in self._products()}
+        products = {product.name: partial(product.get, "account/balance") for product in self._products()}
         return [
             *await mtn_checks.check_products(products),
             balances_read(await self.balances()),

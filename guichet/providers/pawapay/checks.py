@@ -42,14 +42,14 @@ async def _configuration(setup: AccountSetup, get: Get, codes: Mapping[str, str]
     body = result.ok_object()
     signed_only = _object(body.get("signatureConfiguration")).get("signedRequestsOnly") is True
     unsigned = signed_only and not setup.account.settings.get("signing_key")
-    found = [wrong(AccountSubject.SIGNATURES(), AccountFinding.SIGNED_ONLY())] if unsigned else []
+    findings = [wrong(AccountSubject.SIGNATURES(), AccountFinding.SIGNED_ONLY())] if unsigned else []
     enabled = dict(_operations(body))
-    found += [_operator(operator, codes.get(operator, ""), enabled) for operator in setup.operators]
+    findings += [_operator(operator, codes.get(operator, ""), enabled) for operator in setup.operators]
     addresses = {terms["callbackUrl"] for terms in enabled.values() if terms.get("callbackUrl")}
     registered = AccountSubject.REGISTERED_CALLBACK()
     if not addresses:
-        return [*found, no_call(registered, AccountFinding.IN_DASHBOARD(address=setup.callback_addresses[0]))]
-    return [*found, *(callback_address_is_ours(registered, each, setup) for each in sorted(addresses))]
+        return [*findings, no_call(registered, AccountFinding.IN_DASHBOARD(address=setup.callback_addresses[0]))]
+    return [*findings, *(callback_address_is_ours(registered, address, setup) for address in sorted(addresses))]
 
 
 def _operations(body: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
@@ -92,14 +92,14 @@ async def _signature(setup: AccountSetup, post: Post) -> Finding:
 
 async def _callback_key(setup: AccountSetup, get: Get) -> Finding:
     """Whether `callback_public_key` is a key that pawaPay signs with now."""
-    subject, ours = AccountSubject.CALLBACK_KEY(), setup.account.settings.get("callback_public_key")
+    subject, our_key = AccountSubject.CALLBACK_KEY(), setup.account.settings.get("callback_public_key")
     result = await get("/v2/public-key/http")
     keys = result.value() if isinstance(result, ProviderResponse) and result.ok else None
     if not isinstance(keys, list):
         return wrong(subject, verbatim(result.raw))
-    if not ours:
+    if not our_key:
         return unchecked(subject, AccountFinding.CALLBACK_KEY_UNSET())
-    if _key_text(ours) in {_key_text(str(_object(key).get("key"))) for key in keys}:
+    if _key_text(our_key) in {_key_text(str(_object(key).get("key"))) for key in keys}:
         return ok(subject, AccountFinding.CALLBACK_KEY_KNOWN())
     return wrong(subject, AccountFinding.CALLBACK_KEY_UNKNOWN())
 

@@ -88,7 +88,7 @@ class PawaPayStatements:
                     await _read(file, movements, fees)
                 except UnreadableStatement as error:
                     return Unknown(ProviderAnswer.STATEMENT_UNREADABLE(wallet=str(wallet), answer=error.answer))
-        return await as_lines(movements, lambda number, each: _line(number, each, fees.get(each.reference)))
+        return await as_lines(movements, lambda number, movement: _line(number, movement, fees.get(movement.reference)))
 
     async def _wallets(self) -> list[dict[str, str]] | Unknown:
         """The wallets of our countries, each as a statement's request names it."""
@@ -97,8 +97,8 @@ class PawaPayStatements:
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             return as_unknown(result)
         names = ("country", "currency", "provider")
-        named = ({name: str(row[name]) for name in names if row.get(name)} for row in rows)
-        return [wallet for wallet in named if wallet.get("country") in self._countries]
+        wallets = ({name: str(row[name]) for name in names if row.get(name)} for row in rows)
+        return [wallet for wallet in wallets if wallet.get("country") in self._countries]
 
     async def _file(
         self, wallet: dict[str, str], since: Instant, until: Instant, notify_url: str
@@ -164,16 +164,16 @@ def _take(row: Mapping[str, Any], movements: list[_Movement], fees: Counter[str]
     if _FEE in word:
         fees[row["transactionid"]] += abs(amount or 0)
     elif kind := _KINDS.get(word):
-        shown = None if amount is None else Hundredths(abs(amount))
+        moved = None if amount is None else Hundredths(abs(amount))
         movements.append(
-            _Movement(row["transactionid"], kind, shown, row.get("currency") or None, _date(row.get(_DATE, "")))
+            _Movement(row["transactionid"], kind, moved, row.get("currency") or None, _date(row.get(_DATE, "")))
         )
 
 
-def _line(number: int, each: _Movement, fee: int | None) -> Line:
+def _line(number: int, move: _Movement, fee: int | None) -> Line:
     """Statements list only what changed the wallet."""
     charged = None if fee is None else Hundredths(fee)
-    return Line(number, each.kind, (each.reference,), each.amount, each.currency, "succeeded", each.at, charged)
+    return Line(number, move.kind, (move.reference,), move.amount, move.currency, "succeeded", move.at, charged)
 
 
 def _date(text: str) -> Instant | None:

@@ -153,8 +153,8 @@ class PawaPay(HttpProvider):
         charge, reference = reversal.charge, reversal.reference
         provider, currency = _PROVIDERS.get(charge.payment.operator, ("", ""))
         if reversal.currency != currency:
-            asked = {"operator": charge.payment.operator, "currency": reversal.currency}
-            return NotProcessed("configuration", ProviderAnswer.NOT_PAID_BY_PAWAPAY(**asked))
+            facts = {"operator": charge.payment.operator, "currency": reversal.currency}
+            return NotProcessed("configuration", ProviderAnswer.NOT_PAID_BY_PAWAPAY(**facts))
         body: dict[str, object] = {
             "amount": str(units(reversal.amount)),
             "currency": currency,
@@ -187,8 +187,8 @@ class PawaPay(HttpProvider):
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         codes = {operator: code for operator, (code, _) in _PROVIDERS.items()}
-        found = await pawapay_checks.check(setup, self._get, self._post, codes)
-        return [balances_read(await self.balances()), *found]
+        findings = await pawapay_checks.check(setup, self._get, self._post, codes)
+        return [balances_read(await self.balances()), *findings]
 
     async def account_identity(self) -> str | Unknown | None:
         """The name of the company, which is the same under each of its tokens."""

@@ -116,8 +116,8 @@ def read_deposit(result: CallResult, charge: Charge) -> StatusResult:
         return status
     payer = result.ok_object()["data"].get("payer")
     details = payer.get("accountDetails") if isinstance(payer, dict) else None
-    stated = details.get("phoneNumber") if isinstance(details, dict) else None
-    return replace(status, payer_number=payer_not_echoed(stated, charge))
+    payer_number = details.get("phoneNumber") if isinstance(details, dict) else None
+    return replace(status, payer_number=payer_not_echoed(payer_number, charge))
 
 
 def is_not_found(result: CallResult) -> bool:
@@ -165,7 +165,7 @@ def read_availability(result: CallResult) -> dict[str, OperatorState] | Unknown:
     if not isinstance(countries, list):
         return as_unknown(result)
     states: dict[str, OperatorState] = {}
-    for provider in _objects(each.get("providers") for each in _objects([countries])):
+    for provider in _objects(country.get("providers") for country in _objects([countries])):
         for operation in _objects([provider.get("operationTypes")]):
             state = _AVAILABILITY.get(str(operation.get("status")))
             if operation.get("operationType") == "DEPOSIT" and state:
@@ -175,7 +175,7 @@ def read_availability(result: CallResult) -> dict[str, OperatorState] | Unknown:
 
 def _objects(lists: Iterable[object]) -> list[dict[str, Any]]:
     """The objects in these lists; whatever else is there is left out."""
-    return [item for each in lists if isinstance(each, list) for item in each if isinstance(item, dict)]
+    return [item for items in lists if isinstance(items, list) for item in items if isinstance(item, dict)]
 
 
 def pawapay_balances(body: Body) -> list[FloatBalance | None]:

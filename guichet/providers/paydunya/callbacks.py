@@ -58,16 +58,16 @@ def _fields(body: bytes) -> dict[str, Any] | None:
 
 def _form(body: bytes) -> dict[str, Any]:
     """A form in PHP's way of writing: `data[invoice][token]=x` is {"data": {"invoice": {"token": "x"}}}."""
-    found: dict[str, Any] = {}
+    form: dict[str, Any] = {}
     try:
         pairs = parse_qsl(body.decode(), max_num_fields=_MAX_FIELDS)
     except ValueError:  # Not UTF-8, or too many fields.
         return {}
     for name, value in pairs:
         first, *rest = name.replace("]", "").split("[")
-        place = found
+        place = form
         for part in [first, *rest][:-1]:
             inner = place.setdefault(part, {})
             place = inner if isinstance(inner, dict) else {}
         place[[first, *rest][-1]] = clean_text(value)
-    return found
+    return form

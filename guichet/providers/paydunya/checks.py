@@ -10,11 +10,11 @@ from guichet.providers.shared.client import CallResult, ProviderResponse
 def check(setup: AccountSetup, created: CallResult) -> list[Finding]:
     """`created`: the answer to an invoice."""
     subject = AccountSubject.CREDENTIALS()
-    taken = isinstance(created, ProviderResponse) and code_of(created.ok_object()) == "00"
-    tried = AccountFinding.TRIED_BY_PAYOUT(address=f"{setup.callback_addresses[1]}/…")
+    is_made = isinstance(created, ProviderResponse) and code_of(created.ok_object()) == "00"
+    by_payout = AccountFinding.TRIED_BY_PAYOUT(address=f"{setup.callback_addresses[1]}/…")
     return [
-        ok(subject, AccountFinding.INVOICE_MADE()) if taken else wrong(subject, verbatim(created.raw)),
-        no_call(AccountSubject.REGISTERED_CALLBACK(), tried),
+        ok(subject, AccountFinding.INVOICE_MADE()) if is_made else wrong(subject, verbatim(created.raw)),
+        no_call(AccountSubject.REGISTERED_CALLBACK(), by_payout),
         no_call(AccountSubject.NETWORKS(), AccountFinding.SERVICE_OFF()),
         no_call(AccountSubject.LIMITS(), AccountFinding.LIMITS_OF_PAYDUNYA()),
     ]

@@ -38,13 +38,13 @@ from guichet.providers.shared.results import as_unknown, classify_http_error
 Post = Callable[[str, Mapping[str, Any], float], Awaitable[CallResult]]
 
 PAYOUTS: Final = "/v2/disburse"
-#: Seconds. The last two together are below the time that a provider may take for one question.
+#: Seconds. The last two together are below the time that a provider may take for one poll.
 _ANNOUNCE_TIMEOUT: Final = 15.0
 _CHECK_TIMEOUT: Final = 6.0
 _SUBMIT_TIMEOUT: Final = 12.0
 #: Microseconds after which a payout that PayDunya still calls `created` is submitted again, under the same token.
 _SUBMIT_AGAIN: Final = 10 * MINUTE
-#: The first question after an announcement, which submits it, comes so soon. Later than this after the announcement,
+#: How soon the first poll after an announcement comes, which submits it. Later than this after the announcement,
 #: another process may have submitted it before, and ended before it could store so: its lease would have ended by then.
 _SUBMIT_AFTER: Final = 5 * SECOND
 _SUBMIT_FIRST: Final = 30 * SECOND
@@ -58,8 +58,7 @@ class Payouts:
         self._clock = clock
 
     async def announce(self, reversal: Reversal) -> RefundInitiationResult:
-        """It is submitted by the next question about it, once its token is stored; whatever is lost here may be
-        announced again."""
+        """The next poll submits it, once its token is stored; whatever is lost here may be announced again."""
         operator = reversal.charge.payment.operator
         network = NETWORKS[operator]
         if reversal.currency != CURRENCY:
@@ -92,8 +91,8 @@ class Payouts:
         body = result.ok_object() if isinstance(result, ProviderResponse) else {}
         if code_of(body) != "00":
             return as_unknown(result)
-        stated = text_or_none(body.get("disburse_id"))
-        if stated not in (None, reversal.reference) or text_or_none(body.get("token")) not in (None, token):
+        disburse_id = text_or_none(body.get("disburse_id"))
+        if disburse_id not in (None, reversal.reference) or text_or_none(body.get("token")) not in (None, token):
             return Unknown(ProviderAnswer.OTHER_REFERENCE(answer=result.raw))
         if str(body.get("status")).upper() != NOT_SUBMITTED:
             return read_payout_status(body, str(result.raw), token)
@@ -130,7 +129,7 @@ class Payouts:
 
 def _last_submission(reversal: Reversal, now: Instant) -> Instant | None:
     """When it was, or may have been, submitted last; None for the first time."""
-    submitted, announced = (reversal.provider_data.get(each) for each in (_SUBMITTED, _ANNOUNCED))
+    submitted, announced = (reversal.provider_data.get(key) for key in (_SUBMITTED, _ANNOUNCED))
     if submitted is not None:
         return Instant(int(submitted))
     if announced is None or now - int(announced) < _SUBMIT_FIRST:

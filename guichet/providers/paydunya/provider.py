@@ -158,11 +158,11 @@ class PayDunya(HttpProvider):
     async def status(self, charge: Charge) -> StatusResult:
         """The invoice's. One that only a callback named is proven by our reference in it."""
         token = charge.payment.provider_reference
-        named = as_token(token or charge.callback_reference)
-        if named is None:
+        invoice = as_token(token or charge.callback_reference)
+        if invoice is None:
             return Unknown(ProviderAnswer.NO_PAYDUNYA_INVOICE())
         mode = "test" if self._is_test else "live"
-        return read_invoice_status(await self._confirm(named), charge, named, mode=mode, proven=token is not None)
+        return read_invoice_status(await self._confirm(invoice), charge, invoice, mode=mode, proven=token is not None)
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         return await self._payouts.announce(reversal)

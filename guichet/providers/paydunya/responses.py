@@ -129,23 +129,23 @@ def says_no(body: Body) -> bool:
 def wording(body: Body) -> str:
     """Everything that the body says in prose, in capitals."""
     nested = body.get("errors")
-    found = [body.get(name) for name in ("response_text", "message", "description", "fail_reason")]
+    texts = [body.get(name) for name in ("response_text", "message", "description", "fail_reason")]
     if isinstance(nested, dict):
-        found += [nested.get("message"), nested.get("description")]
-    return " ".join(each for each in found if isinstance(each, str)).replace("’", "'").upper()
+        texts += [nested.get("message"), nested.get("description")]
+    return " ".join(text for text in texts if isinstance(text, str)).replace("’", "'").upper()
 
 
 def verdict(body: Body) -> Verdict:
-    said = wording(body)
-    if code_of(body) == "1001" or _has(said, _OUR_FAULTS):
+    text = wording(body)
+    if code_of(body) == "1001" or _has(text, _OUR_FAULTS):
         return Verdict.NOT_TAKEN
-    if _has(said, _UNDECIDED):
+    if _has(text, _UNDECIDED):
         return Verdict.UNDECIDED
-    return Verdict.REFUSED if _has(said, _KNOWN) else Verdict.UNLISTED
+    return Verdict.REFUSED if _has(text, _KNOWN) else Verdict.UNLISTED
 
 
-def _has(said: str, parts: Iterable[str]) -> bool:
-    return any(part in said for part in parts)
+def _has(text: str, parts: Iterable[str]) -> bool:
+    return any(part in text for part in parts)
 
 
 def refusal(body: Body, raw: str) -> Refused:
@@ -199,11 +199,11 @@ def read_invoice_status(result: CallResult, charge: Charge, token: str, *, mode:
     return Accepted(None if proven else token)
 
 
-def _paid(invoice: Body, ours: Hundredths) -> Hundredths | None:
+def _paid(invoice: Body, requested: Hundredths) -> Hundredths | None:
     """Where the payer bears the fees, `total_amount` has them added to what we asked for."""
     total = hundredths(invoice.get("total_amount"))
     without_fees = hundredths(invoice.get("total_amount_without_fees"))
-    return ours if total is not None and total > ours == without_fees else total
+    return requested if total is not None and total > requested == without_fees else total
 
 
 def _ended(body: Body, raw: object) -> Refused:
@@ -216,12 +216,12 @@ def _ended(body: Body, raw: object) -> Refused:
 def read_payout_refusal(result: ProviderResponse) -> Refused | FloatEmpty | None:
     """The refusal of a payout that nothing was sent for before; None when the text is in no table."""
     body = result.object() or {}
-    said = wording(body)
-    if code_of(body) == _FLOAT[0] and _FLOAT[1] in said:
+    text = wording(body)
+    if code_of(body) == _FLOAT[0] and _FLOAT[1] in text:
         return FloatEmpty(result.raw)
-    if _DUPLICATE in said or verdict(body) in (Verdict.NOT_TAKEN, Verdict.UNDECIDED):
+    if _DUPLICATE in text or verdict(body) in (Verdict.NOT_TAKEN, Verdict.UNDECIDED):
         return None
-    part = next((part for part in _AMBIGUOUS if part in said), "")
+    part = next((part for part in _AMBIGUOUS if part in text), "")
     if not part and verdict(body) is not Verdict.REFUSED:
         return None
     return mark_ambiguous(refusal(body, result.raw), part, _AMBIGUOUS)
@@ -232,20 +232,20 @@ def read_payout_status(body: Body, raw: str, token: str) -> Succeeded | Refused 
         case ProviderStatus.SUCCEEDED:
             return Succeeded(hundredths(body.get("amount")), CURRENCY, token)
         case ProviderStatus.FAILED:
-            said = wording(body)
-            part = next((part for part in _AMBIGUOUS if part in said), "")
+            text = wording(body)
+            part = next((part for part in _AMBIGUOUS if part in text), "")
             return mark_ambiguous(refusal(body, raw), part, _AMBIGUOUS)
     return Accepted()
 
 
 def paydunya_balances(body: Body) -> list[FloatBalance | None]:
     """One for each country: `"Balance SN": "12345 XOF"`."""
-    stated = {key.removeprefix(_BALANCE_KEY): value for key, value in body.items() if key.startswith(_BALANCE_KEY)}
-    return [_balance(country, value) for country, value in stated.items()] or [None]
+    balances = {key.removeprefix(_BALANCE_KEY): value for key, value in body.items() if key.startswith(_BALANCE_KEY)}
+    return [_balance(country, value) for country, value in balances.items()] or [None]
 
 
-def _balance(country: str, stated: object) -> FloatBalance | None:
-    found = _BALANCE.fullmatch((text_or_none(stated) or "").strip())
-    if found is None:
+def _balance(country: str, value: object) -> FloatBalance | None:
+    match = _BALANCE.fullmatch((text_or_none(value) or "").strip())
+    if match is None:
         return None
-    return balance_of(country, hundredths("".join(found[1].split())), found[2])
+    return balance_of(country, hundredths("".join(match[1].split())), match[2])

@@ -71,24 +71,24 @@ def probed(answer: Answer, message: Message) -> Finding:
     return ok(subject, message) if answer == "ok" else wrong(subject, verbatim(answer))
 
 
-def balances_read(found: list[FloatBalance] | Unknown) -> Finding:
-    if isinstance(found, Unknown):
-        return wrong(AccountSubject.BALANCES(), verbatim(found.raw))
-    if not found:
+def balances_read(balances: list[FloatBalance] | Unknown) -> Finding:
+    if isinstance(balances, Unknown):
+        return wrong(AccountSubject.BALANCES(), verbatim(balances.raw))
+    if not balances:
         return ok(AccountSubject.BALANCES(), AccountFinding.NO_BALANCE())
-    return ok(AccountSubject.BALANCES(), AccountFinding.BALANCES(balances=[_balance(each) for each in found]))
+    return ok(AccountSubject.BALANCES(), AccountFinding.BALANCES(balances=[_balance(balance) for balance in balances]))
 
 
-def _balance(found: FloatBalance) -> Message | Amount:
-    balance = Amount(found.amount, found.currency)
-    return AccountFinding.BALANCE_OF(wallet=found.wallet, balance=balance) if found.wallet else balance
+def _balance(float_balance: FloatBalance) -> Message | Amount:
+    balance = Amount(float_balance.amount, float_balance.currency)
+    return AccountFinding.BALANCE_OF(wallet=float_balance.wallet, balance=balance) if float_balance.wallet else balance
 
 
 def callback_address_is_ours(subject: Message, address: object, setup: AccountSetup) -> Finding:
     """The address that the provider has is one of ours."""
-    ours = setup.callback_addresses[0]
+    our_address = setup.callback_addresses[0]
     if not isinstance(address, str) or not address:
-        return wrong(subject, AccountFinding.ADDRESS_UNSET(address=ours))
+        return wrong(subject, AccountFinding.ADDRESS_UNSET(address=our_address))
     if address.rstrip("/") in setup.callback_addresses:
         return ok(subject, AccountFinding.ADDRESS_SET(address=address))
-    return wrong(subject, AccountFinding.ADDRESS_WRONG(other=address, address=ours))
+    return wrong(subject, AccountFinding.ADDRESS_WRONG(other=address, address=our_address))

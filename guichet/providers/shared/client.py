@@ -41,7 +41,7 @@ class ProviderAccount(Record, frozen=True):
     provider: str
     base_url: str
     settings: Mapping[str, str]
-    #: The host of `base_url` where it reads like one of a test environment and is none.
+    #: The host of `base_url` where it looks like that of a test environment but is not.
     live_host: str = ""
     #: See `Balances.float_alert_below`.
     float_alert_below: Mapping[str, Hundredths] = msgspec.field(default_factory=dict)
@@ -205,9 +205,9 @@ class AccessTokens:
             body = result.ok_object()
             token = body.get("access_token")
             if not isinstance(token, str) or not token:
-                ours = result.status in (400, 401, 403)
+                our_fault = result.status in (400, 401, 403)
                 # The body may contain a token all the same, so only the status is logged.
-                reason: RefusalReason = "configuration" if ours else "operator_unavailable"
+                reason: RefusalReason = "configuration" if our_fault else "operator_unavailable"
                 return NotProcessed(reason, ProviderAnswer.UNAUTHENTICATED(answer=result.status))
             lifetime = _lifetime(body.get("expires_in"))
             self._token = token
@@ -253,9 +253,9 @@ class HttpProvider(Provider):
         operator = charge.payment.operator
         if self.takes(operator, charge.payment.currency):
             return None
-        if any(self.takes(operator, each) for each in CURRENCIES):
-            asked = {"account": account, "operator": operator, "currency": charge.payment.currency}
-            return NotProcessed("currency_not_accepted", ProviderAnswer.CURRENCY_NOT_TAKEN(**asked))
+        if any(self.takes(operator, currency) for currency in CURRENCIES):
+            facts = {"account": account, "operator": operator, "currency": charge.payment.currency}
+            return NotProcessed("currency_not_accepted", ProviderAnswer.CURRENCY_NOT_TAKEN(**facts))
         return NotProcessed("configuration", ProviderAnswer.OPERATOR_NOT_SERVED(account=account, operator=operator))
 
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:

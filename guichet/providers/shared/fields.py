@@ -123,24 +123,24 @@ def parse_status_word(meanings: Mapping[str, ProviderStatus], word: object) -> P
     return meanings.get(str(word).upper())
 
 
-def full_number(stated: object, country_code: str = "") -> str | None:
+def full_number(value: object, country_code: str = "") -> str | None:
     """A phone number as a provider states it, as digits with the country code; None when it is masked or incomplete.
 
     `country_code`: of the country, for a provider that writes national numbers.
     """
-    text = _SEPARATORS.sub("", text_or_none(stated) or "").removeprefix("+").removeprefix("00")
+    text = _SEPARATORS.sub("", text_or_none(value) or "").removeprefix("+").removeprefix("00")
     if not text.startswith(country_code):
         text = country_code + text
     return text if _FULL_NUMBER.fullmatch(text) else None
 
 
-def payer_not_echoed(stated: object, charge: Charge) -> str | None:
+def payer_not_echoed(stated_number: object, charge: Charge) -> str | None:
     """The number that paid, stated by a provider that repeats what we sent; None when it states none.
 
     On the provider's page anybody may have paid: our own number, however it is written, proves nothing there. Only
     another one does.
     """
-    number = full_number(stated)
+    number = full_number(stated_number)
     if number is None or charge.payment.redirect_url is None or charge.payment.phone_number is None:
         return number
     return None if number[-_LEAST_DIGITS:] == charge.payment.phone_number[-_LEAST_DIGITS:] else number
@@ -160,8 +160,8 @@ def return_url(charge: Charge, configured: str | None, max_length: int = 2048) -
 
     The first of: the merchant's page, the page configured for the account, the root of our own public address.
     """
-    ours = urlsplit(charge.notify_url or "")
-    pages = (charge.return_url, configured, f"{ours.scheme}://{ours.netloc}/" if ours.netloc else None)
+    public = urlsplit(charge.notify_url or "")
+    pages = (charge.return_url, configured, f"{public.scheme}://{public.netloc}/" if public.netloc else None)
     return next((page for page in pages if page and len(page) <= max_length), None)
 
 
@@ -172,11 +172,11 @@ def parse_callback_json(callback: Callback) -> dict[str, Any] | None:
 
 def callback_reference(reference: object, provider_reference: object) -> CallbackReference | None:
     """What a callback names: our reference, the provider's, or both; None when it names neither."""
-    ours, theirs = text_or_none(reference), text_or_none(provider_reference)
-    return CallbackReference(ours, theirs) if ours or theirs else None
+    our_id, provider_id = text_or_none(reference), text_or_none(provider_reference)
+    return CallbackReference(our_id, provider_id) if our_id or provider_id else None
 
 
 def header(callback: Callback, name: str) -> str:
     """The value of a callback's header, whatever the case of its name; empty when it is absent."""
-    wanted = name.lower()
-    return next((value for key, value in callback.headers.items() if key.lower() == wanted), "")
+    lower_name = name.lower()
+    return next((value for key, value in callback.headers.items() if key.lower() == lower_name), "")

@@ -30,10 +30,10 @@ def is_fingerprint(text: str) -> bool:
     return text.startswith(_VERSION)
 
 
-def only_key_differs(one: str, other: str) -> bool:
+def only_key_differs(first: str, second: str) -> bool:
     """Whether both are accounts that only a key names, at one address."""
-    address, _, _ = one.rpartition(":")
-    return one.count(":") == other.count(":") == _COLONS and address == other.rpartition(":")[0]
+    address, _, _ = first.rpartition(":")
+    return first.count(":") == second.count(":") == _COLONS and address == second.rpartition(":")[0]
 
 
 def _digest(values: Iterable[str]) -> str:

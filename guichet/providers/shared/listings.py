@@ -29,9 +29,9 @@ def read_balances(
     """The balances in a 2xx response. `read` finds them in its object, None for each one that is unreadable."""
     if not isinstance(result, ProviderResponse) or not result.ok:
         return as_unknown(result)
-    found = list(read(result.ok_object()))
-    readable = [balance for balance in found if balance is not None]
-    return readable if len(readable) == len(found) else Unknown(result.raw)
+    balances = list(read(result.ok_object()))
+    readable = [balance for balance in balances if balance is not None]
+    return readable if len(readable) == len(balances) else Unknown(result.raw)
 
 
 def balance_of(wallet: str, amount: Hundredths | None, currency: object) -> FloatBalance | None:

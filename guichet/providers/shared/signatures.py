@@ -29,11 +29,11 @@ def is_signed(
 
 
 def verify_signature(
-    given: str, body: bytes, *, secret: str, separator: bytes, now: Instant, scheme: str = "v1"
+    header: str, body: bytes, *, secret: str, separator: bytes, now: Instant, scheme: str = "v1"
 ) -> bool:
-    """Whether a `v1`, or other `scheme`, of the header `given` is the HMAC-SHA256 of `{t}{separator}{body}` and `t` is
-    near `now`."""
-    parts = [part.strip().partition("=") for part in given.split(",")]
+    """Whether a `v1`, or other `scheme`, of `header` is the HMAC-SHA256 of `{t}{separator}{body}` and `t` is near
+    `now`."""
+    parts = [part.strip().partition("=") for part in header.split(",")]
     timestamp = next((value for name, _, value in parts if name == "t"), "")
     if not _UNIX_SECONDS.fullmatch(timestamp) or abs(now // SECOND - int(timestamp)) > TOLERANCE:
         return False
@@ -45,6 +45,6 @@ def hmac_sha256_hex(secret: str, message: bytes) -> str:
     return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
 
 
-def constant_time_equal(expected: str, given: str) -> bool:
+def constant_time_equal(expected: str, received: str) -> bool:
     """Takes the same time wherever the two differ, so that the time does not tell an attacker how near he is."""
-    return hmac.compare_digest(expected.encode(), given.encode())
+    return hmac.compare_digest(expected.encode(), received.encode())

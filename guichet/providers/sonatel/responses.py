@@ -97,12 +97,12 @@ def _read_refusal(response: ProviderResponse) -> NotProcessed | Refused | Unknow
 
 def read_list(response: ProviderResponse) -> list[dict[str, Any]] | None:
     """The rows of a list, which clients have seen bare and under three names; None when there is no list."""
-    found = response.value() if response.ok else None
-    if isinstance(found, dict):
-        found = next((found[name] for name in _LIST_NAMES if name in found), None)
-    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+    rows = response.value() if response.ok else None
+    if isinstance(rows, dict):
+        rows = next((rows[name] for name in _LIST_NAMES if name in rows), None)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         return None
-    return found
+    return rows
 
 
 def read_cashin(result: CallResult, reference: str, now: Instant) -> RefundInitiationResult:
@@ -126,10 +126,10 @@ def read_row(row: Mapping[str, Any]) -> StatusResult:
     match parse_status_word(_STATUSES, status):
         case ProviderStatus.SUCCEEDED:
             amount, customer = row.get("amount"), row.get("customer")
-            stated = amount if isinstance(amount, dict) else {}
+            money = amount if isinstance(amount, dict) else {}
             return Succeeded(
-                amount=hundredths(stated.get("value")),
-                currency=text_or_none(stated.get("unit")),
+                amount=hundredths(money.get("value")),
+                currency=text_or_none(money.get("unit")),
                 provider_reference=provider_reference,
                 payer_number=full_number(customer.get("id"), SENEGAL) if isinstance(customer, dict) else None,
             )

@@ -38,7 +38,7 @@ async def list_disputes(
 ) -> list[DisputeFacts] | Unknown:
     """Every dispute that was opened after `since`; Unknown when a page is missing or not readable."""
     query = {"limit": str(_PAGE), "created[gte]": str(since // SECOND), "expand[]": "data.payment_intent"}
-    found: list[DisputeFacts] = []
+    disputes: list[DisputeFacts] = []
     for _ in range(_MOST_PAGES):
         result = await get("/v1/disputes", query)
         if not isinstance(result, ProviderResponse):
@@ -47,9 +47,9 @@ async def list_disputes(
         rows = page.get("data")
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             return Unknown(result.raw)
-        found += [facts for row in rows if (facts := _facts(row))]
+        disputes += [facts for row in rows if (facts := _facts(row))]
         if not page.get("has_more") or not rows:
-            return found
+            return disputes
         query = {**query, "starting_after": str(rows[-1].get("id"))}
     return Unknown(ProviderAnswer.TOO_MANY_DISPUTES())
 
@@ -109,16 +109,17 @@ def _endpoints(setup: AccountSetup, result: CallResult) -> Finding:
         return _not_permitted(subject, result)
     rows = result.ok_object().get("data")
     listed: list[dict[str, Any]] = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    ours = [row for row in listed if str(row.get("url")).rstrip("/") in setup.callback_addresses]
-    if not ours:
+    endpoints = [row for row in listed if str(row.get("url")).rstrip("/") in setup.callback_addresses]
+    if not endpoints:
         return wrong(subject, AccountFinding.NO_ENDPOINT(address=setup.callback_addresses[0]))
-    if all(row.get("status") == "disabled" for row in ours):
-        return wrong(subject, AccountFinding.ENDPOINT_DISABLED(address=str(ours[0].get("url"))))
-    events = {event for row in ours for event in row.get("enabled_events") or ()}
+    address = str(endpoints[0].get("url"))
+    if all(row.get("status") == "disabled" for row in endpoints):
+        return wrong(subject, AccountFinding.ENDPOINT_DISABLED(address=address))
+    events = {event for row in endpoints for event in row.get("enabled_events") or ()}
     missing = [event for event in _EVENTS if event not in events and "*" not in events]
     if missing:
-        return wrong(subject, AccountFinding.EVENTS_MISSING(address=str(ours[0].get("url")), events=", ".join(missing)))
-    return ok(subject, AccountFinding.ENDPOINT_KNOWN(address=str(ours[0].get("url"))))
+        return wrong(subject, AccountFinding.EVENTS_MISSING(address=address, events=", ".join(missing)))
+    return ok(subject, AccountFinding.ENDPOINT_KNOWN(address=address))
 
 
 def _not_permitted(subject: Message, result: CallResult) -> Finding:

@@ -64,7 +64,7 @@ async def _rows(get: Get, since: Instant, until: Instant) -> list[Body] | Unknow
         "created[lte]": str(until // SECOND),
         "expand[]": "data.source",
     }
-    found: list[Body] = []
+    all_rows: list[Body] = []
     for _ in range(_MOST_PAGES):
         result = await get("/v1/balance_transactions", query)
         if not isinstance(result, ProviderResponse):
@@ -73,9 +73,9 @@ async def _rows(get: Get, since: Instant, until: Instant) -> list[Body] | Unknow
         rows = page.get("data")
         if not isinstance(rows, list) or not all(isinstance(row, dict) and row.get("id") for row in rows):
             return Unknown(result.raw)
-        found += rows
+        all_rows += rows
         if page.get("has_more") is False:
-            return found
+            return all_rows
         if not rows:
             return Unknown(result.raw)
         query = {**query, "starting_after": str(rows[-1]["id"])}
@@ -125,7 +125,7 @@ def _line(number: int, kind: LineKind, row: Body, source: Body, references: tupl
 
 def _settled(row: Body, source: Body) -> Settled | None:
     """None where our balance is in the currency that was paid."""
-    currency = next((each for each in CURRENCIES if each == currency_of(row)), None)
+    currency = next((code for code in CURRENCIES if code == currency_of(row)), None)
     amount, fee = hundredths(row.get("amount"), currency), hundredths(row.get("fee"), currency)
     if currency is None or currency == currency_of(source) or amount is None:
         return None
@@ -141,8 +141,8 @@ def _status(row: Body, source: Body) -> LineStatus:
 
 
 def _references(source: Body) -> tuple[str, ...]:
-    named = (_metadata_reference(source), *(text_or_none(source.get(name)) for name in ("id", "payment_intent")))
-    return tuple(each for each in named if each)
+    candidates = (_metadata_reference(source), *(text_or_none(source.get(name)) for name in ("id", "payment_intent")))
+    return tuple(reference for reference in candidates if reference)
 
 
 def _metadata_reference(source: Body) -> str | None:

@@ -90,8 +90,8 @@ class Stripe(HttpProvider):
     async def initiate(self, charge: Charge) -> InitiationResult:
         page, amount = return_url(charge, self._return_url), smallest_unit(charge.amount, charge.payment.currency)
         if not self.takes(charge.payment.operator, charge.payment.currency) or page is None:
-            asked = {"operator": charge.payment.operator, "currency": charge.payment.currency, "page": page or "None"}
-            return NotProcessed("configuration", ProviderAnswer.NOT_TAKEN_BY_STRIPE(**asked))
+            facts = {"operator": charge.payment.operator, "currency": charge.payment.currency, "page": page or "None"}
+            return NotProcessed("configuration", ProviderAnswer.NOT_TAKEN_BY_STRIPE(**facts))
         if amount > _MAX_AMOUNT:
             return NotProcessed("limit_reached", ProviderAnswer.TOO_LARGE_FOR_STRIPE())
         price = "line_items[0][price_data]"
@@ -187,8 +187,8 @@ class Stripe(HttpProvider):
 
     async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:
         """Only those of the mode that the key belongs to: another one's money does not exist here."""
-        found = await stripe_disputes.list_disputes(self._list, since)
-        return found if isinstance(found, Unknown) else [each for each in found if each.is_live == self._is_live]
+        listed = await stripe_disputes.list_disputes(self._list, since)
+        return listed if isinstance(listed, Unknown) else [facts for facts in listed if facts.is_live == self._is_live]
 
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await stripe_history(self._list_history, since, until)
@@ -200,8 +200,8 @@ class Stripe(HttpProvider):
         return read_balances(await self._get("/v1/balance"), stripe_balances)
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        found = await stripe_checks.check(setup, self._get)
-        return [balances_read(await self.balances()), *found, stripe_checks.limits()]
+        findings = await stripe_checks.check(setup, self._get)
+        return [balances_read(await self.balances()), *findings, stripe_checks.limits()]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""

@@ -127,8 +127,8 @@ def stripe_balances(body: Body) -> list[FloatBalance | None]:
     later: Counter[object] = Counter()
     for row in rows_of(body.get("pending")):
         later[row.get("currency")] += hundredths(row.get("amount"), currency_of(row)) or 0
-    found = [
+    available = [
         (balance_of("", hundredths(row.get("amount"), currency_of(row)), row.get("currency")), row.get("currency"))
         for row in rows_of(body.get("available"))
     ]
-    return [each and replace(each, not_yet_available=later[currency]) for each, currency in found]
+    return [balance and replace(balance, not_yet_available=later[currency]) for balance, currency in available]

@@ -16,7 +16,7 @@ _KINDS: Final = {"webhook_secret": "_WHS_", "signing_secret": "_AKS_"}
 
 async def check(setup: AccountSetup, client: WaveClient, merchants: MerchantNames | None) -> list[Finding]:
     """`merchants`: None for an account that is no aggregator's."""
-    found = [
+    findings = [
         *_secrets_in_their_places(setup),
         answered(AccountSubject.KEY_AND_SIGNATURE(), await client.get("/v1/balance"), AccountFinding.SIGNED_GET()),
         # A session without any field cannot be created; the key, its scope and the signature are looked at before.
@@ -25,28 +25,28 @@ async def check(setup: AccountSetup, client: WaveClient, merchants: MerchantName
     if merchants is not None:
         listed = await merchants.ids_by_name()
         subject = AccountSubject.AGGREGATED_MERCHANTS()
-        found.append(
+        findings.append(
             wrong(subject, verbatim(listed.raw))
             if isinstance(listed, Unknown)
             else ok(subject, AccountFinding.MERCHANTS_AT_WAVE(count=len(listed)))
         )
     registered = AccountFinding.IN_PORTAL(address=setup.callback_addresses[0])
-    return [*found, no_call(AccountSubject.REGISTERED_CALLBACK(), registered)]
+    return [*findings, no_call(AccountSubject.REGISTERED_CALLBACK(), registered)]
 
 
 def _secrets_in_their_places(setup: AccountSetup) -> list[Finding]:
     settings, country = setup.account.settings, setup.account.settings["country"].lower()
-    found = []
+    findings = []
     key_country = settings["api_key"].removeprefix("wave_").partition("_")[0]
     if key_country in ("ci", "sn", "bf") and key_country != country:
         differs = AccountFinding.KEY_OF_COUNTRY(other=key_country, country=country)
-        found.append(wrong(AccountSubject.COUNTRY(), differs))
+        findings.append(wrong(AccountSubject.COUNTRY(), differs))
     for name, kind in _KINDS.items():
         other = next((part for part in _KINDS.values() if part != kind and part in settings.get(name, "")), None)
         if other is not None:
             exchanged = AccountFinding.SECRETS_EXCHANGED(kind=f"wave_{country}{other}")
-            found.append(wrong(verbatim(name), exchanged))
-    return found
+            findings.append(wrong(verbatim(name), exchanged))
+    return findings
 
 
 def _session_refused_for_its_body(result: CallResult) -> Finding:

@@ -62,7 +62,7 @@ class WaveMerchants:
 
     async def ids_by_name(self) -> dict[str, str] | Unknown:
         """Costs a call for each hundred."""
-        found: dict[str, str] = {}
+        ids: dict[str, str] = {}
         after: str | None = None
         for _ in range(_MAX_PAGES):
             query = {"first": str(_PAGE)} | ({"after": after} if after else {})
@@ -73,10 +73,10 @@ class WaveMerchants:
             rows = body.get("items")
             if not isinstance(rows, list):
                 return Unknown(result.raw)
-            found |= {str(row["name"]): str(row["id"]) for row in rows if _is_merchant(row)}
+            ids |= {str(row["name"]): str(row["id"]) for row in rows if _is_merchant(row)}
             after = _next_page(body)
             if after is None:
-                return found
+                return ids
         return Unknown(ProviderAnswer.TOO_MANY_MERCHANTS(count=_PAGE * _MAX_PAGES))
 
     async def create(self, name: str) -> str | NotProcessed | Refused | Unknown:

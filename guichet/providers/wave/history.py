@@ -89,7 +89,7 @@ def _line(number: int, item: Mapping[str, Any]) -> Line:
     return Line(
         number=number,
         kind=REFUND if (moved or 0) < 0 else PAYMENT,
-        references=tuple(found for name in _REFERENCES if (found := text_or_none(item.get(name)))),
+        references=tuple(reference for name in _REFERENCES if (reference := text_or_none(item.get(name)))),
         amount=None if moved is None else Hundredths(abs(moved)),
         currency=text_or_none(item.get("currency")),
         status="succeeded",

@@ -151,8 +151,8 @@ class Wave(HttpProvider):
         sessions = await self._found_by_reference(f"{_SESSIONS}/search", charge.payment.reference)
         if isinstance(sessions, Unknown):
             return sessions
-        if found := most_conclusive(read_session(session) for session in sessions):
-            return found
+        if result := most_conclusive(read_session(session) for session in sessions):
+            return result
         return NotFound(ProviderAnswer.NO_SESSION())
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
@@ -189,12 +189,12 @@ class Wave(HttpProvider):
         session_id, now = reversal.charge.payment.provider_reference, self._clock.now()
         if session_id is None:
             return Unknown(ProviderAnswer.SESSION_UNKNOWN())
-        found = await wave_session_refund(self._ask_transactions, session_id, reversal.sent_at or now, now)
-        if isinstance(found, Unknown):
-            return found
-        if found is None:
+        refund = await wave_session_refund(self._ask_transactions, session_id, reversal.sent_at or now, now)
+        if isinstance(refund, Unknown):
+            return refund
+        if refund is None:
             return NotFound(ProviderAnswer.NO_SESSION_REFUND())
-        return Succeeded(found.amount, found.currency, session_id)
+        return Succeeded(refund.amount, refund.currency, session_id)
 
     def _key_expired(self, reversal: Reversal) -> bool:
         """How long Wave knows an Idempotency-Key is not published."""
@@ -236,8 +236,8 @@ class Wave(HttpProvider):
         return read_balances(await self._client.get("/v1/balance"), wave_balance)
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        found = await wave_checks.check(setup, self._client, self.merchants if self.names_merchants else None)
-        return [*found, balances_read(await self.balances())]
+        findings = await wave_checks.check(setup, self._client, self.merchants if self.names_merchants else None)
+        return [*findings, balances_read(await self.balances())]
 
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await wave_history(self._ask_transactions, since, until)
@@ -265,5 +265,5 @@ class Wave(HttpProvider):
         rows = result.ok_object().get("result")
         if not isinstance(rows, list):
             return Unknown(result.raw)
-        ours = [row for row in rows if isinstance(row, dict) and row.get("client_reference") == reference]
-        return Unknown(ProviderAnswer.OTHER_SESSIONS()) if rows and not ours else ours
+        sessions = [row for row in rows if isinstance(row, dict) and row.get("client_reference") == reference]
+        return Unknown(ProviderAnswer.OTHER_SESSIONS()) if rows and not sessions else sessions

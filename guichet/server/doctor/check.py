@@ -101,7 +101,7 @@ class DoctorCheck(Check, frozen=True):
 
 def age(since: Instant, now: Instant) -> Message:
     """The time between two instants in its largest whole unit: days, hours or minutes."""
-    for unit, one, several in _UNITS:
+    for unit, singular, plural in _UNITS:
         if (count := (now - since) // unit) >= 1:
-            return several(count=count) if count > 1 else one()
+            return plural(count=count) if count > 1 else singular()
     return Age.MOMENT()

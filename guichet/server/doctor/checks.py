@@ -36,94 +36,94 @@ async def of_the_service(db: Database, now: Instant) -> AsyncIterator[DoctorChec
 
 
 async def _stuck(db: Database, now: Instant) -> DoctorCheck:
-    found = await health_checks.stuck_subjects(db, now)
+    stuck = await health_checks.stuck_subjects(db, now)
     return DoctorCheck(
         "stuck payments and refunds",
         [
             DoctorProblem.PENDING(
-                count=each.count,
-                subjects=f"{each.subject_type}s",
-                operator=each.operator,
-                age=age(each.oldest_at, now),
+                count=group.count,
+                subjects=f"{group.subject_type}s",
+                operator=group.operator,
+                age=age(group.oldest_at, now),
             )
-            for each in found
+            for group in stuck
         ],
-        [described(each, ("type", "operator", "count", "oldest_at"), type=each.subject_type) for each in found],
+        [described(group, ("type", "operator", "count", "oldest_at"), type=group.subject_type) for group in stuck],
     )
 
 
 async def _queues(db: Database, now: Instant) -> DoctorCheck:
-    found = await health_checks.late_queues(db, now)
+    late = await health_checks.late_queues(db, now)
     return DoctorCheck(
         "queues",
-        [DoctorProblem.QUEUE_LATE(count=each.count, queue=each.queue, age=age(each.due_since, now)) for each in found],
-        [{"queue": each.queue, "count": each.count, "due_since": iso(each.due_since)} for each in found],
+        [DoctorProblem.QUEUE_LATE(count=row.count, queue=row.queue, age=age(row.due_since, now)) for row in late],
+        [{"queue": row.queue, "count": row.count, "due_since": iso(row.due_since)} for row in late],
     )
 
 
 async def _routes(db: Database, now: Instant) -> DoctorCheck:
-    found = await health_checks.failing_routes(db, now, _ROUTE_FAILURES)
+    routes = await health_checks.failing_routes(db, now, _ROUTE_FAILURES)
     return DoctorCheck(
         "routes",
         [
             DoctorProblem.ROUTE_FAILS(
-                failed=each.failed, operator=each.operator, account=each.provider_account, succeeded=each.succeeded
+                failed=route.failed, operator=route.operator, account=route.provider_account, succeeded=route.succeeded
             )
-            for each in found
+            for route in routes
         ],
-        [described(each, ("provider_account", "operator", "failed", "succeeded")) for each in found],
+        [described(route, ("provider_account", "operator", "failed", "succeeded")) for route in routes],
     )
 
 
 async def _endpoints(db: Database, now: Instant) -> DoctorCheck:
-    found = await health_checks.failing_endpoints(db, now)
+    endpoints = await health_checks.failing_endpoints(db, now)
     columns = ("merchant_id", "env", "destination", "abandoned", "retrying", "delivered")
     return DoctorCheck(
         "webhook endpoints",
         [
             DoctorProblem.ENDPOINT_FAILS(
-                destination=each.destination,
-                merchant=each.merchant_id,
-                name=each.merchant,
-                env=each.env,
-                abandoned=each.abandoned,
-                retrying=each.retrying,
-                delivered=each.delivered,
+                destination=endpoint.destination,
+                merchant=endpoint.merchant_id,
+                name=endpoint.merchant,
+                env=endpoint.env,
+                abandoned=endpoint.abandoned,
+                retrying=endpoint.retrying,
+                delivered=endpoint.delivered,
             )
-            for each in found
+            for endpoint in endpoints
         ],
-        [described(each, columns) for each in found],
+        [described(endpoint, columns) for endpoint in endpoints],
     )
 
 
 async def _keys(db: Database, now: Instant) -> DoctorCheck:
-    found = await health_checks.expiring_keys(db, now)
+    keys = await health_checks.expiring_keys(db, now)
     return DoctorCheck(
         "API keys",
         [
             DoctorProblem.KEY_EXPIRES(
-                key=each.key_id,
-                env=each.env,
-                merchant=each.merchant_id,
-                name=each.merchant,
-                age=age(now, each.expires_at),
+                key=key.key_id,
+                env=key.env,
+                merchant=key.merchant_id,
+                name=key.merchant,
+                age=age(now, key.expires_at),
             )
-            for each in found
+            for key in keys
         ],
-        [described(each, ("key_id", "merchant_id", "env", "expires_at")) for each in found],
+        [described(key, ("key_id", "merchant_id", "env", "expires_at")) for key in keys],
     )
 
 
 async def _incidents(db: Database, now: Instant) -> DoctorCheck:
-    found = await health_checks.open_incidents(db)
+    incidents = await health_checks.open_incidents(db)
     unmatched_callbacks = await health_checks.unmatched_callbacks_since(db, now)
     problems = [
-        DoctorProblem.INCIDENTS(count=count, incident=kind, age=age(since, now)) for kind, count, since in found
+        DoctorProblem.INCIDENTS(count=count, incident=kind, age=age(since, now)) for kind, count, since in incidents
     ]
     if unmatched_callbacks:
         problems.append(DoctorProblem.CALLBACKS_UNMATCHED(count=unmatched_callbacks))
     rows: list[dict[str, object]] = [
-        {"kind": kind, "count": count, "oldest_at": iso(since)} for kind, count, since in found
+        {"kind": kind, "count": count, "oldest_at": iso(since)} for kind, count, since in incidents
     ]
     return DoctorCheck(
         "incidents",
@@ -133,32 +133,32 @@ async def _incidents(db: Database, now: Instant) -> DoctorCheck:
 
 
 async def _floats(db: Database, now: Instant) -> DoctorCheck:
-    low = [each for each in await provider_balances.stored(db) if each.is_low]
+    low = [balance for balance in await provider_balances.stored(db) if balance.is_low]
     reads = await provider_balances.reads(db)
-    unread = [each for each in reads if each.error and now - (each.read_at or 0) > _BALANCES_EVERY]
+    unread = [read for read in reads if read.error and now - (read.read_at or 0) > _BALANCES_EVERY]
     problems = [
         DoctorProblem.BALANCE_LOW(
-            balance=Amount(each.amount, each.currency),
-            wallet=f"{each.provider_account} {each.wallet}".rstrip(),
-            bound=Amount(each.alert_below or 0),
+            balance=Amount(balance.amount, balance.currency),
+            wallet=f"{balance.provider_account} {balance.wallet}".rstrip(),
+            bound=Amount(balance.alert_below or 0),
         )
-        for each in low
+        for balance in low
     ]
     problems += [
-        DoctorProblem.BALANCE_UNREAD(account=each.provider_account, answer=each.error or "") for each in unread
+        DoctorProblem.BALANCE_UNREAD(account=read.provider_account, answer=read.error or "") for read in unread
     ]
     columns = ("provider_account", "wallet", "balance", "currency")
-    rows = [described(each, columns, balance=plain(each.amount)) for each in low]
+    rows = [described(balance, columns, balance=plain(balance.amount)) for balance in low]
     return DoctorCheck(
-        "balances with providers", problems, rows + [{"provider_account": each.provider_account} for each in unread]
+        "balances with providers", problems, rows + [{"provider_account": read.provider_account} for read in unread]
     )
 
 
 async def _hash_chain(db: Database, now: Instant) -> DoctorCheck:
-    found = await health_checks.overdue_for_hash_chain(db, now)
-    if found is None:
+    overdue = await health_checks.overdue_for_hash_chain(db, now)
+    if overdue is None:
         return DoctorCheck("ledger hash chain", [])
-    posting, at = found
+    posting, at = overdue
     problem = DoctorProblem.POSTING_UNCHAINED(posting=posting, age=age(at, now))
     return DoctorCheck("ledger hash chain", [problem], [{"posting_id": posting, "created_at": iso(at)}])
 
@@ -167,8 +167,8 @@ async def _audit(db: Database, now: Instant) -> DoctorCheck:
     last = await last_audit(db)
     if last is None:
         return DoctorCheck("ledger audit", [DoctorProblem.NEVER_AUDITED()])
-    stated = {"clean": last.fault is None, "fault": last.fault and str(last.fault)}
-    row = described(last, ("finished_at", "clean", "fault", "head"), **stated)
+    result = {"clean": last.fault is None, "fault": last.fault and str(last.fault)}
+    row = described(last, ("finished_at", "clean", "fault", "head"), **result)
     if last.fault is not None:
         problem = DoctorProblem.AUDIT_FAULT(age=age(last.finished_at, now), audit_fault=last.fault)
         return DoctorCheck("ledger audit", [problem], [row])

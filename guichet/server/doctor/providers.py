@@ -27,21 +27,21 @@ _COUNTS = [
 
 
 async def reconciliation(db: Database, now: Instant) -> DoctorCheck:
-    found = await reconciled_accounts(db, now)
+    accounts = await reconciled_accounts(db, now)
     problems = [
-        DoctorProblem.DIFFERENCES(count=each.differences, account=each.provider_account)
-        for each in found
-        if each.differences
+        DoctorProblem.DIFFERENCES(count=account.differences, account=account.provider_account)
+        for account in accounts
+        if account.differences
     ]
-    problems += [_late(each, age(each.compared_until, now)) for each in found if each.late(now)]
+    problems += [_late(account, age(account.compared_until, now)) for account in accounts if account.late(now)]
     rows: list[dict[str, object]] = [
         {
-            "provider_account": each.provider_account,
-            "differences": each.differences,
-            "compared_until": iso(each.compared_until),
-            "error": each.error and str(each.error),
+            "provider_account": account.provider_account,
+            "differences": account.differences,
+            "compared_until": iso(account.compared_until),
+            "error": account.error and str(account.error),
         }
-        for each in found
+        for account in accounts
     ]
     return DoctorCheck("reconciliation", problems, rows)
 
@@ -53,33 +53,33 @@ def _late(account: ReconciledAccount, ago: Message) -> Message:
 
 
 async def availability(db: Database, now: Instant) -> DoctorCheck:
-    found = await availabilities(db)
+    rows = await availabilities(db)
     return DoctorCheck(
         "operators",
         [
             DoctorProblem.OPERATOR_STATE(
-                operator=each.operator,
-                availability=each.state,
-                age=age(each.since, now),
-                availability_reason=each.reason or "",
+                operator=row.operator,
+                availability=row.state,
+                age=age(row.since, now),
+                availability_reason=row.reason or "",
             )
-            for each in found
-            if each.state != UP
+            for row in rows
+            if row.state != UP
         ],
         [
-            {"operator": each.operator, "state": each.state, "since": iso(each.since), "reason": str(each.reason or "")}
-            for each in found
+            {"operator": row.operator, "state": row.state, "since": iso(row.since), "reason": str(row.reason or "")}
+            for row in rows
         ],
     )
 
 
 async def pending_accounts(db: Database) -> list[tuple[str, int]]:
     """Each account with how many live payments and refunds are pending over it. Reads the pending ones."""
-    found: Counter[str] = Counter()
+    pending: Counter[str] = Counter()
     for counts in _COUNTS:
         for account, count in await db.all(counts):
-            found[account] += count
-    return sorted(found.items())
+            pending[account] += count
+    return sorted(pending.items())
 
 
 async def accounts_in_use(db: Database, providers_file: Path | None) -> DoctorCheck:

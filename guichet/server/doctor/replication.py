@@ -17,34 +17,34 @@ _WAITING_SEGMENTS: Final = 8
 
 async def standbys_and_archive(db: Database, now: Instant) -> tuple[DoctorCheck, Replication]:
     """`db` is a PostgreSQL. Reads only, so it ends while every write waits for a standby."""
-    found = await replication(db)
-    problems = [*_synchronous(found), *_slots(found.slots), *_archive(found.archive, now)]
+    status = await replication(db)
+    problems = [*_synchronous(status), *_slots(status.slots), *_archive(status.archive, now)]
     rows: list[dict[str, object]] = [
-        {"standby": each.name, "state": each.state, "synchronous": each.synchronous, "lag_bytes": each.lag_bytes}
-        for each in found.standbys
+        {"standby": node.name, "state": node.state, "synchronous": node.synchronous, "lag_bytes": node.lag_bytes}
+        for node in status.standbys
     ]
-    return DoctorCheck("standbys and archive", problems, rows), found
+    return DoctorCheck("standbys and archive", problems, rows), status
 
 
-def _synchronous(found: Replication) -> Iterator[Message]:
-    waiting = found.waiting
+def _synchronous(status: Replication) -> Iterator[Message]:
+    waiting = status.waiting
     commits: Message | str = ""
     if waiting.count:
         commits = DoctorProblem.COMMITS_WAIT(count=waiting.count, seconds=round(waiting.longest))
-    if found.missing and found.absent:
-        yield DoctorProblem.STANDBY_MISSING(names=", ".join(found.absent), waiting=commits)
-    elif found.missing:
+    if status.missing and status.absent:
+        yield DoctorProblem.STANDBY_MISSING(names=", ".join(status.absent), waiting=commits)
+    elif status.missing:
         yield DoctorProblem.NO_STANDBY(waiting=commits)
     elif waiting.longest > _SLOW_COMMIT:
         yield DoctorProblem.STANDBY_SILENT(waiting=commits)
 
 
 def _slots(slots: list[Slot]) -> Iterator[Message]:
-    for each in slots:
-        if each.lost:
-            yield DoctorProblem.WAL_GONE(slot=each.name)
-        elif not each.active and each.kept_bytes is not None:
-            yield DoctorProblem.SLOT_UNUSED(slot=each.name, size=round(each.kept_bytes / 2**20))
+    for slot in slots:
+        if slot.lost:
+            yield DoctorProblem.WAL_GONE(slot=slot.name)
+        elif not slot.active and slot.kept_bytes is not None:
+            yield DoctorProblem.SLOT_UNUSED(slot=slot.name, size=round(slot.kept_bytes / 2**20))
 
 
 def _archive(archive: Archive, now: Instant) -> Iterator[Message]:

@@ -29,14 +29,14 @@ async def database_file(ctx: AppContext, writable: bool) -> Check:
 async def _damage(db: Database) -> str | None:
     """What is wrong with the file, on one line; None if nothing is."""
     try:
-        [(found,), *_] = await db.scan(_QUICK_CHECK)
+        [(result,), *_] = await db.scan(_QUICK_CHECK)
     except DatabaseDamaged as error:
         return str(error.__cause__)
-    return None if found == "ok" else " ".join(str(found).split())
+    return None if result == "ok" else " ".join(str(result).split())
 
 
 def file_modes(settings: Settings) -> DoctorCheck:
-    found = too_wide(settings.private_paths)
+    files = too_wide(settings.private_paths)
     return DoctorCheck(
         "modes of files",
         [
@@ -46,7 +46,7 @@ def file_modes(settings: Settings) -> DoctorCheck:
                 wanted=f"{FOLDER_MODE if path.is_dir() else FILE_MODE:04o}",
                 target=str(path),
             )
-            for path, mode in found
+            for path, mode in files
         ],
-        [{"path": str(path), "mode": f"{mode:04o}"} for path, mode in found],
+        [{"path": str(path), "mode": f"{mode:04o}"} for path, mode in files],
     )
