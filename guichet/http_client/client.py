@@ -84,10 +84,11 @@ def request_bytes(method: str, target: Target, headers: Mapping[str, str], body:
     lines += [f"{name}: {value}" for name, value in {"Host": target.host_header, **headers}.items()]
     if body or method not in _WITHOUT_BODY:
         lines.append(f"Content-Length: {len(body or b'')}")
-    head = "\r\n".join(lines)
-    if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1 or "\0" in head:
+    text = "".join(lines)
+    if "\n" in text or "\r" in text or "\0" in text:
         raise Forbidden(CallFailure.LINE_BREAK())
-    return f"{head}\r\n\r\n".encode() + (body or b"")
+    lines += ("", "")
+    return "\r\n".join(lines).encode() + (body or b"")
 
 
 @cache
