@@ -1,11 +1,11 @@
-"""Connections: made by aiohttp behind an address guard, kept for the next request, and one HTTP/1.1 exchange on one of
+"""Connections: made by aiohttp behind an address guard, kept for the next request; and one HTTP/1.1 exchange on one of
 them: the request in one write, the response through httptools, with bounds on what a peer may send.
 
-Of aiohttp only what makes a connection is used: names, addresses, TLS. Its exchange of a request took a third of a
-webhook's delivery, and the reading alone a tenth (bench/README.md).
+Of aiohttp only names, addresses and TLS are used. Its requests, responses, parser and pool took five sixths of a
+request's instructions (bench/README.md).
 
-`_factory` and `_create_connection` are not in aiohttp's documented interface. They are used here only, and
-`tests/http_client/test_hostile_servers.py` fails if a new version of aiohttp stops honouring them.
+`_factory` and `_create_connection` are not in aiohttp's documented interface. They are used here only, and every test
+of `tests/http_client` fails if a new version of aiohttp stops honouring them.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from aiohttp import (
     TCPConnector,
 )
 from aiohttp.abc import AbstractResolver
-from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
+from httptools import HttpParserCallbackError, HttpParserError, HttpResponseParser
 from yarl import URL
 
 from guichet.http_client.address_guard import AddressGuard
@@ -112,10 +112,8 @@ class Connection(asyncio.Protocol):
         self._received += len(data)
         try:
             self._parser.feed_data(data)
-        except HttpParserUpgrade:
-            pass  # The response is complete, and the connection will not be kept.
         except HttpParserError as error:
-            if not (self._is_complete and isinstance(error, HttpParserCallbackError)):
+            if not self._is_complete or not isinstance(error, HttpParserCallbackError):
                 self._fail(response, error)
                 return
         size = len(self._body)
@@ -138,13 +136,16 @@ class Connection(asyncio.Protocol):
         status = self._parser.get_status_code()
         if status >= 200 or status == _SWITCHING_PROTOCOLS:
             self.status = status
-            self._is_kept_alive = status != _SWITCHING_PROTOCOLS and self._parser.should_keep_alive()
+            self._is_kept_alive = self._parser.should_keep_alive()
 
     def on_body(self, body: bytes) -> None:
         self._body += body
 
     def on_message_complete(self) -> None:
         self._is_complete = self.status is not None  # Otherwise it was informational.
+        if self.status == _SWITCHING_PROTOCOLS:
+            self._is_kept_alive = False
+            raise ValueError("another protocol")  # Stops the parser: nobody speaks it.
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._opened.discard(self)
@@ -229,6 +230,7 @@ class GuardedConnector(TCPConnector):
         self._expiry = self._loop.call_later(KEEP_ALIVE, self._close_idle) if self._idle else None
 
     async def aclose(self) -> None:
+        """Ends all connections, and what waits for one."""
         if self._expiry is not None:
             self._expiry.cancel()
         for connection in list(self._opened):
