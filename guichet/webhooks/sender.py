@@ -43,25 +43,21 @@ def verify(secret: str, header: str, body: bytes, now: int, tolerance: int = SIG
 
 
 def _digest(secret: str, moment: str, body: bytes) -> str:
-    return _signed(secret.encode(), moment.encode() + b"." + body).hexdigest()
+    signature = _keyed(secret).copy()
+    signature.update(moment.encode() + b"." + body)
+    return signature.hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def _keyed(secret: str) -> hmac.HMAC:
+    """Looking up the hash and taking in the key is most of a signature: 5.1 µs for a webhook, 2.2 without."""
+    return hmac.new(secret.encode(), digestmod="sha256")
 
 
 def sign_by_the_standard(secret: str, delivery_id: str, timestamp: int, body: bytes) -> str:
     """One signature of `webhook-signature`."""
-    signed = _signed(_standard_key(secret), f"{delivery_id}.{timestamp}.".encode() + body)
-    return f"v1,{b64encode(signed.digest()).decode()}"
-
-
-def _signed(key: bytes, text: bytes) -> hmac.HMAC:
-    signature = _keyed(key).copy()
-    signature.update(text)
-    return signature
-
-
-@lru_cache(maxsize=8192)
-def _keyed(key: bytes) -> hmac.HMAC:
-    """Looking up the hash and taking in the key is most of a signature: 5.1 µs for a webhook, 2.2 without."""
-    return hmac.new(key, digestmod="sha256")
+    signed = hmac.digest(_standard_key(secret), f"{delivery_id}.{timestamp}.".encode() + body, "sha256")
+    return f"v1,{b64encode(signed).decode()}"
 
 
 @lru_cache(maxsize=4096)
