@@ -1,17 +1,17 @@
 """Outgoing HTTP: aiohttp behind an address guard, with deadlines and sizes (D38; docs/decisions.md, "Outgoing HTTP").
 
-aiohttp's connector and its parser of responses are used without its `ClientSession`, its request and its response.
-Connecting and sending are two steps here, so that it is known which of them failed, and nothing repeats a request.
+Of aiohttp its connector is used, without its `ClientSession`, its request and its response. Connecting and sending are
+two steps here, so that it is known which of them failed, and nothing repeats a request.
 
 aiohttp, 120 modules and 10 MB, is imported when the first request leaves or in `open`, and not at the start of a
-command or before a server listens: what needs it stands in `connector.py` and `name_lookups.py`.
+command or before a server listens: what needs it stands in `connector.py`, `failures.py` and `name_lookups.py`.
 """
 
 import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -24,15 +24,17 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractResolver
     from yarl import URL
 
-    from guichet.http_client.connector import GuardedConnector, TlsContext
+    from guichet.http_client.connector import Connection, GuardedConnector, Origin, TlsContext
     from guichet.http_client.name_lookups import NameControl
 
 #: How often the time limits of running requests are looked at, in seconds.
 _WATCH_INTERVAL: Final = 0.05
 #: What `open` imports.
-_WITH_AIOHTTP: Final = ("guichet.http_client.connector", "guichet.http_client.name_lookups")
+_WITH_AIOHTTP: Final = ("guichet.http_client.failures", "guichet.http_client.name_lookups")
 #: Hosts that are remembered, to have a name that is known to exist.
 _REACHED: Final = 8
+#: Methods that say nothing about a body when they have none.
+_WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 RuleName = Literal["public", "any", "loopback"]
 
@@ -40,6 +42,53 @@ RuleName = Literal["public", "any", "loopback"]
 class _Rule(NamedTuple):
     permits: Callable[[Address], bool]
     context: "Callable[[], TlsContext]"
+
+
+class Target(NamedTuple):
+    """What a URL says. `path` and `host_header` are written as they are sent."""
+
+    url: "URL"
+    rule: RuleName
+    origin: "Origin"
+    host: str
+    host_header: str
+    path: str
+
+
+@lru_cache(maxsize=1024)
+def target_of(url: str, guarded: bool, loopback: bool) -> Target:
+    """See `HttpClient` for the rules. Raises Forbidden."""
+    from yarl import URL
+
+    try:
+        target = URL(url)
+        host, port = target.raw_host, target.port
+    except ValueError as error:
+        raise Forbidden(CallFailure.URL_UNREADABLE()) from error
+    if target.scheme not in ("http", "https") or not host or not port:
+        raise Forbidden(CallFailure.NOT_HTTP())
+    if target.raw_user is not None or target.raw_password is not None:
+        raise Forbidden(CallFailure.USER_IN_URL(host=host))
+    is_secure = target.scheme == "https"
+    rule: RuleName = "loopback" if loopback and is_loopback_host(host) else "public" if guarded else "any"
+    if rule == "public" and not is_secure:
+        raise Forbidden(CallFailure.HTTPS_ONLY(host=host))
+    return Target(
+        target, rule, (host, port, is_secure), host, target.host_port_subcomponent or host, target.raw_path_qs
+    )
+
+
+def request_bytes(method: str, target: Target, headers: Mapping[str, str], body: bytes | None) -> bytes:
+    """The request as it is sent. Raises Forbidden when a header could end early and begin another."""
+    lines = [f"{method} {target.path} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in {"Host": target.host_header, **headers}.items()]
+    if body or method not in _WITHOUT_BODY:
+        lines.append(f"Content-Length: {len(body or b'')}")
+    text = "".join(lines)
+    if "\n" in text or "\r" in text or "\0" in text:
+        raise Forbidden(CallFailure.LINE_BREAK())
+    lines += ("", "")
+    return "\r\n".join(lines).encode() + (body or b"")
 
 
 @cache
@@ -67,8 +116,9 @@ class _Deadlines:
         self._running: set[_Deadline] = set()
         self._watching = False
 
-    def after(self, seconds: float, loop: asyncio.AbstractEventLoop) -> "_Deadline":
+    def after(self, seconds: float) -> "_Deadline":
         """A block that is cancelled, and raises TimeoutError, `seconds` from now (at most _WATCH_INTERVAL later)."""
+        loop = asyncio.get_running_loop()
         if not self._watching:
             self._watching = True
             loop.call_later(_WATCH_INTERVAL, self._watch, loop)
@@ -77,7 +127,7 @@ class _Deadlines:
         return _Deadline(self._running, task, loop.time() + seconds)
 
     def expire_unconnected(self, tasks: Collection[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
-        unconnected = [each for each in self._running if not each.connected and each.task in tasks]
+        unconnected = [each for each in self._running if each.connection is None and each.task in tasks]
         for deadline in unconnected:
             deadline.expire()
         return {each.task for each in unconnected}
@@ -92,9 +142,9 @@ class _Deadlines:
 
 
 class _Deadline:
-    """One block under a time limit. It treats cancellation as `asyncio.Timeout` does."""
+    """One request under a time limit. It treats cancellation as `asyncio.Timeout` does."""
 
-    __slots__ = ("_cancelling", "_expired", "_running", "at", "connected", "task")
+    __slots__ = ("_cancelling", "_expired", "_running", "at", "connection", "task")
 
     def __init__(self, running: "set[_Deadline]", task: asyncio.Task[Any], at: float) -> None:
         self._running = running
@@ -102,12 +152,11 @@ class _Deadline:
         self._expired = False
         self.task = task
         self.at = at
-        #: Whether the request may have been sent.
-        self.connected = False
+        #: From then on the request may have been sent.
+        self.connection: Connection | None = None
 
-    def __enter__(self) -> "_Deadline":
+    def __enter__(self) -> None:
         self._running.add(self)
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         self._running.discard(self)
@@ -189,30 +238,31 @@ class HttpClient:
         """
         if not self._is_open:
             await self.open()
-        from guichet.http_client.connector import Exchange, failure, request_bytes
-
-        target = self._checked_url(url, guarded)
+        target = target_of(url, guarded, self._loopback)
         content = request_bytes(method, target, {**self._headers, **(headers or {})}, body)
-        connector = self._connector(self._rule_for(target, guarded))
-        exchange = Exchange()
+        connector = self._connectors.get(target.rule) or self._new_connector(target.rule)
+        deadline = self._deadlines.after(timeout)
         try:
-            with self._deadlines.after(timeout, asyncio.get_running_loop()) as deadline:
-                connection = exchange.connection = await connector.connection_to(target)
-                # From here on the request may have been sent, and a failure is Lost.
-                deadline.connected = True
-                if target.raw_host != self._reached[0]:
-                    self._reached.appendleft(target.raw_host or "")
-                return await exchange.run(connection, content, max_bytes)
+            with deadline:
+                connection = connector.kept(target.origin)
+                if connection is None:
+                    connection = await connector.connected(target.url)
+                    if target.host != self._reached[0]:
+                        self._reached.appendleft(target.host)
+                deadline.connection = connection  # From here on a failure is Lost.
+                return await connection.exchange(content, max_bytes)
         except Exception as error:  # Whatever it is: money needs to know whether the request can have been sent.
-            stopped = asyncio.current_task() in self._stopped
-            raise failure(target, exchange, error, stopped=stopped) from error
+            from guichet.http_client.failures import failure
+
+            stopped = deadline.task in self._stopped
+            raise failure(target.host, deadline.connection, error, stopped=stopped) from error
         except asyncio.CancelledError as error:
-            if self._closed and not _is_cancelled():  # aiohttp cancels what still waits for a name when it is closed.
-                closed = ConnectionError(CallFailure.CLOSED())
-                raise failure(target, exchange, closed, stopped=True) from error
+            if self._closed and deadline.connection is None and not deadline.task.cancelling():
+                raise NotSent(CallFailure.CLOSED(), stopped=True) from error  # aiohttp cancels its lookups of names.
             raise
         finally:
-            exchange.abort()
+            if deadline.connection is not None:
+                connector.give_back(target.origin, deadline.connection)
 
     def stop_connecting(self, tasks: Collection[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
         """Ends the requests of these tasks that are not connected yet: they raise NotSent. Returns their tasks."""
@@ -237,55 +287,35 @@ class HttpClient:
         from guichet.http_client.name_lookups import is_reachable
 
         try:
-            target = self._checked_url(url, guarded=True)
+            target = target_of(url, True, self._loopback)
         except Forbidden:
             return urlsplit(url).hostname or url
-        permits = self._rules[self._rule_for(target, guarded=True)].permits
-        host = target.raw_host or ""
-        return None if await is_reachable(host, permits, self._names_by()) else host
+        permits = self._rules[target.rule].permits
+        return None if await is_reachable(target.host, permits, self._names_by()) else target.host
 
     async def aclose(self) -> None:
         """Close every connection. Nothing can be sent afterwards."""
         self._closed = True
         connectors, self._connectors = self._connectors, {}
         for connector in connectors.values():
-            await connector.close()
+            await connector.aclose()
         if self._resolver is not None:
             await self._resolver.close()
         await asyncio.sleep(0)  # Aborted connections are reported as lost in the next turn of the loop.
-
-    def _checked_url(self, url: str, guarded: bool) -> "URL":
-        from guichet.http_client.connector import parse_url
-
-        target = parse_url(url)
-        if guarded and target.scheme != "https" and not self._is_local(host := target.raw_host or ""):
-            raise Forbidden(CallFailure.HTTPS_ONLY(host=host))
-        return target
-
-    def _rule_for(self, target: "URL", guarded: bool) -> RuleName:
-        if self._is_local(target.raw_host or ""):
-            return "loopback"
-        return "public" if guarded else "any"
-
-    def _is_local(self, host: str) -> bool:
-        return self._loopback and is_loopback_host(host)
 
     def _is_allowed(self, address: Address) -> bool:
         if any(address in network for network in self._allow) or (self._loopback and address.is_loopback):
             return True
         return is_public(address)
 
-    def _connector(self, name: RuleName) -> "GuardedConnector":
-        """Created at its first use: it belongs to the running event loop."""
+    def _new_connector(self, rule: RuleName) -> "GuardedConnector":
+        """At the first use of the rule: it belongs to the running event loop."""
         if self._closed:
             raise NotSent(CallFailure.CLOSED(), stopped=True)
-        connector = self._connectors.get(name)
-        if connector is None:
-            from guichet.http_client.connector import GuardedConnector
+        from guichet.http_client.connector import GuardedConnector
 
-            permits, context = self._rules[name]
-            connector = GuardedConnector(AddressGuard(permits), context(), self._names_by())
-            self._connectors[name] = connector
+        permits, context = self._rules[rule]
+        self._connectors[rule] = connector = GuardedConnector(AddressGuard(permits), context(), self._names_by())
         return connector
 
     def _names_by(self) -> "AbstractResolver":
@@ -295,8 +325,3 @@ class HttpClient:
 
             self._resolver = AsyncResolver()
         return self._resolver
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -1,43 +1,38 @@
-"""aiohttp's connector with two additions: only safe connections are reused, and what a peer may send beside the body of
-its response is bounded; one HTTP/1.1 exchange on a connection in hand: the request in one write, the response
-through aiohttp's parser; and what aiohttp's errors mean.
+"""Connections: made by aiohttp behind an address guard, kept for the next request; and one HTTP/1.1 exchange on one of
+them: the request in one write, the response through httptools, with bounds on what a peer may send.
 
-aiohttp's own request and response make a dozen objects and a task each time, which took a third of a webhook's delivery
-(bench/README.md).
+Of aiohttp only names, addresses and TLS are used. Its requests, responses, parser and pool took five sixths of a
+request's instructions (bench/README.md).
 
-`ResponseHandler`, `ConnectionKey`, `_factory` and `_get` are not in aiohttp's documented interface. They are used here
-only, and `tests/http_client/test_hostile_servers.py` fails if a new version of aiohttp stops
-honouring them.
+`_factory` and `_create_connection` are not in aiohttp's documented interface. They are used here only, and every test
+of `tests/http_client` fails if a new version of aiohttp stops honouring them.
 """
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections import defaultdict
 from functools import partial
-from typing import Final
+from typing import Any, Final, cast
 
 from aiohttp import (
-    ClientConnectorCertificateError,
-    ClientConnectorError,
+    ClientConnectionError,
     ClientPayloadError,
     ClientRequest,
     ClientTimeout,
-    StreamReader,
+    ServerDisconnectedError,
     TCPConnector,
 )
 from aiohttp.abc import AbstractResolver
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.client_reqrep import ConnectionKey
-from aiohttp.connector import Connection
-from aiohttp.http_exceptions import HttpProcessingError
+from httptools import HttpParserCallbackError, HttpParserError, HttpResponseParser
 from yarl import URL
 
-from guichet.domain.messages import Message, verbatim
-from guichet.http_client.address_guard import AddressGuard, AddressRefused
-from guichet.http_client.outcomes import CallFailure, Forbidden, HttpClientError, Lost, NotSent, Response
+from guichet.http_client.address_guard import AddressGuard
+from guichet.http_client.outcomes import Response
 
 #: How certificates are verified. True: aiohttp's own context, with the system's authorities. False: not at all.
 TlsContext = ssl.SSLContext | bool
+#: What a connection can be used for: host, port, and whether with TLS.
+Origin = tuple[str, int, bool]
 #: Bytes that are not body (head, informational responses, chunk sizes and extensions, trailers). A response may have
 #: as many more as its body has bytes, because small chunks are legitimate.
 MAX_HEAD: Final = 64 * 1024
@@ -45,55 +40,133 @@ MAX_HEAD: Final = 64 * 1024
 KEEP_ALIVE: Final = 4.0
 #: Seconds a resolved name is remembered.
 DNS_CACHE: Final = 10
-#: Bytes of a body that are buffered before the peer is made to wait.
-READ_BUFFER: Final = 64 * 1024
 #: Ours, not aiohttp's: one deadline for everything together.
 _NO_TIMEOUT: Final = ClientTimeout()
+_SWITCHING_PROTOCOLS: Final = 101
 
 
-class BoundedProtocol(ResponseHandler):
-    """Reads responses, and gives up on a peer that sends too much, or anything while no request is waiting."""
+class Connection(asyncio.Protocol):
+    """One connection, and the exchange on it. It ends when its peer sends too much, or anything while nobody waits."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop)
-        self._connection: Connection | None = None
+    #: Of the response, once its head has come.
+    status: int | None = None
+    #: When the last exchange ended, in the loop's seconds.
+    idle_since = 0.0
+    #: Both from `connection_made` on.
+    _transport: asyncio.Transport
+    _parser: HttpResponseParser
+    _response: asyncio.Future[Response] | None = None
+    #: The response says where it ends; otherwise it ends with the connection.
+    _has_length = False
+    _is_complete = False
+    _is_kept_alive = False
+
+    def __init__(self, opened: "set[Connection]") -> None:
+        """`opened`: all connections that are open."""
+        self._opened = opened
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._parser = HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(  # As browsers and aiohttp's client: old servers fold their headers.
+            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
+        )
+        self._opened.add(self)
+
+    def is_open(self) -> bool:
+        return not self._transport.is_closing()
+
+    def is_reusable(self) -> bool:
+        """Whether the exchange ended cleanly: the request is written to its end, and nothing follows the response."""
+        return (
+            self._is_complete and self._is_kept_alive and self.is_open() and not self._transport.get_write_buffer_size()
+        )
+
+    def exchange(self, request: bytes, max_bytes: int) -> asyncio.Future[Response]:
+        """Sends `request`. The response has `max_bytes` of its body at most."""
+        self._response = response = asyncio.get_running_loop().create_future()
+        self._body = bytearray()
+        self._max_bytes = max_bytes
         self._received = 0
+        self.status = None
+        self._is_complete = self._is_kept_alive = False
+        self._transport.write(request)
+        return response
 
-    def begin(self, connection: Connection) -> bool:
-        """Start counting for a new exchange. False when something is left over from the one before."""
-        if self.should_close:
-            return False
-        self._connection = connection
-        self._payload = None
-        self._received = 0
-        self.set_response_params(read_until_eof=True, auto_decompress=False, read_bufsize=READ_BUFFER)
-        return True
+    def close(self) -> None:
+        self._transport.close()
 
-    def is_done(self) -> bool:
-        """Whether the request is written to its end, and nothing but HTTP is spoken."""
-        return self.transport is not None and not self.transport.get_write_buffer_size() and not self.upgraded
+    def abort(self) -> None:
+        """Without the goodbye of TLS: a peer that does not reply to it would keep the socket for 30 s."""
+        self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        waiting = self._connection is not None and self._connection.protocol is not None
-        if data and not waiting:
+        if len(data) > MAX_HEAD:  # In pieces, so that the bound holds back what would keep the parser busy.
+            for start in range(0, len(data), MAX_HEAD):
+                self.data_received(data[start : start + MAX_HEAD])
+            return
+        response = self._response
+        if response is None or response.done():
             self.abort()  # It could be taken for the response to the next request.
             return
         self._received += len(data)
-        super().data_received(data)
-        error = self.exception()
-        body = self._payload.total_bytes if self._payload is not None else 0
-        if error is None and self._received > MAX_HEAD + 2 * body:
-            error = ClientPayloadError("too many bytes beside the body")
-        if error is not None:
-            self._give_up(error)
+        try:
+            self._parser.feed_data(data)
+        except HttpParserError as error:
+            if not self._is_complete or not isinstance(error, HttpParserCallbackError):
+                self._fail(response, error)
+                return
+        size = len(self._body)
+        if self._received > MAX_HEAD + 2 * size:
+            self._fail(response, ClientPayloadError("too many bytes beside the body"))
+        elif self._is_complete or size > self._max_bytes:
+            self._succeed(response)
 
-    def _give_up(self, error: BaseException) -> None:
-        payload, transport = self._payload, self.transport
-        self.set_exception(error)
-        if payload is not None:
-            payload.set_exception(error)  # Otherwise its reader would wait until the request times out.
-        if transport is not None:
-            transport.abort()
+    def on_message_begin(self) -> None:
+        self._has_length = self._is_kept_alive = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if name == b"content-length" or (name == b"transfer-encoding" and b"chunked" in value.lower()):
+            self._has_length = True
+
+    def on_headers_complete(self) -> None:
+        if self._is_complete:
+            raise ValueError("a second response")  # Stops the parser: nobody asked for it.
+        status = self._parser.get_status_code()
+        if status >= 200 or status == _SWITCHING_PROTOCOLS:
+            self.status = status
+            self._is_kept_alive = self._parser.should_keep_alive()
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+
+    def on_message_complete(self) -> None:
+        self._is_complete = self.status is not None  # Otherwise it was informational.
+        if self.status == _SWITCHING_PROTOCOLS:
+            self._is_kept_alive = False
+            raise ValueError("another protocol")  # Stops the parser: nobody speaks it.
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._opened.discard(self)
+        self._parser = None  # type: ignore[assignment]  # Ends a circle of references.
+        response = self._response
+        if response is None or response.done():
+            return
+        if self.status is None or self._has_length:
+            self._fail(response, exc or ServerDisconnectedError())
+        else:
+            self._succeed(response)
+
+    def _succeed(self, response: asyncio.Future[Response]) -> None:
+        assert self.status is not None
+        body, most = self._body, self._max_bytes
+        response.set_result(Response(self.status, bytes(body[:most]), len(body) <= most))
+        self._response, self._body = None, bytearray()
+
+    def _fail(self, response: asyncio.Future[Response], error: Exception) -> None:
+        response.set_exception(error)
+        self.abort()
 
 
 class GuardedConnector(TCPConnector):
@@ -104,138 +177,62 @@ class GuardedConnector(TCPConnector):
             resolver=resolver,
             ssl=context,
             limit=0,  # How many requests run at once is the caller's rule. A limit here would let hung ones delay all.
-            limit_per_host=0,
-            keepalive_timeout=KEEP_ALIVE,
             ttl_dns_cache=DNS_CACHE,
             socket_factory=guard,
         )
-        handler: type[ResponseHandler] = BoundedProtocol
-        self._factory = partial(handler, loop=self._loop)
+        self._opened: set[Connection] = set()
+        self._idle: defaultdict[Origin, list[Connection]] = defaultdict(list)
+        self._expiry: asyncio.TimerHandle | None = None
+        self._factory: Any = partial(Connection, self._opened)
 
-    async def connection_to(self, target: URL) -> Connection:
-        """A connection in hand: TCP and TLS done, or a kept one on which the peer said nothing since."""
-        key = ConnectionKey(target.raw_host or "", target.port, target.scheme == "https", True, None, None, None, None)
-        while True:
-            connection = await self._get(key, [])
-            if connection is None:
-                connection = await self.connect(ClientRequest("GET", target, loop=self._loop), [], _NO_TIMEOUT)
-            protocol = connection.protocol
-            assert isinstance(protocol, BoundedProtocol)
-            if protocol.begin(connection):
-                return connection
-            connection.close()
+    def kept(self, origin: Origin) -> Connection | None:
+        """The connection that became idle last, if its peer said nothing since."""
+        idle = self._idle.get(origin)
+        if idle:
+            since = self._loop.time() - KEEP_ALIVE
+            while idle:
+                connection = idle.pop()
+                if connection.is_open() and connection.idle_since >= since:
+                    return connection
+                connection.close()
+        return None
 
+    async def connected(self, url: URL) -> Connection:
+        """A new connection: TCP and TLS done."""
+        made = await self._create_connection(ClientRequest("GET", url, loop=self._loop), [], _NO_TIMEOUT)
+        connection = cast(Connection, made)
+        if self.closed:
+            connection.abort()
+            raise ClientConnectionError("Connector is closed.")
+        if not connection.is_open():
+            raise ServerDisconnectedError
+        return connection
 
-#: Methods that say nothing about a body when they have none.
-_WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-_SWITCHING_PROTOCOLS: Final = 101
+    def give_back(self, origin: Origin, connection: Connection) -> None:
+        """Keeps it for the next request, if its exchange ended cleanly."""
+        if not connection.is_reusable():
+            connection.abort()
+            return
+        connection.idle_since = self._loop.time()
+        self._idle[origin].append(connection)
+        if self._expiry is None:
+            self._expiry = self._loop.call_later(KEEP_ALIVE, self._close_idle)
 
+    def _close_idle(self) -> None:
+        since = self._loop.time() - KEEP_ALIVE
+        idle, self._idle = self._idle, defaultdict(list)
+        for origin, connections in idle.items():
+            for connection in connections:
+                if connection.is_open() and connection.idle_since > since:
+                    self._idle[origin].append(connection)
+                else:
+                    connection.close()
+        self._expiry = self._loop.call_later(KEEP_ALIVE, self._close_idle) if self._idle else None
 
-def parse_url(url: str) -> URL:
-    """The object that a connection is made from. Raises Forbidden."""
-    try:
-        target = URL(url)
-        host, port = target.raw_host, target.port
-    except ValueError as error:
-        raise Forbidden(CallFailure.URL_UNREADABLE()) from error
-    if target.scheme not in ("http", "https") or not host or not port:
-        raise Forbidden(CallFailure.NOT_HTTP())
-    if target.raw_user is not None or target.raw_password is not None:
-        raise Forbidden(CallFailure.USER_IN_URL(host=host))
-    return target
-
-
-def request_bytes(method: str, target: URL, headers: Mapping[str, str], body: bytes | None) -> bytes:
-    """The request as it is sent. Raises Forbidden when a header could end early and begin another."""
-    lines = [f"{method} {target.raw_path_qs} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name, value in {"Host": target.host_port_subcomponent, **headers}.items()]
-    if body or method not in _WITHOUT_BODY:
-        lines.append(f"Content-Length: {len(body or b'')}")
-    head = "\r\n".join(lines)
-    if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1 or "\0" in head:
-        raise Forbidden(CallFailure.LINE_BREAK())
-    return f"{head}\r\n\r\n".encode() + (body or b"")
-
-
-class Exchange:
-    """What is known of one exchange while it goes on, and of how it ended."""
-
-    __slots__ = ("connection", "status")
-
-    def __init__(self) -> None:
-        self.connection: Connection | None = None
-        #: That of the response, once its head has come.
-        self.status: int | None = None
-
-    async def run(self, connection: Connection, request: bytes, max_bytes: int) -> Response:
-        """Sends the request and reads the response, at most `max_bytes` of its body. The connection is kept if the
-        exchange ended cleanly."""
-        protocol = connection.protocol
-        assert isinstance(protocol, BoundedProtocol)
-        assert protocol.transport is not None
-        protocol.transport.write(request)
-        while True:
-            message, content = await protocol.read()
-            if message.code >= 200 or message.code == _SWITCHING_PROTOCOLS:
-                break
-        self.status = message.code
-        body, complete = await _read(content, max_bytes)
-        if complete and protocol.is_done():
-            connection.release()
-        return Response(message.code, body, complete)
-
-    def abort(self) -> None:
-        """Closes the connection at once, unless it was given back: it may be another request's by now.
-
-        aiohttp by itself says goodbye in TLS first, and a peer that does not reply would keep the socket for 30 s.
-        """
-        connection = self.connection
-        if connection is not None and connection.protocol is not None:
-            connection.protocol.abort()
-            connection.close()
-
-
-async def _read(content: StreamReader, max_bytes: int) -> tuple[bytes, bool]:
-    """At most `max_bytes` of the body, and whether that is all of it."""
-    body = b""
-    while len(body) <= max_bytes and not content.at_eof():
-        body += await content.readany()
-    if len(body) > max_bytes:
-        return body[:max_bytes], False
-    if (error := content.exception()) is not None:  # All of it came, with too much beside it.
-        raise error
-    return body, True
-
-
-def failure(target: URL, exchange: Exchange, error: Exception, *, stopped: bool) -> HttpClientError:
-    """What is known after `error`: Lost once there was a connection."""
-    timed_out = isinstance(error, TimeoutError) and not stopped
-    if exchange.connection is not None:
-        return Lost(_lost(target.raw_host or "", error), exchange.status, timed_out=timed_out)
-    if isinstance(error, ClientConnectorError) and isinstance(error.os_error, AddressRefused):
-        return Forbidden(CallFailure.ADDRESS_REFUSED(host=target.raw_host or ""))
-    return NotSent(_not_connected(target.raw_host or "", error), timed_out=timed_out, stopped=stopped)
-
-
-def _not_connected(host: str, error: Exception) -> Message:
-    """Before there is a connection, aiohttp's messages name the host only."""
-    if isinstance(error, TimeoutError):
-        return CallFailure.NO_CONNECTION(host=host)
-    if isinstance(error, ClientConnectorCertificateError):
-        why = f"{type(error.certificate_error).__name__}: {error.certificate_error.args}"
-    elif isinstance(error, ClientConnectorError):
-        why = str(error.strerror)
-    else:
-        return verbatim(f"{host}: {error or type(error).__name__}")
-    security = "default" if error.ssl is True else error.ssl
-    return CallFailure.CANNOT_CONNECT(host=host, address=f"{error.host}:{error.port} ssl:{security}", error=why)
-
-
-def _lost(host: str, error: Exception) -> Message:
-    """The text of most of aiohttp's errors holds the whole URL, which may hold secrets."""
-    if isinstance(error, TimeoutError):
-        return CallFailure.NO_RESPONSE(host=host)
-    if isinstance(error, HttpProcessingError):
-        first_line = error.message.partition("\n")[0].encode(errors="replace").decode()
-        return verbatim(f"{host}: {first_line}")
-    return verbatim(f"{host}: {type(error.__cause__ or error).__name__}")
+    async def aclose(self) -> None:
+        """Ends all connections, and what waits for one."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+        for connection in list(self._opened):
+            connection.abort()
+        await self.close()

@@ -103,8 +103,11 @@ async def test_compressed_responses_stay_compressed(authority: CertificateAuthor
     assert answer.body == bomb
 
 
-async def test_a_response_without_a_length_ends_with_its_connection(authority: CertificateAuthority) -> None:
-    until_end = answers(b"HTTP/1.1 200 OK\r\n\r\nall of it", hang_up=True)
+@pytest.mark.parametrize("header", [b"", b"Transfer-Encoding: identity\r\n"])
+async def test_a_response_without_a_length_ends_with_its_connection(
+    authority: CertificateAuthority, header: bytes
+) -> None:
+    until_end = answers(b"HTTP/1.1 200 OK\r\n" + header + b"\r\nall of it", hang_up=True)
     async with ScriptedServer(until_end, tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         for _ in range(2):
             answer = await out.request("POST", receiver.url(HOST), timeout=PATIENCE)
@@ -118,8 +121,10 @@ async def test_a_response_without_a_length_ends_with_its_connection(authority: C
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n",
         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
         b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nonetwo",
+        b"HTTP/1.1 200 OK\r\nX-Folded: a\r\n b\r\nContent-Length: 6\r\n\r\nonetwo",
+        b"HTTP/1.1 200 OK\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 6\r\n\r\nonetwo",
     ],
-    ids=["chunks", "informational answers first"],
+    ids=["chunks", "informational answers first", "a header in two lines", "offers HTTP/2"],
 )
 async def test_every_complete_form_of_response_keeps_its_connection(
     authority: CertificateAuthority, raw: bytes
@@ -131,14 +136,27 @@ async def test_every_complete_form_of_response_keeps_its_connection(
     assert receiver.connections == 1
 
 
+@pytest.mark.parametrize(("status", "connections"), [(101, 2), (204, 1), (304, 1)])
+async def test_a_response_that_has_no_body_needs_no_length(
+    authority: CertificateAuthority, status: int, connections: int
+) -> None:
+    raw = f"HTTP/1.1 {status} Empty\r\n\r\n".encode()
+    async with ScriptedServer(answers(raw), tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
+        for _ in range(2):
+            answer = await out.request("POST", receiver.url(HOST), timeout=PATIENCE)
+            assert (answer.status, answer.body, answer.complete) == (status, b"", True)
+    assert receiver.connections == connections
+
+
 @pytest.mark.parametrize(
     "raw",
     [
         b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
         b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 500 Not asked for\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 500 Not",
     ],
-    ids=["says so", "HTTP/1.0", "a second answer"],
+    ids=["says so", "HTTP/1.0", "a second answer", "half a second answer"],
 )
 async def test_a_connection_that_must_be_closed_is_not_reused(authority: CertificateAuthority, raw: bytes) -> None:
     async with ScriptedServer(answers(raw), tls=authority.server(HOST)) as receiver, to_shop(authority) as out:

@@ -114,8 +114,18 @@ async def test_a_peer_that_stops_reading_is_lost() -> None:
         (answers(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", hang_up=True), 200),
         (answers(b"HTTP/1.1 502 Bad\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal", hang_up=True), 502),
         (answers(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 1_000_000 + b"\r\n\r\n", hang_up=True), None),
+        (answers(b'HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n{"a":"\xc3\xa9"}', hang_up=True), 200),
     ],
-    ids=["no answer", "half a head", "not HTTP", "absurd length", "half a body", "half a chunk", "endless header"],
+    ids=[
+        "no answer",
+        "half a head",
+        "not HTTP",
+        "absurd length",
+        "half a body",
+        "half a chunk",
+        "endless header",
+        "characters counted for bytes",
+    ],
 )
 @pytest.mark.parametrize("method", ["POST", "PUT", "GET"])
 async def test_a_broken_response_is_lost_and_the_request_not_repeated(

@@ -1,7 +1,4 @@
-"""Merchants' servers that try to exhaust this service, over TLS: bytes, sockets and time stay bounded.
-
-They also check what `guichet/http_client/connector.py` uses of aiohttp's undocumented interface.
-"""
+"""Merchants' servers that try to exhaust this service, over TLS: bytes, sockets and time stay bounded."""
 
 import asyncio
 import os

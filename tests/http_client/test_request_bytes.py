@@ -1,10 +1,9 @@
 """What is sent, byte by byte: merchants' and providers' servers see these heads."""
 
 import pytest
-from yarl import URL
 
 from guichet.http_client import Forbidden
-from guichet.http_client.connector import request_bytes
+from guichet.http_client.client import request_bytes, target_of
 
 OURS = {"User-Agent": "Guichet/1.0", "Accept": "*/*"}
 
@@ -27,7 +26,7 @@ OURS = {"User-Agent": "Guichet/1.0", "Accept": "*/*"}
     ],
 )
 def test_a_request(method: str, url: str, headers: dict[str, str], body: bytes | None, sent: str) -> None:
-    assert request_bytes(method, URL(url), headers, body) == sent.encode()
+    assert request_bytes(method, target_of(url, False, False), headers, body) == sent.encode()
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\n", "\r", "\0"])
@@ -35,4 +34,4 @@ def test_a_request(method: str, url: str, headers: dict[str, str], body: bytes |
 def test_no_header_ends_early(header: tuple[str, str], ending: str) -> None:
     name, value = (part.format(ending) for part in header)
     with pytest.raises(Forbidden):
-        request_bytes("POST", URL("https://example.com/"), {**OURS, name: value}, b"1")
+        request_bytes("POST", target_of("https://example.com/", False, False), {**OURS, name: value}, b"1")
