@@ -114,8 +114,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop() -> None:
-    """What has been imported stays: the garbage collector need not look at it again and again."""
-    gc.collect()
+    """What has been imported stays: the garbage collector need not look at it again and again, nor even once."""
     gc.freeze()
     gc.set_threshold(*RARELY)
     gc.enable()
