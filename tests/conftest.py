@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import asyncpg
 import hypothesis
@@ -31,6 +31,7 @@ from guichet.db import migrate
 from guichet.db.engine import Database
 from guichet.server.process_tuning import RARELY
 from guichet.settings import Settings, load
+from tests.cli.child import server_of_forks, use_server_of_forks
 from tests.kept_loops import KeptLoop
 from tests.postgres_databases import PostgresDatabases, named, run_sql
 from tests.service_fixture import ServiceFixture, open_service
@@ -44,12 +45,13 @@ _ENOUGH_MEMORY = 4 * 1024**3
 _WAITING: Final = frozenset({"processes", "ops", "webhooks", "http_client", "chaos", "sdks"})
 #: Folders whose tests are about connections, or leave them to processes.
 _NEW_CONNECTIONS: Final = _WAITING | {"db", "server", "cli"}
+_SERVER_OF_FORKS: Final = "server_of_forks"
 SECRET_KEY = Fernet.generate_key().decode()
 #: What passwords are hashed with in production: 40 ms of processor each. Tests that are not about it use a cheap one.
 REAL_HASHER = passwords._HASHER
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Databases and folders of tests are kept in memory where there is room; the patterns of routes are compiled once
     for all applications. While modules are imported and tests collected, nothing becomes garbage: a quarter of that
     time went into looking for some."""
@@ -61,6 +63,14 @@ def pytest_configure() -> None:
     # How fast the machine is says nothing about what is drawn.
     hypothesis.settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     hypothesis.settings.load_profile("any machine")
+    if (given := getattr(config, "workerinput", None)) is not None:
+        use_server_of_forks(given[_SERVER_OF_FORKS])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """All runners fork their commands from one process."""
+    node.workerinput[_SERVER_OF_FORKS] = server_of_forks()
 
 
 def pytest_asyncio_loop_factories(
@@ -106,8 +116,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop() -> None:
-    """What has been imported stays: the garbage collector need not look at it again and again."""
-    gc.collect()
+    """What has been imported stays: the garbage collector need not look at it again and again, nor even once."""
     gc.freeze()
     gc.set_threshold(*RARELY)
     gc.enable()

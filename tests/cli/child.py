@@ -51,8 +51,7 @@ class Child:
         if WORKERS_START_PYTHON in environ:
             self._process = _FORKS.Process(target=_main, args=run)
         else:
-            forkserver.ensure_running()
-            self._process = _FORKS.Process(target=_supervising, args=(_server(), *run))
+            self._process = _FORKS.Process(target=_supervising, args=(server_of_forks(), *run))
         self._process.start()
         for end in (out_end, err_end):
             end.close()
@@ -156,10 +155,18 @@ class _End:
         os.close(self.fd)
 
 
-def _server() -> dict[str, Any]:
-    """Where the server of forks is; from Python 3.14 on with a key."""
+def server_of_forks() -> dict[str, Any]:
+    """Where the server of forks is, which is started if it does not run; from Python 3.14 on with a key."""
+    forkserver._forkserver.ensure_running()
     known = vars(forkserver._forkserver)
     return {name: known[name] for name in ("_forkserver_address", "_forkserver_authkey") if name in known}
+
+
+def use_server_of_forks(server: dict[str, Any]) -> None:
+    """Of another process, which ends it: to start one takes two seconds of processor."""
+    # Whoever starts it passes the end of a pipe to each fork, so that the server lives as long as that is open.
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    vars(forkserver._forkserver).update(server, _forkserver_alive_fd=nothing, ensure_running=lambda: None)
 
 
 def _received(passed: Any) -> _End:

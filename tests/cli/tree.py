@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterator
 from contextlib import chdir
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,9 +16,15 @@ from guichet.cli import app
 Command = Any
 
 
+@cache
+def root() -> Command:
+    """Its commands are built when they are first looked up: once for all tests that only parse and look."""
+    return get_command(app)
+
+
 def leaves(command: Command = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Command]]:
     """("merchant create", command) for every command that does something."""
-    command = get_command(app) if command is None else command
+    command = root() if command is None else command
     children = getattr(command, "commands", None)
     if children is None:
         yield " ".join(path), command
@@ -31,7 +38,7 @@ def parses(line: str) -> str:
     words = [word for word in shlex.split(line, comments=True) if not word.startswith("GUICHET_")]
     words = words[: words.index(">")] if ">" in words else words
     assert words.pop(0).endswith("guichet"), line
-    command, path = get_command(app), []
+    command, path = root(), []
     while hasattr(command, "commands"):
         path.append(words.pop(0))
         command = command.commands[path[-1]]

@@ -1,7 +1,11 @@
 """One good row of each table, without the columns that may be null."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
+from sqlalchemy import Table, bindparam, insert
+
+from guichet.db.engine import Writer
 from guichet.domain.messages import encode, verbatim
 
 REFERENCE: Final = "0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10"
@@ -353,3 +357,8 @@ REQUEST: Final[dict[str, Any]] = {
     "status": 200,
     "duration": 1,
 }
+
+
+async def insert_rows(db: Writer, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    """Rows with the same columns, in their order, by one statement: one for each row costs twenty times as much."""
+    await db.execute_many(insert(table).values({name: bindparam(name) for name in rows[0]}), rows)

@@ -78,22 +78,27 @@ def test_what_older_code_knows_is_still_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "fault"),
+    ("table", "statement", "fault"),
     [
-        ("DROP TABLE write_probe", "write_probe is gone"),
-        ("ALTER TABLE merchants RENAME COLUMN name TO label", "merchants.name is gone or another one"),
-        ("CREATE UNIQUE INDEX one_name ON merchants (name)", "merchants has the rule ['name']"),
-        ("ALTER TABLE merchants ADD COLUMN kind TEXT CHECK (kind IN ('a'))", "merchants has the rule kind IN ('a')"),
+        ("write_probe", "DROP TABLE write_probe", "write_probe is gone"),
+        ("merchants", "ALTER TABLE merchants RENAME COLUMN name TO label", "merchants.name is gone or another one"),
+        ("merchants", "CREATE UNIQUE INDEX one_name ON merchants (name)", "merchants has the rule ['name']"),
+        (
+            "merchants",
+            "ALTER TABLE merchants ADD COLUMN kind TEXT CHECK (kind IN ('a'))",
+            "merchants has the rule kind IN ('a')",
+        ),
     ],
 )
 def test_a_promise_that_is_not_kept_is_found(
-    migrated: tuple[Path, dict[str, dict[str, Any]]], tmp_path: Path, statement: str, fault: str
+    migrated: tuple[Path, dict[str, dict[str, Any]]], tmp_path: Path, table: str, statement: str, fault: str
 ) -> None:
+    """The other tables are not described again: that takes half a second."""
     path, before = migrated
     after = Path(shutil.copy(path, tmp_path))
     with closing(sqlite3.connect(after)) as connection:
         connection.execute(statement)
-    assert fault in _broken(before, _described(after))
+    assert fault in _broken({table: before[table]}, _described(after, only=table))
 
 
 def _migrate(folder: Path, revision: str) -> Path:
@@ -110,12 +115,13 @@ def _migrate(folder: Path, revision: str) -> Path:
     return path
 
 
-def _described(path: Path) -> dict[str, dict[str, Any]]:
+def _described(path: Path, only: str | None = None) -> dict[str, dict[str, Any]]:
     """Each table's columns and rules."""
     engine = create_engine(f"sqlite:///{path}", poolclass=NullPool)
     try:
         inspector = inspect(engine)
-        return {name: _table(inspector, name) for name in inspector.get_table_names()}
+        names = [name for name in inspector.get_table_names() if only in (None, name)]
+        return {name: _table(inspector, name) for name in names}
     finally:
         engine.dispose()
 

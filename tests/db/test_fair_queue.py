@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from uuid import uuid4
 
-from sqlalchemy import insert
-
 from guichet.clock import SECOND, Instant, later
 from guichet.db import tables as t
 from guichet.db.engine import Database
@@ -14,7 +12,7 @@ from guichet.db.queues.fair_share import Shares
 from guichet.domain.events import Delivery
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult
-from tests.db.rows import DELIVERY
+from tests.db.rows import DELIVERY, MERCHANT, insert_rows
 
 NOW = Instant(1_000 * SECOND)
 UNTIL = later(NOW, 30 * SECOND)
@@ -28,17 +26,13 @@ def shares(
 
 
 async def add(db: Database, merchant: int, rows: int, *, due: int = 1, attempts: int = 0, **columns: object) -> None:
-    async with db.transaction() as tx:
-        for number in range(rows):
-            row = {"merchant_id": merchant, "reference": str(uuid4()), "attempts": attempts, **columns}
-            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **row, "next_attempt_at": due + number}))
+    common = {**DELIVERY, "merchant_id": merchant, "attempts": attempts, **columns}
+    made = [{**common, "reference": str(uuid4()), "next_attempt_at": due + number} for number in range(rows)]
+    await insert_rows(db, t.webhook_deliveries, made)
 
 
 async def add_merchants(db: Database, most: int) -> None:
-    async with db.transaction() as tx:
-        for _ in range(most - 1):
-            merchant = {"name": "N", "status": "active", "currency": "XOF", "created_at": 1}
-            await tx.write(insert(t.merchants).values(merchant))
+    await insert_rows(db, t.merchants, [{**MERCHANT, "name": "N"}] * (most - 1))
 
 
 async def claimed(

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 from msgspec import structs
-from sqlalchemy import insert, update
+from sqlalchemy import update
 
 from guichet.clock import SECOND, Instant, later
 from guichet.db import tables as t
@@ -20,7 +20,7 @@ from guichet.payments import pending
 from guichet.refunds import pending as pending_refunds
 from guichet.webhooks import deliveries, delivery_log
 from guichet.webhooks.deliveries import AttemptResult
-from tests.db.rows import DELIVERY, PAYMENT, REFUND
+from tests.db.rows import DELIVERY, PAYMENT, REFUND, insert_rows
 
 ROWS = 60
 NOW = Instant(1_000 * SECOND)
@@ -28,13 +28,12 @@ UNTIL = later(NOW, 30 * SECOND)
 
 
 async def fill(db: Database, rows: int = ROWS) -> None:
-    async with db.transaction() as tx:
-        for number in range(1, rows + 1):
-            row = {"reference": str(uuid4()), "next_poll_at": number}
-            delivery = {"reference": row["reference"], "next_attempt_at": number}
-            await tx.write(insert(t.payments).values({**PAYMENT, **row, "external_id": f"e{number}"}))
-            await tx.write(insert(t.refunds).values({**REFUND, **row, "payment_id": number}))
-            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **delivery}))
+    made = [{"reference": str(uuid4()), "next_poll_at": number} for number in range(1, rows + 1)]
+    sent = [{"reference": row["reference"], "next_attempt_at": row["next_poll_at"]} for row in made]
+    payments = [{**PAYMENT, **row, "external_id": f"e{number}"} for number, row in enumerate(made, 1)]
+    await insert_rows(db, t.payments, payments)
+    await insert_rows(db, t.refunds, [{**REFUND, **row, "payment_id": number} for number, row in enumerate(made, 1)])
+    await insert_rows(db, t.webhook_deliveries, [{**DELIVERY, **row} for row in sent])
 
 
 async def claim_deliveries(db: Database, now: Instant, until: Instant, most: int, _: Sequence[str] = ()) -> Claim[Any]:
@@ -90,16 +89,17 @@ async def test_a_row_can_be_claimed_again_when_its_lease_ends(merchant_db: Datab
 
 async def test_rows_of_a_saturated_partition_do_not_hide_others(merchant_db: Database) -> None:
     """However many they are, and although they are older."""
-    crowd = [{"due": number, "saturated": True} for number in range(1, 2 * WINDOW)]
-    others = [{"due": 5_000 + number, "saturated": False} for number in range(3)]
-    async with merchant_db.transaction() as tx:
-        for number, row in enumerate([*crowd, *others]):
-            reference = str(uuid4())
-            polled = {"reference": reference, "next_poll_at": row["due"]}
-            partition = "saturated" if row["saturated"] else f"free{number}"
-            await tx.write(insert(t.payments).values({**PAYMENT, **polled, "provider_account": partition}))
-            refund = {"payment_id": number + 1, "provider_account": partition if row["saturated"] else None}
-            await tx.write(insert(t.refunds).values({**REFUND, **polled, **refund}))
+    crowd = [(number, "saturated") for number in range(1, 2 * WINDOW)]
+    others = [(5_000 + number, f"free{number}") for number in range(3)]
+    rows = [
+        {"reference": str(uuid4()), "next_poll_at": due, "provider_account": partition}
+        for due, partition in [*crowd, *others]
+    ]
+    await insert_rows(merchant_db, t.payments, [{**PAYMENT, **row} for row in rows])
+    ours: list[dict[str, Any]] = [{**REFUND, **row, "payment_id": number} for number, row in enumerate(rows, 1)]
+    for refund in ours[len(crowd) :]:
+        refund["provider_account"] = None
+    await insert_rows(merchant_db, t.refunds, ours)
     for queue in ("payments", "refunds"):
         found = [
             *await claimed_of(queue, merchant_db, 2, ["saturated"]),

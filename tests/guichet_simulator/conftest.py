@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from guichet.clock import SystemClock
+from guichet.clock import Clock, SystemClock
 from guichet_simulator.app import create_simulator
 from tests.patience import PATIENCE
 from tests.service_fixture import running
@@ -106,9 +106,15 @@ async def callback_receiver() -> AsyncIterator[CallbackReceiver]:
         yield box
 
 
-@pytest.fixture
-async def simulator() -> AsyncIterator[Simulator]:
+@contextlib.asynccontextmanager
+async def open_simulator(clock: Clock) -> AsyncIterator[Simulator]:
     sock, url = loopback()
-    app = create_simulator(None, public_url=f"{url}/simulator", clock=SystemClock())
+    app = create_simulator(None, public_url=f"{url}/simulator", clock=clock)
     async with serve(app, sock), aiohttp.ClientSession() as http:
         yield Simulator(f"{url}/simulator", http)
+
+
+@pytest.fixture
+async def simulator() -> AsyncIterator[Simulator]:
+    async with open_simulator(SystemClock()) as opened:
+        yield opened

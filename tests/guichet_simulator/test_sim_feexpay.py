@@ -6,7 +6,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.guichet_simulator.conftest import CallbackReceiver, Simulator
+from tests.fakes.clock import TurningClock
+from tests.guichet_simulator.conftest import CallbackReceiver, Simulator, open_simulator
 from tests.patience import PATIENCE
 
 PAYIN = "/feexpay/api/transactions/public/requesttopay"
@@ -182,19 +183,26 @@ async def test_a_repeated_payin_is_a_second_debit(simulator: Simulator) -> None:
     assert await simulator.debits(reference="ref-1") == 2
 
 
-async def test_unreadable_and_slow_responses(simulator: Simulator) -> None:
+async def test_an_unreadable_response(simulator: Simulator) -> None:
     await simulator.force("feexpay", "unreadable")
     async with simulator.http.post(f"{simulator.url}{PAYIN}/mtn", json=order("2290161000000"), headers=KEY) as answer:
         assert answer.status == 200
         with pytest.raises(ValueError):
             await answer.json(content_type=None)
-    await simulator.force("feexpay", "slow", delay=2 * PATIENCE)
-    paying = asyncio.create_task(pay(simulator, "2290161000000"))
-    async with asyncio.timeout(PATIENCE):
-        while len((await simulator.truth())["transactions"]) < 2:
-            await asyncio.sleep(0.02)
-    assert not paying.done()
-    paying.cancel()
+
+
+async def test_a_slow_response_comes_after_its_delay() -> None:
+    clock = TurningClock()
+    async with open_simulator(clock) as simulator:
+        await simulator.force("feexpay", "slow", delay=180)
+        paying = asyncio.create_task(pay(simulator, "2290161000000"))
+        async with asyncio.timeout(PATIENCE):
+            while 180 not in clock.sleepers:
+                await asyncio.sleep(0.02)
+        assert len((await simulator.truth())["transactions"]) == 1, "stored at once"
+        assert not paying.done()
+        clock.advance(180)
+        assert (await paying)["reference"]
 
 
 @pytest.mark.parametrize(("scenario", "amount"), [("wrong_amount", 499), ("hidden_amount", None), ("succeeds", 500)])
