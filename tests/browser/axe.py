@@ -34,13 +34,14 @@ _RUN: Final = """async ([options, judgedBefore, askedBefore]) => {
     const control = element.matches("input, textarea") ? element.type : "";
     const look = text.join() + control + stack(element);
     looks.set(element, look);
+    if (known.has(look)) continue;
+    unknown.push(element);
     const box = element.getBoundingClientRect();
     const said = [...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
     const judged = (control || said)
       && element.checkVisibility({ opacityProperty: true, visibilityProperty: true })
       && box.width > 1 && box.height > 1 && box.right > 0 && box.bottom + scrollY > 0
       && !element.matches(disabled) && !element.control?.disabled;
-    if (!known.has(look)) unknown.push(element);
     if (judged) known.add(look) && fresh.add(look);
   }
   const asked = [...fresh];
