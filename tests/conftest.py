@@ -107,8 +107,13 @@ def pytest_collection() -> Iterator[None]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Slow tests go first, then those that wait more than they compute: one runner gets them all, and the others
-    compute meanwhile. At the end they would leave the processors idle."""
+    compute meanwhile. At the end they would leave the processors idle. The second one begins with those of a browser:
+    whoever gets some of them starts a Chromium, opens its tabs and judges again what another one has judged."""
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, _WAITING.isdisjoint(item.path.parts)))
+    driving = [item for item in items if item.get_closest_marker("browser")]
+    others = [item for item in items if not item.get_closest_marker("browser")]
+    second = len(items) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    items[:] = others[:second] + driving + others[second:]
     for item in items:
         if "shared_service" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)

@@ -14,7 +14,8 @@ OF_LAYOUT: Final = ("target-size", "scrollable-region-focusable")
 #: lie over others. What axe-core leaves out (hidden, disabled, no text) or is not sure of is not taken as judged.
 _RUN: Final = """async ([options, judgedBefore, askedBefore]) => {
   if (!window.axe) return null;
-  const known = new Set(judgedBefore), fresh = new Set(), stacks = new Map(), looks = new Map();
+  const known = new Set(judgedBefore), fresh = new Set(), unknown = [];
+  const stacks = new Map(), looks = new Map();
   const stack = element => {
     if (!element) return "";
     if (!stacks.has(element)) {
@@ -33,23 +34,26 @@ _RUN: Final = """async ([options, judgedBefore, askedBefore]) => {
     const control = element.matches("input, textarea") ? element.type : "";
     const look = text.join() + control + stack(element);
     looks.set(element, look);
+    if (known.has(look)) continue;
+    unknown.push(element);
     const box = element.getBoundingClientRect();
     const said = [...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
     const judged = (control || said)
       && element.checkVisibility({ opacityProperty: true, visibilityProperty: true })
       && box.width > 1 && box.height > 1 && box.right > 0 && box.bottom + scrollY > 0
       && !element.matches(disabled) && !element.control?.disabled;
-    element.toggleAttribute("data-new-look", !known.has(look));
     if (judged) known.add(look) && fresh.add(look);
   }
   const asked = [...fresh];
   if (askedBefore && asked.every(look => askedBefore.includes(look))) return [[], [], []];
+  for (const element of unknown) element.setAttribute("data-new-look", "");
   axe.configure({ rules: [{ id: "color-contrast", selector: "[data-new-look]" }] });
   const { violations, incomplete } = await axe.run(options);
   for (const { id, nodes } of incomplete) {
     if (id !== "color-contrast") continue;
     for (const { target } of nodes) fresh.delete(looks.get(document.querySelector(target[0])));
   }
+  for (const element of unknown) element.removeAttribute("data-new-look");  // It is no markup of the page.
   return [violations, [...fresh], asked];
 }"""
 _judged: Final[set[str]] = set()

@@ -1,23 +1,16 @@
 """What a developer does right after `make run`: the real command, a link, a simulated phone that decides."""
 
-import asyncio
-import json
 import re
-import signal
-import sys
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, expect
 
 from tests.browser.driver import Customer, customer
-from tests.cli.conftest import clean_environ
-from tests.patience import PATIENCE
-from tests.ports import free_port
+from tests.cli.conftest import Cli, clean_environ
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -42,22 +35,14 @@ class Server:
         return str(created["url"]).removeprefix(self.url)
 
 
-@pytest_asyncio.fixture(loop_scope="session", scope="module")
-async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
-    port = free_port()
-    environ = {**clean_environ(tmp_path_factory.mktemp("phone")), "GUICHET_LOG_LEVEL": "error"}
-    command = (sys.executable, "-m", "guichet")
-    made = await asyncio.create_subprocess_exec(
-        *command, "merchant", "create", "Boutique Kora", "--json", env=environ, stdout=asyncio.subprocess.PIPE
-    )
-    merchant = json.loads((await made.communicate())[0])
-    serving = await asyncio.create_subprocess_exec(*command, "serve", "--port", str(port), env=environ)
-    try:
-        await _answers(f"http://127.0.0.1:{port}/readyz")
-        yield Server(f"http://127.0.0.1:{port}", merchant["keys"]["live"])
-    finally:
-        serving.send_signal(signal.SIGINT)
-        await serving.wait()
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("phone")
+    cli = Cli({**clean_environ(folder), "GUICHET_LOG_LEVEL": "error"}, folder)
+    merchant = cli("merchant", "create", "Boutique Kora", "--json").json
+    with cli.running("serve") as serving:
+        yield Server(serving.address, merchant["keys"]["live"])
+        serving.stop()
 
 
 @pytest.mark.parametrize(
@@ -154,15 +139,3 @@ async def _fill_card(awa: Customer, mode: Any) -> None:
     await mode.get_by_label("Nom", exact=True).fill("Diop")
     await mode.get_by_label("Adresse e-mail").fill("awa@example.com")
     await awa.follow(mode.get_by_role("button"))
-
-
-async def _answers(url: str) -> None:
-    async with aiohttp.ClientSession() as http, asyncio.timeout(PATIENCE):
-        while True:
-            try:
-                async with http.get(url) as answer:
-                    if answer.status == 200:
-                        return
-            except aiohttp.ClientError:
-                pass
-            await asyncio.sleep(0.1)
