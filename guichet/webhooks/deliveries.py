@@ -74,8 +74,7 @@ def shown_answer(body: bytes) -> tuple[str, bool]:
     return body[:ANSWER_SHOWN].decode("utf-8", "replace"), len(body) > ANSWER_SHOWN
 
 
-_NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c]
-_INSERT: Final = insert(webhook_deliveries).values(params(*_NEW_COLUMNS))
+_INSERT: Final = insert(webhook_deliveries).values(params(*webhook_deliveries.c.keys()))
 #: Of one merchant's environment.
 OF_MERCHANT: Final = equal(webhook_deliveries, "merchant_id", env="environment")
 #: What an attempt needs beside its delivery: the event's bytes, and where its merchant's webhooks go at present.
@@ -181,7 +180,7 @@ class AttemptResult(Record, frozen=True):
 
 async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
     """Inserts deliveries of events; the order of these is the order of first attempts."""
-    await tx.execute_many(_INSERT, [{name: getattr(delivery, name) for name in _NEW_COLUMNS} for delivery in new])
+    await tx.execute_many(_INSERT, [structs.asdict(delivery) for delivery in new])
 
 
 class DueDelivery(Record, frozen=True):
