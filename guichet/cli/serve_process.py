@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 #: Seconds that a server answers before it starts its worker, and that each step of the start waits for requests. A
 #: health check waits longer for the worker (`deferred_worker.py`).
 _FIRST_REQUESTS: Final = 0.2
+#: Seconds until the simulated providers start by themselves, to send callbacks that are due: their import holds up what
+#: the worker finds.
+_SIMULATOR_AFTER: Final = 3.0
 
 
 class Listen(Record, frozen=True):
@@ -169,10 +172,12 @@ async def _warm_up(
         await worker.start()
     await server.idle(_FIRST_REQUESTS)
     await opened.http_client.open()
-    if simulated and (ctx.settings.home / SIMULATOR_STATE).exists():  # Callbacks may be due.
-        await simulated.start()
     tune_allocator()
     tune_garbage_collector()
+    if simulated and (ctx.settings.home / SIMULATOR_STATE).exists():  # Callbacks may be due.
+        await asyncio.sleep(_SIMULATOR_AFTER)
+        await simulated.start()
+        tune_garbage_collector()
 
 
 async def _stop_jobs(ctx: AppContext, worker: DeferredWorker | None, grace: float) -> None:

@@ -22,7 +22,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.queues.fair_queue import FairClaims, FairQueue
 from guichet.db.queues.work_queue import PENDING, is_still_pending
-from guichet.db.sql_functions import columns, equal, is_listed, params
+from guichet.db.sql_functions import columns, equal, is_listed, params, utf8
 from guichet.db.tables import events, webhook_deliveries, webhook_endpoints
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError
 from guichet.domain.ids import MerchantId
@@ -74,15 +74,14 @@ def shown_answer(body: bytes) -> tuple[str, bool]:
     return body[:ANSWER_SHOWN].decode("utf-8", "replace"), len(body) > ANSWER_SHOWN
 
 
-_NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c]
-_INSERT: Final = insert(webhook_deliveries).values(params(*_NEW_COLUMNS))
+_INSERT: Final = insert(webhook_deliveries).values(params(*webhook_deliveries.c.keys()))
 #: Of one merchant's environment.
 OF_MERCHANT: Final = equal(webhook_deliveries, "merchant_id", env="environment")
 #: What an attempt needs beside its delivery: the event's bytes, and where its merchant's webhooks go at present.
 _TO_SEND: Final = (
     select(
         events.c.id,
-        events.c.body,
+        utf8(events.c.body),
         *columns(webhook_endpoints, "url", "secret", "old_secret", "old_secret_until"),
     )
     .join(
@@ -181,7 +180,7 @@ class AttemptResult(Record, frozen=True):
 
 async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
     """Inserts deliveries of events; the order of these is the order of first attempts."""
-    await tx.execute_many(_INSERT, [{name: getattr(delivery, name) for name in _NEW_COLUMNS} for delivery in new])
+    await tx.execute_many(_INSERT, [structs.asdict(delivery) for delivery in new])
 
 
 class DueDelivery(Record, frozen=True):
@@ -196,12 +195,12 @@ class DueDelivery(Record, frozen=True):
 async def with_contents(db: Reader, claimed: Sequence[Delivery], now: Instant) -> list[DueDelivery]:
     """What is to be sent. Cost: the events' rows and their merchants' endpoints."""
     rows = await db.all(_TO_SEND, ids=json.dumps([delivery.id for delivery in claimed]))
-    contents = {row[0]: row[1:] for row in rows}
+    contents = {row[0]: row for row in rows}
     due = []
     for delivery in claimed:
-        body, url, secret, old_secret, until = contents[delivery.id]
+        _, body, url, secret, old_secret, until = contents[delivery.id]
         secrets = (secret,) if until is None or until <= now else (secret, old_secret)
-        due.append(DueDelivery(_at_present_address(delivery, url), body.encode(), secrets))
+        due.append(DueDelivery(_at_present_address(delivery, url), body, secrets))
     return due
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Collection, Sequence
 from functools import partial
 from typing import Final
 
+from msgspec import structs
 from sqlalchemy import bindparam, select
 
 from guichet import metrics
@@ -21,7 +22,6 @@ from guichet.db.sql_functions import is_listed
 from guichet.db.tables import payments
 from guichet.domain.events import Delivery, retry_delay
 from guichet.domain.ids import DeliveryId
-from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import scenario_in
 from guichet.http_client import HttpClient
 from guichet.logs import log
@@ -47,15 +47,6 @@ OWN_FAULT_PAUSE: Final = 30 * SECOND
 _PROVIDER_DATA: Final = select(payments.c.id, payments.c.provider_data).where(
     is_listed(payments.c.id, bindparam("ids"))
 )
-
-
-class EndedAttempt(Record, frozen=True):
-    """An attempt whose result is to be recorded. `duration`: microseconds."""
-
-    delivery: Delivery
-    attempt: Attempt
-    duration: int
-    at: Instant
 
 
 class DeliveryLimits:
@@ -123,7 +114,8 @@ class DeliveryJobs:
         #: Claimed attempts that were not made, and could not be given back because the database did not answer.
         self._owed: list[Delivery] = []
         self._failures = metrics.LOOP_FAILURES.labels("deliveries", "item")
-        self._ended: list[EndedAttempt] = []
+        #: Attempts that count, whose results are to be recorded.
+        self._ended: list[AttemptResult] = []
         self._is_recording = False
 
     async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[DueDelivery]:
@@ -165,7 +157,7 @@ class DeliveryJobs:
             self.limits.share.learn(merchant, success=attempt.delivered, timed_out=attempt.timed_out)
         elif now < later(delivery.created_at, UNCOUNTED_FOR):
             return self._give_back(delivery, attempt, now)
-        self._ended.append(EndedAttempt(delivery, attempt, round((time.perf_counter() - began) * SECOND), now))
+        self._ended.append(_result(delivery, attempt, now, round((time.perf_counter() - began) * SECOND)))
         self.limits.unrecorded = len(self._ended)
         return None if self._is_recording else self._record_ended()
 
@@ -182,10 +174,10 @@ class DeliveryJobs:
         finally:
             self._is_recording = False
 
-    async def _record(self, batch: Sequence[EndedAttempt]) -> None:
+    async def _record(self, batch: Sequence[AttemptResult]) -> None:
         try:
-            twice = await _comes_twice(self._ctx.db, [each.delivery for each in batch if each.attempt.delivered])
-            results = [_result(ended, repeated=ended.delivery.id in twice) for ended in batch]
+            twice = await _comes_twice(self._ctx.db, [each.delivery for each in batch if each.delivered])
+            results = [_repeated(each) if each.delivery.id in twice else each for each in batch] if twice else batch
             await deliveries.record(self._ctx.db, results)
         except Exception as error:  # Whatever it is: the leases run out, and all of them are due again.
             self._failures.inc(len(batch))
@@ -227,31 +219,30 @@ async def _comes_twice(db: Reader, delivered: Sequence[Delivery]) -> set[Deliver
     return {delivery_id for delivery_id, payment_id in first.items() if payment_id in twice}
 
 
-def _result(ended: EndedAttempt, *, repeated: bool) -> AttemptResult:
-    """`repeated`: it is sent again although it was acknowledged."""
-    attempt = ended.attempt
-    delivered = attempt.delivered and not repeated
-    delay = None if delivered else retry_delay(ended.delivery.attempts)
-    return AttemptResult(
-        ended.delivery,
-        delivered,
-        attempt.response_code,
-        ended.at,
-        None if delay is None else later(ended.at, delay * SECOND),
-        attempt.error,
-        attempt.answer,
-        ended.duration,
-    )
+def _result(delivery: Delivery, attempt: Attempt, now: Instant, duration: int) -> AttemptResult:
+    next_due = None if attempt.delivered else _next_due(delivery, now)
+    code, error = attempt.response_code, attempt.error
+    return AttemptResult(delivery, attempt.delivered, code, now, next_due, error, attempt.answer, duration)
 
 
-def _log(ended: EndedAttempt) -> None:
-    delivery, attempt = ended.delivery, ended.attempt
+def _repeated(result: AttemptResult) -> AttemptResult:
+    """Sent again although it was acknowledged."""
+    return structs.replace(result, delivered=False, next_due=_next_due(result.delivery, result.ended_at))
+
+
+def _next_due(delivery: Delivery, ended_at: Instant) -> Instant | None:
+    delay = retry_delay(delivery.attempts)
+    return None if delay is None else later(ended_at, delay * SECOND)
+
+
+def _log(ended: AttemptResult) -> None:
+    delivery = ended.delivery
     facts = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}
-    if attempt.delivered:
-        log.info("delivery.success", **facts, status=attempt.response_code)
+    if ended.delivered:
+        log.info("delivery.success", **facts, status=ended.response_code)
     else:
         delay = retry_delay(delivery.attempts)
-        log.warning("delivery.failed", **facts, status=attempt.response_code, next_in_seconds=delay)
+        log.warning("delivery.failed", **facts, status=ended.response_code, next_in_seconds=delay)
 
 
 def _metric(attempt: Attempt) -> str:

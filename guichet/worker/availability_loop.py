@@ -20,7 +20,7 @@ from guichet.db.worker_leases import claim_turn
 from guichet.domain.availability import UP, Attempts, AvailabilityReason, Verdict, measured, worse
 from guichet.logs import log
 from guichet.providers.base import Unknown
-from guichet.worker.queue_loop import Loop, Step
+from guichet.worker.queue_loop import ASKS_AFTER, Loop, Step
 
 _MEASURE_EVERY: Final = 55 * SECOND
 _ASK_EVERY: Final = 5 * MINUTE
@@ -32,6 +32,7 @@ class Availability(Loop):
     """Writes this process's counts, asks the providers that state the availability of operators, and measures."""
 
     name = "availability"
+    starts_after = ASKS_AFTER
 
     def __init__(self, ctx: AppContext) -> None:
         self.wake = asyncio.Event()

@@ -21,6 +21,9 @@ POLL_INTERVAL: Final = 1.0
 #: Seconds until the next claim after one that saturated a partition, unless a job ends before. Most of what is due is
 #: then likely to be of that partition, and claiming past it is the expensive part.
 SATURATED_BACKOFF: Final = 0.005
+#: From a worker's start to the first question to a provider that nobody waits for, in seconds: what became due while no
+#: process ran goes first. Where the providers are simulated, it also imports the simulator.
+ASKS_AFTER: Final = 3.0
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)

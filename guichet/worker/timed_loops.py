@@ -15,7 +15,7 @@ from guichet.http_client import HttpClient
 from guichet.providers.capabilities import Balances
 from guichet.treasury.balances import totals
 from guichet.treasury.differences import compare
-from guichet.worker.queue_loop import POLL_INTERVAL, Loop, Step
+from guichet.worker.queue_loop import ASKS_AFTER, POLL_INTERVAL, Loop, Step
 
 #: Seconds between two looks whether something is due, and whether the checks are.
 _LOOK_EVERY: Final = 10.0
@@ -73,6 +73,7 @@ class DisputeLoop(Loop):
     reads by itself: what it records is applied once, whoever reads it first."""
 
     name = "disputes"
+    starts_after = ASKS_AFTER
 
     def __init__(self, ctx: AppContext) -> None:
         self.wake = ctx.wakeups.disputes

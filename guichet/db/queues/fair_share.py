@@ -76,7 +76,9 @@ class FairShare:
         return True
 
     def started(self, name: str) -> None:
-        owner = self._owners.setdefault(name, _Owner())
+        owner = self._owners.get(name)
+        if owner is None:
+            owner = self._owners[name] = _Owner()
         self._noted.add(name)
         owner.running += 1
         self._running += 1
