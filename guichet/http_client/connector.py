@@ -1,7 +1,7 @@
 """Connections: made by aiohttp behind an address guard, kept for the next request; and one HTTP/1.1 exchange on one of
 them: the request in one write, the response through httptools, with bounds on what a peer may send.
 
-Of aiohttp only names, addresses and TLS are used. Its requests, responses, parser and pool took five sixths of a
+Of aiohttp only names, addresses and TLS are used. Its requests, responses, parser and pool took three quarters of a
 request's instructions (bench/README.md).
 
 `_factory` and `_create_connection` are not in aiohttp's documented interface. They are used here only, and every test
