@@ -6,7 +6,7 @@ from guichet.clock import DAY, earlier
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.accounts import User
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.ids import ApprovalId
 
 AWA, ZOE = "awa@example.com", "zoe@example.com"
@@ -31,13 +31,13 @@ async def approver(ctx: AppContext, email: str = ZOE) -> StaffMember:
     return staff_member(session, user)
 
 
-async def ask(ctx: AppContext, wanted: WantedAct) -> ApprovalId:
+async def ask(ctx: AppContext, wanted: ActRequest) -> ApprovalId:
     """Awa asks for it."""
     await join_staff(ctx, ZOE)
     return (await approvals.ask(ctx, wanted, await join_staff(ctx, AWA), "console")).id
 
 
-async def ask_and_approve(ctx: AppContext, wanted: WantedAct) -> None:
+async def ask_and_approve(ctx: AppContext, wanted: ActRequest) -> None:
     """Awa asks for it, and Zoe approves. Raises ActRefused."""
     request = await ask(ctx, wanted)
     await approvals.approve(ctx, request, await approver(ctx), "seen")

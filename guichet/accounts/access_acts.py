@@ -12,7 +12,7 @@ from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction, require
 from guichet.domain.accounts import Language, User, UserId
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
@@ -52,7 +52,7 @@ async def known_or_new(tx: Transaction, email: str, name: str, language: Languag
     return created or require(await users.by_email(tx, email))
 
 
-async def check(ctx: AppContext, act_request: WantedAct) -> MerchantId:
+async def check(ctx: AppContext, act_request: ActRequest) -> MerchantId:
     """The merchant that the act is about, for a colleague the service itself. Raises ActRefused when the act could not
     be done now."""
     user = require(await _user(ctx.db, act_request.subject))
@@ -74,7 +74,7 @@ async def check(ctx: AppContext, act_request: WantedAct) -> MerchantId:
         return await merchants.house(tx, ctx.vault, ctx.clock.now())
 
 
-async def perform(ctx: AppContext, act_request: WantedAct, actor: Actor) -> None:
+async def perform(ctx: AppContext, act_request: ActRequest, actor: Actor) -> None:
     """Does it. `actor` carries the approval, which the transaction of the act uses up. Raises ActRefused."""
     await check(ctx, act_request)
     now, outbox = ctx.clock.now(), Outbox(ctx.vault)
@@ -94,7 +94,7 @@ async def perform(ctx: AppContext, act_request: WantedAct, actor: Actor) -> None
         raise ActRefused(Refusal.NOT_THIS_PERSON(email=email)) from None
 
 
-async def tell_owners(ctx: AppContext, tx: Transaction, act_request: WantedAct, actor: Actor, now: Instant) -> None:
+async def tell_owners(ctx: AppContext, tx: Transaction, act_request: ActRequest, actor: Actor, now: Instant) -> None:
     """When it is asked for, so that they can say no before it is done."""
     merchant, role = require(await merchants.get(tx, _merchant_id(act_request))), _merchant_role(act_request)
     assert role is not None
@@ -126,7 +126,7 @@ async def _invited_by(db: Reader, user_id: UserId, merchant: Merchant, by: str) 
     return inviters == {by}
 
 
-async def _give_team_role(ctx: AppContext, tx: Transaction, user: User, act_request: WantedAct, actor: Actor) -> None:
+async def _give_team_role(ctx: AppContext, tx: Transaction, user: User, act_request: ActRequest, actor: Actor) -> None:
     merchant_id, role = _merchant_id(act_request), _merchant_role(act_request)
     assert role is not None
     if await users.membership(tx, user.id, merchant_id) is not None:
@@ -152,13 +152,13 @@ async def _user(db: Reader, subject: str) -> User | None:
     return None if person is None else await users.get(db, person)
 
 
-def _merchant_id(act_request: WantedAct) -> MerchantId:
+def _merchant_id(act_request: ActRequest) -> MerchantId:
     return MerchantId(int(require(_SUBJECT.fullmatch(act_request.subject))[2]))
 
 
-def _merchant_role(act_request: WantedAct) -> MerchantRole | None:
+def _merchant_role(act_request: ActRequest) -> MerchantRole | None:
     return next((role for role in MERCHANT_ROLES if role == act_request.arguments.get("role")), None)
 
 
-def _staff_role(act_request: WantedAct) -> StaffRole | None:
+def _staff_role(act_request: ActRequest) -> StaffRole | None:
     return next((role for role in STAFF_ROLES if role == act_request.arguments.get("role")), None)

@@ -61,7 +61,7 @@ async def subjects_of(db: Reader, requests: Sequence[ApprovalRequest]) -> dict[A
 
 
 def _amount_of_arguments(request: ApprovalRequest) -> tuple[Hundredths | None, Currency | None]:
-    arguments = request.wanted.arguments
+    arguments = request.act_request.arguments
     amount, code = arguments.get("amount"), arguments.get("currency")
     currency = next((currency for currency in CURRENCIES if currency == code), None)
     return (Hundredths(amount), currency) if isinstance(amount, int) and currency is not None else (None, None)

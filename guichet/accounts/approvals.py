@@ -33,9 +33,9 @@ from guichet.domain.approvals import (
     RIGHT_FOR_APPROVERS,
     RIGHT_FOR_MONEY,
     RIGHTS,
+    ActRequest,
     ApprovalRequest,
     ApprovedAct,
-    WantedAct,
 )
 from guichet.domain.audit_log import Act, Actor, ActRefused, Approval, Facts
 from guichet.domain.ids import ApprovalId, MerchantId
@@ -49,7 +49,7 @@ UNOPPOSED: Final = Actor("unopposed", "worker")
 _STAFF_ACTS: Final[tuple[ApprovedAct, ...]] = ("staff.add", "staff.restore")
 
 
-async def ask(ctx: AppContext, act_request: WantedAct, requester: User, os_user: str) -> ApprovalRequest:
+async def ask(ctx: AppContext, act_request: ActRequest, requester: User, os_user: str) -> ApprovalRequest:
     """A request that waits for another person. Raises ActRefused when the act cannot be done, when the person may not
     ask for it, or when nobody else could approve it; a colleague then waits for objections instead."""
     right = ASKING_RIGHTS[act_request.act]
@@ -83,7 +83,7 @@ async def ask(ctx: AppContext, act_request: WantedAct, requester: User, os_user:
     return request
 
 
-async def do_alone(ctx: AppContext, act_request: WantedAct, person: User, os_user: str) -> None:
+async def do_alone(ctx: AppContext, act_request: ActRequest, person: User, os_user: str) -> None:
     """Does at once what needs no second person (`money_acts.needs_two_people`). Raises ActRefused."""
     if money_acts.needs_two_people(ctx.settings, act_request):
         raise ActRefused(Refusal.NOBODY_ELSE(email=person.email))
@@ -120,7 +120,7 @@ async def _perform_for_requester(ctx: AppContext, request: ApprovalRequest, appr
     removed_at = requester.removed_approver_at
     if request.act in MONEY_ACTS and removed_at is not None and now < later(removed_at, AFTER_REMOVAL):
         raise ActRefused(Refusal.REMOVED_APPROVER(email=request.requested_by))
-    await _perform(ctx, request.wanted, Actor(request.requested_by, request.os_user, approval))
+    await _perform(ctx, request.act_request, Actor(request.requested_by, request.os_user, approval))
     after = await approval_requests.get(ctx.db, request.id)
     if after is not None and after.status == "pending":
         raise ActRefused(Refusal.ENDED_ALIKE(subject=request.subject))
@@ -169,14 +169,14 @@ async def _tell_expired(ctx: AppContext, tx: Transaction, request: ApprovalReque
         await approval_mails.add(ctx, tx, requester, "approval_expired", request, now, of=request.expires_at)
 
 
-async def _check(ctx: AppContext, act_request: WantedAct) -> MerchantId:
+async def _check(ctx: AppContext, act_request: ActRequest) -> MerchantId:
     """The merchant that the act is about. Raises ActRefused when it could not be done now."""
     if act_request.act in ACCESS_ACTS:
         return await access_acts.check(ctx, act_request)
     return await money_acts.check(ctx, act_request)
 
 
-async def _perform(ctx: AppContext, act_request: WantedAct, actor: Actor) -> None:
+async def _perform(ctx: AppContext, act_request: ActRequest, actor: Actor) -> None:
     """Raises ActRefused."""
     if act_request.act in ACCESS_ACTS:
         await access_acts.perform(ctx, act_request, actor)
@@ -222,7 +222,7 @@ async def _waiting(db: Database, request_id: ApprovalId, now: Instant) -> Approv
     return request
 
 
-async def _others(db: Reader, requester: User, act_request: WantedAct) -> list[User]:
+async def _others(db: Reader, requester: User, act_request: ActRequest) -> list[User]:
     """Whose role allows the approval, without those about whom it is."""
     able = [user for user in await users.staff_in(db) if _may(user, RIGHTS[act_request.act])]
     return [user for user in able if user.id != requester.id and act_request.subject != access_acts.staff_subject(user)]

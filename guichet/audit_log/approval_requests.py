@@ -14,7 +14,7 @@ from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.sql_functions import upsert
 from guichet.db.tables import approval_requests
 from guichet.domain.accounts import UserId
-from guichet.domain.approvals import APPROVAL_LASTS, ApprovalRequest, ApprovalStatus, WantedAct
+from guichet.domain.approvals import APPROVAL_LASTS, ActRequest, ApprovalRequest, ApprovalStatus
 from guichet.domain.audit_log import Actor, ActRefused, Approval
 from guichet.domain.ids import ApprovalId, MerchantId
 from guichet.domain.refusals import Refusal
@@ -83,7 +83,7 @@ _ABOUT: Final = select(approval_requests).where(
 
 async def add(
     tx: Transaction,
-    act: WantedAct,
+    act: ActRequest,
     merchant_id: MerchantId,
     user_id: UserId,
     actor: Actor,

@@ -7,7 +7,7 @@ They confirm it of the key that was in the settings when the first one asked: wi
 
 from guichet.audit_log import entries as audit_log
 from guichet.context import AppContext
-from guichet.domain.approvals import Arguments, WantedAct
+from guichet.domain.approvals import ActRequest, Arguments
 from guichet.domain.audit_log import Act, Actor, ActRefused
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.refusals import Refusal
@@ -23,12 +23,12 @@ def arguments(ctx: AppContext, subject: Payment | Refund) -> Arguments:
     return {"account": account, "fingerprint": ctx.registry.provider(account).fingerprint or ""}
 
 
-def check(ctx: AppContext, subject: Payment | Refund, act_request: WantedAct) -> None:
+def check(ctx: AppContext, subject: Payment | Refund, act_request: ActRequest) -> None:
     """Raises ActRefused where the settings say by themselves which account it is, or changed since."""
     _account_of(ctx, subject, act_request)
 
 
-async def confirm(ctx: AppContext, subject: Payment | Refund, act_request: WantedAct, actor: Actor) -> None:
+async def confirm(ctx: AppContext, subject: Payment | Refund, act_request: ActRequest, actor: Actor) -> None:
     """Raises ActRefused; also while the provider has never said whose the present key is."""
     account, former, provider = _account_of(ctx, subject, act_request)
     current = await account_identity.current_identity(ctx, provider, account)
@@ -51,7 +51,7 @@ async def confirm(ctx: AppContext, subject: Payment | Refund, act_request: Wante
         await audit_log.record(tx, _act(subject, act_request, actor, former), now)
 
 
-def _account_of(ctx: AppContext, subject: Payment | Refund, act_request: WantedAct) -> tuple[str, str, Provider]:
+def _account_of(ctx: AppContext, subject: Payment | Refund, act_request: ActRequest) -> tuple[str, str, Provider]:
     """The account, the fingerprint under which the payment or refund was sent there, and the provider."""
     account, former = subject.provider_account, subject.account_fingerprint
     if account is None or former is None:
@@ -65,7 +65,7 @@ def _account_of(ctx: AppContext, subject: Payment | Refund, act_request: WantedA
     return account, former, provider
 
 
-def _act(subject: Payment | Refund, act_request: WantedAct, actor: Actor, former: str) -> Act:
+def _act(subject: Payment | Refund, act_request: ActRequest, actor: Actor, former: str) -> Act:
     return Act(
         actor=actor,
         action="account.confirmed",

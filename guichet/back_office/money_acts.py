@@ -12,7 +12,7 @@ from guichet.db.engine import Database
 from guichet.db.references import parse_reference
 from guichet.disputes import decisions as dispute_decisions
 from guichet.disputes import repository as dispute_repository
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.disputes import BEARERS, Bearer, Dispute
 from guichet.domain.ids import MerchantId
@@ -32,7 +32,7 @@ from guichet.settings import Settings
 from guichet.treasury import differences, movements
 
 
-async def with_present_state(ctx: AppContext, act_request: WantedAct) -> WantedAct:
+async def with_present_state(ctx: AppContext, act_request: ActRequest) -> ActRequest:
     """The act with what must still be the same when it is done."""
     if act_request.act != "account.confirm":
         return act_request
@@ -40,7 +40,7 @@ async def with_present_state(ctx: AppContext, act_request: WantedAct) -> WantedA
     return structs.replace(act_request, arguments=account_confirmation.arguments(ctx, subject))
 
 
-async def check(ctx: AppContext, act_request: WantedAct) -> MerchantId:
+async def check(ctx: AppContext, act_request: ActRequest) -> MerchantId:
     """The merchant that the act is about. Raises ActRefused when it could not be done now; no provider is asked."""
     match act_request.act:
         case "payment.settle" | "refund.settle" | "account.confirm":
@@ -77,14 +77,14 @@ async def check(ctx: AppContext, act_request: WantedAct) -> MerchantId:
             raise ValueError(act_request.act)  # `accounts/access_acts.py` has them.
 
 
-def needs_two_people(settings: Settings, act_request: WantedAct) -> bool:
+def needs_two_people(settings: Settings, act_request: ActRequest) -> bool:
     """Whether another person must approve it: always, but for small movements of our own money."""
     if act_request.act != "treasury.record" or movements.is_statement(act_request.arguments):
         return True
     return movements.amount_of(act_request.arguments) > settings.treasury_one_person_below * 100
 
 
-async def perform(ctx: AppContext, act_request: WantedAct, actor: Actor) -> None:
+async def perform(ctx: AppContext, act_request: ActRequest, actor: Actor) -> None:
     """Does it. `actor` carries the approval, which the transaction of the act uses up. Raises ActRefused."""
     match act_request.act:
         case "payment.settle" | "refund.settle":
@@ -108,7 +108,7 @@ async def perform(ctx: AppContext, act_request: WantedAct, actor: Actor) -> None
             raise ValueError(act_request.act)  # `accounts/access_acts.py` has them.
 
 
-async def _settle(ctx: AppContext, act_request: WantedAct, actor: Actor) -> None:
+async def _settle(ctx: AppContext, act_request: ActRequest, actor: Actor) -> None:
     decision = Decision(
         succeeded=act_request.arguments.get("succeeded") is True,
         evidence=act_request.reason,
@@ -118,7 +118,7 @@ async def _settle(ctx: AppContext, act_request: WantedAct, actor: Actor) -> None
     await manual_settlement.settle_by_hand(ctx, await _subject(ctx.db, act_request), decision)
 
 
-async def _record_treasury(ctx: AppContext, act_request: WantedAct, actor: Actor) -> None:
+async def _record_treasury(ctx: AppContext, act_request: ActRequest, actor: Actor) -> None:
     if movements.is_statement(act_request.arguments):
         place, currency = movements.stated_place(ctx, act_request.arguments)
         amount = movements.amount_of(act_request.arguments)
@@ -128,7 +128,7 @@ async def _record_treasury(ctx: AppContext, act_request: WantedAct, actor: Actor
     await movements.record(ctx, movement, actor, act_request.reason)
 
 
-async def _subject(db: Database, act_request: WantedAct) -> Payment | Refund:
+async def _subject(db: Database, act_request: ActRequest) -> Payment | Refund:
     if act_request.act == "refund.settle":
         return await _refund(db, act_request)
     payment = await repository.find(db, _reference(act_request))
@@ -139,14 +139,14 @@ async def _subject(db: Database, act_request: WantedAct) -> Payment | Refund:
     return payment
 
 
-async def _refund(db: Database, act_request: WantedAct) -> Refund:
+async def _refund(db: Database, act_request: ActRequest) -> Refund:
     refund = await refund_repository.find(db, _reference(act_request))
     if refund is None:
         raise ActRefused(Refusal.NO_REFUND(subject=act_request.subject))
     return refund
 
 
-async def _late(db: Database, act_request: WantedAct) -> tuple[LateResult, LateDecision]:
+async def _late(db: Database, act_request: ActRequest) -> tuple[LateResult, LateDecision]:
     late = await late_decisions.find(db, _reference(act_request))
     decision = next((name for name in get_args(LateDecision) if name == act_request.arguments.get("to")), None)
     if decision is None:
@@ -154,7 +154,7 @@ async def _late(db: Database, act_request: WantedAct) -> tuple[LateResult, LateD
     return late, decision
 
 
-async def _dispute(db: Database, act_request: WantedAct) -> tuple[Dispute, Bearer]:
+async def _dispute(db: Database, act_request: ActRequest) -> tuple[Dispute, Bearer]:
     dispute = await dispute_repository.find(db, _reference(act_request))
     if dispute is None:
         raise ActRefused(Refusal.NO_DISPUTE(subject=act_request.subject))
@@ -165,7 +165,7 @@ async def _dispute(db: Database, act_request: WantedAct) -> tuple[Dispute, Beare
     return dispute, bearer
 
 
-def _reference(act_request: WantedAct) -> str:
+def _reference(act_request: ActRequest) -> str:
     """A column of identifiers refuses other text on PostgreSQL."""
     reference = parse_reference(act_request.subject)
     if reference is None:
@@ -178,7 +178,7 @@ def wallet_subject(merchant_id: MerchantId, currency: Currency) -> str:
     return f"{merchant_id}/{currency}"
 
 
-def _wallet(act_request: WantedAct) -> tuple[MerchantId, Currency]:
+def _wallet(act_request: ActRequest) -> tuple[MerchantId, Currency]:
     merchant, _, text = act_request.subject.partition("/")
     currency = next((currency for currency in CURRENCIES if currency == text), None)
     if currency is None or not (merchant.isascii() and merchant.isdigit()):

@@ -18,7 +18,7 @@ from guichet.cli.runner import run
 from guichet.clock import Instant, iso
 from guichet.db.engine import Database
 from guichet.domain.accounts import User, normal_email
-from guichet.domain.approvals import ApprovalRequest, MoneyAct, WantedAct
+from guichet.domain.approvals import ActRequest, ApprovalRequest, MoneyAct
 from guichet.domain.ids import ApprovalId
 from guichet.domain.records import described
 
@@ -64,7 +64,7 @@ def show(
     show_facts(run(work), as_json=as_json)
 
 
-def ask_for_approval(act_request: WantedAct, by: str | None, *, as_json: bool) -> None:
+def ask_for_approval(act_request: ActRequest, by: str | None, *, as_json: bool) -> None:
     """Stores the request and says where it is approved; does at once what needs no second person."""
     if not act_request.reason:
         raise typer.BadParameter("--evidence is expected.")
@@ -110,7 +110,7 @@ def _described(request: ApprovalRequest, now: Instant) -> dict[str, object]:
         "id act subject merchant_id arguments reason status requested_by os_user created_at expires_at decided_by "
         "decided_at decision_reason"
     )
-    return described(request, names.split(), arguments=request.wanted.arguments, status=request.status_at(now))
+    return described(request, names.split(), arguments=request.act_request.arguments, status=request.status_at(now))
 
 
 Outcome = Annotated[
@@ -132,5 +132,5 @@ def ask_to_settle(
     """Asks that a pending payment or refund is ended by hand."""
     if succeeded is None:
         raise typer.BadParameter("either --succeeded or --failed is expected.")
-    act_request = WantedAct(act, reference, {"succeeded": succeeded, "override": override}, evidence)
+    act_request = ActRequest(act, reference, {"succeeded": succeeded, "override": override}, evidence)
     ask_for_approval(act_request, by, as_json=as_json)

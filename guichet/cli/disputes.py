@@ -9,7 +9,7 @@ from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Referen
 from guichet.cli.console import show_rows
 from guichet.cli.runner import run
 from guichet.disputes import repository as dispute_repository
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.disputes import Bearer
 from guichet.domain.money import plain
 from guichet.domain.records import described
@@ -60,4 +60,4 @@ def resolve(
     """
     if bearer not in get_args(Bearer):
         raise typer.BadParameter(f"--from: one of {', '.join(get_args(Bearer))} is expected.")
-    ask_for_approval(WantedAct("dispute.resolve", reference, {"from": bearer}, evidence), by, as_json=as_json)
+    ask_for_approval(ActRequest("dispute.resolve", reference, {"from": bearer}, evidence), by, as_json=as_json)

@@ -10,7 +10,7 @@ from guichet.cli.console import console, print_json, print_table, show_rows
 from guichet.cli.runner import run
 from guichet.clock import iso
 from guichet.db.engine import Database
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.late_results import LateResult, LateReturn
 from guichet.domain.money import plain
 from guichet.domain.payments import Payment
@@ -99,7 +99,7 @@ def resolve(
     """
     if decision not in get_args(Decision):
         raise typer.BadParameter(f"--to: one of {', '.join(get_args(Decision))} is expected.")
-    ask_for_approval(WantedAct("late_money.resolve", reference, {"to": decision}, evidence), by, as_json=as_json)
+    ask_for_approval(ActRequest("late_money.resolve", reference, {"to": decision}, evidence), by, as_json=as_json)
 
 
 async def _find(db: Database, reference: str) -> tuple[LateResult, list[LateReturn], list[Payment]]:

@@ -15,7 +15,7 @@ from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_
 from guichet.cli.provider_setup import setup
 from guichet.cli.provider_try import try_account
 from guichet.cli.runner import load_settings
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.money import plain
 from guichet.domain.records import described
 from guichet.printable import printable
@@ -148,7 +148,7 @@ def confirm_account(reference: Reference, evidence: Evidence, by: By, as_json: J
     `account_changed`). Another person approves it in the console; then all that was sent there under the earlier key
     is followed again.
     """
-    ask_for_approval(WantedAct("account.confirm", reference, {}, evidence), by, as_json=as_json)
+    ask_for_approval(ActRequest("account.confirm", reference, {}, evidence), by, as_json=as_json)
 
 
 app.command("try", epilog="Example: `guichet providers try mtn_benin --phone 2290197000000 --amount 100`")(try_account)

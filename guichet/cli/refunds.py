@@ -6,7 +6,7 @@ import typer
 
 from guichet.cli.approvals import Outcome, Override, ask_for_approval, ask_to_settle
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 
 app = typer.Typer(no_args_is_help=True, help="What a person does with one refund.")
 
@@ -44,4 +44,4 @@ def confirm_payee(
     """Say which number gets a refund that waits because no provider states who paid (incident `payee_unconfirmed`).
     Another person approves it in the console, and the refund is sent there at once.
     """
-    ask_for_approval(WantedAct("refund.confirm_payee", reference, {"phone": phone}, evidence), by, as_json=as_json)
+    ask_for_approval(ActRequest("refund.confirm_payee", reference, {"phone": phone}, evidence), by, as_json=as_json)

@@ -12,7 +12,7 @@ from guichet.cli.console import show_facts, show_rows
 from guichet.cli.runner import run
 from guichet.clock import SystemClock
 from guichet.db.references import new_reference
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import FactName
 from guichet.domain.money import CURRENCIES, parse_typed, plain
 from guichet.domain.records import described
@@ -132,7 +132,7 @@ def record(
         "to": to or "",
         "announced": announced,
     }
-    act_request = WantedAct("treasury.record", new_reference(SystemClock().now()), arguments, evidence)
+    act_request = ActRequest("treasury.record", new_reference(SystemClock().now()), arguments, evidence)
     ask_for_approval(act_request, by, as_json=as_json)
 
 

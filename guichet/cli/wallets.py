@@ -14,7 +14,7 @@ from guichet.cli.console import print_json, print_table, show_done
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import iso
 from guichet.db.engine import require
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.money import Currency, plain
 from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet, WalletStatus
 from guichet.ledger import wallets
@@ -63,7 +63,7 @@ def status(
     Test wallets are always `Actif`. Another person approves in the console before a wallet is `Actif` again.
     """
     if new_status == ACTIVE:
-        act_request = WantedAct("wallet.reopen", wallet_subject(merchant_id, currency), {}, evidence or "")
+        act_request = ActRequest("wallet.reopen", wallet_subject(merchant_id, currency), {}, evidence or "")
         ask_for_approval(act_request, by, as_json=as_json)
         return
 

@@ -76,7 +76,7 @@ AFTER_REMOVAL: Final = 7 * DAY
 Arguments = Mapping[FactName, str | bool | int]
 
 
-class WantedAct(Record, frozen=True):
+class ActRequest(Record, frozen=True):
     """An act that somebody asks for. `subject`: the reference of the payment, refund or dispute, for `account.confirm`
     of one that was sent to the account, or a new one of what is recorded, or `<merchant>/<currency>` of a wallet, or
     `user/<id>` of a colleague, or `user/<id>/<merchant>` of somebody for a team. `reason`: the evidence."""
@@ -110,8 +110,8 @@ class ApprovalRequest(Record, frozen=True):
     effective_at: Instant | None = None
 
     @property
-    def wanted(self) -> WantedAct:
-        return WantedAct(self.act, self.subject, msgspec.json.decode(self.arguments), self.reason)
+    def act_request(self) -> ActRequest:
+        return ActRequest(self.act, self.subject, msgspec.json.decode(self.arguments), self.reason)
 
     def status_at(self, now: Instant) -> ApprovalStatus:
         """A request that nobody decided in time is stored as `pending` until a worker looks, a minute later at most."""

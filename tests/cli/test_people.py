@@ -6,7 +6,7 @@ from sqlalchemy import insert
 from guichet.back_office.money_acts import wallet_subject
 from guichet.bootstrap import service
 from guichet.db.tables import payments
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import Movement, collection, float_account
 from guichet.ledger import postings
@@ -132,7 +132,7 @@ async def test_unfreezing_a_wallet_releases_the_waiting_credits(cli: Cli, settin
     assert cli("wallet", "status", merchant, "XOF", "Fermé", "--json").json["balance"] == 0
 
     async with open_service(settings, clock_of_the_machine()) as running:
-        await ask_and_approve(running.ctx, WantedAct("wallet.reopen", wallet_subject(merchant, "XOF"), {}, "seen"))
+        await ask_and_approve(running.ctx, ActRequest("wallet.reopen", wallet_subject(merchant, "XOF"), {}, "seen"))
         await running.run_worker()
     shown = cli("wallet", "show", merchant, "--json").json
     assert shown["merchant_id"] == merchant

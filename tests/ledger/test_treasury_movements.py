@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from guichet.accounts import approvals
 from guichet.db.tables import postings
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.treasury import TreasuryMovement
 from guichet.ledger.audit import audit
@@ -103,7 +103,7 @@ async def test_what_is_no_movement_is_refused(sqlite_settings: Settings, argumen
 async def test_two_people_record_it_once(settings: Settings) -> None:
     async with open_service(settings, accounts={"op": ScriptedProvider()}, routes={"mtn": ["op"]}) as service:
         facts = {"kind": "opening", "to": "op", "currency": "XOF", "amount": 7_00}
-        await ask_and_approve(service.ctx, WantedAct("treasury.record", NUMBERS[0], facts, "statement"))  # type: ignore[arg-type]
+        await ask_and_approve(service.ctx, ActRequest("treasury.record", NUMBERS[0], facts, "statement"))  # type: ignore[arg-type]
         assert await posted(service) == {"float:op::XOF": 7_00, "own_funds": -7_00}
         [one] = await repository.latest(service.ctx.db)
         assert (one.reference, one.kind, one.status) == (NUMBERS[0], "opening", "posted")
@@ -114,14 +114,14 @@ async def test_one_person_records_what_is_small(sqlite_settings: Settings) -> No
     async with open_service(settings, accounts={"op": ScriptedProvider()}, routes={"mtn": ["op"]}) as service:
         awa = await join_staff(service.ctx, "awa@example.com")
         facts: Any = {"kind": "opening", "to": "op", "currency": "XOF", "amount": 10_00}
-        await approvals.do_alone(service.ctx, WantedAct("treasury.record", NUMBERS[0], facts, "statement"), awa, "awa")
+        await approvals.do_alone(service.ctx, ActRequest("treasury.record", NUMBERS[0], facts, "statement"), awa, "awa")
         assert await posted(service) == {"float:op::XOF": 10_00, "own_funds": -10_00}
         refused: list[Any] = [{"amount": 10_01}, {"kind": "statement"}]
         for more in refused:
-            wanted = WantedAct("treasury.record", NUMBERS[1], {**facts, **more}, "statement")
+            wanted = ActRequest("treasury.record", NUMBERS[1], {**facts, **more}, "statement")
             with pytest.raises(ActRefused):
                 await approvals.do_alone(service.ctx, wanted, awa, "awa")
-        again = WantedAct("treasury.record", NUMBERS[0], facts, "statement")
+        again = ActRequest("treasury.record", NUMBERS[0], facts, "statement")
         with pytest.raises(ActRefused, match="just decided"):
             await approvals.do_alone(service.ctx, again, awa, "awa")
         assert len(await repository.latest(service.ctx.db)) == 1

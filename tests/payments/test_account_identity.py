@@ -10,7 +10,7 @@ import pytest
 
 from guichet.accounts import approvals
 from guichet.db.engine import require
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import ApprovalId
 from guichet.incidents import repository as incidents
@@ -185,7 +185,7 @@ async def test_another_identity_of_the_same_key_is_decided_by_two_people(restart
         assert await live.state(payment["reference"]) == "pending"
         assert asked_only(restarted) == {True}
         assert await open_incidents(live) == ["account_changed"]
-        await ask_and_approve(live.ctx, WantedAct("account.confirm", payment["reference"], {}, "it was renamed"))
+        await ask_and_approve(live.ctx, ActRequest("account.confirm", payment["reference"], {}, "it was renamed"))
         restarted.first.script("status", done)
         restarted.first.questions.clear()
         await live.service.run_worker(DAY)
@@ -201,14 +201,14 @@ async def test_two_people_confirm_all_that_was_sent_under_earlier_keys(restarted
     restarted.first.fingerprint = "2:address:key-2"
     restarted.first.script("refund_status", NotFound())
     async with restarted.running() as live:
-        await ask_and_approve(live.ctx, WantedAct("account.confirm", first["reference"], {}, "renewed"))
+        await ask_and_approve(live.ctx, ActRequest("account.confirm", first["reference"], {}, "renewed"))
         second = await live.merchant.pay()
     restarted.first.fingerprint = "2:address:key-3"
     restarted.first.questions.clear()
     async with restarted.running() as live:
         await wait(live)
         assert asked_only(restarted) == {True}
-        await ask_and_approve(live.ctx, WantedAct("account.confirm", second["reference"], {}, "renewed again"))
+        await ask_and_approve(live.ctx, ActRequest("account.confirm", second["reference"], {}, "renewed again"))
         restarted.first.script("refund_status", done)
         restarted.first.script("status", done)
         restarted.first.questions.clear()
@@ -222,7 +222,7 @@ async def test_an_account_that_cannot_be_confirmed(restarted: Restarted) -> None
     restarted.first.identity = Unknown()
     async with restarted.running() as live:
         payment = await live.merchant.pay()
-        wanted = WantedAct("account.confirm", payment["reference"], {}, "renewed")
+        wanted = ActRequest("account.confirm", payment["reference"], {}, "renewed")
         with pytest.raises(ActRefused, match="has not said yet"):
             await ask_and_approve(live.ctx, wanted)
         restarted.first.identity = None
@@ -235,6 +235,6 @@ async def test_an_account_that_cannot_be_confirmed(restarted: Restarted) -> None
         restarted.first.fingerprint = "2:elsewhere:key-1"
         with pytest.raises(ActRefused, match="The settings name"):
             await ask(live.ctx, wanted)
-        nobody = WantedAct("account.confirm", "5f0c7a10-6a54-4a8e-9d0e-2f9f6d1f6a01", {}, "renewed")
+        nobody = ActRequest("account.confirm", "5f0c7a10-6a54-4a8e-9d0e-2f9f6d1f6a01", {}, "renewed")
         with pytest.raises(ActRefused, match="no refund"):
             await ask(live.ctx, nobody)

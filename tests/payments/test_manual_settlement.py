@@ -11,7 +11,7 @@ from msgspec import structs
 from guichet.audit_log import entries
 from guichet.back_office.manual_settlement import Decision, Settled, settle_by_hand
 from guichet.db.engine import require
-from guichet.domain.approvals import Arguments, MoneyAct, WantedAct
+from guichet.domain.approvals import ActRequest, Arguments, MoneyAct
 from guichet.domain.audit_log import Act, Actor, ActRefused, Approval
 from guichet.domain.ids import ApprovalId
 from guichet.domain.payments import Payment, Refund
@@ -116,7 +116,7 @@ async def override(live: LivePayments, subject: Payment | Refund) -> None:
     """Two people say that it succeeded, whatever the provider says."""
     act: MoneyAct = "payment.settle" if isinstance(subject, Payment) else "refund.settle"
     arguments: Arguments = {"succeeded": True, "override": True}
-    await ask_and_approve(live.ctx, WantedAct(act, subject.reference, arguments, "MTN ticket 4711"))
+    await ask_and_approve(live.ctx, ActRequest(act, subject.reference, arguments, "MTN ticket 4711"))
 
 
 @pytest.mark.both_databases

@@ -3,7 +3,7 @@
 import pytest
 
 from guichet.clock import DAY, HOUR, SECOND
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.money import Hundredths
 from guichet.incidents import repository as incidents
 from guichet.providers.capabilities import FloatBalance
@@ -79,7 +79,7 @@ async def test_a_statement_that_two_people_record_is_a_reading(live: LivePayment
     await paid(live)
     for day in range(2):
         facts = {"kind": "statement", "to": "first", "currency": "XOF", "amount": 5000_00}
-        await ask_and_approve(live.ctx, WantedAct("treasury.record", NUMBERS[day], facts, "page 3"))  # type: ignore[arg-type]
+        await ask_and_approve(live.ctx, ActRequest("treasury.record", NUMBERS[day], facts, "page 3"))  # type: ignore[arg-type]
         await wait(live, DAY)
     [reading] = await readings.latest(live.ctx.db, live.ctx.clock.now())
     assert (reading.source, reading.difference) == ("statement", -88_00)

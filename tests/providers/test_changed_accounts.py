@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.incidents import repository as incidents
 from guichet.settings import Settings
 from tests.approving import ask_and_approve
@@ -157,7 +157,7 @@ async def test_another_key_of_wave_waits_until_two_people_confirm_the_account(se
             assert await simulated.held(kind="credit") == []
             [incident] = await incidents.still_open(ctx.db)
             assert (incident.kind, incident.provider_account) == ("account_changed", "wave_one")
-            await ask_and_approve(ctx, WantedAct("account.confirm", refund, {}, "the portal shows both keys"))
+            await ask_and_approve(ctx, ActRequest("account.confirm", refund, {}, "the portal shows both keys"))
             await turns(simulated, NEXT_HOURS)
             assert await incidents.still_open(ctx.db) == []
             assert await shown(simulated, f"/refunds/{refund}") == "succeeded"

@@ -21,7 +21,7 @@ from guichet.console.forms import Confirmed
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.db.engine import Transaction
 from guichet.domain.accounts import User, UserId, normal_email, normal_name
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import CONSOLE
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
@@ -107,10 +107,10 @@ async def _ask_for_colleague(request: StaffRequest, invitation: Invitation) -> R
     person = (invitation.email, invitation.name, invitation.language)
     async with request.db.transaction() as tx:
         user = await access_acts.known_or_new(tx, *person, request.now())
-    return await _ask(request, WantedAct("staff.add", access_acts.staff_subject(user), {"role": invitation.role}, ""))
+    return await _ask(request, ActRequest("staff.add", access_acts.staff_subject(user), {"role": invitation.role}, ""))
 
 
-async def _ask(request: StaffRequest, act_request: WantedAct) -> Response:
+async def _ask(request: StaffRequest, act_request: ActRequest) -> Response:
     """Leads to the request, which waits for another person. Raises ActRefused."""
     approval = await approvals.ask(request.ctx, act_request, request.person, CONSOLE)
     return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
@@ -223,13 +223,13 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
 
 async def _to_approve(
     tx: Transaction, user: User, form: PersonForm, by: str, now: Instant, *, staff: bool
-) -> WantedAct | None:
+) -> ActRequest | None:
     """What another person must approve before `by` has it done."""
     match form.act:
         case "enable" if user.status == "disabled" and may_approve(user.staff_role):
-            return WantedAct("staff.restore", access_acts.staff_subject(user), {"role": str(user.staff_role)}, "")
+            return ActRequest("staff.restore", access_acts.staff_subject(user), {"role": str(user.staff_role)}, "")
         case "role" if staff and makes_approver(user.staff_role, role := choice(form.role, STAFF_ROLES)):
-            return WantedAct("staff.add", access_acts.staff_subject(user), {"role": str(role)}, "")
+            return ActRequest("staff.add", access_acts.staff_subject(user), {"role": str(role)}, "")
         case "team_role" if not staff and (team_role := choice(form.role, MERCHANT_ROLES)):
             merchant = await merchants.get(tx, MerchantId(form.merchant))
             before = await users.membership(tx, user.id, MerchantId(form.merchant))
@@ -241,7 +241,7 @@ async def _to_approve(
                 or not await access_acts.has_owner(tx, merchant, user.email, by, now)
             ):
                 return None
-            return WantedAct("team.give_role", access_acts.team_subject(user, merchant), {"role": team_role}, "")
+            return ActRequest("team.give_role", access_acts.team_subject(user, merchant), {"role": team_role}, "")
     return None
 
 

@@ -23,7 +23,7 @@ from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.tables import api_requests, exports, passkeys, reconciliation_runs, staff_jobs
 from guichet.domain.accounts import User
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import CONSOLE, Actor
 from guichet.domain.merchants import ENVS, Caller, Environment, Merchant
 from guichet.domain.messages import verbatim
@@ -185,7 +185,7 @@ async def approval(ctx: AppContext, made: Stock, asker: User) -> None:
     """Adds an act that waits for another person: it would open a wallet again in which nothing is."""
     why = "Contrôle terminé"
     await merchants.change_status(ctx.db, ctx.clock, made.merchant.id, "XAF", "Gelé", _STAFF, why)
-    wanted = WantedAct("wallet.reopen", money_acts.wallet_subject(made.merchant.id, "XAF"), {}, why)
+    wanted = ActRequest("wallet.reopen", money_acts.wallet_subject(made.merchant.id, "XAF"), {}, why)
     request = await approvals.ask(ctx, wanted, asker, CONSOLE)
     made.of_staff["approvals/request"] = [str(request.id)]
 

@@ -11,7 +11,7 @@ from guichet.db.engine import require
 from guichet.disputes import disputes
 from guichet.disputes import repository as dispute_repository
 from guichet.domain.accounts import STEP_UP_LASTS, User
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import Actor
 from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import ACTIVE
@@ -29,7 +29,7 @@ from tests.payments.test_manual_settlement import stuck
 from tests.payments.test_payee import open_incidents, row, waiting_refund
 
 SETTLE = {"act": "settle", "outcome": "succeeded", "reason": "relevé du 3 mai"}
-SETTLED = WantedAct("payment.settle", "", {"succeeded": True, "override": False}, "relevé")
+SETTLED = ActRequest("payment.settle", "", {"succeeded": True, "override": False}, "relevé")
 ZOE = "zoe@example.com"
 
 

@@ -11,7 +11,7 @@ from guichet.accounts.errors import LastOwner
 from guichet.clock import DAY, earlier
 from guichet.db.engine import Reader, require
 from guichet.domain.accounts import User
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import Actor
 from guichet.domain.roles import StaffRole
 from guichet.mail.messages import text_of
@@ -263,7 +263,7 @@ async def test_who_was_removed_eight_days_ago_is_still_asked(sqlite_operations: 
     assert await mailed(operations, "approver_removed") == [ADA, ADA, BIO, BIO, "gone@example.com"]
     operations.live.service.clock.advance(8 * 24 * HOURS)
     assert (await eve.get("/admin")).path.startswith("/console/sign-in")
-    wanted = WantedAct("staff.add", staff_subject(await user(operations, EVE)), {"role": "finance"}, "")
+    wanted = ActRequest("staff.add", staff_subject(await user(operations, EVE)), {"role": "finance"}, "")
     await approvals.ask(ctx, wanted, await user(operations, ADA), "console")
     assert await mailed(operations, "approval_objectable") == [ADA, BIO]
 

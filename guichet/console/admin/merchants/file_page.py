@@ -21,7 +21,7 @@ from guichet.console.console import ROOT
 from guichet.console.forms import Confirmed, Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.accounts import User, normal_email, normal_name
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import CONSOLE
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT
 from guichet.domain.events import Endpoint
@@ -192,7 +192,7 @@ async def _invite_owner(request: StaffRequest, merchant: Merchant, form: FileFor
                 await invite(tx, outbox, invitation, request.actor, url, request.now())
                 return None
             user = await access_acts.known_or_new(tx, email, name, request.person.language, request.now())
-        act_request = WantedAct("team.give_role", access_acts.team_subject(user, merchant), {"role": "owner"}, "")
+        act_request = ActRequest("team.give_role", access_acts.team_subject(user, merchant), {"role": "owner"}, "")
         approval = await approvals.ask(request.ctx, act_request, request.person, CONSOLE)
     except TooManyInvitations:
         raise FormFault(request.text("invitations.too_many"), 429) from None

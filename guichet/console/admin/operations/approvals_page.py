@@ -135,7 +135,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         effect=request.text(_effect(approval), amount=row.amount or "–", merchant=row.merchant, subject=row.subject),
         arguments=[
             (name, fact_text(request, "approval", name, value, in_team=in_team))
-            for name, value in sorted(approval.wanted.arguments.items())
+            for name, value in sorted(approval.act_request.arguments.items())
             if not (name == "amount" and row.amount)
         ],
         request_status=approval.status_at(now),
@@ -168,7 +168,7 @@ async def _with_amount(
 
 def _effect(approval: ApprovalRequest) -> str:
     """The key of the sentence that says what happens."""
-    arguments = approval.wanted.arguments
+    arguments = approval.act_request.arguments
     variant = {
         "payment.settle": "succeeded" if arguments.get("succeeded") is True else "failed",
         "refund.settle": "succeeded" if arguments.get("succeeded") is True else "failed",

@@ -20,7 +20,7 @@ from guichet.console.page_request import FormFault, StaffRequest
 from guichet.db.engine import require
 from guichet.db.references import parse_reference
 from guichet.disputes import repository as dispute_repository
-from guichet.domain.approvals import ApprovalRequest, Arguments, WantedAct
+from guichet.domain.approvals import ActRequest, ApprovalRequest, Arguments
 from guichet.domain.audit_log import CONSOLE, Facts
 from guichet.domain.disputes import Bearer, Dispute
 from guichet.domain.errors import NotFound
@@ -177,23 +177,23 @@ async def _close(request: StaffRequest, open_incidents: list[Incident], number: 
         await incident_acts.close(request.db, request.ctx.clock, IncidentId(number), request.actor, reason)
 
 
-def _act(case: Case | None, form: CaseForm, reason: str) -> WantedAct | None:
+def _act(case: Case | None, form: CaseForm, reason: str) -> ActRequest | None:
     """The act that the form asks for; None when a choice is missing."""
     if form.act == "dispute" and form.bearer is not None:
-        return WantedAct("dispute.resolve", form.dispute, {"from": form.bearer}, reason)
+        return ActRequest("dispute.resolve", form.dispute, {"from": form.bearer}, reason)
     return None if case is None else _act_about(case, form, reason)
 
 
-def _act_about(case: Case, form: CaseForm, reason: str) -> WantedAct | None:
+def _act_about(case: Case, form: CaseForm, reason: str) -> ActRequest | None:
     reference = case.subject.reference
     match form.act:
         case "settle" if form.outcome is not None:
             arguments: Arguments = {"succeeded": form.outcome == "succeeded", "override": form.override}
-            return WantedAct("refund.settle" if case.refund else "payment.settle", reference, arguments, reason)
+            return ActRequest("refund.settle" if case.refund else "payment.settle", reference, arguments, reason)
         case "payee":
-            return WantedAct("refund.confirm_payee", reference, {"phone": form.phone[:20]}, reason)
+            return ActRequest("refund.confirm_payee", reference, {"phone": form.phone[:20]}, reason)
         case "account":
-            return WantedAct("account.confirm", reference, {}, reason)
+            return ActRequest("account.confirm", reference, {}, reason)
         case "late" if form.to in case.decisions:
-            return WantedAct("late_money.resolve", reference, {"to": form.to}, reason)
+            return ActRequest("late_money.resolve", reference, {"to": form.to}, reason)
     return None

@@ -10,7 +10,7 @@ from guichet.console.downloads import attachment, file_name
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.db.references import new_reference, parse_reference
-from guichet.domain.approvals import Arguments, WantedAct
+from guichet.domain.approvals import ActRequest, Arguments
 from guichet.domain.audit_log import CONSOLE
 from guichet.domain.money import CURRENCIES, Currency, parse_typed
 from guichet.domain.treasury import RECORDED_KINDS, STATEMENT, MovementKind, TreasuryMovement
@@ -76,7 +76,7 @@ async def change(request: StaffRequest) -> Response:
     if form.end is not None:
         await movements.end(request.ctx, reference, form.end, request.actor, form.reason)
         return request.done(request.at_admin(_PATH), "recorded")
-    act_request = WantedAct("treasury.record", reference, _arguments(request, form), form.reason)
+    act_request = ActRequest("treasury.record", reference, _arguments(request, form), form.reason)
     if not money_acts.needs_two_people(request.ctx.settings, act_request):
         await approvals.do_alone(request.ctx, act_request, request.person, CONSOLE)
         return request.done(request.at_admin(_PATH), "recorded")

@@ -17,7 +17,7 @@ from guichet.console.balance.balance_page import MovementsView, WalletQuery, mov
 from guichet.console.balance.documents import month_document
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.domain.approvals import WantedAct
+from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import CONSOLE, Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
@@ -114,7 +114,7 @@ async def change(request: StaffRequest) -> Response:
     if form.status != ACTIVE:
         await merchants.change_status(ctx.db, ctx.clock, merchant.id, currency, form.status, request.actor, reason)
         return request.done(request.at_admin(f"/wallets/{merchant.id}"), "acted")
-    act = WantedAct("wallet.reopen", wallet_subject(merchant.id, currency), {}, reason)
+    act = ActRequest("wallet.reopen", wallet_subject(merchant.id, currency), {}, reason)
     approval = await approvals.ask(ctx, act, request.person, CONSOLE)
     return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
 
