@@ -35,7 +35,7 @@ NUMBERS = (0, 1, -1, 2**31 - 1, 2**53 + 1, 2**63 - 1, -(2**63))
 #: As many rows as SQLite puts into one statement, fewer and more.
 COUNTS = (0, 1, 7, 8, 9, 63, 64, 65, 200)
 _d = webhook_deliveries.c
-_NAMES = deliveries._NEW_COLUMNS
+_NAMES = webhook_deliveries.c.keys()
 _REWRITE = (
     update(webhook_deliveries)
     .where(_d.id == bindparam("row"), _d.url == bindparam("was", type_=_d.url.type))
