@@ -30,7 +30,9 @@ class KeptLoop(uvloop.Loop):
     @classmethod
     def end_all(cls) -> None:
         while cls._free:
-            super().close(cls._free.pop())
+            loop = cls._free.pop()
+            loop.run_until_complete(asyncio.sleep(0.01))  # Connections that were ended are closed.
+            super().close(loop)
 
     def close(self) -> None:
         self.set_exception_handler(None)
