@@ -33,8 +33,8 @@ from guichet.webhooks.sender import Attempt, send
 #: Attempts at once of one process.
 SLOTS: Final = 512
 #: Attempts at once for one merchant whose server answers, and towards one destination that merchants share.
-PER_MERCHANT: Final = 96
-PER_DESTINATION: Final = 96
+PER_MERCHANT: Final = 144
+PER_DESTINATION: Final = 144
 #: Results recorded by one transaction; on SQLite each holds the event loop for about ten microseconds.
 RECORDED_TOGETHER: Final = 128
 #: Seconds in which attempts end that are recorded together: a statement and its commit cost more than a dozen of their
@@ -112,14 +112,14 @@ class DeliveryJobs:
         self._queue = deliveries.queue()
         self.limits = DeliveryLimits()
         #: Claimed attempts that were not made, and could not be given back because the database did not answer.
-        self._owed: list[Delivery] = []
+        self._unreleased: list[Delivery] = []
         self._failures = metrics.LOOP_FAILURES.labels("deliveries", "item")
         #: Attempts that count, whose results are to be recorded.
         self._ended: list[AttemptResult] = []
         self._is_recording = False
 
     async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[DueDelivery]:
-        await self._pay_back(now)
+        await self._release_claims(now)
         claim = await self._queue.claim(self._ctx.db, now, until, most, self.limits.share.shares(), saturated)
         return Claim(await self._with_contents(claim.jobs, now) if claim.jobs else (), claim.next_due)
 
@@ -138,13 +138,13 @@ class DeliveryJobs:
         try:
             return await deliveries.with_contents(self._ctx.db, claimed, now)
         except StorageError:
-            self._owed += claimed
+            self._unreleased += claimed
             raise
 
-    async def _pay_back(self, now: Instant) -> None:
-        if self._owed:
-            await deliveries.give_back(self._ctx.db, self._owed, now)
-            self._owed = []
+    async def _release_claims(self, now: Instant) -> None:
+        if self._unreleased:
+            await deliveries.give_back(self._ctx.db, self._unreleased, now)
+            self._unreleased = []
 
     async def work(self, job: DueDelivery) -> Awaitable[None] | None:
         """Makes the attempt. The rest is returned: it keeps nobody's server busy."""
@@ -191,7 +191,7 @@ class DeliveryJobs:
         try:
             await deliveries.give_back(self._ctx.db, [delivery], due)
         except StorageError:
-            self._owed.append(delivery)
+            self._unreleased.append(delivery)
             raise
         log.warning("delivery.not_sent", delivery=delivery.reference, webhook=delivery.event, stopped=attempt.stopped)
 
