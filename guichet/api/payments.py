@@ -24,10 +24,10 @@ from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.payment_links import link_number
 from guichet.domain.payments import PAYMENT_STATUSES, ApiPayment, Payment, PaymentStatus
 from guichet.domain.phone_numbers import written_forms
-from guichet.payments import create
+from guichet.payments import create, lists
 from guichet.payments import repository as payments
 from guichet.payments.create import CreatedPayment, request_warnings
-from guichet.payments.repository import PaymentFilter
+from guichet.payments.lists import PaymentFilter
 from guichet.schemas.envelope import warning
 from guichet.schemas.payment import PaymentBody, PaymentObject, payment_object
 from guichet.schemas.stated_fields import PAYMENT_FIGURES, payment_faults
@@ -68,7 +68,7 @@ async def list_payments(call: Call) -> Response:
         return _listed(call, page, [], 0)
     after = None if before is None else key_of(before)
     merchant_scope = (call.ctx.db, call.merchant_id, call.env)
-    rows, total = await payments.page(
+    rows, total = await lists.page(
         *merchant_scope, ApiPayment, payment_filter, page.size, page.offset, after=after, oldest_first=page.oldest_first
     )
     catalogue = await call.ctx.catalogues.of(call.merchant_id)

@@ -127,14 +127,14 @@ class _Deadlines:
         return _Deadline(self._running, task, loop.time() + seconds)
 
     def expire_unconnected(self, tasks: Collection[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
-        unconnected = [each for each in self._running if each.connection is None and each.task in tasks]
+        unconnected = [deadline for deadline in self._running if deadline.connection is None and deadline.task in tasks]
         for deadline in unconnected:
             deadline.expire()
-        return {each.task for each in unconnected}
+        return {deadline.task for deadline in unconnected}
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
-        for deadline in [each for each in self._running if each.at <= now]:
+        for deadline in [deadline for deadline in self._running if deadline.at <= now]:
             deadline.expire()
         self._watching = bool(self._running)
         if self._watching:

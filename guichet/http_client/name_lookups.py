@@ -52,7 +52,7 @@ async def _addresses(host: str, resolver: AbstractResolver) -> list[Address]:
         pass
     try:
         async with asyncio.timeout(LOOKUP_LIMIT):
-            return [ip_address(each["host"]) for each in await resolver.resolve(host, 0, socket.AF_UNSPEC)]
+            return [ip_address(answer["host"]) for answer in await resolver.resolve(host, 0, socket.AF_UNSPEC)]
     except (OSError, ValueError):  # TimeoutError is an OSError.
         return []
 
@@ -67,21 +67,21 @@ class NameControl:
 
     async def works(self, resolver: AbstractResolver, but: str) -> bool | None:
         """Whether another name than `but` is found now; None when this process has not reached any other yet."""
-        names = (each for each in self._reached if not is_loopback_host(each) and not _is_address(each))
-        host = next((each for each in names if each != but), None)
+        names = (name for name in self._reached if not is_loopback_host(name) and not _is_address(name))
+        host = next((name for name in names if name != but), None)
         if host is None:
             return None
         now = asyncio.get_running_loop().time()
-        asked_at, found = self._answers.get(host, (-_CONTROL_VALID, False))
+        asked_at, exists = self._answers.get(host, (-_CONTROL_VALID, False))
         if now - asked_at < _CONTROL_VALID:
-            return found
+            return exists
         try:
             async with asyncio.timeout(LOOKUP_LIMIT):
-                found = bool(await resolver.resolve(host))
+                exists = bool(await resolver.resolve(host))
         except OSError:  # TimeoutError is one
-            found = False
-        self._answers = {host: (now, found)}
-        return found
+            exists = False
+        self._answers = {host: (now, exists)}
+        return exists
 
 
 async def is_own_fault(error: NotSent, host: str, control: NameControl, resolver: AbstractResolver) -> bool:
@@ -93,10 +93,10 @@ async def is_own_fault(error: NotSent, host: str, control: NameControl, resolver
     if error.stopped:
         return True
     cause = error.__cause__
-    if any(isinstance(each, OSError) and each.errno in _OURS for each in _chain(cause)):
+    if any(isinstance(link, OSError) and link.errno in _OURS for link in _chain(cause)):
         return True
     if isinstance(cause, ClientConnectorDNSError):
-        codes = {each.args[0] for each in _chain(cause) if type(each).__name__ == "DNSError" and each.args}
+        codes = {link.args[0] for link in _chain(cause) if type(link).__name__ == "DNSError" and link.args}
         if codes & _NO_NAME_SERVER:
             return True
         return bool(codes & _AMBIGUOUS) and await control.works(resolver, host) is not True

@@ -104,8 +104,8 @@ def _match(current: StoredIdentity, before: StoredIdentity | None) -> AccountMat
         return AccountMatch.UNSURE
     if before.identity == current.identity:
         return AccountMatch.SAME
-    told = not (is_fingerprint(before.identity) or is_fingerprint(current.identity))
-    return AccountMatch.OTHER if told else AccountMatch.UNSURE
+    are_names = not (is_fingerprint(before.identity) or is_fingerprint(current.identity))
+    return AccountMatch.OTHER if are_names else AccountMatch.UNSURE
 
 
 async def current_identity(ctx: AppContext, provider: Provider, account: str) -> StoredIdentity | None:

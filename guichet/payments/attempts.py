@@ -72,11 +72,11 @@ def current(ctx: AppContext, attempts: Iterable[Payment]) -> Payment | None:
     still be confirmed. None when another may begin."""
     now = ctx.clock.now()
     paid, open_ = [], []
-    for each in attempts:
-        if each.status in ("succeeded", "refunded"):
-            paid.append(each)
-        elif each.status == "pending" and confirmable_until(ctx, each) > now:
-            open_.append(each)
+    for attempt in attempts:
+        if attempt.status in ("succeeded", "refunded"):
+            paid.append(attempt)
+        elif attempt.status == "pending" and confirmable_until(ctx, attempt) > now:
+            open_.append(attempt)
     return next(iter([*paid, *open_]), None)
 
 
@@ -89,7 +89,7 @@ async def take_place(ctx: AppContext, tx: Transaction, payment: Payment) -> int:
     """
     first = require(payment.attempt_of)
     await tx.write(_LOCK_FIRST, first=first)
-    others = [each for each in await attempts_of(tx, payment) if each.id != payment.id]
+    others = [attempt for attempt in await attempts_of(tx, payment) if attempt.id != payment.id]
     if current(ctx, others) is not None:
         raise AttemptOpen
     return len(await tx.execute_returning(_GIVE_UP, first=first, payment_id=payment.id))

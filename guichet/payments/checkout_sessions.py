@@ -83,14 +83,14 @@ async def requested_session(ctx: AppContext, caller: Caller, raw: bytes) -> tupl
 
 def _operators(catalogue: Catalogue, codes: list[str], faults: dict[str, list[str]]) -> str:
     """The codes as the catalogue writes them, each once; a fault is added for one that cannot be chosen."""
-    found = []
+    operators = []
     for code in codes:
         mode = catalogue.by_operator(code)
         if mode is None or not mode.active:
             faults["operators"] = [f"Aucun moyen de paiement ouvert à votre compte n'a le code « {code} »."]
         else:
-            found.append(mode.operator)
-    return ",".join(dict.fromkeys(found))
+            operators.append(mode.operator)
+    return ",".join(dict.fromkeys(operators))
 
 
 def _customer_text(customer: Customer) -> str:
@@ -113,7 +113,7 @@ async def check_open(ctx: AppContext, tx: Transaction, payment: Payment) -> None
     session = await link_repository.lock(tx, session_id)
     if session.session_status != "open":
         raise Conflict
-    others = [each for each in await repository.of_link(tx, session_id, _ATTEMPTS) if each.id != payment.id]
+    others = [attempt for attempt in await repository.of_link(tx, session_id, _ATTEMPTS) if attempt.id != payment.id]
     if attempts.current(ctx, others) is not None:
         raise attempts.AttemptOpen
 
@@ -170,20 +170,20 @@ class DueSessions:
         looked_at = await self._end_after(self._again)
         is_full = len(looked_at) == LOOKED_AT
         self._again = looked_at[-1] if is_full else None
-        return is_full and not all(each.is_pending for each in looked_at)
+        return is_full and not all(session.is_pending for session in looked_at)
 
     async def _end_after(self, place: DueSession | None) -> list[DueSession]:
-        found = await session_repository.due(self._ctx.db, self._ctx.clock.now(), LOOKED_AT, place)
-        for session in found:
+        due = await session_repository.due(self._ctx.db, self._ctx.clock.now(), LOOKED_AT, place)
+        for session in due:
             if not session.is_pending:
                 with suppress(Conflict):  # A payment was begun in time, or has completed it.
                     await expire(self._ctx, session.id)
-        return found
+        return due
 
 
 async def _emit(
     tx: Transaction, name: EventName, session: PaymentLink, payment_id: PaymentId | None, now: Instant, pages_url: str
 ) -> None:
     """`payment_id`: the payment whose events this one follows."""
-    told = checkout_session_object(session, pages_url)
-    await outbox.emit_other(tx, outbox.new_event(session.merchant_id, session.env, name, told, now, payment_id))
+    data = checkout_session_object(session, pages_url)
+    await outbox.emit_other(tx, outbox.new_event(session.merchant_id, session.env, name, data, now, payment_id))

@@ -172,13 +172,13 @@ async def checked(ctx: AppContext, subject: Payment | Refund, result: Result) ->
 
 
 async def _report_mismatch(ctx: AppContext, subject: Payment | Refund, mismatch: Mismatch) -> None:
-    stated = mismatch.stated
-    asked = Amount(mismatch.requested, mismatch.currency)
-    detail = IncidentDetail.NO_AMOUNT(asked=asked)
-    if stated.amount is not None:
-        same = stated.currency in (mismatch.currency, None)
+    answer = mismatch.stated
+    requested = Amount(mismatch.requested, mismatch.currency)
+    detail = IncidentDetail.NO_AMOUNT(asked=requested)
+    if answer.amount is not None:
+        same = answer.currency in (mismatch.currency, None)
         other = IncidentDetail.OTHER_AMOUNT if same else IncidentDetail.OTHER_CURRENCY
-        detail = other(asked=asked, stated=Amount(stated.amount, stated.currency))
+        detail = other(asked=requested, stated=Amount(answer.amount, answer.currency))
     facts = {"reference": subject.reference, "provider_account": subject.provider_account, "detail": detail}
     if subject.env == "live":
         log.error("provider.mismatch", **facts)
@@ -217,8 +217,8 @@ def count_not_found(ctx: AppContext, subject: Subject) -> Subject:
     now, key = ctx.clock.monotonic(), _key(subject)
     last = ctx.not_found_answers.get(key)
     # If the row is not as this process left it, another process got an answer in between, and has counted that time.
-    ours = last is not None and (last.count, last.duration) == (subject.not_found_count, subject.not_found_duration)
-    gap = now - last.at if last is not None and ours else 0
+    is_last = last is not None and (last.count, last.duration) == (subject.not_found_count, subject.not_found_duration)
+    gap = now - last.at if last is not None and is_last else 0
     count, duration = subject.not_found_count + 1, subject.not_found_duration + gap
     if len(ctx.not_found_answers) >= _REMEMBERED:
         ctx.not_found_answers.clear()

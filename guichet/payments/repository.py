@@ -1,22 +1,19 @@
 """Payments: SQL and row mapping."""
 
-import json
 from collections.abc import Mapping, Sequence
-from functools import cache
 from operator import itemgetter
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Executable, bindparam, func, literal_column, select, tuple_, update
+from sqlalchemy import bindparam, func, select, update
 
-from guichet.clock import Instant, later
+from guichet.clock import Instant
 from guichet.db.engine import Database, GroupedWrite, Reader, Transaction, Writer
-from guichet.db.lists.pages import ListScope, RowKey, count_before, follows, key_of, read_page
-from guichet.db.sql_functions import equal, json_texts, new_columns, upsert
+from guichet.db.sql_functions import equal, new_columns, upsert
 from guichet.db.tables import payments, provider_callbacks
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
-from guichet.domain.payments import Payment, PaymentStatus, PaymentSummary
+from guichet.domain.payments import Payment, PaymentStatus
 from guichet.domain.records import Record
 from guichet.ledger import wallets
 from guichet.merchants import idempotency
@@ -66,15 +63,12 @@ _CREATE_WITH_KEY: Final[Mapping[Environment, GroupedWrite]] = {
 }
 
 
-#: What is read of the payments of a list.
-Shown = TypeVar("Shown", bound=PaymentSummary)
-
 #: No payment has this id or a greater one.
 _NEWEST: Final = PaymentId(2**63 - 1)
-_MINE: Final = (payments.c.merchant_id == bindparam("merchant_id"), payments.c.env == bindparam("env"))
-_BY_REFERENCE: Final = select(payments).where(*_MINE, payments.c.reference == bindparam("reference"))
+OF_MERCHANT: Final = (payments.c.merchant_id == bindparam("merchant_id"), payments.c.env == bindparam("env"))
+_BY_REFERENCE: Final = select(payments).where(*OF_MERCHANT, payments.c.reference == bindparam("reference"))
 _FIND: Final = select(payments).where(payments.c.reference == bindparam("reference"))
-_BY_EXTERNAL_ID: Final = select(payments).where(*_MINE, payments.c.external_id == bindparam("external_id"))
+_BY_EXTERNAL_ID: Final = select(payments).where(*OF_MERCHANT, payments.c.external_id == bindparam("external_id"))
 _BY_ID: Final = select(payments).where(payments.c.id == bindparam("id"))
 _BY_TOKEN: Final = select(payments).where(payments.c.checkout_token == bindparam("token"))
 #: The newest payments through a link, those before another if there is one. The condition on `link_id` is that of
@@ -86,15 +80,6 @@ _OF_LINK: Final = (
     )
     .order_by(payments.c.id.desc())
     .limit(bindparam("most"))
-)
-_WAITS: Final = (
-    select(payments.c.id)
-    .where(
-        *_MINE,
-        payments.c.status == literal_column("'pending'"),
-        payments.c.created_at <= bindparam("until"),
-    )
-    .limit(literal_column("1"))
 )
 _ON_ACCOUNT: Final = select(payments).where(
     payments.c.reference == bindparam("reference"), payments.c.provider_account == bindparam("provider_account")
@@ -120,27 +105,6 @@ _FINISH: Final = (
     )
     .returning(*payments.c)
 )
-
-
-class PaymentFilter(Record, frozen=True):
-    """What `GET /payments` may filter on; bounds are inclusive Instants."""
-
-    status: PaymentStatus | None = None
-    external_id: str | None = None
-    since: Instant | None = None
-    until: Instant | None = None
-    link_id: LinkId | None = None
-    #: Digits, in each form of the number.
-    phone_numbers: tuple[str, ...] = ()
-
-    def admits(self, payment: Payment) -> bool:
-        return (
-            (self.status is None or payment.status == self.status)
-            and (self.link_id is None or payment.link_id == self.link_id)
-            and (not self.phone_numbers or payment.phone_number in self.phone_numbers)
-            and (self.since is None or self.since <= payment.created_at)
-            and (self.until is None or payment.created_at <= self.until)
-        )
 
 
 async def create(
@@ -256,106 +220,6 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment
         for transition in transitions
     ]
     return [Payment(*row) for row in await tx.execute_many(_FINISH, rows)]
-
-
-async def page(
-    db: Database,
-    merchant_id: MerchantId,
-    env: Environment,
-    shown: type[Shown],
-    payment_filter: PaymentFilter,
-    limit: int,
-    offset: int,
-    *,
-    after: RowKey | None = None,
-    oldest_first: bool = False,
-) -> tuple[list[Shown], int]:
-    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/lists/pages.py`.
-
-    `shown`: the columns that are read. `after`: the key of the payment just before the page.
-    """
-    columns = shown.__struct_fields__
-    if payment_filter.external_id is not None:
-        payment = await by_external_id(db, merchant_id, env, payment_filter.external_id)
-        admitted = [payment] if payment is not None and payment_filter.admits(payment) else []
-        rest = [row for row in admitted if after is None or follows(key_of(row), after, oldest_first=oldest_first)]
-        listed = rest[offset : offset + limit]
-        return [shown(*(getattr(row, name) for name in columns)) for row in listed], len(admitted)
-    if payment_filter.link_id is not None or payment_filter.phone_numbers:
-        whose = {"merchant_id": merchant_id, "env": env}
-        return await _page_of_few(db, whose, shown, payment_filter, limit, offset, after, oldest_first=oldest_first)
-    scope = ListScope(merchant_id, env, payment_filter.status)
-    since, until = payment_filter.since, payment_filter.until
-    rows, total = await read_page(
-        db, payments, scope, limit, offset, since, until, after=after, oldest_first=oldest_first, columns=columns
-    )
-    return [shown(*row) for row in rows], total
-
-
-async def _page_of_few(
-    db: Database,
-    whose: dict[str, Any],
-    shown: type[Shown],
-    payment_filter: PaymentFilter,
-    limit: int,
-    offset: int,
-    after: RowKey | None,
-    *,
-    oldest_first: bool,
-) -> tuple[list[Shown], int]:
-    """A page of what came by one link or from one telephone number. Reads the range of an index that these have."""
-    values = {
-        "status": payment_filter.status,
-        "since": payment_filter.since,
-        "until": payment_filter.until,
-        "link_id": payment_filter.link_id,
-        "phone_numbers": json.dumps(payment_filter.phone_numbers) if payment_filter.phone_numbers else None,
-    }
-    found = {name: value for name, value in values.items() if value is not None}
-    [(total,)] = await db.scan(_few(frozenset(found)), **whose, **found)
-    bounds = {} if after is None else {"after_at": after.created_at, "after_id": after.id}
-    columns, order = shown.__struct_fields__, (bool(bounds), oldest_first)
-    statement = _few(frozenset(found), columns, order)
-    rows = await db.scan(statement, **whose, **found, **bounds, most=limit, skipped=offset)
-    return [shown(*row) for row in rows], total
-
-
-@cache
-def _few(
-    names: frozenset[str], columns: tuple[str, ...] | None = None, order: tuple[bool, bool] = (False, False)
-) -> Executable:
-    """The payments that fulfil the conditions of these names, or, without `columns`, their number. `order`: whether
-    the page follows a row, and whether the oldest are first."""
-    conditions = {
-        "status": payments.c.status == bindparam("status"),
-        "since": payments.c.created_at >= bindparam("since"),
-        "until": payments.c.created_at <= bindparam("until"),
-        "link_id": payments.c.link_id == bindparam("link_id"),
-        "phone_numbers": payments.c.phone_number.bool_op("IN")(json_texts(bindparam("phone_numbers"))),
-    }
-    chosen = [*_MINE, *(conditions[name] for name in sorted(names))]
-    if columns is None:
-        return select(func.count()).select_from(payments).where(*chosen)
-    follows_row, oldest_first = order
-    key = (payments.c.created_at, payments.c.id)
-    if follows_row:
-        bound = tuple_(bindparam("after_at"), bindparam("after_id"))
-        chosen.append(tuple_(*key) > bound if oldest_first else tuple_(*key) < bound)
-    return (
-        select(*(payments.c[name] for name in columns))
-        .where(*chosen)
-        .order_by(*(column.asc() if oldest_first else column.desc() for column in key))
-        .limit(bindparam("most"))
-        .offset(bindparam("skipped"))
-    )
-
-
-async def count_waiting(db: Database, merchant_id: MerchantId, env: Environment, until: Instant) -> int:
-    """How many payments wait for their result that were created until this instant, which is not long ago. Cost: one
-    look at an index when there is none, as most often; otherwise `db/lists/pages.py`."""
-    if await db.one(_WAITS, merchant_id=merchant_id, env=env, until=until) is None:
-        return 0
-    return await count_before(db, payments, ListScope(merchant_id, env, "pending"), later(until, 1))
 
 
 def from_row(row: Any) -> Payment | None:

@@ -98,8 +98,10 @@ async def _find(
 
 def _bounded(named: CallbackReference) -> CallbackReference:
     """Without a provider's reference that can be none: anybody can send callbacks, and this one is stored."""
-    theirs = named.provider_reference
-    if theirs is None or (len(theirs) <= _MAX_REFERENCE and theirs.isprintable() and REPLACEMENT not in theirs):
+    reference = named.provider_reference
+    if reference is None or (
+        len(reference) <= _MAX_REFERENCE and reference.isprintable() and REPLACEMENT not in reference
+    ):
         return named
     return structs.replace(named, provider_reference=None)
 

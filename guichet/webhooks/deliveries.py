@@ -235,7 +235,7 @@ async def record(db: Database, results: Sequence[AttemptResult]) -> None:
 
 async def give_back(db: Database, attempts: Sequence[Delivery], next_due: Instant) -> None:
     """Takes claimed attempts back that were not made; they are due at `next_due`."""
-    rows = [{"delivery_id": each.id, "tried": each.attempts, "next_due": next_due} for each in attempts]
+    rows = [{"delivery_id": delivery.id, "tried": delivery.attempts, "next_due": next_due} for delivery in attempts]
     await db.execute_many(_GIVE_BACK, rows)
 
 

@@ -80,7 +80,7 @@ async def page(
     env: Environment,
     limit: int,
     offset: int,
-    wanted: DeliveryFilter | None = None,
+    filters: DeliveryFilter | None = None,
     *,
     after: RowKey | None = None,
     oldest_first: bool = False,
@@ -89,19 +89,21 @@ async def page(
 
     `after`: the key of the delivery just before the page.
     """
-    wanted = wanted or DeliveryFilter()
-    if wanted.payment_id is None:
-        scope = ListScope(merchant_id, env, wanted.status, wanted.event)
-        bounds = (wanted.since, wanted.until)
+    filters = filters or DeliveryFilter()
+    if filters.payment_id is None:
+        scope = ListScope(merchant_id, env, filters.status, filters.event)
+        bounds = (filters.since, filters.until)
         rows, total = await read_page(
             db, webhook_deliveries, scope, limit, offset, *bounds, after=after, oldest_first=oldest_first
         )
         return [Delivery(*row) for row in rows], total
-    rows = await db.all(_OF_PAYMENT, merchant_id=merchant_id, environment=env, payment_id=wanted.payment_id)
-    newest_first = [each for each in (Delivery(*row) for row in rows) if wanted.admits(each)]
-    found = newest_first[::-1] if oldest_first else newest_first
-    rest = [each for each in found if after is None or follows(key_of(each), after, oldest_first=oldest_first)]
-    return rest[offset : offset + limit], len(found)
+    rows = await db.all(_OF_PAYMENT, merchant_id=merchant_id, environment=env, payment_id=filters.payment_id)
+    newest_first = [delivery for delivery in (Delivery(*row) for row in rows) if filters.admits(delivery)]
+    ordered = newest_first[::-1] if oldest_first else newest_first
+    rest = [
+        delivery for delivery in ordered if after is None or follows(key_of(delivery), after, oldest_first=oldest_first)
+    ]
+    return rest[offset : offset + limit], len(ordered)
 
 
 async def failed_since(db: Database, merchant_id: MerchantId, env: Environment, since: Instant) -> int:
@@ -120,9 +122,9 @@ async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, re
     return await db.one_as(Delivery, _BY_REFERENCE, merchant_id=merchant_id, environment=env, reference=reference)
 
 
-async def payment_references(db: Reader, shown: Sequence[Delivery]) -> dict[PaymentId, str]:
+async def payment_references(db: Reader, deliveries: Sequence[Delivery]) -> dict[PaymentId, str]:
     """The references of the payments that these deliveries are about."""
-    ids = sorted({each.payment_id for each in shown if each.payment_id is not None})
+    ids = sorted({delivery.payment_id for delivery in deliveries if delivery.payment_id is not None})
     if not ids:
         return {}
     return dict(await db.all(_PAYMENT_REFERENCES, ids=json.dumps(ids)))

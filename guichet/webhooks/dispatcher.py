@@ -128,11 +128,11 @@ class DeliveryJobs:
         the commit took long, is due in the queue."""
         now = self._ctx.clock.now()
         try:
-            mine = [each for each in claimed if require(each.next_attempt_at) > now]
-            return await self._with_contents(mine, now) if mine else ()
+            unexpired = [delivery for delivery in claimed if require(delivery.next_attempt_at) > now]
+            return await self._with_contents(unexpired, now) if unexpired else ()
         finally:
-            for each in claimed:
-                self.limits.release(each)
+            for delivery in claimed:
+                self.limits.release(delivery)
 
     async def _with_contents(self, claimed: Sequence[Delivery], now: Instant) -> Sequence[DueDelivery]:
         try:
@@ -176,8 +176,10 @@ class DeliveryJobs:
 
     async def _record(self, batch: Sequence[AttemptResult]) -> None:
         try:
-            twice = await _comes_twice(self._ctx.db, [each.delivery for each in batch if each.delivered])
-            results = [_repeated(each) if each.delivery.id in twice else each for each in batch] if twice else batch
+            twice = await _comes_twice(self._ctx.db, [result.delivery for result in batch if result.delivered])
+            results = (
+                [_repeated(result) if result.delivery.id in twice else result for result in batch] if twice else batch
+            )
             await deliveries.record(self._ctx.db, results)
         except Exception as error:  # Whatever it is: the leases run out, and all of them are due again.
             self._failures.inc(len(batch))
@@ -210,7 +212,9 @@ class DeliveryJobs:
 async def _comes_twice(db: Reader, delivered: Sequence[Delivery]) -> set[DeliveryId]:
     """Which of these, which were just acknowledged, are sent once more as if the answer had been lost. One look-up by
     primary keys for the first attempts at events of test payments; live deliveries ask nothing."""
-    first = {each.id: each.payment_id for each in delivered if each.env == "test" and each.attempts == 1}
+    first = {
+        delivery.id: delivery.payment_id for delivery in delivered if delivery.env == "test" and delivery.attempts == 1
+    }
     ids = sorted({payment_id for payment_id in first.values() if payment_id is not None})
     if not ids:
         return set()

@@ -82,11 +82,11 @@ async def listed(
         last = await db.one(_LAST_ID)
         rows = await db.all(_LATEST, after=last[0] - LATEST if last else 0, wanted_status=status or "")
         return [Delivery(*row) for row in rows if row[_CREATED_AT] >= since]
-    found: list[Delivery] = []
+    deliveries: list[Delivery] = []
     for env in ENVS:
         scope = ListScope(merchant_id, env, status)
-        found += [Delivery(*row) for row in await read_rows(db, webhook_deliveries, scope, LISTED, since or None)]
-    return sorted(found, key=lambda each: each.id, reverse=True)[:LISTED]
+        deliveries += [Delivery(*row) for row in await read_rows(db, webhook_deliveries, scope, LISTED, since or None)]
+    return sorted(deliveries, key=lambda delivery: delivery.id, reverse=True)[:LISTED]
 
 
 async def make_due(tx: Transaction, delivery: Delivery, now: Instant) -> str:
@@ -149,10 +149,10 @@ class BulkResend:
         rows = await self._ctx.db.scan(
             _NEXT, merchant_id=self._merchant_id, environment=self._env, since=self._from, after=self._after
         )
-        wanted = [row for row in rows if row[1] <= self._until and row[2] == "failed"]
+        failed = [row for row in rows if row[1] <= self._until and row[2] == "failed"]
         resent = 0
-        for start in range(0, len(wanted), BATCH):
-            resent += await self._resend([(row[0], row[3]) for row in wanted[start : start + BATCH]])
+        for start in range(0, len(failed), BATCH):
+            resent += await self._resend([(row[0], row[3]) for row in failed[start : start + BATCH]])
         if rows:
             self._after, self._from = rows[-1][0], rows[-1][1]
         self.finished = len(rows) < READ_AT_ONCE or rows[-1][1] > self._until

@@ -36,10 +36,10 @@ def verify(secret: str, header: str, body: bytes, now: int, tolerance: int = SIG
     """
     pairs = [part.strip().partition("=") for part in header.split(",")]
     parts = {name: value for name, _, value in pairs}
-    moment, given = parts.get("t", ""), parts.get("v1", "")
+    moment, signature = parts.get("t", ""), parts.get("v1", "")
     if len(parts) != len(pairs) or not _SECONDS.fullmatch(moment) or abs(now - int(moment)) > tolerance:
         return False
-    return hmac.compare_digest(_digest(secret, moment, body).encode(), given.encode())
+    return hmac.compare_digest(_digest(secret, moment, body).encode(), signature.encode())
 
 
 def _digest(secret: str, moment: str, body: bytes) -> str:
@@ -115,14 +115,14 @@ async def _post(
     try:
         response = await http_client.request("POST", delivery.url, headers=headers, body=body, timeout=timeout)
     except NotSent as error:
-        ours = await http_client.is_own_fault(error, delivery.url)
+        is_own_fault = await http_client.is_own_fault(error, delivery.url)
         return Attempt(
             False,
             None,
-            timed_out=error.timed_out and not ours,
-            own_fault=ours,
+            timed_out=error.timed_out and not is_own_fault,
+            own_fault=is_own_fault,
             stopped=error.stopped,
-            error="own_fault" if ours else failure_kind(error),
+            error="own_fault" if is_own_fault else failure_kind(error),
         )
     except Lost as error:
         if error.status is None:

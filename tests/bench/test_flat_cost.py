@@ -22,7 +22,7 @@ from guichet.history.figures import month_figures
 from guichet.history.search import search
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.wallet_statement import newest_movements
-from guichet.payments.repository import PaymentFilter, page
+from guichet.payments.lists import PaymentFilter, page
 from guichet.server.health_checks import failing_endpoints
 from guichet.webhooks import delivery_log
 from guichet.webhooks.delivery_log import DeliveryFilter

@@ -14,7 +14,7 @@ from guichet.db.tables import api_keys, payment_links, payments, webhook_deliver
 from guichet.domain.ids import MerchantId
 from guichet.domain.payments import PaymentSummary
 from guichet.ledger.audit import audit
-from guichet.payments.repository import PaymentFilter, page
+from guichet.payments.lists import PaymentFilter, page
 from guichet_demo.access import DemoAccess
 from guichet_demo.merchant import demo_merchant
 from guichet_demo.people import demo_people

@@ -20,7 +20,7 @@ from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, PaymentStatus
 from guichet.payments import repository as payments
-from guichet.payments.repository import PaymentFilter
+from guichet.payments.lists import PaymentFilter
 from tests.db.rows import DELIVERY
 from tests.service_fixture import ServiceFixture
 

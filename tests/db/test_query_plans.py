@@ -48,9 +48,10 @@ from guichet.links import repository as links
 from guichet.links.repository import LinkList
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
+from guichet.payments import lists as payment_lists
 from guichet.payments import pending
 from guichet.payments import repository as payments
-from guichet.payments.repository import PaymentFilter
+from guichet.payments.lists import PaymentFilter
 from guichet.provider_callbacks import repository as callbacks
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
 from guichet.refunds import pending as pending_refunds
@@ -86,7 +87,7 @@ STATED = Line(1, "refund", (REFERENCE, "theirs"), None, None, "succeeded", NOW)
 
 
 def _listed(**wanted: Any) -> Any:
-    return lambda db: payments.page(db, *MINE, ApiPayment, PaymentFilter(**wanted), 25, 0)
+    return lambda db: payment_lists.page(db, *MINE, ApiPayment, PaymentFilter(**wanted), 25, 0)
 
 
 async def _narrowed(db: Database, wanted: ListFilter) -> None:
@@ -176,10 +177,10 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "list payments of a status": _listed(status="failed"),
     "list payments of a time": _listed(since=1, until=3_000),
     "list payments of an external_id": _listed(external_id="e1"),
-    "walk payments of a status": lambda db: payments.page(
+    "walk payments of a status": lambda db: payment_lists.page(
         db, *MINE, ApiPayment, PaymentFilter(status="failed", until=NOW), 25, 0, after=KEY, oldest_first=True
     ),
-    "walk payments": lambda db: payments.page(db, *MINE, ApiPayment, PaymentFilter(), 25, 0, after=KEY),
+    "walk payments": lambda db: payment_lists.page(db, *MINE, ApiPayment, PaymentFilter(), 25, 0, after=KEY),
     "list refunds": lambda db: refunds.page(db, *MINE, RefundFilter(), 25, 0),
     "list refunds of a status": lambda db: refunds.page(db, *MINE, RefundFilter("failed"), 25, 0),
     "sessions whose time has passed": lambda db: session_repository.due(db, NOW, 25, None),
@@ -233,7 +234,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "held": lambda db: held(db, *MINE, "XOF"),
     "figures of a month": lambda db: month_figures(db, *MINE, range(0, 48 * DAYS + 1, 24), "XOF", 7, 0),
     "failed deliveries of a day": lambda db: delivery_log.failed_since(db, *MINE, Instant(0)),
-    "payments that wait for long": lambda db: payments.count_waiting(db, *MINE, NOW),
+    "payments that wait for long": lambda db: payment_lists.count_waiting(db, *MINE, NOW),
     "deliveries that are retried": lambda db: delivery_log.retried(db, *MINE),
 }
 

@@ -34,6 +34,7 @@ from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
 from guichet.payments import repository as payments
 from guichet.payments.create import create_payment
+from guichet.payments.lists import PaymentFilter, page
 from guichet.payments.polling import poll_payment
 from guichet.providers.registry import Registry
 from guichet.schemas.payment import PaymentBody
@@ -193,7 +194,7 @@ class MoneyMachineSetup(RuleBasedStateMachine):
 
     async def _rows(self, env: Environment) -> list[ApiPayment]:
         caller = self.callers[env]
-        return (await payments.page(self.db, caller.merchant.id, env, ApiPayment, payments.PaymentFilter(), 100, 0))[0]
+        return (await page(self.db, caller.merchant.id, env, ApiPayment, PaymentFilter(), 100, 0))[0]
 
     async def _suspended(self, currency: Currency) -> int:
         waiting = select(func.coalesce(func.sum(entries.c.amount), 0)).where(

@@ -18,7 +18,7 @@ from guichet.domain.posting_rules import ACTIVE, Wallet
 from guichet.merchants import api_keys
 from guichet.merchants import limits as merchant_limits
 from guichet.pages.views import View
-from guichet.payments import repository as payments
+from guichet.payments import lists
 from guichet.refunds import proposal_repository
 from guichet.webhooks import delivery_log
 
@@ -88,7 +88,7 @@ async def _of_keys(request: MerchantRequest, now: Instant) -> list[Concern]:
 
 async def _of_payments(request: MerchantRequest, disputes: Sequence[Dispute], now: Instant) -> list[Concern]:
     listed = [_contested(request, dispute) for dispute in disputes[:_DISPUTES]]
-    if total := await payments.count_waiting(request.db, *request.scope, earlier(now, _LONG)):
+    if total := await lists.count_waiting(request.db, *request.scope, earlier(now, _LONG)):
         text = request.text("overview.pending_long", count=count_text(total, request.language))
         listed.append(Concern(text, _page(request, "/payments", status="pending")))
     return listed

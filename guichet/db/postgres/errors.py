@@ -76,10 +76,10 @@ def translated() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        ours = translate(error)
-        if ours is None:
+        storage_error = translate(error)
+        if storage_error is None:
             raise
-        raise ours from error
+        raise storage_error from error
 
 
 def translate(error: BaseException) -> StorageError | None:
@@ -93,9 +93,9 @@ def translate(error: BaseException) -> StorageError | None:
     if isinstance(error, _LOST):
         lost = StatementNotSent if str(error).startswith(_REFUSED_TO_SEND) else ConnectionLost
         return lost(str(error) or type(error).__name__)
-    for kind, ours in _OURS:
+    for kind, storage_class in _OURS:
         if isinstance(error, kind):
-            return ours(str(error) or type(error).__name__)
+            return storage_class(str(error) or type(error).__name__)
     return None
 
 

@@ -94,7 +94,7 @@ class PostgresHosts:
         """What happened with each host when it was asked last."""
         faults = "; ".join(f"{host}: {self._words_of(fault)}" for host, fault in self._faults.items())
         kinds = {type(fault) for fault in self._faults.values()}
-        kind = next((each for each in (OutdatedPrimary, PrimaryDiskFull) if each in kinds), NoPrimary)
+        kind = next((worse for worse in (OutdatedPrimary, PrimaryDiskFull) if worse in kinds), NoPrimary)
         return kind(faults or "a new connection was lost at once")
 
     @cached_property

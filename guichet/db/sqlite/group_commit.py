@@ -271,20 +271,20 @@ class GroupCommit:
     def _run(self, writes: Sequence[_Write]) -> None:
         first = writes[0]
         try:
-            rows = execute_together(self._connection, first.compiled, [each.values for each in writes])
+            rows = execute_together(self._connection, first.compiled, [write.values for write in writes])
         except Exception as error:  # Any error concerns one writer only: of several, each is tried alone.
             self.note(error)
-            for each in writes:
+            for write in writes:
                 if len(writes) > 1 and self._connection.in_transaction:
-                    self._run([each])
+                    self._run([write])
                 else:
-                    _fail(each.waiter, error)
+                    _fail(write.waiter, error)
         else:
             if first.column is None:
                 self._written.append((first.waiter, rows))
                 return
             by_key = {row[first.column]: row for row in rows}
-            self._written += [(each.waiter, [by_key[each.key]] if each.key in by_key else []) for each in writes]
+            self._written += [(write.waiter, [by_key[write.key]] if write.key in by_key else []) for write in writes]
 
     def _commit_all(self) -> None:
         while (loop := self._commits.get()) is not None:
@@ -311,9 +311,9 @@ class GroupCommit:
                 waiter.set_result(rows)
 
     def _translated(self, error: Exception) -> StorageError:
-        ours = translate(error, self._connection) if isinstance(error, DRIVER_ERRORS) else None
+        failure = translate(error, self._connection) if isinstance(error, DRIVER_ERRORS) else None
         # A constraint that is checked at the commit concerns all who wrote, whoever violated it.
-        return ours if ours and not isinstance(ours, ConstraintViolated) else StorageUnavailable(str(error))
+        return failure if failure and not isinstance(failure, ConstraintViolated) else StorageUnavailable(str(error))
 
     def _wake_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
