@@ -16,7 +16,6 @@ from guichet.db.engine import Database
 from guichet.db.schema import REQUIRED_REVISION, current_revision
 from guichet.db.tables import merchants
 from guichet.settings import Settings
-from reliability.pgbouncer import keeps_statements
 from tests.cli.child import POLLS_EVERY
 from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
@@ -27,8 +26,6 @@ from tests.processes.kept_clients import paying_all_along
 ADD = insert(merchants).values(name="added", status="active", currency="XOF", created_at=1)
 NOBODY_LISTENS = "postgresql://guichet@127.0.0.1:1/guichet"
 ADDED = select(merchants.c.id).where(merchants.c.name == "added")
-#: Statements that one connection of PgBouncer's has prepared under the name of their text.
-NAMED = text("SELECT count(*) AS names FROM pg_prepared_statements WHERE name ~ '^guichet_[0-9a-f]{32}$'")
 #: Statements that one connection of PgBouncer's planned once, for all values.
 REUSED = text("SELECT sum(generic_plans) AS plans FROM pg_prepared_statements WHERE name LIKE 'PGBOUNCER%'")
 
@@ -176,28 +173,6 @@ async def test_a_statement_is_one_transaction_of_the_server(direct: Settings) ->
                 await db.all(ADDED)
             assert await reported() - before < 30
     await watching.close()
-
-
-async def test_what_is_sent_often_stays_prepared_by_its_name_and_happens_once_where_a_server_forgets_it(
-    direct: Settings,
-) -> None:
-    """Behind a PgBouncer that keeps nothing. Each client's DEALLOCATE reaches some of the servers only."""
-    if keeps_statements():
-        pytest.skip("LOUD: pgbouncer is 1.21 or newer, which gives names of its own")
-    with pgbouncer(direct.database_url) as url:
-        forgetful = await asyncpg.connect(url, statement_cache_size=0)
-        async with opened(direct, url) as db:
-            for turn in range(1, 31):
-                await asyncio.gather(*(db.write(ADD) for _ in range(40)))
-                found = await asyncio.gather(*(db.all(ADDED) for _ in range(6)))
-                assert {len(rows) for rows in found} == {40 * turn}
-                async with db.transaction() as tx:
-                    assert len(await tx.all(ADDED)) == 40 * turn
-                if turn % 5 == 0 and turn >= 20:
-                    named = await asyncio.gather(*(db.all(NAMED) for _ in range(6)))
-                    assert turn > 20 or max(rows[0]["names"] for rows in named) >= 1
-                    await forgetful.execute("DEALLOCATE ALL")
-        await forgetful.close()
 
 
 async def test_statements_stay_prepared_where_pgbouncer_keeps_them(direct: Settings) -> None:

@@ -1,16 +1,12 @@
 """One connection to PostgreSQL: what it does in place of asyncpg's, and when its silence ends it."""
 
 import asyncio
-import hashlib
 import secrets
 import socket
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 import asyncpg
-from asyncpg.protocol.protocol import PreparedStatementState
 
 from guichet.db.postgres.address import Host
 from guichet.domain.records import Record
@@ -35,13 +31,8 @@ class Server(Record, frozen=True):
 UNKNOWN_SERVER: Final = Server("", 0)
 #: Numbers of types below this are PostgreSQL's own, the same in every database.
 _FIRST_OTHER_TYPE: Final = 10_000
-#: asyncpg says in its types, and not when it runs, that it is generic.
-_Statement = Any
 #: Of a statement that looks for itself.
 _NAME: Final = "guichet_name"
-#: How often a connection sends a statement before it tries the name that servers may know it by, and again after one
-#: did not: what is rare would only fill the servers' memory and log.
-_OFTEN: Final = 50
 _OWN_NAME: Final = "SELECT name FROM pg_catalog.pg_prepared_statements WHERE name = 'guichet_name'"
 
 
@@ -118,16 +109,10 @@ class BouncerConnection(PostgresConnection):
 
     Statements stay prepared if PgBouncer keeps them. If not, each is parsed where it is executed, in the same round
     trip; what it takes and returns was described when this connection sent it first, and is kept for five minutes by
-    asyncpg. Those that are sent often stay prepared on the servers' side of PgBouncer, under a name made of their text:
-    whichever client prepared it, it is the same statement. A server that does not know the name has done nothing.
+    asyncpg.
     """
 
     _keeps_statements = False
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._uses: Counter[str] = Counter()
-        self._named: dict[str, tuple[Any, _Statement]] = {}
 
     async def find_whether_statements_are_kept(self) -> None:
         self._names = secrets.token_hex(8)
@@ -146,42 +131,6 @@ class BouncerConnection(PostgresConnection):
         statement = await super()._get_statement(query, timeout, named="", **options)  # type: ignore[misc]
         statement.mark_unprepared()
         return statement
-
-    async def _do_execute(
-        self, query: str, executor: Callable[..., Awaitable[Any]], timeout: float | None, *args: Any, **options: Any
-    ) -> Any:
-        self._uses[query] += 1
-        # In a transaction a name that is not known would be the end of it.
-        if not self._keeps_statements and self._uses[query] > _OFTEN and not self.is_in_transaction():
-            named = await self._by_name(query, timeout)
-            try:
-                return await executor(named, timeout), named
-            except (asyncpg.InvalidSQLStatementNameError, asyncpg.InvalidCachedStatementError):
-                self._uses[query] = 0
-            # For the next ones: this message may reach another server, which knows it already.
-            with suppress(asyncpg.DuplicatePreparedStatementError):
-                await self._describe(named.name, named, timeout)
-        return await super()._do_execute(query, executor, timeout, *args, **options)  # type: ignore[misc] # not public
-
-    async def _by_name(self, query: str, timeout: float | None) -> _Statement:
-        """The statement as servers may know it, described as often as the one without a name."""
-        unnamed = await self._get_statement(query, timeout)
-        described, named = self._named.get(query, (None, None))
-        if named is None or described is not unnamed:
-            name = f"guichet_{hashlib.sha256(query.encode()).hexdigest()[:32]}"
-            protocol: Any = self._protocol  # type: ignore[attr-defined] # not public
-            named = PreparedStatementState(name, query, protocol, protocol.get_record_class(), False)
-            await self._describe("", named, timeout)
-            named._init_codecs()
-            self._named[query] = unnamed, named
-        return named
-
-    async def _describe(self, name: str, statement: _Statement, timeout: float | None) -> None:
-        """Prepares it under `name`, and learns what it takes and returns."""
-        protocol: Any = self._protocol  # type: ignore[attr-defined]
-        await protocol.prepare(
-            name, statement.query, timeout, state=statement, record_class=protocol.get_record_class()
-        )
 
     def _cancel_current_command(
         self, waiter: asyncio.Future[None], cancel_waiter: asyncio.Future[None] | None = None
