@@ -67,10 +67,10 @@ class FairShare:
 
     def reserve(self, name: str) -> bool:
         """A job of this owner that no claim takes has started, if its server is known to answer and a claim made now
-        finds what it would find without: half of the owner's window, and of all slots what one claim takes."""
+        finds what it would find without: half of the window of the owner, and of all slots what one claim takes."""
         owner, claimed = self._owners.get(name) or _Owner(), self._cap // 2
-        proven = owner.timed_out is False and owner.window == self._cap
-        if not proven or owner.running >= claimed or self._running >= self._limit - claimed:
+        proven = owner.timed_out is False and owner.window >= claimed
+        if not proven or owner.running >= owner.window // 2 or self._running >= self._limit - claimed:
             return False
         self.started(name)
         return True
