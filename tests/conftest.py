@@ -127,10 +127,6 @@ def pytest_runtestloop() -> None:
     gc.enable()
 
 
-def pytest_unconfigure() -> None:
-    KeptLoop.end_all()
-
-
 @pytest.fixture(scope="session")
 def base_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     home = tmp_path_factory.mktemp("home")

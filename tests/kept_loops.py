@@ -30,9 +30,7 @@ class KeptLoop(uvloop.Loop):
     @classmethod
     def end_all(cls) -> None:
         while cls._free:
-            loop = cls._free.pop()
-            loop.run_until_complete(asyncio.sleep(0.01))  # Connections that were ended are closed.
-            super().close(loop)
+            super().close(cls._free.pop())
 
     def close(self) -> None:
         self.set_exception_handler(None)
