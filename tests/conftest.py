@@ -19,6 +19,7 @@ import pytest
 import pytest_asyncio
 import segno
 import starlette.routing
+import uvloop
 from argon2 import PasswordHasher
 from cryptography.fernet import Fernet
 from hypothesis import HealthCheck
@@ -32,7 +33,6 @@ from guichet.db.engine import Database
 from guichet.server.process_tuning import RARELY
 from guichet.settings import Settings, load
 from tests.cli.child import server_of_forks, use_server_of_forks
-from tests.kept_loops import KeptLoop
 from tests.postgres_databases import PostgresDatabases, named, run_sql
 from tests.service_fixture import ServiceFixture, open_service
 
@@ -43,8 +43,6 @@ _MEMORY = Path("/dev/shm")
 _ENOUGH_MEMORY = 4 * 1024**3
 #: Folders whose tests mostly wait for other processes.
 _WAITING: Final = frozenset({"processes", "ops", "webhooks", "http_client", "chaos", "sdks"})
-#: Folders whose tests are about connections, or leave them to processes.
-_NEW_CONNECTIONS: Final = _WAITING | {"db", "server", "cli"}
 _SERVER_OF_FORKS: Final = "server_of_forks"
 SECRET_KEY = Fernet.generate_key().decode()
 #: What passwords are hashed with in production: 40 ms of processor each. Tests that are not about it use a cheap one.
@@ -79,7 +77,7 @@ def pytest_asyncio_loop_factories(
     """Where the service runs in the test's own process it has the event loop of `serve` and `worker`, which also needs
     a tenth less of the processor. Other tests call processes, as merchants do, most of whom have asyncio's."""
     if _WAITING.isdisjoint(item.path.parts):
-        return {"uvloop": KeptLoop.new}
+        return {"uvloop": uvloop.new_event_loop}
     return {"asyncio": asyncio.new_event_loop}
 
 
@@ -188,11 +186,9 @@ def postgres_template(base_settings: Settings, postgres_server: str) -> str:
 
 @pytest.fixture(scope="session")
 def postgres_databases(postgres_server: str, postgres_template: str) -> Iterator[PostgresDatabases]:
-    with pytest.MonkeyPatch.context() as patched:
-        databases = PostgresDatabases(postgres_server, postgres_template)
-        databases.kept.install(patched)
-        yield databases
-        databases.close()
+    databases = PostgresDatabases(postgres_server, postgres_template)
+    yield databases
+    databases.close()
 
 
 #: Folders of tests about pages and rules, which run on SQLite. Those marked `both_databases` run on both: what many do
@@ -221,8 +217,7 @@ def settings(request: pytest.FixtureRequest, base_settings: Settings, tmp_path: 
         return
     server: str = request.getfixturevalue("postgres_server")
     databases: PostgresDatabases = request.getfixturevalue("postgres_databases")
-    keep = _NEW_CONNECTIONS.isdisjoint(request.path.parts)
-    yield replace(base_settings, home=tmp_path, database_url=named(server, databases.take(keep=keep)))
+    yield replace(base_settings, home=tmp_path, database_url=named(server, databases.take()))
     databases.give_back()
 
 

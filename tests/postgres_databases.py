@@ -10,8 +10,6 @@ from typing import Any, Final
 
 import asyncpg
 
-from tests.kept_connections import KeptConnections
-
 _SERVER_CLOSES: Final = 100
 #: Rows that were deleted stay in the files, since nothing vacuums them.
 _MOST_DELETED: Final = 5_000
@@ -37,8 +35,8 @@ _FINGERPRINT: Final = (
     + " UNION ALL SELECT 'database', datallowconn::int, xmin::text::bigint FROM pg_database"
     " WHERE datname = current_database() ORDER BY name"
 )
-_OTHERS: Final = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-AND pid <> pg_backend_pid() AND pid <> ALL($1::int[]) AND backend_type = 'client backend'"""
+_OTHERS: Final = """SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"""
 
 
 class PostgresDatabases:
@@ -50,26 +48,21 @@ class PostgresDatabases:
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._numbers = count(1)
         self._clean: _Database | None = None
-        self.kept = KeptConnections()
 
-    def take(self, *, keep: bool) -> str:
-        """The name of a database that is as the template. `keep`: connections to it outlast the test."""
+    def take(self) -> str:
+        """The name of a database that is as the template."""
         if self._clean is None:
             self._clean = self._runner.run(self._create(f"test_{next(self._numbers)}"))
-        self.kept.url = named(self._server, self._clean.name) if keep else None
         return self._clean.name
 
     def give_back(self) -> None:
         """The one that was taken last; nobody uses it any more."""
-        self.kept.url = None
         database = self._clean
-        if database is not None and not self._runner.run(database.is_emptied(self.kept.backends)):
+        if database is not None and not self._runner.run(database.is_emptied()):
             self._clean = None
-            self.kept.drop()
             self._runner.run(self._drop(database))
 
     def close(self) -> None:
-        self.kept.drop()
         if self._clean is not None:
             self._runner.run(self._drop(self._clean))
         self._runner.close()
@@ -113,10 +106,10 @@ class _Database:
         )
         self._fingerprint = await self.connection.fetch(_FINGERPRINT)
 
-    async def is_emptied(self, kept: list[int]) -> bool:
-        """False if it cannot be used again. `kept`: the processes of connections that outlast tests."""
+    async def is_emptied(self) -> bool:
+        """False if it cannot be used again."""
         try:
-            return await self._is_unchanged(kept) and await self._empty()
+            return await self._is_unchanged() and await self._empty()
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
             return False  # A test may have cut every connection.
 
@@ -124,9 +117,9 @@ class _Database:
         self._deleted += await self.connection.fetchval("SELECT pg_temp.empty_tables()")
         return self._deleted < _MOST_DELETED
 
-    async def _is_unchanged(self, kept: list[int]) -> bool:
+    async def _is_unchanged(self) -> bool:
         for _ in range(_SERVER_CLOSES):
-            if not await self.connection.fetchval(_OTHERS, kept):
+            if not await self.connection.fetchval(_OTHERS):
                 break
             await asyncio.sleep(0.002)  # A connection that was closed ends a little later.
         else:
