@@ -49,8 +49,8 @@ _BAD_CHARACTER: Final = re.compile("[\0\ud800-\udfff]")
 
 
 def parse_optional_object(body: bytes) -> dict[str, Any]:
-    """As `parse_object`, where no field is required: `null` and `[]`, which PHP makes of an empty array, are no "
-    "body."""
+    """As `parse_object`, where no field is required: `null` and `[]`, which PHP makes of an empty array, are no
+    body."""
     return {} if body.strip() in (b"null", b"[]") else parse_object(body)
 
 
