@@ -29,8 +29,8 @@ from guichet.late_money import returns as late_returns
 from guichet.late_money.decisions import Decision
 from guichet.ledger import wallets
 from guichet.payments import repository
+from guichet.refunds import payee
 from guichet.refunds import repository as refund_repository
-from guichet.refunds import request
 from reliability.installation import Installation
 from reliability.merchant import Merchant
 
@@ -147,5 +147,5 @@ class Staff:
             payment = await repository.by_id(ctx.db, refund.payment_id) if refund else None
             if refund is None or payment is None or payment.phone_number is None:
                 continue
-            act = request.confirm_payee(ctx, refund, payment.phone_number, _ACTOR, _EVIDENCE)
+            act = payee.confirm(ctx, refund, payment.phone_number, _ACTOR, _EVIDENCE)
             await self._unless_refused("payee confirmed", act)

@@ -26,8 +26,8 @@ from guichet.late_money.decisions import Decision as LateDecision
 from guichet.ledger import wallets
 from guichet.merchants import repository as merchant_repository
 from guichet.payments import repository
+from guichet.refunds import payee
 from guichet.refunds import repository as refund_repository
-from guichet.refunds import request
 from guichet.settings import Settings
 from guichet.treasury import differences, movements
 
@@ -52,7 +52,7 @@ async def check(ctx: AppContext, act_request: ActRequest) -> MerchantId:
             return subject.merchant_id
         case "refund.confirm_payee":
             refund = await _refund(ctx.db, act_request)
-            await request.check(ctx, refund, str(act_request.arguments.get("phone")))
+            await payee.check(ctx, refund, str(act_request.arguments.get("phone")))
             return refund.merchant_id
         case "late_money.resolve":
             late, decision = await _late(ctx.db, act_request)
@@ -91,7 +91,7 @@ async def perform(ctx: AppContext, act_request: ActRequest, actor: Actor) -> Non
             await _settle(ctx, act_request, actor)
         case "refund.confirm_payee":
             number = str(act_request.arguments.get("phone"))
-            await request.confirm_payee(ctx, await _refund(ctx.db, act_request), number, actor, act_request.reason)
+            await payee.confirm(ctx, await _refund(ctx.db, act_request), number, actor, act_request.reason)
         case "late_money.resolve":
             late, decision = await _late(ctx.db, act_request)
             await late_decisions.resolve(ctx, late, decision, actor, act_request.reason)

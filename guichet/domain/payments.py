@@ -9,7 +9,7 @@ import hashlib
 from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
-from guichet.clock import MINUTE, Instant
+from guichet.clock import DAY, HOUR, MINUTE, SECOND, Instant
 from guichet.domain.audit_log import Act
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.events import (
@@ -281,18 +281,19 @@ def never_arrived(subject: Payment | Refund) -> bool:
     )
 
 
-#: Seconds until the next poll, by the number of polls before it. The last entry repeats until the payment is 72 hours
-#: old; from then on it is polled once a day.
-POLL_INTERVALS: Final = (5, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
-INCIDENT_AGE_SECONDS: Final = 72 * 3600
-DAILY_SECONDS: Final = 24 * 3600
+#: Microseconds until the next poll, by the number of polls before it. The last entry repeats until the payment is 72
+#: hours old; from then on it is polled once a day.
+POLL_INTERVALS: Final = tuple(seconds * SECOND for seconds in (5, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600))
+#: From this age on, in microseconds, a pending payment or refund is an incident.
+INCIDENT_AGE: Final = 3 * DAY
+#: Microseconds between two looks at a refund that cannot be sent: it waits for its payee, a wallet, a dispute, a route.
+REFUND_RETRY: Final = HOUR
 
 
-def poll_interval(poll_count: int, age_seconds: float) -> int:
-    """Seconds until the next poll of a payment or refund that is `age_seconds` old and was polled `poll_count`
-    times."""
-    if age_seconds >= INCIDENT_AGE_SECONDS:
-        return DAILY_SECONDS
+def poll_interval(poll_count: int, age: int) -> int:
+    """Microseconds until the next poll of a payment or refund that is `age` old and was polled `poll_count` times."""
+    if age >= INCIDENT_AGE:
+        return DAY
     return POLL_INTERVALS[min(poll_count, len(POLL_INTERVALS) - 1)]
 
 

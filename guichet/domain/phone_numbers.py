@@ -25,10 +25,6 @@ def written_forms(phone_number: str) -> tuple[str, str]:
     return phone_number, phone_number
 
 
-#: Seconds between two looks at a refund that waits for a person to confirm its payee.
-PAYEE_RETRY_SECONDS: Final = 3600
-
-
 def payer_number(payment: Payment) -> str | None:
     """The number that paid, as digits with the country code; None when nobody knows it.
 

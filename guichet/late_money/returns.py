@@ -18,7 +18,7 @@ from guichet.domain import posting_rules
 from guichet.domain.late_results import LateResult, LateReturn, ReturnStatus
 from guichet.domain.messages import Amount, Message, shortened
 from guichet.domain.money import Hundredths, round_to_currency
-from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, Refund
+from guichet.domain.payments import INCIDENT_AGE, Payment, Refund
 from guichet.domain.phone_numbers import payer_number
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
@@ -53,7 +53,6 @@ from guichet.providers.registry import call_provider, charge_for, decode_provide
 #: days.
 _SHORTEST: Final = 5 * SECOND
 _LONGEST: Final = HOUR
-_LONG_AFTER: Final = INCIDENT_AGE_SECONDS * SECOND
 
 Result = RefundInitiationResult | RefundStatusResult
 
@@ -155,14 +154,14 @@ async def _apply(
 
 async def _report_if_stuck(ctx: AppContext, request: LateReturn, subject: Payment | Refund) -> None:
     now = ctx.clock.now()
-    if now - (request.sent_at or request.requested_at) >= _LONG_AFTER:
+    if now - (request.sent_at or request.requested_at) >= INCIDENT_AGE:
         await incidents.report_about(ctx.db, subject, incidents.STUCK, IncidentDetail.RETURN_STUCK(), now)
 
 
 def _next_poll(ctx: AppContext, request: LateReturn) -> Instant:
     now = ctx.clock.now()
     age = now - (request.sent_at or now)
-    return later(now, DAY if age > _LONG_AFTER else min(_LONGEST, max(_SHORTEST, age)))
+    return later(now, DAY if age > INCIDENT_AGE else min(_LONGEST, max(_SHORTEST, age)))
 
 
 async def _returned(

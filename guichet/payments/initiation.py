@@ -145,7 +145,7 @@ async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, wa
         case Unknown():
             log.warning("initiation.unknown", reference=payment.reference, result=repr(result))
     now = ctx.clock.now()
-    await pending.record_lost_initiation(ctx.db, payment.id, now, later(now, POLL_INTERVALS[0] * SECOND))
+    await pending.record_lost_initiation(ctx.db, payment.id, now, later(now, POLL_INTERVALS[0]))
     return payment
 
 
@@ -169,7 +169,7 @@ async def _record_acceptance(ctx: AppContext, payment: Payment, result: Accepted
             provider_reference=result.provider_reference,
             provider_data=encode_provider_data(dict(result.provider_data)),
             redirect_url=result.redirect_url,
-            next_poll_at=result.next_poll_at or later(ctx.clock.now(), POLL_INTERVALS[0] * SECOND),
+            next_poll_at=result.next_poll_at or later(ctx.clock.now(), POLL_INTERVALS[0]),
         )
         stored = await repeat_when_lost(ctx.db, record)
         payment = stored or payment

@@ -18,7 +18,7 @@ from guichet.domain.failures import OUR_FAULTS
 from guichet.domain.messages import Amount
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import (
-    INCIDENT_AGE_SECONDS,
+    INCIDENT_AGE,
     Payment,
     Refund,
     SubjectType,
@@ -245,7 +245,7 @@ def next_poll(subject: Payment | Refund, now: Instant) -> Instant:
     """
     if subject.env == "test" and subject.poll_count > 0:
         return NEVER
-    return later(now, poll_interval(subject.poll_count, (now - subject.created_at) / SECOND) * SECOND)
+    return later(now, poll_interval(subject.poll_count, now - subject.created_at))
 
 
 def may_poll_at(asked_at: Instant | None, now: Instant) -> Instant:
@@ -258,5 +258,5 @@ def may_poll_at(asked_at: Instant | None, now: Instant) -> Instant:
 async def report_if_stuck(ctx: AppContext, subject: Payment | Refund) -> None:
     """After an answer that brought no end: opens an incident if it is live and has been pending for 72 hours."""
     now = ctx.clock.now()
-    if subject.env == "live" and now - subject.created_at >= INCIDENT_AGE_SECONDS * SECOND:
+    if subject.env == "live" and now - subject.created_at >= INCIDENT_AGE:
         await incidents.report_about(ctx.db, subject, incidents.STUCK, IncidentDetail.STUCK(), now)

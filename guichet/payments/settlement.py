@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from guichet import tracing
 from guichet.audit_log import entries as audit_log
-from guichet.clock import SECOND
 from guichet.context import AppContext, HandOver, Queued
 from guichet.db.batching import Result
 from guichet.db.engine import Database, Transaction, require
@@ -28,9 +27,10 @@ from guichet.domain.ids import LinkId, PaymentId
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import (
     CONFIRMED,
-    INCIDENT_AGE_SECONDS,
+    INCIDENT_AGE,
     REFUND_DISBURSED,
     REFUND_REFUSED,
+    REFUND_RETRY,
     REFUNDED,
     REFUSED,
     REFUSED_AT_INITIATION,
@@ -39,7 +39,6 @@ from guichet.domain.payments import (
     Settlement,
     Transition,
 )
-from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.domain.records import Record
 from guichet.incidents import repository as incidents
@@ -281,8 +280,8 @@ async def _close_incidents(tx: Transaction, changes: Iterable[Change]) -> None:
         waited_for_float = isinstance(subject, Refund) and (
             subject.request_number > 0 or subject.ambiguous_code is not None
         )
-        longest = PAYEE_RETRY_SECONDS if isinstance(subject, Refund) else INCIDENT_AGE_SECONDS
-        if waited_for_float or now - subject.created_at >= longest * SECOND:
+        longest = REFUND_RETRY if isinstance(subject, Refund) else INCIDENT_AGE
+        if waited_for_float or now - subject.created_at >= longest:
             await incidents.close_settled(tx, subject.merchant_id, subject.reference, now)
 
 

@@ -13,15 +13,14 @@ before it sends the refund, and where it cannot yet, the refund waits, with its 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from guichet.clock import SECOND, Instant, later
+from guichet.clock import Instant, later
 from guichet.context import AppContext, Queued
 from guichet.db.engine import Transaction, Writer, require
 from guichet.domain.errors import Conflict
 from guichet.domain.ids import LinkId
 from guichet.domain.messages import Amount
 from guichet.domain.payment_links import PaymentLink
-from guichet.domain.payments import AutomaticReason, Payment, Refund
-from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS
+from guichet.domain.payments import REFUND_RETRY, AutomaticReason, Payment, Refund
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
 from guichet.logs import log
@@ -122,7 +121,7 @@ async def wait(ctx: AppContext, refund: Refund, payment: Payment, obstacle: Inci
     """It was not sent, and is tried again in an hour. Its incident says what it waits for, and opens again."""
     now = ctx.clock.now()
     await _report(ctx.db, payment, obstacle, now)
-    await pending.mark_not_sent(ctx.db, refund.id, later(now, PAYEE_RETRY_SECONDS * SECOND))
+    await pending.mark_not_sent(ctx.db, refund.id, later(now, REFUND_RETRY))
 
 
 async def _report(writer: Writer, payment: Payment, detail: IncidentDetail, now: Instant) -> None:

@@ -13,13 +13,13 @@ from collections.abc import Collection
 from typing import Final
 
 from guichet import tracing
-from guichet.clock import MINUTE, SECOND, Instant, earlier, later
+from guichet.clock import MINUTE, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.queues.work_queue import LEASE_DURATION, Claim
 from guichet.domain.messages import Amount, verbatim
-from guichet.domain.payments import KEPT_FOR_FLOAT, Payment, Refund
-from guichet.domain.phone_numbers import PAYEE_RETRY_SECONDS, payee_number
+from guichet.domain.payments import KEPT_FOR_FLOAT, REFUND_RETRY, Payment, Refund
+from guichet.domain.phone_numbers import payee_number
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
 from guichet.logs import log
@@ -74,7 +74,7 @@ async def poll_refund(ctx: AppContext, refund: Refund) -> Refund:
     if refund.status != "pending" or refund.sent_at is None:
         return refund
     polled = await result_within(ctx, REQUEST_WAIT, process_refund(ctx, refund))
-    return polled or require(await refund_repository.by_id(ctx.db, refund.id))
+    return polled or await _stored(ctx, refund)
 
 
 async def poll_refund_at_most(ctx: AppContext, refund: Refund) -> Refund | None:
@@ -94,8 +94,12 @@ async def process_refund(ctx: AppContext, refund: Refund) -> Refund:
     """
     leased = await _lease(ctx, refund)
     if leased is None:
-        return require(await refund_repository.by_id(ctx.db, refund.id))
+        return await _stored(ctx, refund)
     return await _process(ctx, leased)
+
+
+async def _stored(ctx: AppContext, refund: Refund) -> Refund:
+    return require(await refund_repository.by_id(ctx.db, refund.id))
 
 
 async def _lease(ctx: AppContext, refund: Refund, interval: int = 0) -> Refund | None:
@@ -110,7 +114,7 @@ async def _process(ctx: AppContext, leased: Refund) -> Refund:
     if not leased.held:
         held = await automatic.hold(ctx, leased, payment)
         if held is None:
-            return require(await refund_repository.by_id(ctx.db, leased.id))
+            return await _stored(ctx, leased)
         leased = held
     if leased.sent_at is None:
         return await _send(ctx, leased, payment)
@@ -128,7 +132,7 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
         return await settle_refund(ctx, refund, payment, Refused("no_refund"))
     if not routes:
         await automatic.wait(ctx, refund, payment, IncidentDetail.REFUND_AWAITS_ROUTE)
-        return require(await refund_repository.by_id(ctx.db, refund.id))
+        return await _stored(ctx, refund)
     payee = payee_number(refund, payment)
     payouts = {account for account in routes if ctx.registry.pays_out(account, payment.operator, collected_by)}
     accounts = [account for account in routes if payee is not None or account not in payouts]
@@ -139,7 +143,7 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     log.warning("refund.account_changed", reference=refund.reference, provider_account=collected_by)
     await report_if_stuck(ctx, refund)
     await pending.mark_not_sent(ctx.db, refund.id, next_poll(refund, ctx.clock.now()))
-    return require(await refund_repository.by_id(ctx.db, refund.id))
+    return await _stored(ctx, refund)
 
 
 async def _that_know(ctx: AppContext, payment: Payment, accounts: list[str], payouts: set[str]) -> list[str]:
@@ -160,25 +164,10 @@ async def _send_through(
     for account in _after(refund.last_empty_account, accounts):
         if await pending.has_older_pending_refund(ctx.db, refund.id, account):
             continue
-        provider = ctx.registry.provider(account)
-        data = encode_provider_data(dict(provider.prepare_refund(reversal_for(ctx, refund, payment))))
-        sent = await pending.mark_sent(
-            ctx.db,
-            refund.id,
-            provider_account=account,
-            fingerprint=provider.fingerprint,
-            provider_data=data,
-            payee_number=payee if account in payouts else None,
-            now=ctx.clock.now(),
-        )
-        if sent is None:
+        requested = await _request(ctx, refund, payment, account, payee if account in payouts else None)
+        if requested is None:
             break
-        call = provider.refund(await request_of(ctx, provider, sent, payment))
-        result: RefundResult = await call_provider(provider, call, account, "refund")
-        if provider.named_by_key:
-            account_identity.read_soon(ctx, provider, account)
-        if isinstance(result, AmbiguousRefusal):
-            result = await judge(ctx, sent, payment, result)
+        sent, result = requested
         if not isinstance(result, FloatEmpty):
             applied = await _apply(ctx, sent, payment, result)
             if waited:  # There is money again, for those behind it too.
@@ -189,7 +178,33 @@ async def _send_through(
         refund = await _float_is_empty(ctx, sent, result) or sent
     else:
         await _wait_for_float(ctx, refund, accounts, behind)
-    return require(await refund_repository.by_id(ctx.db, refund.id))
+    return await _stored(ctx, refund)
+
+
+async def _request(
+    ctx: AppContext, refund: Refund, payment: Payment, account: str, payee: str | None
+) -> tuple[Refund, RefundResult] | None:
+    """Marks the refund as sent, then sends it: the refund as marked, and what the provider said. None if it was marked
+    before: it is not sent a second time."""
+    provider = ctx.registry.provider(account)
+    sent = await pending.mark_sent(
+        ctx.db,
+        refund.id,
+        provider_account=account,
+        fingerprint=provider.fingerprint,
+        provider_data=encode_provider_data(dict(provider.prepare_refund(reversal_for(ctx, refund, payment)))),
+        payee_number=payee,
+        now=ctx.clock.now(),
+    )
+    if sent is None:
+        return None
+    call = provider.refund(await request_of(ctx, provider, sent, payment))
+    result: RefundResult = await call_provider(provider, call, account, "refund")
+    if provider.named_by_key:
+        account_identity.read_soon(ctx, provider, account)
+    if isinstance(result, AmbiguousRefusal):
+        result = await judge(ctx, sent, payment, result)
+    return sent, result
 
 
 async def _wait_for_float(ctx: AppContext, refund: Refund, accounts: list[str], behind: bool) -> None:
@@ -215,9 +230,9 @@ async def _wait_for_payee(ctx: AppContext, refund: Refund) -> Refund:
     now = ctx.clock.now()
     detail = IncidentDetail.PAYEE_UNCONFIRMED(total=Amount(refund.amount, refund.currency))
     async with ctx.db.transaction() as tx:
-        if await pending.wait_for_payee(tx, refund.id, later(now, PAYEE_RETRY_SECONDS * SECOND)):
+        if await pending.wait_for_payee(tx, refund.id, later(now, REFUND_RETRY)):
             await incidents.report_about(tx, refund, incidents.PAYEE_UNCONFIRMED, detail, now)
-    return require(await refund_repository.by_id(ctx.db, refund.id))
+    return await _stored(ctx, refund)
 
 
 def _after(account: str | None, accounts: list[str]) -> list[str]:
@@ -249,7 +264,7 @@ async def _apply(ctx: AppContext, refund: Refund, payment: Payment, result: Refu
         return await settle_refund(ctx, refund, payment, checked_result)
     await report_if_stuck(ctx, refund)
     await _record_no_end(ctx, refund, checked_result)
-    return require(await refund_repository.by_id(ctx.db, refund.id))
+    return await _stored(ctx, refund)
 
 
 async def _record_no_end(

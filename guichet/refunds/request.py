@@ -2,7 +2,6 @@
 
 A request moves the merchant's part of the money to the hold account, in the transaction that records the refund. The
 disbursement follows (`refunds/disbursement.py`): it posts the held money, or releases it when the provider refuses.
-Where no provider states who paid, a person confirms the number that gets it.
 """
 
 from functools import partial
@@ -13,24 +12,18 @@ import msgspec
 from guichet.audit_log import entries as audit_log
 from guichet.clock import Instant
 from guichet.context import AppContext
-from guichet.db.engine import Reader, Transaction, require
+from guichet.db.engine import Reader, require
 from guichet.db.lost_answers import repeat_when_lost
 from guichet.disputes import repository as disputes
-from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
+from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.disputes import RefundBarrier, refund_barrier
 from guichet.domain.errors import Conflict
 from guichet.domain.payments import DEFAULT_REASON, Payment, Refund
-from guichet.domain.phone_numbers import payer_number
 from guichet.domain.posting_rules import ACTIVE
-from guichet.domain.refusals import Refusal
-from guichet.incidents import repository as incidents
 from guichet.ledger import wallets
-from guichet.logs import log
 from guichet.merchants import idempotency
 from guichet.merchants.idempotency import IdempotencyKey
-from guichet.payments import repository
-from guichet.providers.shared.fields import full_number
-from guichet.refunds import pending, proposal_repository
+from guichet.refunds import proposal_repository
 from guichet.refunds import repository as refund_repository
 from guichet.refunds.disbursement import process_refund
 from guichet.refunds.holds import lock_wallet, post_hold
@@ -99,33 +92,22 @@ async def _record(
 ) -> Refund:
     """Stores the refund in one transaction, with `held` as the balance allows. It is not stored twice."""
     async with ctx.db.transaction() as tx:
-        return await _record_in(tx, payment, refund, actor, key, now)
-
-
-async def _record_in(
-    tx: Transaction,
-    payment: Payment,
-    refund: Refund,
-    actor: Actor | None,
-    key: IdempotencyKey | None,
-    now: Instant,
-) -> Refund:
-    locked = await lock_wallet(tx, payment, now)
-    covered = locked.balance >= payment.amount
-    refund_id = await refund_repository.insert_new(tx, msgspec.structs.replace(refund, held=covered))
-    if refund_id is None:
-        existing = await refund_repository.of_payment(tx, payment.merchant_id, payment.id)
-        if existing is not None and existing.reference == refund.reference:
-            return existing
-        raise await already_refunded(tx, payment)
-    if key is not None and not await idempotency.claim(tx, key, refund.reference, now):
-        raise idempotency.reused()
-    await proposal_repository.close(tx, payment.id, "confirmed", now)
-    if covered:
-        await post_hold(tx, payment, refund_id, now)
-    if actor is not None:
-        await audit_log.record(tx, _act(actor, refund), now)
-    return require(await refund_repository.by_id(tx, refund_id))
+        locked = await lock_wallet(tx, payment, now)
+        covered = locked.balance >= payment.amount
+        refund_id = await refund_repository.insert_new(tx, msgspec.structs.replace(refund, held=covered))
+        if refund_id is None:
+            existing = await refund_repository.of_payment(tx, payment.merchant_id, payment.id)
+            if existing is not None and existing.reference == refund.reference:
+                return existing
+            raise await already_refunded(tx, payment)
+        if key is not None and not await idempotency.claim(tx, key, refund.reference, now):
+            raise idempotency.reused()
+        await proposal_repository.close(tx, payment.id, "confirmed", now)
+        if covered:
+            await post_hold(tx, payment, refund_id, now)
+        if actor is not None:
+            await audit_log.record(tx, _act(actor, refund), now)
+        return require(await refund_repository.by_id(tx, refund_id))
 
 
 def _act(actor: Actor, refund: Refund) -> Act:
@@ -141,46 +123,3 @@ async def already_refunded(db: Reader, payment: Payment) -> Conflict:
         reason="already_refunded",
         reference=refund.reference if refund else None,
     )
-
-
-async def confirm_payee(ctx: AppContext, refund: Refund, number: str, actor: Actor, evidence: str) -> Refund:
-    """Stores `number` as the payee of a live refund, and makes the refund due at once. `evidence`: how the person knows
-    who paid. Raises ActRefused."""
-    payee = await check(ctx, refund, number)
-    now = ctx.clock.now()
-    act = Act(
-        actor=actor,
-        action="refund.payee_confirmed",
-        subject_type="refund",
-        subject=refund.reference,
-        merchant_id=refund.merchant_id,
-        reason=evidence,
-        before={"payee_number": refund.payee_number},
-        after={"payee_number": payee},
-    )
-    async with ctx.db.transaction() as tx:
-        confirmed = await pending.confirm_payee(tx, refund.id, payee, now)
-        if confirmed is None:
-            raise ActRefused(Refusal.REFUND_SENT())
-        await incidents.close_all(tx, refund.merchant_id, refund.reference, now)
-        await audit_log.record(tx, act, now)
-    log.info("refund.payee_confirmed", reference=refund.reference)
-    ctx.wakeups.refunds.set()
-    return confirmed
-
-
-async def check(ctx: AppContext, refund: Refund, number: str) -> str:
-    """The number as digits with the country code. Raises ActRefused when it cannot be the payer's."""
-    if refund.env != "live":
-        raise ActRefused(Refusal.NO_PAYEE())
-    payment = require(await repository.by_id(ctx.db, refund.payment_id))
-    if payer_number(payment) is not None:
-        raise ActRefused(Refusal.PAYEE_KNOWN())
-    mode = (await ctx.catalogues.of(payment.merchant_id)).by_operator(payment.operator)
-    country_code = (mode.dial_code if mode else None) or ""
-    payee = full_number(number)
-    if payee is None:
-        raise ActRefused(Refusal.NO_NUMBER(number=number))
-    if not payee.startswith(country_code):
-        raise ActRefused(Refusal.NUMBER_ELSEWHERE(operator=payment.operator, prefix=country_code))
-    return payee

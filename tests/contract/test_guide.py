@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from guichet.clock import MINUTE
+from guichet.clock import HOUR, MINUTE, SECOND
 from guichet.domain import catalogue
 from guichet.domain.failures import REFUSAL_REASONS
-from guichet.domain.payments import INCIDENT_AGE_SECONDS, NEVER_ARRIVED_PERIOD, POLL_INTERVALS
+from guichet.domain.payments import INCIDENT_AGE, NEVER_ARRIVED_PERIOD, POLL_INTERVALS
 from guichet.merchants.catalogue_file import load_catalogue
 from tests.contract.tables import column, table, tables
 
@@ -179,11 +179,11 @@ def test_every_operator_is_in_the_table_of_pending_times_once() -> None:
 
 def test_the_polls_that_are_told_are_those_that_are_made() -> None:
     chapter = _chapter("Suivre un paiement").replace("\n", " ")
-    made = [sum(POLL_INTERVALS[: count + 1]) for count in range(5)]
+    made = [sum(POLL_INTERVALS[: count + 1]) // SECOND for count in range(5)]
 
     assert f"après {', '.join(map(str, made[:-1]))} et {made[-1]} secondes" in chapter
-    assert POLL_INTERVALS[-1] == 3600
-    assert f"Après {INCIDENT_AGE_SECONDS // 3600} heures" in chapter
+    assert POLL_INTERVALS[-1] == HOUR
+    assert f"Après {INCIDENT_AGE // HOUR} heures" in chapter
     assert f"{NEVER_ARRIVED_PERIOD // MINUTE} minutes pour établir" in chapter
 
 

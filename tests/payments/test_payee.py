@@ -10,9 +10,9 @@ from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.payments import Refund
 from guichet.incidents import repository as incidents
 from guichet.providers.base import Accepted, Charge, FloatEmpty, Reversal, Succeeded
+from guichet.refunds import payee
 from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
-from guichet.refunds.request import confirm_payee
 from guichet.settings import Settings
 from tests.fakes.scripted_provider import ScriptedProvider, done, refused, taken
 from tests.invariants import check_books
@@ -51,7 +51,7 @@ async def open_incidents(live: LivePayments) -> list[tuple[str, str]]:
 
 
 async def confirm(live: LivePayments, refund: Any, number: str = PAYER) -> Refund:
-    return await confirm_payee(live.ctx, await row(live, refund), number, Actor("Awa Diop", "awa"), "ticket 4411")
+    return await payee.confirm(live.ctx, await row(live, refund), number, Actor("Awa Diop", "awa"), "ticket 4411")
 
 
 async def waiting_refund(live: LivePayments) -> Any:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from guichet.clock import SECOND
 from guichet.db.engine import require
 from guichet.domain.money import Hundredths
-from guichet.domain.payments import INCIDENT_AGE_SECONDS
+from guichet.domain.payments import INCIDENT_AGE
 from guichet.domain.posting_rules import WALLET, Movement, Posting
 from guichet.incidents import repository as incidents
 from guichet.ledger import postings
@@ -237,7 +238,7 @@ async def test_an_old_refund_whose_answer_is_success_was_never_stuck(live: LiveP
     live.first.script("refund_status", done)
     refund = await refund_of(live, await paid(live))
     await live.service.run_worker()
-    await live.service.run_worker(INCIDENT_AGE_SECONDS)
+    await live.service.run_worker(INCIDENT_AGE // SECOND)
     assert (await live.merchant.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
     assert await incidents.about(live.ctx.db, live.merchant.id, refund["reference"]) == []
 
@@ -246,7 +247,7 @@ async def test_an_old_refund_without_an_end_is_stuck(live: LivePayments) -> None
     live.first.script("refund_status", Unknown())
     refund = await refund_of(live, await paid(live))
     await live.service.run_worker()
-    await live.service.run_worker(INCIDENT_AGE_SECONDS)
+    await live.service.run_worker(INCIDENT_AGE // SECOND)
     assert (await live.merchant.get(f"/refunds/{refund['reference']}")).data["status"] == "pending"
     (incident,) = await incidents.about(live.ctx.db, live.merchant.id, refund["reference"])
     assert (incident.kind, incident.closed_at) == (incidents.STUCK, None)
