@@ -58,10 +58,10 @@ async def expire_session(call: Call) -> Response:
 
 async def _find_session(call: Call) -> PaymentLink:
     """The merchant's session with this id or, if there is none, with this external_id. Raises NotFound."""
-    text, merchant_scope = call.path_text("id"), (call.ctx.db, call.merchant_id, call.env)
+    text, scope = call.path_text("id"), call.merchant_scope
     reference = parse_reference(text)
-    session = None if reference is None else await sessions.by_reference(*merchant_scope, reference)
-    session = session or await sessions.by_external_id(*merchant_scope, text)
+    session = None if reference is None else await sessions.by_reference(call.ctx.db, *scope, reference)
+    session = session or await sessions.by_external_id(call.ctx.db, *scope, text)
     if session is None:
         raise NotFound("Aucune session de paiement de votre compte ne porte cet identifiant.")
     return session

@@ -1,11 +1,12 @@
 """GET /disputes (docs/contract.md, "Endpoints")."""
 
+from functools import partial
 from typing import Final
 
 from starlette.responses import Response
 
 from guichet.api.endpoint import Endpoint, Parameter, paging
-from guichet.api.http import Call, requested_choice, requested_page, success_response, unknown_row
+from guichet.api.http import Call, requested_choice, requested_page, success_response
 from guichet.db.references import parse_reference
 from guichet.disputes import repository as disputes
 from guichet.disputes.repository import DisputeFilter
@@ -18,18 +19,21 @@ async def list_disputes(call: Call) -> Response:
     faults: dict[str, list[str]] = {}
     status = requested_choice(call.query, "status", TOLD_STATUSES, faults)
     page = requested_page(call.query, faults)
-    after = None if page.after is None else await _find(call, page.after)
-    if page.after is not None and after is None:
-        raise unknown_row()
+    after = await page.row_before(partial(_find, call))
     reference = None
     if (text := call.query.get("payment_reference")) is not None:
         reference = parse_reference(text)
         if reference is None:
             return success_response([], meta=page.meta(0))
     dispute_filter = DisputeFilter(status, reference)
-    merchant_scope = (call.ctx.db, call.merchant_id, call.env)
     rows, total = await disputes.page(
-        *merchant_scope, dispute_filter, page.size, page.offset, after=after, oldest_first=page.oldest_first
+        call.ctx.db,
+        *call.merchant_scope,
+        dispute_filter,
+        page.size,
+        page.offset,
+        after=after,
+        oldest_first=page.oldest_first,
     )
     return success_response([dispute_object(dispute) for dispute in rows], meta=page.meta(total))
 

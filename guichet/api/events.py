@@ -1,12 +1,13 @@
 """GET /events (docs/contract.md, "Events")."""
 
+from functools import partial
 from typing import Final
 
 from msgspec import Raw
 from starlette.responses import Response
 
 from guichet.api.endpoint import CREATED_FROM, CREATED_TO, Endpoint, Parameter, per_page
-from guichet.api.http import Call, requested_choice, requested_page, requested_range, success_response, unknown_row
+from guichet.api.http import Call, requested_choice, requested_page, requested_range, success_response
 from guichet.db.references import parse_reference
 from guichet.domain.errors import InvalidRequest
 from guichet.domain.events import EVENT_NAMES, StoredEvent
@@ -21,7 +22,7 @@ async def list_events(call: Call) -> Response:
     name = requested_choice(call.query, "type", EVENT_NAMES, faults)
     since, until = requested_range(call.query, faults)
     page = requested_page(call.query, faults)
-    after = None if page.after is None else await _find(call, page.after)
+    after = await page.row_before(partial(_find, call))
     now = call.ctx.clock.now()
     # One more than asked for tells whether there are more.
     rows = await events.page(
@@ -31,13 +32,9 @@ async def list_events(call: Call) -> Response:
     return success_response(bodies, meta={"per_page": page.size, "has_more": len(rows) > page.size})
 
 
-async def _find(call: Call, after: str) -> StoredEvent:
-    """The event that `after` names. Raises InvalidRequest when there is none."""
-    reference = parse_reference(after)
-    event = reference and await events.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
-    if not event:
-        raise unknown_row()
-    return event
+async def _find(call: Call, text: str) -> StoredEvent | None:
+    reference = parse_reference(text)
+    return None if reference is None else await events.by_reference(call.ctx.db, *call.merchant_scope, reference)
 
 
 EVENTS: Final = "Journal des événements"

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from guichet.api.scopes import insufficient_scope
 from guichet.clock import Instant, read_date
 from guichet.context import AppContext
-from guichet.domain.errors import AddressNotAllowed, InvalidRequest, NotFound, fault
+from guichet.domain.errors import AddressNotAllowed, NotFound, fault
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Caller, Environment
 from guichet.domain.records import Record
@@ -35,6 +35,7 @@ from guichet.server.request_context import CALLER, ClientAddresses, header
 
 Model = TypeVar("Model", bound=Body)
 Word = TypeVar("Word", bound=str)
+Row = TypeVar("Row")
 
 DEFAULT_PER_PAGE: Final = 25
 MAX_PER_PAGE: Final = 100
@@ -63,6 +64,11 @@ class Call(Record, frozen=True):
     @property
     def env(self) -> Environment:
         return self.caller.env
+
+    @property
+    def merchant_scope(self) -> tuple[MerchantId, Environment]:
+        """What a list is of."""
+        return self.merchant_id, self.env
 
     @property
     def query(self) -> Mapping[str, str]:
@@ -229,6 +235,16 @@ class Page(Record, frozen=True):
     def offset(self) -> int:
         return (self.number - 1) * self.size
 
+    async def row_before(self, find: Callable[[str], Awaitable[Row | None]]) -> Row | None:
+        """The row that `after` names; None for a page that begins with the list. Raises InvalidRequest if `find` knows
+        no such row."""
+        if self.after is None:
+            return None
+        row = await find(self.after)
+        if row is None:
+            raise invalid_request({"after": ["Aucun élément de votre compte ne porte cette référence."]})
+        return row
+
     def meta(self, total: int) -> MetaObject:
         """`last_page` is at least 1 (D12)."""
         last = max(1, -(-total // self.size))
@@ -278,11 +294,6 @@ def requested_choice(
     if text is not None and choice is None:
         faults[name] = [f"Valeurs acceptées : {', '.join(values)}."]
     return choice
-
-
-def unknown_row() -> InvalidRequest:
-    """The error for an `after` that names nothing of the list."""
-    return invalid_request({"after": ["Aucun élément de votre compte ne porte cette référence."]})
 
 
 def _integer(query: Mapping[str, str], name: str, *, default: int, maximum: int, details: dict[str, list[str]]) -> int:

@@ -1,12 +1,13 @@
 """POST /payment-links, GET /payment-links, GET /payment-links/{id} (docs/contract.md, "Endpoints"). Live only."""
 
+from functools import partial
 from typing import Final
 
 from starlette.responses import Response
 
 from guichet.accounts import key_acts
 from guichet.api.endpoint import IDEMPOTENCY_KEY, Endpoint, Parameter, paging
-from guichet.api.http import Call, requested_key, requested_page, success_response, unknown_row
+from guichet.api.http import Call, requested_key, requested_page, success_response
 from guichet.clock import Instant, iso
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.payment_links import PaymentLink, link_number
@@ -37,9 +38,7 @@ def _born_expired(link: PaymentLink, now: Instant) -> list[RequestWarning]:
 async def list_links(call: Call) -> Response:
     page = requested_page(call.query)
     external_id = call.query.get("external_id")
-    before = None if page.after is None else await _find_link(call, page.after)
-    if page.after is not None and before is None:
-        raise unknown_row()
+    before = await page.row_before(partial(_find_link, call))
     if not call.caller.livemode:
         return success_response([], meta=page.meta(0))
     after = None if before is None else before.id

@@ -15,7 +15,7 @@ from guichet.api.endpoint import (
     paging,
 )
 from guichet.api.guide import whole_amount
-from guichet.api.http import Call, Page, requested_key, requested_page, requested_range, success_response, unknown_row
+from guichet.api.http import Call, Page, requested_key, requested_page, requested_range, success_response
 from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT, Catalogue, mode_faults, quote
@@ -61,15 +61,19 @@ async def list_payments(call: Call) -> Response:
         phone_numbers=_digits(query.get("phone_number")),
     )
     page = requested_page(call.query, faults)
-    before = None if page.after is None else await _find(call, page.after)
-    if page.after is not None and before is None:
-        raise unknown_row()
+    before = await page.row_before(partial(_find, call))
     if payment_filter.external_id is not None and "\0" in payment_filter.external_id:
         return _listed(call, page, [], 0)
     after = None if before is None else key_of(before)
-    merchant_scope = (call.ctx.db, call.merchant_id, call.env)
     rows, total = await lists.page(
-        *merchant_scope, ApiPayment, payment_filter, page.size, page.offset, after=after, oldest_first=page.oldest_first
+        call.ctx.db,
+        *call.merchant_scope,
+        ApiPayment,
+        payment_filter,
+        page.size,
+        page.offset,
+        after=after,
+        oldest_first=page.oldest_first,
     )
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
     return _listed(call, page, [payment_object(row, catalogue.by_operator(row.operator)) for row in rows], total)

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -24,7 +25,6 @@ from guichet.api.http import (
     requested_page,
     requested_range,
     success_response,
-    unknown_row,
 )
 from guichet.api.payments import find_payment, payment_of_reference
 from guichet.db.engine import Reader
@@ -133,9 +133,7 @@ async def list_refunds(call: Call) -> Response:
     since, until = requested_range(call.query, faults)
     refund_filter = RefundFilter(status, since, until)
     page = requested_page(call.query, faults)
-    before = None if page.after is None else await _find_refund(call, page.after)
-    if page.after is not None and before is None:
-        raise unknown_row()
+    before = await page.row_before(partial(_find_refund, call))
     after = None if before is None else key_of(before)
     if (reference := call.query.get("payment_reference")) is not None:
         matches = [refund for refund in await _of_payment(call, reference) if refund_filter.admits(refund)]
@@ -143,9 +141,14 @@ async def list_refunds(call: Call) -> Response:
             row for row in matches if after is None or follows(key_of(row), after, oldest_first=page.oldest_first)
         ]
         return _listed(following[page.offset :], page, len(matches))
-    merchant_scope = (call.ctx.db, call.merchant_id, call.env)
     rows, total = await refunds.page(
-        *merchant_scope, refund_filter, page.size, page.offset, after=after, oldest_first=page.oldest_first
+        call.ctx.db,
+        *call.merchant_scope,
+        refund_filter,
+        page.size,
+        page.offset,
+        after=after,
+        oldest_first=page.oldest_first,
     )
     return _listed(rows, page, total)
 

@@ -2,15 +2,16 @@
 "Endpoints")."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from starlette.responses import Response
 
 from guichet.accounts import key_acts
 from guichet.api.endpoint import CREATED_FROM, CREATED_TO, Endpoint, Parameter, paging
-from guichet.api.http import Call, requested_choice, requested_page, requested_range, success_response, unknown_row
+from guichet.api.http import Call, requested_choice, requested_page, requested_range, success_response
 from guichet.api.payments import payment_of_reference
-from guichet.db.lists.pages import RowKey, key_of
+from guichet.db.lists.pages import key_of
 from guichet.db.references import parse_reference
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery
@@ -59,7 +60,7 @@ async def list_deliveries(call: Call) -> Response:
     event = requested_choice(call.query, "event", EVENT_NAMES, faults)
     since, until = requested_range(call.query, faults)
     page = requested_page(call.query, faults)
-    after = await _delivery_before(call, page.after)
+    before = await page.row_before(partial(_find, call))
     payment_id = None
     if (reference := call.query.get("payment_reference")) is not None:
         payment = await payment_of_reference(call, reference)
@@ -67,9 +68,14 @@ async def list_deliveries(call: Call) -> Response:
             return success_response([], meta=page.meta(0))
         payment_id = payment.id
     delivery_filter = DeliveryFilter(status, event, payment_id, since, until)
-    merchant_scope = (call.ctx.db, call.merchant_id, call.env)
     rows, total = await delivery_log.page(
-        *merchant_scope, page.size, page.offset, delivery_filter, after=after, oldest_first=page.oldest_first
+        call.ctx.db,
+        *call.merchant_scope,
+        page.size,
+        page.offset,
+        delivery_filter,
+        after=None if before is None else key_of(before),
+        oldest_first=page.oldest_first,
     )
     return success_response(await _delivery_objects(call, rows), meta=page.meta(total))
 
@@ -88,16 +94,6 @@ async def resend_delivery(call: Call) -> Response:
 async def _delivery_objects(call: Call, rows: Sequence[Delivery]) -> list[WebhookDeliveryObject]:
     references = await delivery_log.payment_references(call.ctx.db, rows)
     return [webhook_delivery_object(row, references.get(row.payment_id) if row.payment_id else None) for row in rows]
-
-
-async def _delivery_before(call: Call, after: str | None) -> RowKey | None:
-    """Where the delivery that `after` names stands. Raises InvalidRequest when there is none."""
-    if after is None:
-        return None
-    delivery = await _find(call, after)
-    if delivery is None:
-        raise unknown_row()
-    return key_of(delivery)
 
 
 async def _find(call: Call, text: str) -> Delivery | None:

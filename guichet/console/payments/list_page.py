@@ -100,12 +100,9 @@ async def show(request: MerchantRequest) -> Response:
     catalogue = await request.ctx.catalogues.of(request.merchant.id)
     filtered = any(form_values[name] for name in ADDRESS)
     view = partial(ListView, form_values=form_values, all=request.here("/payments"), filtered=filtered)
-    if form_values["q"]:  # In all statuses and of all times.
-        numbers = _phone_numbers(form_values["q"], catalogue)
-        result = await search(request.db, *request.scope, form_values["q"], numbers, request.now())
-        hits = await _rows(request, result.payments, catalogue, request.date_time) if result.payments else []
-        days = [DayRows(None, hits)] if hits else []
-        return request.page("payments/list.html", view(days, searched=True, more_found=result.more))
+    if form_values["q"]:
+        days, more_found = await _found(request, form_values["q"], catalogue)
+        return request.page("payments/list.html", view(days, searched=True, more_found=more_found))
     view = partial(view, **catalogue_choices(request, catalogue))
     try:
         query = Query.read({name: text.strip() for name, text in request.query.items()})
@@ -116,8 +113,7 @@ async def show(request: MerchantRequest) -> Response:
     since, until = _period(request, query)
     address = partial(request.here, "/payments", None, **kept(form_values))
     if query.list_filter.has_no_index:
-        rows, pager, goes_on = await _narrowed(request, query, catalogue, since, until, address)
-        counts = ListCounts(*await _narrowed_counts(request, query, catalogue, since, until))
+        rows, pager, goes_on, counts = await _narrowed(request, query, catalogue, since, until, address)
     else:
         counts = ListCounts(await status_counts(request.db, payments_table, ListScope(*request.scope), since, until))
         page = await _page(request, query, since, until)
@@ -136,6 +132,13 @@ async def show(request: MerchantRequest) -> Response:
             export=_export(request, form_values),
         ),
     )
+
+
+async def _found(request: MerchantRequest, term: str, catalogue: Catalogue) -> tuple[list[DayRows], bool]:
+    """What the search finds, in all statuses and of all times, and whether there is more."""
+    result = await search(request.db, *request.scope, term, _phone_numbers(term, catalogue), request.now())
+    hits = await _rows(request, result.payments, catalogue, request.date_time) if result.payments else []
+    return [DayRows(None, hits)] if hits else [], result.more
 
 
 def _period(request: MerchantRequest, query: Query) -> tuple[Instant | None, Instant | None]:
@@ -162,29 +165,15 @@ async def _narrowed(
     since: Instant | None,
     until: Instant | None,
     address: Any,
-) -> tuple[list[PaymentSummary], Pager, bool]:
-    """The same by operator, country or amount: it goes one way, and tells when it looked at as many as it may."""
-    list_filter = query.list_filter
-    rows, following = await narrowed_page(
-        request.db,
-        *request.scope,
-        list_filter,
-        list_filter.operators(catalogue),
-        since or _ALWAYS[0],
-        until or _ALWAYS[1],
-        PAGE_SIZE,
-        query.before if query.before is not None else None,
-    )
+) -> tuple[list[PaymentSummary], Pager, bool, ListCounts]:
+    """The page and the counts by operator, country or amount: it goes one way, and tells when it looked at as many as
+    it may."""
+    list_filter, operators = query.list_filter, query.list_filter.operators(catalogue)
+    narrowed = (*request.scope, list_filter, operators, since or _ALWAYS[0], until or _ALWAYS[1])
+    rows, following = await narrowed_page(request.db, *narrowed, PAGE_SIZE, query.before)
     older = None if following is None else address(before=row_key_text(RowKey(*following)))
-    return rows, Pager(older=older), following is not None and len(rows) < PAGE_SIZE
-
-
-async def _narrowed_counts(
-    request: MerchantRequest, query: Query, catalogue: Catalogue, since: Instant | None, until: Instant | None
-) -> tuple[dict[str, int], bool]:
-    list_filter = query.list_filter
-    period = (since or _ALWAYS[0], until or _ALWAYS[1])
-    return await narrowed_counts(request.db, *request.scope, list_filter, list_filter.operators(catalogue), *period)
+    counts = ListCounts(*await narrowed_counts(request.db, *narrowed))
+    return rows, Pager(older=older), following is not None and len(rows) < PAGE_SIZE, counts
 
 
 async def _by_day(request: MerchantRequest, rows: Sequence[PaymentSummary], catalogue: Catalogue) -> list[DayRows]:
