@@ -38,6 +38,8 @@ class GroupedWrite(Record, frozen=True):
 
     `claim`: runs first, with the same parameters and in the same transaction, and returns the key of each row that may
     go on. `release` undoes it for those that went on in vain.
+
+    `gathers`: seconds that one of these may wait for others, where that saves a statement.
     """
 
     statement: Executable
@@ -46,6 +48,7 @@ class GroupedWrite(Record, frozen=True):
     names: tuple[str, ...] = ()
     claim: Executable | None = None
     release: Executable | None = None
+    gathers: float = 0.0
 
 
 class Reader(ABC):

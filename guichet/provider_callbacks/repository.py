@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 from sqlalchemy import Select, Table, bindparam, func, select, update
 
 from guichet.clock import Instant
+from guichet.db.batching import GATHERED_WITHIN
 from guichet.db.engine import Database, GroupedWrite, Reader
 from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.sql_functions import columns, equal, params, upsert
@@ -69,6 +70,7 @@ _RECORD: Final = GroupedWrite(
         },
     ),
     "subject_id",
+    gathers=GATHERED_WITHIN,
 )
 _MARK_ASKED: Final = GroupedWrite(
     update(provider_callbacks)

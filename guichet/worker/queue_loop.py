@@ -30,10 +30,11 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Step(NamedTuple):
-    """What one step of a loop did. `pause`: seconds until it is worth looking again."""
+    """What one step of a loop did. `pause`: seconds until it is worth looking again, `rest`: even if it is woken."""
 
     worked: bool
     pause: float
+    rest: float = 0.0
 
 
 class Loop(Protocol):
@@ -137,12 +138,24 @@ class OneOfEach(Generic[T]):
 class QueueLoop(Loop, Generic[T]):
     """Claims what is due in one queue and works on it side by side."""
 
-    def __init__(self, name: str, wake: asyncio.Event, clock: Clock, jobs: QueueJobs[T], limits: Limits[T]) -> None:
+    def __init__(
+        self,
+        name: str,
+        wake: asyncio.Event,
+        clock: Clock,
+        jobs: QueueJobs[T],
+        limits: Limits[T],
+        *,
+        rest: float = 0.0,
+    ) -> None:
+        """`rest`: seconds between two claims, the first of which took all that was due: what becomes due meanwhile is
+        claimed together."""
         self.name = name
         self.wake = wake
         self._clock = clock
         self._jobs = jobs
         self._limits = limits
+        self._rest = rest
         #: The jobs that run, those included whose result is being recorded.
         self.running: set[asyncio.Task[None]] = set()
         self._failures = metrics.LOOP_FAILURES.labels(name, "item")
@@ -160,10 +173,11 @@ class QueueLoop(Loop, Generic[T]):
             self._start(job)
         # What is due but was not claimed waits for running jobs; the end of one of them wakes this loop.
         pause = _pause(claim.next_due, self._clock.now())
+        rest = self._rest if pause else 0.0
         if pause == 0 and any(self._limits.is_saturated(job) for job in claim.jobs):
             self.wake.clear()  # By jobs that ended during the claim: their places are taken now.
             pause = SATURATED_BACKOFF
-        return Step(bool(claim.jobs), pause)
+        return Step(bool(claim.jobs), pause, rest)
 
     async def idle(self) -> None:
         while self.running:

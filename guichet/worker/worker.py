@@ -14,6 +14,7 @@ from guichet import metrics
 from guichet.back_office.jobs.work import StaffJobs
 from guichet.clock import Clock, Instant, later
 from guichet.context import AppContext
+from guichet.db.batching import GATHERED_WITHIN
 from guichet.db.errors import StorageError
 from guichet.db.queues.work_queue import LEASE_DURATION
 from guichet.domain.events import Delivery
@@ -128,8 +129,9 @@ class Worker:
         while not self._stopping:
             loop.wake.clear()
             turns.inc()
+            rest = 0.0
             try:
-                pause = (await loop.step()).pause
+                _, pause, rest = await loop.step()
             except StorageError as error:
                 failures.inc()
                 log.error("worker.storage", loop=loop.name, error=str(error))
@@ -138,7 +140,9 @@ class Worker:
                 failures.inc()
                 log.error("worker.failed", loop=loop.name, error=repr(error), exc_info=True)
                 pause = POLL_INTERVAL
-            await self._pause(loop, pause)
+            if rest:
+                await asyncio.sleep(rest)
+            await self._pause(loop, pause - rest)
 
     async def _pause(self, loop: Loop, seconds: float) -> None:
         if seconds > 0 and not self._stopping:
@@ -190,4 +194,6 @@ class _AccountJobs(QueueJobs[T], Protocol[T]):
 
 def _by_account(name: str, wake: asyncio.Event, ctx: AppContext, jobs: _AccountJobs[T]) -> QueueLoop[T]:
     """A queue whose jobs are limited by their provider account."""
-    return QueueLoop(name, wake, ctx.clock, jobs, PartitionLimits(jobs.partition, PER_PROVIDER_ACCOUNT))
+    return QueueLoop(
+        name, wake, ctx.clock, jobs, PartitionLimits(jobs.partition, PER_PROVIDER_ACCOUNT), rest=GATHERED_WITHIN
+    )
