@@ -1,8 +1,7 @@
 """Writes of one row each that come at the same time: one statement and one commit for all of them.
 
 A commit waits for the disk, and for the standby if there is one, whatever is in it; through PgBouncer each statement is
-planned anew. What arrives while two batches are being written goes into the next. Nothing else is delayed, unless its
-`GroupedWrite` says so.
+planned anew. What arrives while two batches are being written goes into the next. Nothing else is delayed.
 """
 
 import asyncio
@@ -36,7 +35,7 @@ class GroupedWrites:
         batching = self._groups.get(group)
         if batching is None:
             write = partial(self._write_together, group)
-            batching = Batching(write, _TOGETHER, at_once=_AT_ONCE, patience=ACQUIRE_TIMEOUT, gathers=group.gathers)
+            batching = Batching(write, _TOGETHER, at_once=_AT_ONCE, patience=ACQUIRE_TIMEOUT)
             self._groups[group] = batching
         return await batching.add(params)
 
