@@ -21,6 +21,9 @@ POLL_INTERVAL: Final = 1.0
 #: Seconds until the next claim after one that saturated a partition, unless a job ends before. Most of what is due is
 #: then likely to be of that partition, and claiming past it is the expensive part.
 SATURATED_BACKOFF: Final = 0.005
+#: Seconds from a claim that took all that was due to the next one, for a queue of which each claim is likely to be for
+#: one row: a claim and the questions, leases and outcomes that follow from it cost little more for a dozen.
+CLAIMS_APART: Final = 0.05
 #: From a worker's start to the first question to a provider that nobody waits for, in seconds: what became due while no
 #: process ran goes first. Where the providers are simulated, it also imports the simulator.
 ASKS_AFTER: Final = 3.0

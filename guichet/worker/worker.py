@@ -14,7 +14,6 @@ from guichet import metrics
 from guichet.back_office.jobs.work import StaffJobs
 from guichet.clock import Clock, Instant, later
 from guichet.context import AppContext
-from guichet.db.batching import GATHERED_WITHIN
 from guichet.db.errors import StorageError
 from guichet.db.queues.work_queue import LEASE_DURATION
 from guichet.domain.events import Delivery
@@ -33,7 +32,15 @@ from guichet.webhooks.deliveries import DueDelivery
 from guichet.webhooks.dispatcher import DeliveryJobs
 from guichet.worker.availability_loop import Availability
 from guichet.worker.housekeeping import Housekeeping
-from guichet.worker.queue_loop import POLL_INTERVAL, Loop, OneOfEach, PartitionLimits, QueueJobs, QueueLoop
+from guichet.worker.queue_loop import (
+    CLAIMS_APART,
+    POLL_INTERVAL,
+    Loop,
+    OneOfEach,
+    PartitionLimits,
+    QueueJobs,
+    QueueLoop,
+)
 from guichet.worker.reconciliation_loop import Reconciliation
 from guichet.worker.timed_loops import BalanceReader, DisputeLoop, HeadPublication
 
@@ -195,5 +202,5 @@ class _AccountJobs(QueueJobs[T], Protocol[T]):
 def _by_account(name: str, wake: asyncio.Event, ctx: AppContext, jobs: _AccountJobs[T]) -> QueueLoop[T]:
     """A queue whose jobs are limited by their provider account."""
     return QueueLoop(
-        name, wake, ctx.clock, jobs, PartitionLimits(jobs.partition, PER_PROVIDER_ACCOUNT), rest=GATHERED_WITHIN
+        name, wake, ctx.clock, jobs, PartitionLimits(jobs.partition, PER_PROVIDER_ACCOUNT), rest=CLAIMS_APART
     )
