@@ -135,11 +135,13 @@ async def service(
     routes: Mapping[str, Sequence[str]] | None = None,
     providers: ProvidersConfig = NO_PROVIDERS,
     db: Database | None = None,
+    gathers: float = 0.0,
 ) -> AsyncIterator[Service]:
     """Opens everything, and closes it when the block ends. The schema must be up to date (`ensure_schema`).
 
     `providers`: what the providers' file says. Tests give `accounts` (providers by account) and `routes`
     instead, with providers of their own. `db`: a database that is not open yet; by default, that of the settings.
+    `gathers`: seconds in which outcomes are gathered that are applied together, where nobody waits for them.
     """
     settings = with_development_key(settings)
     clock = clock or SystemClock()
@@ -173,7 +175,7 @@ async def service(
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             provider_merchants=ProviderMerchants(db, clock),
             availability=AvailabilityReader(db, clock),
-            settlements=settlement_batches(db, settings, hand_over),
+            settlements=settlement_batches(db, settings, hand_over, gathers),
             request_log=RequestLog(clock),
             monitoring_db=monitoring_db,
             write_probe=WriteProbe(
@@ -187,7 +189,9 @@ async def service(
         yield Service(ctx, http_client)
 
 
-def settlement_batches(db: Database, settings: Settings, hand_over: HandOver) -> SettlementBatches:
+def settlement_batches(
+    db: Database, settings: Settings, hand_over: HandOver, gathers: float = 0.0
+) -> SettlementBatches:
     """Settlements that arrive together are written together."""
 
     def write_payments() -> partial[Coroutine[Any, Any, Sequence[Result[Payment]]]]:
@@ -202,8 +206,8 @@ def settlement_batches(db: Database, settings: Settings, hand_over: HandOver) ->
         return partial(settle_refunds, db, hand_over)
 
     return SettlementBatches(
-        Batching.written_by(write_payments, _SETTLEMENTS_PER_TRANSACTION),
-        Batching.written_by(write_refunds, _SETTLEMENTS_PER_TRANSACTION),
+        Batching.written_by(write_payments, _SETTLEMENTS_PER_TRANSACTION, gathers),
+        Batching.written_by(write_refunds, _SETTLEMENTS_PER_TRANSACTION, gathers),
     )
 
 

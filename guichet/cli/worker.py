@@ -7,6 +7,7 @@ import typer
 from guichet.bootstrap import ensure_schema, needs_upgrade, service
 from guichet.cli.process import Grace, begin_process, check_files, complete_start, run_process
 from guichet.cli.runner import load_settings
+from guichet.db.batching import GATHERED_WITHIN
 from guichet.db.sqlite.lock import lock_database
 from guichet.logs import log
 from guichet.provider_accounts import live_providers
@@ -34,7 +35,7 @@ def worker(grace: Grace = GRACE) -> None:
         await needs_upgrade(settings)  # Without a database there is nothing to lock.
         with lock_database(settings) as is_alone:
             await ensure_schema(settings)
-            async with service(settings, providers=live_providers(settings)) as opened:
+            async with service(settings, providers=live_providers(settings), gathers=GATHERED_WITHIN) as opened:
                 stopped = asyncio.Event()
                 on_stop(lambda *_: stopped.set())
                 if is_alone:

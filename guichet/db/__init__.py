@@ -44,7 +44,7 @@ Where things are:
   alone know a driver. `statement_cache.py` makes a text of a statement, `sql_functions.py` holds what many statements
   share and what the two write differently.
 - `lists/`: a page of a long list, and its exact total, at the same cost however long it is.
-- `batching.py` lets items that come at the same time share a transaction; `read_cache.py` keeps for a second what every
-  request reads; `worker_leases.py` lets one process do what all could; `write_probe.py` tells `/readyz` whether writes
-  work; `references.py` makes references that rise with time.
+- `batching.py` lets items that come at the same time or within a moment share a transaction; `read_cache.py` keeps for
+  a second what every request reads; `worker_leases.py` lets one process do what all could; `write_probe.py` tells
+  `/readyz` whether writes work; `references.py` makes references that rise with time.
 """

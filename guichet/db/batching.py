@@ -3,10 +3,14 @@ flush to disk whatever is in it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, Self, TypeAlias, TypeVar
+from typing import Final, Generic, Self, TypeAlias, TypeVar
 
 from guichet.db.engine import require
 from guichet.db.errors import StorageUnavailable
+
+#: Seconds in which what nobody waits for is gathered before it is claimed or written: a statement and its commit cost
+#: more than a dozen of their rows.
+GATHERED_WITHIN: Final = 0.02
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -17,7 +21,8 @@ Result: TypeAlias = R | Exception
 
 class Batching(Generic[T, R]):
     """Items that come while as many batches as may are being written go together in the next batch. An item that comes
-    alone is written at once, with those of the same iteration of the event loop."""
+    alone is written at once, with those of the same iteration of the event loop; or after `gathers` seconds, with those
+    that came meanwhile."""
 
     def __init__(
         self,
@@ -26,6 +31,7 @@ class Batching(Generic[T, R]):
         *,
         at_once: int = 1,
         patience: float | None = None,
+        gathers: float = 0.0,
     ) -> None:
         """`write` takes up to `most` items and returns one result for each, in their order; or raises for all.
         `at_once`: batches that are written at the same time. `patience`: seconds after which items whose batch has not
@@ -34,6 +40,7 @@ class Batching(Generic[T, R]):
         self._most = most
         self._at_once = at_once
         self._patience = patience
+        self._gathers = gathers
         self._waiting: list[tuple[T, asyncio.Future[R]]] = []
         self._writers: set[asyncio.Task[None]] = set()
         #: A writer was made and has not taken a batch yet.
@@ -41,14 +48,16 @@ class Batching(Generic[T, R]):
         self._timer: asyncio.TimerHandle | None = None
 
     @classmethod
-    def written_by(cls, make: Callable[[], Callable[[list[T]], Awaitable[Sequence[Result[R]]]]], most: int) -> Self:
+    def written_by(
+        cls, make: Callable[[], Callable[[list[T]], Awaitable[Sequence[Result[R]]]]], most: int, gathers: float
+    ) -> Self:
         """With a `write` that `make` imports when the first item comes."""
 
         async def first(items: list[T]) -> Sequence[Result[R]]:
             batching._write = make()
             return await batching._write(items)
 
-        batching = cls(first, most)
+        batching = cls(first, most, gathers=gathers)
         return batching
 
     async def add(self, item: T) -> R:
@@ -69,15 +78,26 @@ class Batching(Generic[T, R]):
         self._is_starting = False
         try:
             while self._waiting:
+                if self._gathers and len(self._waiting) < self._most:
+                    await self._gather()
                 batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
                 if self._timer is not None:
                     self._timer.cancel()
                     self._timer = None
                 if self._waiting:
                     self._start_timer()
-                await self._write_batch(batch)
+                if batch:  # Another writer may have taken what this one has gathered.
+                    await self._write_batch(batch)
         finally:  # Now, and not in a callback: an item may come before that runs.
             self._writers.discard(require(asyncio.current_task()))
+
+    async def _gather(self) -> None:
+        """What comes meanwhile needs no other writer."""
+        self._is_starting = True
+        try:
+            await asyncio.sleep(self._gathers)
+        finally:
+            self._is_starting = False
 
     def _start_timer(self) -> None:
         if self._patience is not None:

@@ -5,6 +5,7 @@ driver (`statement_cache.py`): a statement must be a module constant or come fro
 the order of the selected columns. Errors: `errors.py`.
 """
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -46,6 +47,13 @@ class GroupedWrite(Record, frozen=True):
     names: tuple[str, ...] = ()
     claim: Executable | None = None
     release: Executable | None = None
+
+
+class GroupedRead(Record, frozen=True):
+    """A statement that many tasks run at the same time, each for a key of its own: `Database.find_grouped`. It returns
+    the rows of the keys in its parameter `keys`, a JSON array, one for each at most; its first column is the key."""
+
+    statement: Executable
 
 
 class Reader(ABC):
@@ -127,6 +135,11 @@ class Database(Reader, Writer):
             return await self.write(group.statement, **params)
         rows = await self.write_claimed(group, {params[group.key]: params})
         return rows[0] if rows else None
+
+    async def find_grouped(self, group: GroupedRead, key: str) -> Row | None:
+        """The row of this key. Where a statement costs a round trip, it waits a moment (GATHERED_WITHIN) and is shared:
+        only for what nobody waits for."""
+        return await self.one(group.statement, keys=json.dumps([key]))
 
     async def insert_grouped(self, group: GroupedWrite, row: Sequence[Any]) -> Row | None:
         """As `write_grouped`, of a row whose values stand in the order of `group.names`. The 45 values of a payment as

@@ -94,6 +94,13 @@ class is_listed(_Function):  # noqa: N801 - reads as a SQL function
         return self  # As `in_materialized`.
 
 
+class is_listed_reference(is_listed):  # noqa: N801 - reads as a SQL function
+    """As `is_listed`, of the references of a JSON array parameter."""
+
+    inherit_cache = True
+    postgresql = "{0} = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST({1} AS json)) AS uuid)))"
+
+
 class json_uuids(_Function):  # noqa: N801 - reads as a SQL function
     """The references of a JSON array parameter, as a subquery for IN."""
 

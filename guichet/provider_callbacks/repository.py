@@ -6,9 +6,9 @@ from typing import Any, Final, Literal
 from sqlalchemy import Select, Table, bindparam, func, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, GroupedWrite, Reader
+from guichet.db.engine import Database, GroupedRead, GroupedWrite, Reader
 from guichet.db.queues.work_queue import Claim, WorkQueue
-from guichet.db.sql_functions import columns, equal, params, upsert
+from guichet.db.sql_functions import columns, equal, is_listed_reference, params, upsert
 from guichet.db.tables import payments, provider_callbacks, refunds
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
@@ -43,13 +43,21 @@ class CallbackSubject(Record, frozen=True):
     asked_at: Instant | None
 
 
-def _subject(rows: Table, name: str) -> Select[Any]:
-    return select(*columns(rows, "id", "merchant_id", "env", "asked_at")).where(*equal(rows, "provider_account", name))
+_SUBJECT: Final = ("id", "merchant_id", "env", "asked_at")
+
+
+def _by_reference(rows: Table) -> GroupedRead:
+    found = select(*columns(rows, "reference", "provider_account", *_SUBJECT))
+    return GroupedRead(found.where(is_listed_reference(rows.c.reference, bindparam("keys"))))
+
+
+def _by_provider_reference(rows: Table) -> Select[Any]:
+    return select(*columns(rows, *_SUBJECT)).where(*equal(rows, "provider_account", "provider_reference"))
 
 
 _TABLES: Final[tuple[tuple[SubjectType, Table], ...]] = (("payment", payments), ("refund", refunds))
-_BY_OUR_REFERENCE: Final = [(subject_type, _subject(rows, "reference")) for subject_type, rows in _TABLES]
-_BY_PROVIDER_REFERENCE: Final = [(subject_type, _subject(rows, "provider_reference")) for subject_type, rows in _TABLES]
+_BY_OUR_REFERENCE: Final = [(subject_type, _by_reference(rows)) for subject_type, rows in _TABLES]
+_BY_PROVIDER_REFERENCE: Final = [(subject_type, _by_provider_reference(rows)) for subject_type, rows in _TABLES]
 _INSERT: Final = upsert(provider_callbacks).values(
     **params("merchant_id", "env", "subject_type", "subject_id", "provider_account", "provider_reference"),
     **params("received_at", "received_count", "status", "due_at"),
@@ -93,11 +101,12 @@ _ABOUT: Final = select(provider_callbacks).where(
 _QUEUE: Final = WorkQueue(provider_callbacks, "due_at", "provider_account", lambda row: ProviderCallback(*row))
 
 
-async def by_our_reference(db: Reader, provider_account: str, reference: str) -> CallbackSubject | None:
+async def by_our_reference(db: Database, provider_account: str, reference: str) -> CallbackSubject | None:
     """`reference` must be a UUID. A callback does not say whose payment or refund it is; references are unique."""
-    for subject_type, statement in _BY_OUR_REFERENCE:
-        if row := await db.one(statement, provider_account=provider_account, reference=reference):
-            return CallbackSubject(subject_type, *row)
+    for subject_type, group in _BY_OUR_REFERENCE:
+        if row := await db.find_grouped(group, reference):
+            _, account, *subject = row
+            return CallbackSubject(subject_type, *subject) if account == provider_account else None
     return None
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import bindparam, select
 from guichet import metrics
 from guichet.clock import DAY, SECOND, Instant, later
 from guichet.context import AppContext
+from guichet.db.batching import GATHERED_WITHIN
 from guichet.db.engine import Reader, require
 from guichet.db.errors import StorageError
 from guichet.db.queues.fair_share import FairShare
@@ -37,9 +38,6 @@ PER_MERCHANT: Final = 144
 PER_DESTINATION: Final = 144
 #: Results recorded by one transaction; on SQLite each holds the event loop for about ten microseconds.
 RECORDED_TOGETHER: Final = 128
-#: Seconds in which attempts end that are recorded together: a statement and its commit cost more than a dozen of their
-#: rows. Only what waits for the record is later by that: a payment's second event.
-_RECORD_PAUSE: Final = 0.02
 #: Attempts that failed through our own fault do not count while the event is younger than this, and are made again
 #: after OWN_FAULT_PAUSE.
 UNCOUNTED_FOR: Final = DAY
@@ -162,12 +160,13 @@ class DeliveryJobs:
         return None if self._is_recording else self._record_ended()
 
     async def _record_ended(self) -> None:
-        """Records what has ended, and what ends meanwhile: one of the jobs does it for all."""
+        """Records what has ended, and what ends meanwhile: one of the jobs does it for all. Only a payment's second
+        event is later by the gathering."""
         self._is_recording = True
         try:
             while self._ended:
                 if len(self._ended) < RECORDED_TOGETHER:
-                    await asyncio.sleep(_RECORD_PAUSE)
+                    await asyncio.sleep(GATHERED_WITHIN)
                 batch, self._ended = self._ended[:RECORDED_TOGETHER], self._ended[RECORDED_TOGETHER:]
                 await self._record(batch)
                 self.limits.unrecorded = len(self._ended)

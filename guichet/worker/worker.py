@@ -32,7 +32,15 @@ from guichet.webhooks.deliveries import DueDelivery
 from guichet.webhooks.dispatcher import DeliveryJobs
 from guichet.worker.availability_loop import Availability
 from guichet.worker.housekeeping import Housekeeping
-from guichet.worker.queue_loop import POLL_INTERVAL, Loop, OneOfEach, PartitionLimits, QueueJobs, QueueLoop
+from guichet.worker.queue_loop import (
+    CLAIMS_APART,
+    POLL_INTERVAL,
+    Loop,
+    OneOfEach,
+    PartitionLimits,
+    QueueJobs,
+    QueueLoop,
+)
 from guichet.worker.reconciliation_loop import Reconciliation
 from guichet.worker.timed_loops import BalanceReader, DisputeLoop, HeadPublication
 
@@ -128,8 +136,9 @@ class Worker:
         while not self._stopping:
             loop.wake.clear()
             turns.inc()
+            rest = 0.0
             try:
-                pause = (await loop.step()).pause
+                _, pause, rest = await loop.step()
             except StorageError as error:
                 failures.inc()
                 log.error("worker.storage", loop=loop.name, error=str(error))
@@ -138,7 +147,9 @@ class Worker:
                 failures.inc()
                 log.error("worker.failed", loop=loop.name, error=repr(error), exc_info=True)
                 pause = POLL_INTERVAL
-            await self._pause(loop, pause)
+            if rest:
+                await asyncio.sleep(rest)
+            await self._pause(loop, pause - rest)
 
     async def _pause(self, loop: Loop, seconds: float) -> None:
         if seconds > 0 and not self._stopping:
@@ -190,4 +201,6 @@ class _AccountJobs(QueueJobs[T], Protocol[T]):
 
 def _by_account(name: str, wake: asyncio.Event, ctx: AppContext, jobs: _AccountJobs[T]) -> QueueLoop[T]:
     """A queue whose jobs are limited by their provider account."""
-    return QueueLoop(name, wake, ctx.clock, jobs, PartitionLimits(jobs.partition, PER_PROVIDER_ACCOUNT))
+    return QueueLoop(
+        name, wake, ctx.clock, jobs, PartitionLimits(jobs.partition, PER_PROVIDER_ACCOUNT), rest=CLAIMS_APART
+    )

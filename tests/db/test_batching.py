@@ -87,3 +87,56 @@ async def test_an_item_that_comes_right_after_an_answer_is_written() -> None:
     batches = Batching(write, most=3)
     async with asyncio.timeout(PATIENCE):
         assert [await batches.add(item) for item in (1, 2, 3)] == [1, 2, 3]
+
+
+async def test_what_comes_while_a_batch_gathers_is_written_with_it() -> None:
+    written: list[list[int]] = []
+
+    async def write(items: list[int]) -> list[int]:
+        written.append(items)
+        await asyncio.sleep(0)
+        return items
+
+    batches = Batching(write, most=3, at_once=2, gathers=0.1)
+    added: list[asyncio.Task[int]] = []
+    for item in (1, 2):
+        added.append(asyncio.create_task(batches.add(item)))
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert not written
+    async with asyncio.timeout(PATIENCE):
+        assert await asyncio.gather(*added) == [1, 2]
+        assert await batches.add(3) == 3, "alone"
+    assert written == [[1, 2], [3]]
+
+
+async def test_a_full_batch_gathers_no_more() -> None:
+    async def write(items: list[int]) -> list[int]:
+        return items
+
+    batches = Batching(write, most=3, gathers=10 * PATIENCE)
+    async with asyncio.timeout(PATIENCE):
+        assert await asyncio.gather(*map(batches.add, (1, 2, 3))) == [1, 2, 3]
+
+
+async def test_two_batches_that_gather_at_once_write_each_item_once() -> None:
+    written: list[list[int]] = []
+    gate = asyncio.Event()
+
+    async def write(items: list[int]) -> list[int]:
+        written.append(items)
+        if 1 in items:
+            await gate.wait()
+        return items
+
+    batches = Batching(write, most=8, at_once=2, gathers=0.02)
+    first = asyncio.create_task(batches.add(1))
+    while not written:
+        await asyncio.sleep(0.001)
+    second = asyncio.create_task(batches.add(2))
+    await asyncio.sleep(0)
+    gate.set()
+    async with asyncio.timeout(PATIENCE):
+        assert [await first, await second] == [1, 2]
+        assert await batches.add(3) == 3
+    assert written == [[1], [2], [3]]

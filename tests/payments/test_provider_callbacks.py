@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import select
@@ -93,6 +94,21 @@ async def test_many_callbacks_about_one_payment_are_one_row_and_one_question(liv
     assert row.received_count == 50
     await live.service.worker.run_until_idle()
     assert questions(live) == 1
+
+
+@pytest.mark.both_databases
+async def test_callbacks_that_come_at_once_each_concern_their_own_payment(live: LivePayments) -> None:
+    """And those that name no payment of their account, or no payment at all, concern nobody."""
+    paid = [await live.merchant.pay() for _ in range(5)]
+    other = await live.merchant.pay()
+    strange = [f"/providers/second/callback/{other['reference']}", f"/providers/first/callback/{uuid4()}"]
+    _, answers = await asyncio.gather(
+        asyncio.gather(*(call_back(live, payment) for payment in paid)),
+        asyncio.gather(*(live.service.call("POST", path, {}) for path in strange)),
+    )
+    assert [each.status for each in answers] == [200, 200]
+    ids = {(await stored(live, payment)).id for payment in paid}
+    assert {row.subject_id for row in await rows(live)} == ids
 
 
 async def test_callbacks_cause_one_question_in_five_seconds_and_the_last_one_is_not_lost(live: LivePayments) -> None:

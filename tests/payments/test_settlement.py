@@ -65,6 +65,27 @@ async def test_settling_many_at_once_costs_few_round_trips(live: LivePayments) -
     assert 0 < statements[0] == statements[1] <= 6
 
 
+async def test_results_that_come_one_after_the_other_within_the_gathering_share_a_transaction(
+    live: LivePayments,
+) -> None:
+    rows = [await pending(live, number) for number in range(3)]
+    recording_db = RecordingDatabase(live.ctx.db)
+    ctx = structs.replace(
+        live.ctx,
+        db=recording_db,
+        settlements=settlement_batches(recording_db, live.ctx.settings, live.ctx.hand_over, gathers=0.2),
+    )
+    await ctx.catalogues.of(live.merchant.id)
+    settling = []
+    for row in rows:
+        settling.append(asyncio.create_task(settle_payment(ctx, row, paid(row))))
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert not recording_db.seen
+    assert [each.status for each in await asyncio.gather(*settling)] == ["succeeded"] * 3
+    assert 0 < len(recording_db.seen) <= 6, "as many statements as for one"
+
+
 async def test_a_payment_that_cannot_be_settled_delays_no_other(live: LivePayments) -> None:
     """One of its postings exists already, as after tampering: that payment stays pending, with an incident."""
     rows = [await pending(live, number) for number in range(5)]

@@ -13,10 +13,11 @@ from typing import Any, Final
 import asyncpg
 from sqlalchemy import Executable, text
 
-from guichet.db.engine import Database, GroupedWrite, PoolUse, Row, Transaction
+from guichet.db.engine import Database, GroupedRead, GroupedWrite, PoolUse, Row, Transaction
 from guichet.db.errors import ConnectionLost, DatabaseUnusable, StatementNotSent
 from guichet.db.postgres.connection import Connection
 from guichet.db.postgres.errors import BROKEN, translated
+from guichet.db.postgres.grouped_reads import GroupedReads
 from guichet.db.postgres.grouped_writes import GroupedWrites
 from guichet.db.postgres.hosts import PostgresHosts
 from guichet.db.postgres.pool import (
@@ -96,6 +97,7 @@ class PostgresDatabase(Database):
             for size, planner in ((read_connections, PLANNER_SETTINGS), (write_connections, WRITE_SETTINGS))
         )
         self._grouped = GroupedWrites(self)
+        self._found = GroupedReads(self)
         self._watch: asyncio.Task[None] | None = None
         self._listen_hosts = None if bouncer else self._hosts
         if listen_url:
@@ -135,6 +137,9 @@ class PostgresDatabase(Database):
 
     async def write_grouped(self, group: GroupedWrite, params: dict[str, Any]) -> Row | None:
         return await self._grouped.write(group, params)
+
+    async def find_grouped(self, group: GroupedRead, key: str) -> Row | None:
+        return await self._found.find(group, key)
 
     async def write_locally(self, statement: Executable, **params: Any) -> Row | None:
         async with self.transaction() as tx:

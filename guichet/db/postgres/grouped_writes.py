@@ -1,7 +1,7 @@
 """Writes of one row each that come at the same time: one statement and one commit for all of them.
 
 A commit waits for the disk, and for the standby if there is one, whatever is in it; through PgBouncer each statement is
-planned anew. Nothing is delayed: what arrives while two batches are being written goes into the next.
+planned anew. What arrives while two batches are being written goes into the next. Nothing else is delayed.
 """
 
 import asyncio
