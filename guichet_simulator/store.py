@@ -48,8 +48,9 @@ class Store:
             path.touch(0o600)  # SQLite gives its files beside it the same mode.
         self._db = apsw.Connection(str(path or ":memory:"))
         self._db.set_busy_timeout(5_000)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")
+        # One plan for each statement: this build of SQLite would make a new one whenever a parameter has another value.
+        self._db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        self._db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY")
         self._create_tables()
 
     def _create_tables(self) -> None:
