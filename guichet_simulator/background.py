@@ -44,17 +44,23 @@ class BackgroundTask:
             cookie_jar=aiohttp.DummyCookieJar(),
         ) as session:
             while True:
-                ctx.store.begin()
-                ctx.apply_due_decisions()
-                now = ctx.clock.now()
-                for queued in ctx.store.claim_callbacks(now, later(now, _LEASE), _AT_ONCE - len(self._sending)):
-                    task = asyncio.create_task(self._send(session, queued))
-                    self._sending.add(task)
-                    task.add_done_callback(self._sending.discard)
+                due_at = ctx.store.next_due()
+                if due_at > ctx.clock.now():
+                    await self._wait_until(due_at)
+                    continue
+                self._do_what_is_due(session)
                 if len(self._sending) == _AT_ONCE:
                     await asyncio.wait(self._sending, return_when=asyncio.FIRST_COMPLETED)
-                else:
-                    await self._wait_until(ctx.store.next_due())
+
+    def _do_what_is_due(self, session: aiohttp.ClientSession) -> None:
+        ctx = self._ctx
+        ctx.store.begin()
+        ctx.apply_due_decisions()
+        now = ctx.clock.now()
+        for queued in ctx.store.claim_callbacks(now, later(now, _LEASE), _AT_ONCE - len(self._sending)):
+            task = asyncio.create_task(self._send(session, queued))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
 
     async def _wait_until(self, due_at: Instant) -> None:
         """Returns then, or once something is due earlier."""
@@ -67,7 +73,8 @@ class BackgroundTask:
             timer.cancel()
 
     async def _look_at(self, due_at: Instant) -> None:
-        await self._ctx.clock.sleep(max(0.0, (due_at - self._ctx.clock.now()) / SECOND))
+        """In whole milliseconds, as the event loop counts: it would wake up too early."""
+        await self._ctx.clock.sleep(-((self._ctx.clock.now() - due_at) // 1000) / 1000)
         self._ctx.look.set()
 
     async def _send(self, session: aiohttp.ClientSession, queued: QueuedCallback) -> None:
