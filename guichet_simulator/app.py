@@ -65,9 +65,10 @@ from typing import Final
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import BaseRoute, Mount, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet.clock import Clock
@@ -115,10 +116,10 @@ def create_simulator(
     `at_root`: the provider whose paths also stand at the root of the host, for clients that cannot be given a base URL
     with a path (`wave-business-api` drops it). Raises ValueError when there is no such provider.
     """
-    dashboards = {provider: Dashboard(secret=secret) for provider, secret in SECRETS.items()}
+    dashboards = {provider.name: Dashboard(secret=provider.signing_key) for provider in PROVIDERS}
     ctx = SimulatorContext(Store(state), clock, public_url, dashboards | dict(callbacks or {}))
     background = BackgroundTask(ctx)
-    routes: list[BaseRoute] = [*phone.routes(ctx), *control.routes(ctx)]
+    routes: list[BaseRoute] = []
     root: list[BaseRoute] = []
     for provider in build_providers(ctx):
         ctx.providers[provider.name] = provider
@@ -128,6 +129,7 @@ def create_simulator(
             root = [Mount("/", app=recorder)]
     if at_root is not None and not root:
         raise ValueError(f"no provider is called {at_root}: {', '.join(ctx.providers)}")
+    routes += [*phone.routes(ctx), *control.routes(ctx)]
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -169,16 +171,19 @@ class _CallRecorder:
     def __init__(self, ctx: SimulatorContext, provider: str, routes: list[BaseRoute]) -> None:
         self._ctx = ctx
         self._provider = provider
-        self._app: ASGIApp = Starlette(routes=routes, exception_handlers={Refused: _respond_to_refused})
+        self._app = ExceptionMiddleware(Router(routes), {Refused: _respond_to_refused})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"].removeprefix(scope["root_path"])
         values = {"provider": self._provider, "method": scope["method"], "path": path, "at": self._ctx.clock.now()}
-        call = self._ctx.store.insert("calls", values)
+        store = self._ctx.store
+        store.begin()  # One transaction of all that is written until the response: a commit is the dearest statement.
+        call = store.insert("calls", values)
 
         async def record_status(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._ctx.store.run("UPDATE calls SET status = ? WHERE id = ?", message["status"], call)
+                store.run("UPDATE calls SET status = ? WHERE id = ?", message["status"], call)
+                store.commit()
             await send(message)
 
         await self._app(scope, receive, record_status)

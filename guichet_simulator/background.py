@@ -1,12 +1,11 @@
 """The simulator's background task: decides transactions when they are due, and sends callbacks."""
 
 import asyncio
-from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import aiohttp
 
-from guichet.clock import SECOND, Instant
+from guichet.clock import SECOND, Instant, later
 from guichet_simulator.context import SimulatorContext
 from guichet_simulator.models import CallbackRequest, QueuedCallback
 
@@ -16,8 +15,8 @@ _TIMEOUT: Final = 10
 _AT_ONCE: Final = 32
 #: Seconds for which a connection is kept for the next callback, as providers do: handshakes took a quarter of the time.
 _KEPT: Final = 3
-#: Seconds after which a callback whose attempt never ended is sent again.
-_LEASE: Final = 30
+#: After so long, a callback whose attempt never ended is sent again.
+_LEASE: Final = 30 * SECOND
 
 
 class BackgroundTask:
@@ -45,34 +44,38 @@ class BackgroundTask:
             cookie_jar=aiohttp.DummyCookieJar(),
         ) as session:
             while True:
-                ctx.changed.clear()
-                ctx.apply_due_decisions()
-                room = _AT_ONCE - len(self._sending)
-                due = ctx.store.callbacks("due_at <= ?", ctx.clock.now(), limit=room)
-                for queued in due:
-                    self._start_sending(session, queued)
-                # When all are busy, the end of one says that something changed.
-                await self._wait_until(ctx.store.next_due() if len(due) < room else None)
+                due_at = ctx.store.next_due()
+                if due_at > ctx.clock.now():
+                    await self._wait_until(due_at)
+                    continue
+                self._do_what_is_due(session)
+                if len(self._sending) == _AT_ONCE:
+                    await asyncio.wait(self._sending, return_when=asyncio.FIRST_COMPLETED)
 
-    def _start_sending(self, session: aiohttp.ClientSession, queued: QueuedCallback) -> None:
+    def _do_what_is_due(self, session: aiohttp.ClientSession) -> None:
         ctx = self._ctx
-        lease = ctx.clock.now() + _LEASE * SECOND
-        ctx.store.run("UPDATE callbacks SET due_at = ?, attempts = attempts + 1 WHERE id = ?", lease, queued.id)
-        task = asyncio.create_task(self._send(session, replace(queued, attempts=queued.attempts + 1)))
-        self._sending.add(task)
-        task.add_done_callback(self._sending.discard)
+        ctx.store.begin()
+        ctx.apply_due_decisions()
+        now = ctx.clock.now()
+        for queued in ctx.store.claim_callbacks(now, later(now, _LEASE), _AT_ONCE - len(self._sending)):
+            task = asyncio.create_task(self._send(session, queued))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
 
-    async def _wait_until(self, due_at: Instant | None) -> None:
-        """Return when something is due, or when something changed."""
-        ctx = self._ctx
-        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(ctx.changed.wait())]
-        if due_at is not None:
-            waits.append(asyncio.ensure_future(ctx.clock.sleep(max(0.0, (due_at - ctx.clock.now()) / SECOND))))
+    async def _wait_until(self, due_at: Instant) -> None:
+        """Returns then, or once something is due earlier."""
+        self._ctx.next_look = due_at
+        self._ctx.look.clear()
+        timer = asyncio.create_task(self._look_at(due_at))
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await self._ctx.look.wait()
         finally:
-            for wait in waits:
-                wait.cancel()
+            timer.cancel()
+
+    async def _look_at(self, due_at: Instant) -> None:
+        """In whole milliseconds, as the event loop counts: it would wake up too early."""
+        await self._ctx.clock.sleep(-((self._ctx.clock.now() - due_at) // 1000) / 1000)
+        self._ctx.look.set()
 
     async def _send(self, session: aiohttp.ClientSession, queued: QueuedCallback) -> None:
         ctx = self._ctx
@@ -81,17 +84,16 @@ class BackgroundTask:
         request = provider.callback_request(tx, queued)
         if request is None:
             ctx.store.run("UPDATE callbacks SET due_at = NULL WHERE id = ?", queued.id)
-            ctx.changed.set()
             return
         status, error = await send_request(session, request)
         due_at = None
         if not (status and 200 <= status < 300) and queued.attempts <= len(provider.retries):
-            due_at = ctx.clock.now() + int(provider.retries[queued.attempts - 1] * SECOND)
+            due_at = later(ctx.clock.now(), int(provider.retries[queued.attempts - 1] * SECOND))
+            ctx.falls_due(due_at)
         ctx.store.run(
             "UPDATE callbacks SET due_at = ?, url = ?, answered = ?, error = ? WHERE id = ?",
             due_at, request.url, status, error, queued.id,
         )  # fmt: skip
-        ctx.changed.set()
 
 
 async def send_request(session: aiohttp.ClientSession, request: CallbackRequest) -> tuple[int | None, str | None]:

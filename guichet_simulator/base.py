@@ -132,12 +132,10 @@ class SimulatedProvider(ABC):
     def float_refusal(self, call: str) -> ResponseKind | None:
         """How this call must be refused because the client's balance is empty; None when it is not, or when the call
         takes nothing from it."""
-        dashboard = self.ctx.dashboard(self.name)
-        if not dashboard.float_empty:
+        kinds = [kind for kind in (ResponseKind.FLOAT_EMPTY, ResponseKind.AMBIGUOUS) if (call, kind) in self.errors]
+        if not kinds or not (dashboard := self.ctx.dashboard(self.name)).float_empty:
             return None
-        plain, ambiguous = ResponseKind.FLOAT_EMPTY, ResponseKind.AMBIGUOUS
-        kinds = (ambiguous, plain) if dashboard.float_ambiguous else (plain, ambiguous)
-        return next((kind for kind in kinds if (call, kind) in self.errors), None)
+        return kinds[-1 if dashboard.float_ambiguous else 0]
 
     async def respond_to_status(self, tx: Transaction, normal: Callable[[], Response]) -> Response:
         return await self.respond("status", self.ctx.choose_status_scenario(tx), normal)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from guichet.clock import SECOND, Clock, later
+from guichet.clock import NEVER, SECOND, Clock, Instant, later
 from guichet_simulator import scenarios
 from guichet_simulator.models import (
     EXPIRED,
@@ -66,15 +66,15 @@ class SimulatorContext:
         self.clock = clock
         self.public_url = public_url.rstrip("/")
         self.providers: dict[str, SimulatedProvider] = {}
-        #: Set whenever something may fall due earlier than before.
-        self.changed = asyncio.Event()
+        #: When the background task looks at what is due: then, or once `look` is set.
+        self.next_look = NEVER
+        self.look = asyncio.Event()
         self._dashboards = dict(dashboards)
 
     def dashboard(self, provider: str) -> Dashboard:
         """What `POST /simulator/control/dashboard` set last, else what the simulator was started with."""
-        start = self._dashboards.get(provider, Dashboard())
-        saved: dict[str, Any] = self.store.setting(f"dashboard:{provider}") or {}
-        return replace(start, **saved)
+        saved: dict[str, Any] | None = self.store.setting(f"dashboard:{provider}")
+        return replace(self._dashboards[provider], **saved) if saved else self._dashboards[provider]
 
     # Scenarios
 
@@ -134,6 +134,7 @@ class SimulatorContext:
         Raises DuplicateRef."""
         now = self.clock.now()
         wait = (lifetime or self.providers[provider].lifetime) if scenario.waits_for_customer else scenario.after
+        due_at = None if scenario.final_state is None else later(now, int(wait * SECOND))
         other_currency = "XAF" if currency == "XOF" else "XOF"
         tx = self.store.add(
             {
@@ -153,7 +154,7 @@ class SimulatorContext:
                 "scenario": scenario.name,
                 "planned_state": scenario.final_state,
                 "planned_reason": scenario.reason,
-                "due_at": None if scenario.final_state is None else later(now, int(wait * SECOND)),
+                "due_at": due_at,
                 "created_at": now,
                 "callback_url": callback_url,
                 "company": self.dashboard(provider).company,
@@ -164,8 +165,10 @@ class SimulatorContext:
             self.queue_callback(tx, SUCCEEDED, after=FORGED_AFTER, forged=True)
         if scenario.response is ResponseKind.FINAL and scenario.final_state is not None:
             self.decide(tx, scenario.final_state, scenario.reason)
-        self.changed.set()
-        return self.store.get(tx.id)
+            return self.store.get(tx.id)
+        if due_at is not None:
+            self.falls_due(due_at)
+        return tx
 
     def find(self, provider: str, kind: Kind, ref: str, resource: str = "") -> Transaction | None:
         self.apply_due_decisions()
@@ -226,5 +229,10 @@ class SimulatorContext:
         due_at = later(self.clock.now(), int(after * SECOND))
         values = {"transaction_id": tx.id, "event_id": event_id, "claim": claim, "forged": forged, "due_at": due_at}
         self.store.insert("callbacks", values)
-        self.changed.set()
+        self.falls_due(due_at)
         return event_id
+
+    def falls_due(self, at: Instant) -> None:
+        """Wakes the background task if it would look later."""
+        if at < self.next_look:
+            self.look.set()

@@ -6,10 +6,11 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from guichet.domain import money
 from guichet.domain.money import Hundredths
@@ -40,12 +41,11 @@ class Refused(Exception):
 
 
 def json_response(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return JSONResponse(body, status_code=status, headers=headers)
+    return Response(json_bytes(body), status, headers, "application/json")
 
 
-def json_bytes(body: object) -> bytes:
-    """The body of a callback."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+#: The body of a callback.
+json_bytes: Final = msgspec.json.encode
 
 
 async def json_object(request: Request) -> dict[str, Any] | None:

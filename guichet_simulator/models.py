@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from msgspec import Struct
+
 from guichet.clock import Instant
 
 Kind = Literal["debit", "credit"]
@@ -23,8 +25,7 @@ FAILED: Final = "failed"
 EXPIRED: Final = "expired"
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(Struct, frozen=True):
     """One request as a provider stores it. Amounts are hundredths of the main unit, times are Instants.
 
     `ref` is the provider's identifier, `client_ref` the client's (None where the API has no such field). `resource` is

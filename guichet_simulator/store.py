@@ -4,22 +4,23 @@ The table `transactions` is what a provider shows, the table `books` what it rea
 a scenario may falsify what a provider shows, never its books, and the conformance tests compare ours with the books.
 """
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from importlib import resources
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
 import apsw
 
-from guichet.clock import Instant
+from guichet.clock import NEVER, Instant
 from guichet_simulator.models import PENDING, SUCCEEDED, FinalState, Kind, QueuedCallback, Transaction
 
 #: Kept in the file as `user_version`. A file of another version is emptied: it only holds play money.
 SCHEMA_VERSION: Final = 4
-_COLUMNS: Final = tuple(field.name for field in fields(Transaction))
+_COLUMNS: Final = ", ".join(Transaction.__struct_fields__)
 
 
 def undocumented_order(transactions: Sequence[Transaction]) -> list[Transaction]:
@@ -38,7 +39,7 @@ class DuplicateRef(Exception):
 
 
 class Store:
-    """Plain SQL statements; each one is durable when it returns."""
+    """Plain SQL statements; outside `begin` and `commit`, each one is durable when it returns."""
 
     def __init__(self, path: Path | None) -> None:
         """`path` None keeps everything in memory."""
@@ -46,10 +47,10 @@ class Store:
             path.parent.mkdir(0o700, parents=True, exist_ok=True)
             path.touch(0o600)  # SQLite gives its files beside it the same mode.
         self._db = apsw.Connection(str(path or ":memory:"))
-        self._db.row_trace = _by_name
         self._db.set_busy_timeout(5_000)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")
+        # One plan for each statement: this build of SQLite would make a new one whenever a parameter has another value.
+        self._db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        self._db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY")
         self._create_tables()
 
     def _create_tables(self) -> None:
@@ -64,8 +65,21 @@ class Store:
     def close(self) -> None:
         self._db.close()
 
+    def begin(self) -> None:
+        """Makes one transaction of the statements until `commit`. The event loop's next turn ends it: nobody waits while
+        other processes may not write."""
+        if not self._db.in_transaction:
+            self._db.execute("BEGIN IMMEDIATE")
+            asyncio.get_running_loop().call_soon(self.commit)
+
+    def commit(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("COMMIT")
+
     def rows(self, sql: str, *args: Any) -> list[dict[str, Any]]:
-        rows: list[Any] = self._db.execute(sql, args).fetchall()  # What `_by_name` made of them.
+        cursor = self._db.execute(sql, args)
+        cursor.row_trace = _by_name
+        rows: list[Any] = cursor.fetchall()  # What `_by_name` made of them.
         return rows
 
     def run(self, sql: str, *args: Any) -> int:
@@ -74,22 +88,23 @@ class Store:
         return self._db.changes()
 
     def insert(self, table: str, values: Mapping[str, Any]) -> int:
-        """The new row's id. Names of columns come from this package only; values are always parameters."""
-        columns, marks = ", ".join(values), ", ".join("?" * len(values))
-        self._db.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(values.values()))  # noqa: S608
+        """The new row's id."""
+        self._db.execute(_insertion(table, values), tuple(values.values()))
         return self._db.last_insert_rowid()
 
     # Transactions
 
     def add(self, values: Mapping[str, Any]) -> Transaction:
         """Raises DuplicateRef when the provider already has a transaction with this `ref`."""
+        values = {**values, "detail": json.dumps(values.get("detail", {}))}
+        sql = f"{_insertion('transactions', values)} RETURNING {_COLUMNS}"
         try:
-            row = self.insert("transactions", {**values, "detail": json.dumps(values.get("detail", {}))})
+            [row] = self._db.execute(sql, tuple(values.values())).fetchall()
         except apsw.ConstraintError as fault:
             if "UNIQUE" not in str(fault):
                 raise
             raise DuplicateRef(values["ref"]) from fault
-        return self.get(row)
+        return _transaction(row)
 
     def get(self, transaction_id: int) -> Transaction:
         [transaction] = self.select("id = ?", transaction_id)
@@ -102,8 +117,8 @@ class Store:
     def select(self, where: str, *args: Any) -> list[Transaction]:
         """Newest first. `where` is written in this package and never comes from a request."""
         # "+": SQLite would rather read the whole table in this order than use the index of the condition.
-        sql = f"SELECT * FROM transactions WHERE {where} ORDER BY +id DESC"  # noqa: S608
-        return [_transaction(row) for row in self.rows(sql, *args)]
+        sql = f"SELECT {_COLUMNS} FROM transactions WHERE {where} ORDER BY +id DESC"  # noqa: S608
+        return [_transaction(row) for row in self._db.execute(sql, args)]
 
     def patch_detail(self, tx: Transaction, **changes: object) -> Transaction:
         self.run("UPDATE transactions SET detail = ? WHERE id = ?", json.dumps(self.get(tx.id).detail | changes), tx.id)
@@ -115,27 +130,27 @@ class Store:
 
     def settle(self, tx: Transaction, state: FinalState, reason: str | None, now: Instant) -> bool:
         """Make a pending transaction final, and write `books` if it succeeded. False when it was final already."""
-        self._db.execute("BEGIN IMMEDIATE")
-        changed = self.run(
-            "UPDATE transactions SET state = ?, reason = ?, decided_at = ?, due_at = NULL"
-            " WHERE id = ? AND state = 'pending'",
-            state, reason, now, tx.id,
-        )  # fmt: skip
-        if changed and state == SUCCEEDED:
-            values = {name: getattr(tx, name) for name in ("provider", "kind", "client_ref", "amount", "currency")}
-            self.insert("books", {"transaction_id": tx.id, **values, "at": now})
-        self._db.execute("COMMIT")
+        with self._db:
+            changed = self.run(
+                "UPDATE transactions SET state = ?, reason = ?, decided_at = ?, due_at = NULL"
+                " WHERE id = ? AND state = 'pending'",
+                state, reason, now, tx.id,
+            )  # fmt: skip
+            if changed and state == SUCCEEDED:
+                self._add_to_books(tx, now)
         return bool(changed)
 
     def undo(self, tx: Transaction, state: FinalState, now: Instant) -> None:
         """Turn a final state into its opposite, and `books` with it."""
-        self._db.execute("BEGIN IMMEDIATE")
-        self.run("UPDATE transactions SET state = ?, reason = NULL, decided_at = ? WHERE id = ?", state, now, tx.id)
-        self.run("DELETE FROM books WHERE transaction_id = ?", tx.id)
-        if state == SUCCEEDED:
-            values = {name: getattr(tx, name) for name in ("provider", "kind", "client_ref", "amount", "currency")}
-            self.insert("books", {"transaction_id": tx.id, **values, "at": now})
-        self._db.execute("COMMIT")
+        with self._db:
+            self.run("UPDATE transactions SET state = ?, reason = NULL, decided_at = ? WHERE id = ?", state, now, tx.id)
+            self.run("DELETE FROM books WHERE transaction_id = ?", tx.id)
+            if state == SUCCEEDED:
+                self._add_to_books(tx, now)
+
+    def _add_to_books(self, tx: Transaction, now: Instant) -> None:
+        values = {name: getattr(tx, name) for name in ("provider", "kind", "client_ref", "amount", "currency")}
+        self.insert("books", {"transaction_id": tx.id, **values, "at": now})
 
     def plan_decision(self, tx: Transaction, state: FinalState, reason: str | None, due_at: Instant) -> None:
         self.run(
@@ -151,18 +166,26 @@ class Store:
 
     # Callbacks
 
-    def callbacks(self, where: str, *args: Any, limit: int = -1) -> list[QueuedCallback]:
-        """Oldest first, at most `limit` unless it is negative."""
-        sql = f"SELECT * FROM callbacks WHERE {where} ORDER BY due_at, id LIMIT {limit}"  # noqa: S608
-        return [QueuedCallback(**{**row, "forged": bool(row["forged"])}) for row in self.rows(sql, *args)]
+    def callbacks(self, where: str, *args: Any) -> list[QueuedCallback]:
+        """Oldest first."""
+        rows = self.rows(f"SELECT * FROM callbacks WHERE {where} ORDER BY due_at, id", *args)  # noqa: S608
+        return [_callback(row) for row in rows]
 
-    def next_due(self) -> Instant | None:
+    def claim_callbacks(self, now: Instant, lease: Instant, limit: int) -> list[QueuedCallback]:
+        """The `limit` oldest of those that are due, for an attempt that ends before `lease`."""
+        rows = self.rows(
+            "UPDATE callbacks SET due_at = ?, attempts = attempts + 1 WHERE id IN"
+            " (SELECT id FROM callbacks WHERE due_at <= ? ORDER BY due_at, id LIMIT ?) RETURNING *",
+            lease, now, limit,
+        )  # fmt: skip
+        return [_callback(row) for row in sorted(rows, key=itemgetter("id"))]
+
+    def next_due(self) -> Instant:
         [row] = self.rows(
             "SELECT MIN(at) AS at FROM (SELECT MIN(due_at) AS at FROM transactions WHERE state = 'pending'"
             " UNION ALL SELECT MIN(due_at) FROM callbacks WHERE due_at IS NOT NULL)"
         )
-        at: Instant | None = row["at"]
-        return at
+        return Instant(row["at"] or NEVER)
 
     # Settings
 
@@ -178,10 +201,18 @@ class Store:
             self.run(f"DELETE FROM {table}")  # noqa: S608
 
 
+def _insertion(table: str, values: Mapping[str, Any]) -> str:
+    """Names of columns come from this package only; values are always parameters."""
+    return f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"  # noqa: S608
+
+
 def _by_name(cursor: apsw.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
     return {name: value for (name, _), value in zip(cursor.get_description(), row, strict=True)}
 
 
-def _transaction(row: Mapping[str, Any]) -> Transaction:
-    values = {name: row[name] for name in _COLUMNS}
-    return Transaction(**{**values, "detail": json.loads(values["detail"])})
+def _transaction(row: Sequence[Any]) -> Transaction:
+    return Transaction(*[*row[:-1], json.loads(row[-1])])
+
+
+def _callback(row: Mapping[str, Any]) -> QueuedCallback:
+    return QueuedCallback(**{**row, "forged": bool(row["forged"])})

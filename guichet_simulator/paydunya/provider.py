@@ -262,7 +262,7 @@ class PayDunya(SimulatedProvider):
         """After a refusal, with another number perhaps."""
         due_at = later(self.ctx.clock.now(), int(scenario.after * SECOND))
         self.ctx.store.plan_decision(tx, scenario.final_state or EXPIRED, scenario.reason, due_at)
-        self.ctx.changed.set()
+        self.ctx.falls_due(due_at)
         return self.ctx.store.get(tx.id)
 
     def _charged(self, tx: Transaction, scenario: Scenario, network: Network, page: str | None) -> Response:
