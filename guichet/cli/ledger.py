@@ -118,10 +118,7 @@ def _described(report: ledger.Report) -> dict[str, object]:
 
 
 def _show(report: ledger.Report) -> None:
-    print_table(
-        ("Check", "Result"),
-        [(check.name, check.fault or "✓") for check in report.checks],
-    )
+    print_table(("Check", "Result"), [(check.name, check.fault or "✓") for check in report.checks])
     if report.owed:
         print_table(
             ("Environment", "Currency", "Account", "Wallet", "Ours there"),

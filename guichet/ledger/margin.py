@@ -58,10 +58,7 @@ _SUMS: Final = (
         ),
         _operator.is_not(None),
     )
-    .group_by(
-        _operator,
-        *columns(postings, "currency", "cause", "leg", "source", "destination"),
-    )
+    .group_by(_operator, *columns(postings, "currency", "cause", "leg", "source", "destination"))
 )
 
 

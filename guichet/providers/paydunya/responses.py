@@ -11,16 +11,7 @@ from typing import Final
 
 from guichet.domain.failures import RefusalReason
 from guichet.domain.money import Hundredths
-from guichet.providers.base import (
-    Accepted,
-    Charge,
-    FloatEmpty,
-    NotProcessed,
-    Refused,
-    StatusResult,
-    Succeeded,
-    Unknown,
-)
+from guichet.providers.base import Accepted, Charge, FloatEmpty, NotProcessed, Refused, StatusResult, Succeeded, Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import CallResult, ProviderResponse

@@ -9,15 +9,7 @@ from msgspec.structs import replace
 from guichet.domain.failures import RefusalReason
 from guichet.domain.messages import verbatim
 from guichet.domain.money import DECIMALS, Currency, Hundredths
-from guichet.providers.base import (
-    Accepted,
-    AlreadyRefunded,
-    NotProcessed,
-    Refused,
-    StatusResult,
-    Succeeded,
-    Unknown,
-)
+from guichet.providers.base import Accepted, AlreadyRefunded, NotProcessed, Refused, StatusResult, Succeeded, Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import CallResult, ProviderResponse
 from guichet.providers.shared.fields import FAILED, PENDING, SUCCEEDED, ProviderStatus, text_or_none, units
