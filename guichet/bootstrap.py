@@ -45,10 +45,7 @@ if TYPE_CHECKING:
     from guichet.worker.worker import Worker
 
 #: What `Service.worker` imports.
-WORKER_MODULES: Final = (
-    "guichet.worker.worker",
-    "guichet.server.doctor.service_checks",
-)
+WORKER_MODULES: Final = ("guichet.worker.worker", "guichet.server.doctor.service_checks")
 #: On SQLite each holds the event loop for about fifty microseconds.
 _SETTLEMENTS_PER_TRANSACTION: Final = 32
 #: Seconds for one statement of what watches the service.

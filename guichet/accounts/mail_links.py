@@ -9,16 +9,7 @@ from guichet.clock import Instant, later
 from guichet.db.engine import Reader, Transaction, Writer, require
 from guichet.db.sql_functions import equal, lock_until_commit, params
 from guichet.db.tables import mail_links, users
-from guichet.domain.accounts import (
-    LINK_LASTS,
-    LinkPurpose,
-    TeamOffer,
-    User,
-    UserId,
-    is_secret,
-    new_secret,
-    secret_hash,
-)
+from guichet.domain.accounts import LINK_LASTS, LinkPurpose, TeamOffer, User, UserId, is_secret, new_secret, secret_hash
 from guichet.domain.ids import MerchantId
 from guichet.domain.records import Record
 from guichet.domain.roles import MerchantRole

@@ -20,14 +20,7 @@ from guichet.domain.refusals import Refusal
 from guichet.payments import pending, repository
 from guichet.payments.outcomes import Mismatch, checked, payment_status, refund_status
 from guichet.payments.settlement import settle_payment
-from guichet.providers.base import (
-    Accepted,
-    AlreadyRefunded,
-    FloatEmpty,
-    RefundStatusResult,
-    Refused,
-    Succeeded,
-)
+from guichet.providers.base import Accepted, AlreadyRefunded, FloatEmpty, RefundStatusResult, Refused, Succeeded
 from guichet.providers.registry import requested_amount
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.refunds import pending as pending_refunds

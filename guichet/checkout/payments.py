@@ -18,6 +18,7 @@ from guichet.domain.payments import Payment
 from guichet.domain.records import Record
 from guichet.pages import formatting
 from guichet.pages.bill import Bill, bill
+from guichet.pages.fields import found
 from guichet.pages.page_request import HEADERS, PageRequest
 from guichet.payments import attempts
 from guichet.payments import repository as payments
@@ -219,7 +220,5 @@ async def redirect(pages: PageContext, page: PageRequest) -> Response:
     if payment is None or payment.env != "live" or payment.link_id is not None:
         raise NotFound
     payment = await poll_for_page(pages.ctx, payment)
-    merchants_page = return_address(payment, payment.return_url)
-    if merchants_page is None:
-        raise NotFound
+    merchants_page = found(return_address(payment, payment.return_url))
     return page.redirect(merchants_page)

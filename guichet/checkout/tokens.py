@@ -20,7 +20,7 @@ from starlette.responses import Response
 from guichet import clock
 from guichet.domain.merchants import random_text
 from guichet.domain.records import Record
-from guichet.pages.cookies import HostCookies
+from guichet.pages.cookies import Cookie, HostCookies
 
 #: 22 characters of `[A-Za-z0-9]`: 131 bits.
 NONCE_LENGTH: Final = 22
@@ -32,7 +32,7 @@ _PURPOSE: Final = b"guichet hosted form v1"
 #: How long a customer who scans the same code again is led back to the payment.
 COOKIE_LASTS: Final = 20 * clock.MINUTE
 _COOKIE_PURPOSE: Final = b"guichet hosted payment v1"
-_COOKIE: Final = "guichet-payment"
+_COOKIE: Final = Cookie("guichet-payment", COOKIE_LASTS // clock.SECOND)
 
 
 class FormToken(Record, frozen=True):
@@ -78,7 +78,7 @@ class PaymentCookie:
 
     def set(self, response: Response, link_token: str, checkout_token: str) -> None:
         value = self._tokens.issue(link_token, checkout_token)
-        self._cookies.set(response, _COOKIE, value, COOKIE_LASTS // clock.SECOND)
+        self._cookies.set(response, _COOKIE, value)
 
     def read(self, request: Request, link_token: str) -> str | None:
         """The `checkout_token` of the payment that this browser began last, if that was through this link."""

@@ -5,16 +5,7 @@ from typing import Annotated, Final, get_args
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.arguments import (
-    EXAMPLE_REFERENCE,
-    By,
-    Json,
-    MerchantIdValue,
-    Reference,
-    actor,
-    instant,
-    row_id,
-)
+from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Json, MerchantIdValue, Reference, actor, instant, row_id
 from guichet.cli.console import error_console, show_done, show_facts, show_rows
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run

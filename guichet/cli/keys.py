@@ -140,11 +140,7 @@ def expire(
 
 
 @app.command(epilog="Example: `guichet key revoke 3`")
-def revoke(
-    key_id: _KeyId,
-    by: OptionalBy = None,
-    as_json: Json = False,
-) -> None:
+def revoke(key_id: _KeyId, by: OptionalBy = None, as_json: Json = False) -> None:
     """Revoke a key for ever. Every process refuses it within a second. Revoking it again changes nothing."""
 
     async def work(service: Service) -> ApiKey:

@@ -24,7 +24,7 @@ def margin(since: Since = None, until: Until = None, as_json: Json = False) -> N
     statement has named is not in it. Reads every posting of the period, and none outside it.
     """
 
-    by_operator = run(lambda service: margins(service.ctx.db, since, until))
+    rows = run(lambda service: margins(service.ctx.db, since, until)).values()
     if as_json:
         print_json(
             {
@@ -32,26 +32,26 @@ def margin(since: Since = None, until: Until = None, as_json: Json = False) -> N
                 "to": iso_or_none(until),
                 "margins": [
                     {
-                        "operator": operator,
-                        "currency": currency,
+                        "operator": margin.operator,
+                        "currency": margin.currency,
                         "payments": margin.payments,
                         "fees": number(margin.fees),
                         "provider_fees": number(margin.provider_fees),
                         "margin": number(margin.margin),
                     }
-                    for (operator, currency), margin in by_operator.items()
+                    for margin in rows
                 ],
             }
         )
         return
-    if not by_operator:
+    if not rows:
         console.print("There is no live payment in this period.")
         return
     print_table(
         ("Operator", "Currency", "Payments", "Fees", "Provider fees", "Margin"),
         [
-            (*key, margin.payments, plain(margin.fees), plain(margin.provider_fees), plain(margin.margin))
-            for key, margin in by_operator.items()
+            (row.operator, row.currency, row.payments, plain(row.fees), plain(row.provider_fees), plain(row.margin))
+            for row in rows
         ],
     )
 
@@ -118,10 +118,7 @@ def _described(report: ledger.Report) -> dict[str, object]:
 
 
 def _show(report: ledger.Report) -> None:
-    print_table(
-        ("Check", "Result"),
-        [(check.name, check.fault or "✓") for check in report.checks],
-    )
+    print_table(("Check", "Result"), [(check.name, check.fault or "✓") for check in report.checks])
     if report.owed:
         print_table(
             ("Environment", "Currency", "Account", "Wallet", "Ours there"),

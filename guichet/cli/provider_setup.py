@@ -24,7 +24,7 @@ from guichet.provider_accounts import USER_AGENT
 from guichet.providers.mtn.checks import SANDBOX_ADDRESS, ApiUsers
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.shared.account_checks import AccountSetup
-from guichet.providers.shared.client import ProviderClient, ProviderResponse
+from guichet.providers.shared.client import ProviderClient
 from guichet.providers.sonatel.checks import callback_url
 from guichet.providers.sonatel.provider import Sonatel
 from guichet.settings import Settings
@@ -208,9 +208,9 @@ async def _register(settings: Settings, providers: ProvidersConfig, name: str, a
         provider = registry.provider(name)
         assert isinstance(provider, Sonatel)
         before = await provider.registered_callback()
-        if isinstance(before, ProviderResponse) and before.ok and callback_url(before) == address:
+        if before.ok and callback_url(before) == address:
             return False
         result = await provider.register_callback(address)
-        if not isinstance(result, ProviderResponse) or not result.ok:
+        if not result.ok:
             raise CommandError(f"Sonatel did not register the address: {result.raw}.")
         return True

@@ -106,10 +106,7 @@ def _show(name: str, providers: ProvidersConfig, findings: list[Finding]) -> Non
 
 
 @app.command(epilog="Example: `guichet providers balances --json`")
-def balances(
-    account: _Accounts = None,
-    as_json: Json = False,
-) -> None:
+def balances(account: _Accounts = None, as_json: Json = False) -> None:
     """Ask every provider for our balances with it, from which refunds are paid.
 
     Exit code 1 when a balance cannot be read, or is below `float_alert_below` of the providers' file.

@@ -20,7 +20,6 @@ from guichet.accounts.rights import Member, member
 from guichet.accounts.sessions import Devices
 from guichet.accounts.sign_in import Accounts, SessionState, WithoutPassword
 from guichet.console.console import ADMIN_ROOT, ASSETS_PATH, ROOT, Console
-from guichet.console.cookies import Cookies
 from guichet.console.error_pages import ConsoleLimitMiddleware, error_page
 from guichet.console.installation import installation_routes
 from guichet.console.page_request import ConsoleRequest, FormFault, FormRefused, MerchantRequest, StaffRequest
@@ -34,22 +33,23 @@ from guichet.console.page_tables import (
     PersonPage,
 )
 from guichet.console.sections import (
+    MERCHANT_MENU,
+    STAFF_MENU,
     MerchantPage,
     StaffPage,
     merchant_navigation,
-    merchant_sections,
     section_of,
+    sections_of,
     staff_navigation,
-    staff_sections,
 )
 from guichet.console.sign_in_limits import SignInLimits
 from guichet.context import AppContext
 from guichet.domain.audit_log import ActRefused
-from guichet.domain.errors import NotFound
 from guichet.domain.merchants import ENVS
 from guichet.logs import log
 from guichet.mail.outbox import Outbox
-from guichet.pages.fields import choice, register_row_ids
+from guichet.pages.cookies import HostCookies
+from guichet.pages.fields import choice, found, register_row_ids
 from guichet.server.error_handler import Application, application
 from guichet.server.rate_limit import RateLimiter
 from guichet.server.rate_limits import console_limit
@@ -96,7 +96,7 @@ def _console(
     public = urlsplit(settings.public_url)
     return Console(
         accounts=accounts,
-        cookies=Cookies(secure=public.scheme == "https"),
+        cookies=HostCookies(secure=public.scheme == "https"),
         addresses=ClientAddresses.of(settings),
         public_url=settings.public_url,
         base_path=public.path.rstrip("/"),
@@ -125,7 +125,7 @@ class Handler(Generic[AnyRequest]):
 
 def _merchant_page(console: Console, page: MerchantPage) -> Route:
     """A page that only members of the merchant's team with the page's right may open, or post to."""
-    sections = merchant_sections(MERCHANT_PAGES)
+    sections = sections_of(MERCHANT_PAGES, MERCHANT_MENU)
     section = section_of(sections, page)
 
     async def admit(request: MerchantRequest) -> None:
@@ -141,14 +141,12 @@ def _merchant_page(console: Console, page: MerchantPage) -> Route:
 
 def _member(request: MerchantRequest) -> Member:
     env = choice(request.path["env"], ENVS)
-    if env is None:
-        raise NotFound
-    return member(*request.signed_in, request.places, request.path["merchant"], env)
+    return member(*request.signed_in, request.places, request.path["merchant"], found(env))
 
 
 def _staff_page(console: Console, page: StaffPage) -> Route:
     """A page that only staff with the page's right may open, or post to."""
-    sections = staff_sections(STAFF_PAGES)
+    sections = sections_of(STAFF_PAGES, STAFF_MENU)
     section = section_of(sections, page)
 
     async def admit(request: StaffRequest) -> None:

@@ -7,10 +7,10 @@ from typing import Final
 from msgspec import field
 
 from guichet.accounts.sign_in import Accounts, WithoutPassword
-from guichet.console.cookies import Cookies
 from guichet.context import AppContext
 from guichet.domain.messages import TEXTS
 from guichet.domain.records import Record
+from guichet.pages.cookies import HostCookies
 from guichet.pages.render import Renderer
 from guichet.server.request_context import ClientAddresses
 
@@ -30,7 +30,7 @@ class Console(Record, frozen=True):
     is its path."""
 
     accounts: Accounts
-    cookies: Cookies
+    cookies: HostCookies
     addresses: ClientAddresses
     public_url: str
     base_path: str

@@ -17,6 +17,7 @@ from guichet.accounts.sign_in import Browser, SessionState, SignedIn, state_of
 from guichet.clock import Instant
 from guichet.console import form_tokens
 from guichet.console.console import ADMIN_ROOT, ROOT, Console
+from guichet.console.cookies import DEVICE, DONE, PASSKEY, SESSION
 from guichet.console.navigation import Navigation, first_path
 from guichet.console.wording import Wording
 from guichet.context import AppContext
@@ -73,7 +74,7 @@ class ConsoleRequest(Wording):
     @classmethod
     async def begin(cls, console: Console, request: Request) -> Self:
         page_request = cls(console, request)
-        secret = console.cookies.session(request)
+        secret = console.cookies.read(request, SESSION)
         if secret is not None and is_secret(secret):
             session_and_user = await sessions.find(console.ctx.db, secret, console.ctx.clock.now())
             if session_and_user is not None:
@@ -119,7 +120,7 @@ class ConsoleRequest(Wording):
         address = self.console.addresses.counted(self.http.scope)
         agent = "".join(character for character in self.http.headers.get("user-agent", "") if character.isprintable())
         cookies = self.console.cookies
-        return Browser(address, agent, cookies.device(self.http), cookies.passkey(self.http))
+        return Browser(address, agent, cookies.read(self.http, DEVICE), cookies.read(self.http, PASSKEY))
 
     @property
     def is_from_this_machine(self) -> bool:
@@ -181,18 +182,18 @@ class ConsoleRequest(Wording):
         view = {**view, **self.chrome()}
         response = self.render(template, SimpleNamespace(**view), status)
         if view["just_done"] is not None:
-            self.console.cookies.forget_done(response)
+            self.console.cookies.forget(response, DONE)
         return response
 
     def done(self, url: str, act: str, **facts: str) -> Response:
         """After an act: the page at `url` says what was done, in the text `done.` and `act`. This is the one way."""
         response = self.redirect(url)
-        self.console.cookies.set_done(response, urlencode({"act": act, **facts}))
+        self.console.cookies.set(response, DONE, urlencode({"act": act, **facts}))
         return response
 
     def _just_done(self) -> Markup | None:
         """None also for a value that no version of ours has set: a browser can send anything as a cookie."""
-        done = self.console.cookies.done(self.http)
+        done = self.console.cookies.read(self.http, DONE)
         if done is None:
             return None
         try:
@@ -241,9 +242,9 @@ class ConsoleRequest(Wording):
         return response
 
     def set_cookies(self, response: Response, signed: SignedIn) -> None:
-        self.console.cookies.set_session(response, signed.secret)
+        self.console.cookies.set(response, SESSION, signed.secret)
         if signed.device is not None:
-            self.console.cookies.set_device(response, signed.device)
+            self.console.cookies.set(response, DEVICE, signed.device)
 
 
 class MerchantRequest(ConsoleRequest):

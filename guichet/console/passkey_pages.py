@@ -5,6 +5,7 @@ from starlette.responses import Response
 from guichet.accounts import passkeys
 from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, SignInRefused, TooManyAttempts, TooManyPasskeys
 from guichet.accounts.sign_in import give_passkey, sign_in_with_passkey
+from guichet.console.cookies import PASSKEY
 from guichet.console.factor_pages import code_form
 from guichet.console.page_request import ConsoleRequest
 from guichet.console.sign_in_page import next_page, sign_in_form
@@ -40,7 +41,7 @@ async def ask(request: ConsoleRequest) -> Response:
 
 def _challenge(request: ConsoleRequest, options: str, browser: str) -> Response:
     response = request.respond(options.encode(), _JSON)
-    request.console.cookies.set_passkey(response, browser)
+    request.console.cookies.set(response, PASSKEY, browser)
     return response
 
 

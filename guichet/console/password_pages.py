@@ -9,6 +9,7 @@ from guichet.accounts import mail_links
 from guichet.accounts.errors import LinkUnusable, PasswordWeak, SignInRefused, TooBusy, TooManyAttempts
 from guichet.accounts.link_acceptance import accept, count_request, join_team, mail_new_password, reset_password
 from guichet.accounts.own_account import change_password
+from guichet.console.cookies import DEVICE
 from guichet.console.page_request import ConsoleRequest
 from guichet.domain.accounts import LinkPurpose, normal_name
 from guichet.merchants import repository as merchants
@@ -119,7 +120,7 @@ async def change_own(request: ConsoleRequest) -> Response:
         return _own_form(request, 503, request.text("sign_in.busy"))
     response = request.done(request.at("/security"), "password_changed")
     if device is not None:
-        request.console.cookies.set_device(response, device)
+        request.console.cookies.set(response, DEVICE, device)
     return response
 
 

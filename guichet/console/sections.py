@@ -14,14 +14,14 @@ from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight, StaffR
 from guichet.pages.render import Renderer
 
 #: The menu of a merchant's pages, in groups: the text of an entry is `nav.` and its name, that of a group `nav_group.`.
-_MERCHANT_MENU: Final = {
+MERCHANT_MENU: Final = {
     "collect": ("cash_desk", "links"),
     "money": ("overview", "payments", "balance", "exports"),
     "build": ("webhooks", "developers", "requests"),
     "account": ("team", "mails", "activity"),
 }
 #: The same for the back office; the texts of entries begin with `admin_nav.`.
-_STAFF_MENU: Final = {
+STAFF_MENU: Final = {
     "": ("overview", "incidents", "approvals"),
     "customers": ("merchants", "payments"),
     "money": ("wallets", "treasury", "reconciliation"),
@@ -63,13 +63,9 @@ class StaffPage(Record, frozen=True):
 AnyPage = TypeVar("AnyPage", MerchantPage, StaffPage)
 
 
-def merchant_sections(pages: Sequence[MerchantPage]) -> tuple[MerchantPage, ...]:
+def sections_of(pages: Sequence[AnyPage], menu: Mapping[str, Sequence[str]]) -> tuple[AnyPage, ...]:
     """The pages that stand in the menu, in its order."""
-    return _sections(pages, _MERCHANT_MENU)
-
-
-def staff_sections(pages: Sequence[StaffPage]) -> tuple[StaffPage, ...]:
-    return _sections(pages, _STAFF_MENU)
+    return tuple(page for names in menu.values() for name in names for page in pages if page.menu == name)
 
 
 def section_of(sections: Sequence[AnyPage], current: AnyPage) -> AnyPage | None:
@@ -160,10 +156,6 @@ def _entry(renderer: Renderer, language: str, href: str, page: MerchantPage | St
     merchants = isinstance(page, MerchantPage)
     name = page.menu or ""
     text = str(renderer.text(language, ("nav." if merchants else "admin_nav.") + name))
-    group = next(group for group, names in (_MERCHANT_MENU if merchants else _STAFF_MENU).items() if name in names)
+    group = next(group for group, names in (MERCHANT_MENU if merchants else STAFF_MENU).items() if name in names)
     docked = name in (_DOCK if merchants else _STAFF_DOCK)
     return MenuEntry(text, href, here, name, group, docked)
-
-
-def _sections(pages: Sequence[AnyPage], menu: Mapping[str, Sequence[str]]) -> tuple[AnyPage, ...]:
-    return tuple(page for names in menu.values() for name in names for page in pages if page.menu == name)

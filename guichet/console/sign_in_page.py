@@ -10,6 +10,7 @@ from guichet.accounts.errors import LinkUnusable, SignInRefused, TooBusy, TooMan
 from guichet.accounts.sign_in import sign_in as check_password
 from guichet.accounts.sign_in import tell_of_guesses
 from guichet.console.console import ADMIN_ROOT, ROOT
+from guichet.console.cookies import SESSION
 from guichet.console.page_request import ConsoleRequest
 from guichet.domain.errors import NotFound
 
@@ -74,7 +75,7 @@ async def sign_out(request: ConsoleRequest) -> Response:
     session, user = request.signed_in
     await sessions.end(request.db, user.id, session.id)
     response = request.redirect(request.at("/sign-in"))
-    request.console.cookies.forget_session(response)
+    request.console.cookies.forget(response, SESSION)
     return response
 
 

@@ -6,14 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Column, bindparam, select, update
 
 from guichet.db.engine import Database
-from guichet.db.tables import (
-    export_chunks,
-    mails,
-    merchant_document_chunks,
-    staff_jobs,
-    users,
-    webhook_endpoints,
-)
+from guichet.db.tables import export_chunks, mails, merchant_document_chunks, staff_jobs, users, webhook_endpoints
 from guichet.domain.records import Record
 
 

@@ -13,13 +13,7 @@ import re
 from typing import Final, NamedTuple
 
 from guichet import __version__
-from guichet.db.errors import (
-    DatabaseMissing,
-    DevelopmentSchema,
-    SchemaOutdated,
-    SchemaTooNew,
-    UnknownSchema,
-)
+from guichet.db.errors import DatabaseMissing, DevelopmentSchema, SchemaOutdated, SchemaTooNew, UnknownSchema
 from guichet.db.sqlite.database import read_revision as read_sqlite_revision
 from guichet.settings import Settings
 

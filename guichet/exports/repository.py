@@ -51,10 +51,7 @@ _PREPARED: Final = select(func.count()).where(
     exports.c.expires_at > bindparam("now"),
     (exports.c.status == literal_column("'pending'")) | (exports.c.status == literal_column("'ready'")),
 )
-_CLAIMED: Final = (
-    *equal(exports, id="export", attempts="attempt"),
-    exports.c.status == "pending",
-)
+_CLAIMED: Final = (*equal(exports, id="export", attempts="attempt"), exports.c.status == "pending")
 _CHANGE_CLAIMED: Final = update(exports).where(*_CLAIMED)
 _ADVANCE: Final = _CHANGE_CLAIMED.values(
     due_at=bindparam("next_due"),

@@ -35,9 +35,7 @@ LAST_CHARACTER: Final = "\U0010ffff"
 _LOCK: Final = select(lock_until_commit(bindparam("lock")))
 _HEAD: Final = select(customer_names_head.c.payment_id, customer_names_head.c.created_at)
 _FOLLOWING: Final = (
-    select(
-        *columns(payments, "id", "created_at", "merchant_id", "env", "firstname", "lastname"),
-    )
+    select(*columns(payments, "id", "created_at", "merchant_id", "env", "firstname", "lastname"))
     .where(payments.c.id > bindparam("after"))
     .order_by(payments.c.id)
     .limit(bindparam("most"))

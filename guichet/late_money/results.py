@@ -18,14 +18,7 @@ from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.queues.work_queue import Claim
 from guichet.domain import posting_rules
-from guichet.domain.late_results import (
-    POLLS_AT_ONCE,
-    POLLS_PER_SECOND,
-    LateResult,
-    LateReturn,
-    LateStage,
-    next_poll,
-)
+from guichet.domain.late_results import POLLS_AT_ONCE, POLLS_PER_SECOND, LateResult, LateReturn, LateStage, next_poll
 from guichet.domain.messages import Amount
 from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import Payment, Refund

@@ -27,14 +27,7 @@ from guichet.late_money import return_repository
 from guichet.ledger import postings
 from guichet.logs import log
 from guichet.payments.account_identity import AccountMatch
-from guichet.payments.outcomes import (
-    ANOTHER_ACCOUNT,
-    Mismatch,
-    account_match,
-    checked,
-    explicit,
-    request_of,
-)
+from guichet.payments.outcomes import ANOTHER_ACCOUNT, Mismatch, account_match, checked, explicit, request_of
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,

@@ -1,9 +1,8 @@
 """The margin of each operator: the fees that merchants paid less what the providers charged."""
 
-from collections import defaultdict
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from sqlalchemy import and_, bindparam, case, func, or_, select
 
 from guichet.clock import HOUR, Instant, earlier, later
@@ -58,18 +57,16 @@ _SUMS: Final = (
         ),
         _operator.is_not(None),
     )
-    .group_by(
-        _operator,
-        *columns(postings, "currency", "cause", "leg", "source", "destination"),
-    )
+    .group_by(_operator, *columns(postings, "currency", "cause", "leg", "source", "destination"))
 )
 
 
-@dataclass(slots=True)
-class Margin:
-    """Hundredths of one operator and currency. `fees`: what the service earned, less what it gave back with refunds.
-    `provider_fees`: what was charged, as far as providers' statements say. `payments`: how many succeeded."""
+class Margin(Struct):
+    """Hundredths. `fees`: what the service earned, less what it gave back with refunds. `provider_fees`: what was
+    charged, as far as providers' statements say. `payments`: how many succeeded."""
 
+    operator: str
+    currency: Currency
     fees: int = 0
     provider_fees: int = 0
     payments: int = 0
@@ -88,12 +85,12 @@ async def margins(db: Database, since: Instant | None, until: Instant | None) ->
     start, last = since or Instant(0), until or _ALWAYS
     first = await _IDS.first_at(db, earlier(start, _SLACK))
     end = await _IDS.first_at(db, later(last, _SLACK))
-    by_operator: dict[tuple[str, Currency], Margin] = defaultdict(Margin)
+    by_operator: dict[tuple[str, Currency], Margin] = {}
     for at in range(first, end, _STEP):
         step = {"first": at, "end": min(end, at + _STEP)}
         rows = await db.scan(_SUMS, **step, since=start, until=last)
         for operator, currency, cause, leg, source, destination, amount, count in rows:
-            margin = by_operator[operator, currency]
+            margin = by_operator.setdefault((operator, currency), Margin(operator, currency))
             margin.fees += int(amount) * ((destination == FEES) - (source == FEES))
             margin.provider_fees += int(amount) * ((source == PROVIDER_FEES) - (destination == PROVIDER_FEES))
             margin.payments += int(count) if (cause, leg) == (COLLECTED, "amount") else 0

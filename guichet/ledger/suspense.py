@@ -34,10 +34,7 @@ _REOPENED: Final = (
 _LOCK: Final = select(wallets.c.status).where(*THIS_WALLET, wallets.c.release_pending).with_for_update()
 _SUSPENDED: Final = (
     select(wallet_entries.c.id)
-    .where(
-        *equal(wallet_entries, "merchant_id", "env", "currency"),
-        wallet_entries.c.suspended,
-    )
+    .where(*equal(wallet_entries, "merchant_id", "env", "currency"), wallet_entries.c.suspended)
     .order_by(wallet_entries.c.id)
     .limit(bindparam("most"))
 )

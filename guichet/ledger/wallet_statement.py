@@ -17,13 +17,7 @@ from guichet.db.tables import payments, postings, refunds
 from guichet.db.tables.payment_tables import ORDER_NUMBER
 from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import FEES, PAYMENT_CAUSES, REFUND_CAUSES, WALLET
-from guichet.ledger.balance_checkpoints import (
-    OF_WALLET,
-    SIGNED,
-    WalletKey,
-    balance_before,
-    balance_before_posting,
-)
+from guichet.ledger.balance_checkpoints import OF_WALLET, SIGNED, WalletKey, balance_before, balance_before_posting
 from guichet.ledger.postings import OF_PAYMENTS, OF_REFUNDS
 from guichet.ledger.wallets import CURRENT_BALANCE
 

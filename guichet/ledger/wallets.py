@@ -203,10 +203,7 @@ async def require_wallet(tx: Transaction, payment: Payment, covers: Hundredths, 
 _HELD_REFUNDS: Final = text("refunds.status = 'pending' AND refunds.held")
 _SUSPENDED: Final = (
     select(func.coalesce(func.sum(wallet_entries.c.amount), 0))
-    .where(
-        *equal(wallet_entries, "merchant_id", "env", "currency"),
-        wallet_entries.c.suspended,
-    )
+    .where(*equal(wallet_entries, "merchant_id", "env", "currency"), wallet_entries.c.suspended)
     .scalar_subquery()
 )
 #: Of a refund the wallet's part: the fee is paid back from the service's.
@@ -214,10 +211,7 @@ _HELD: Final = (
     select(cast(func.coalesce(func.sum(payments.c.amount), 0), BigInteger), func.count(), cast(_SUSPENDED, BigInteger))
     .select_from(refunds)
     .join(payments, payments.c.id == refunds.c.payment_id)
-    .where(
-        *equal(refunds, "merchant_id", "env", "currency"),
-        _HELD_REFUNDS,
-    )
+    .where(*equal(refunds, "merchant_id", "env", "currency"), _HELD_REFUNDS)
 )
 
 

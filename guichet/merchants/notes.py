@@ -27,10 +27,7 @@ class Note(Record, frozen=True):
 
 _INSERT: Final = (
     insert(merchant_notes)
-    .values(
-        **params("merchant_id", "author", "text"),
-        created_at=bindparam("now"),
-    )
+    .values(**params("merchant_id", "author", "text"), created_at=bindparam("now"))
     .returning(*merchant_notes.c)
 )
 _PAGE: Final = (

@@ -22,10 +22,7 @@ PAGE: Final = 25
 
 _INSERT: Final = (
     insert(merchants)
-    .values(
-        **params("name", "status", "currency"),
-        created_at=bindparam("now"),
-    )
+    .values(**params("name", "status", "currency"), created_at=bindparam("now"))
     .returning(*merchants.c)
 )
 _BY_ID: Final = select(merchants).where(merchants.c.id == bindparam("id"))

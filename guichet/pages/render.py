@@ -13,8 +13,7 @@ from markupsafe import Markup
 
 from guichet.domain.records import Record
 from guichet.pages import i18n, template_code
-from guichet.pages.compiled_templates import CompiledTemplates, fingerprint
-from guichet.pages.template_code import TemplateEnvironment, as_markup, escaped
+from guichet.pages.template_code import CompiledTemplates, TemplateEnvironment, as_markup, escaped, fingerprint
 from guichet.printable import printable
 from guichet.server.content_encoding import SharedPart, compress
 
@@ -152,7 +151,7 @@ class Renderer:
         return text
 
     def compile(self) -> None:
-        """Every template, into the files from which other processes read them (`compiled_templates.py`)."""
+        """Every template, into the files from which other processes read them (`template_code.py`)."""
         for environment in self._environments.values():
             for name in environment.list_templates(["html"]):
                 environment.get_template(name)

@@ -81,10 +81,7 @@ class LinkBody(Body):
     """Ce que vous encaissez à chaque paiement, dans la devise par défaut de votre compte."""
     description: Annotated[str, Field(max_length=255), NO_BAD_TEXT]
     """Libellé montré au client."""
-    type: Annotated[
-        Literal["permanent", "limité"],
-        BeforeValidator(_type),
-    ] = "permanent"
+    type: Annotated[Literal["permanent", "limité"], BeforeValidator(_type)] = "permanent"
     """`limité` s'écrit avec l'accent, en UTF-8 ; toute autre écriture est refusée."""
     max_uses: Annotated[Integer | None, Field(json_schema_extra={"minimum": 1, "maximum": _MAX_USES})] = None
     """Nombre d'utilisations. Obligatoire pour un lien `limité`, ignoré sinon."""

@@ -9,7 +9,7 @@ from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line, Settled
 from guichet.incidents import repository as incidents
 from guichet.ledger import reconciliation_runs as runs
-from guichet.providers.shared.client import CallResult
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.stripe.history import stripe_history
 from guichet.settings import Settings
 from guichet.treasury import conversions, readings, repository
@@ -125,7 +125,7 @@ async def test_what_a_movement_became_is_read_from_the_list_of_stripe() -> None:
         _row(charge, 800, "charge", currency="gbp"),
     ]
 
-    async def get(path: str, query: Mapping[str, str]) -> CallResult:
+    async def get(path: str, query: Mapping[str, str]) -> ProviderResponse:
         return said({"data": rows, "has_more": False})
 
     lines = await stripe_history(get, DAY, later(DAY, HOUR))

@@ -12,7 +12,7 @@ from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.providers.base import Unknown
 from guichet.providers.feexpay.history import FeexPayHistory
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from tests.fakes.clock import ManualClock
 
 START = from_datetime(datetime(2026, 1, 1, tzinfo=UTC))
@@ -37,7 +37,7 @@ class FakeFeexpayHistory:
             for number in range(count)
         ]
 
-    async def request(self, body: Mapping[str, object]) -> CallResult:
+    async def request(self, body: Mapping[str, object]) -> ProviderResponse:
         self.requested.append(body)
         kind = {"PAYIN": "PAYMENT_API", "PAYOUT": "PAYOUT_API"}.get(str(body["type"]))
         wanted = [

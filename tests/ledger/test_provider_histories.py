@@ -12,7 +12,7 @@ from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.providers.base import Unknown
 from guichet.providers.pawapay.history import PawaPayStatements
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.stripe.history import stripe_history
 from guichet.providers.wave.history import wave_history
 from tests.fakes.clock import ManualClock
@@ -41,7 +41,7 @@ class FakeWave:
         self.changed = changed or {}
         self.asked: list[tuple[str, str | None]] = []
 
-    async def ask(self, query: dict[str, str]) -> CallResult:
+    async def ask(self, query: dict[str, str]) -> ProviderResponse:
         day, cursor = query["date"], query.get("after")
         self.asked.append((day, cursor))
         if (day, cursor) in self.changed:
@@ -104,13 +104,13 @@ CSV = """Creation Date,MSISDN,Transaction ID,Amount,Currency,Country,MNO,Type
 class FakePawaPay:
     """Statements that are ready at the third question; `changed` replaces answers by path."""
 
-    def __init__(self, file: bytes = CSV.encode(), changed: Mapping[str, CallResult] | None = None) -> None:
+    def __init__(self, file: bytes = CSV.encode(), changed: Mapping[str, ProviderResponse] | None = None) -> None:
         self.file = file
         self.changed = changed or {}
         self.asked: list[dict[str, Any]] = []
         self.questions = 0
 
-    async def get(self, path: str) -> CallResult:
+    async def get(self, path: str) -> ProviderResponse:
         if path in self.changed:
             return self.changed[path]
         if path == "/v2/wallet-balances":
@@ -122,11 +122,11 @@ class FakePawaPay:
         state = "COMPLETED" if self.questions % 3 == 0 else "PROCESSING"
         return said({"status": "FOUND", "data": {"status": state, "downloadUrl": "https://files.example/1.csv"}})
 
-    async def post(self, resource: str, body: dict[str, object]) -> CallResult:
+    async def post(self, resource: str, body: dict[str, object]) -> ProviderResponse:
         self.asked.append({"resource": resource, **body})
         return self.changed.get(resource) or said({"statementId": "s-1", "status": "ACCEPTED"})
 
-    async def download(self, url: str) -> CallResult:
+    async def download(self, url: str) -> ProviderResponse:
         assert url == "https://files.example/1.csv"
         return self.changed.get(url) or said(self.file)
 
@@ -171,14 +171,14 @@ async def test_long_periods_are_asked_for_in_pieces() -> None:
         ("/v2/wallet-balances", said({}, 500)),
         ("/v2/wallet-balances", said({"balances": ["BEN"]})),
         ("statements", said({"status": "REJECTED", "failureReason": {"failureCode": "INVALID_PARAMETER"}})),
-        ("statements", Unknown("no answer")),
+        ("statements", ProviderResponse.none(Unknown("no answer"))),
         ("/v2/statements/s-1", said({"status": "FOUND", "data": {"status": "FAILED"}})),
         ("/v2/statements/s-1", said({"status": "NOT_FOUND"})),
         ("https://files.example/1.csv", said(b"gone", 403)),
         ("https://files.example/1.csv", ProviderResponse(200, CSV.encode()[:200], complete=False)),
     ],
 )
-async def test_a_statement_that_does_not_come_is_unknown(path: str, answer: CallResult) -> None:
+async def test_a_statement_that_does_not_come_is_unknown(path: str, answer: ProviderResponse) -> None:
     assert isinstance(await FakePawaPay(changed={path: answer}).lines(), Unknown)
 
 
@@ -208,7 +208,7 @@ def _charge(number: int) -> dict[str, Any]:
 async def test_every_page_of_stripe_is_read(second: object) -> None:
     asked: list[str | None] = []
 
-    async def get(path: str, query: Mapping[str, str]) -> CallResult:
+    async def get(path: str, query: Mapping[str, str]) -> ProviderResponse:
         asked.append(query.get("starting_after"))
         if asked[-1] is None:
             return said({"data": [_charge(1), _charge(2)], "has_more": True})

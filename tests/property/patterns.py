@@ -109,7 +109,7 @@ OURS: Final[dict[str, str]] = {
     "api/merchant_guide.py _anchors": "our own guide",
     "checkout/views.py _mode": "the catalogue",
     "cli/arguments.py _DATE_ONLY": "the command line",
-    "cli/mcp_tools.py _references": "our own document",
+    "cli/mcp_server.py _references": "our own document",
     "db/migrate.py _LOCKING": "statements of migrations",
     "db/postgres/replication.py _NAME": "the settings of PostgreSQL",
     "db/postgres/replication.py _QUORUM": "the settings of PostgreSQL",

@@ -13,10 +13,9 @@ from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.audit_log import Actor
 from guichet.domain.messages import Answer
-from guichet.domain.money import Currency
 from guichet.domain.records import Record
 from guichet.domain.staff_jobs import StaffJob, StaffJobKind
-from guichet.ledger.margin import margins
+from guichet.ledger.margin import Margin, margins
 from guichet.providers.account_review import BalanceLine, balance_lines, findings_of, probe_accounts
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.shared.account_checks import Finding
@@ -52,21 +51,10 @@ AboutAccounts = ProviderCheck | ProviderDeepCheck | ProviderBalances
 Task = AnonymiseCustomer | LedgerMargin | CompareStatement | NameWaveMerchants | AboutAccounts
 
 
-class MarginRow(Record, frozen=True):
-    """Amounts in hundredths."""
-
-    operator: str
-    currency: Currency
-    payments: int
-    fees: int
-    provider_fees: int
-    margin: int
-
-
 class Margins(Record, frozen=True):
     since: Instant
     until: Instant
-    rows: list[MarginRow]
+    rows: list[Margin]
 
 
 class CheckedAccount(Record, frozen=True):
@@ -124,11 +112,7 @@ async def run_task(ctx: AppContext, job: StaffJob, task: Task, actor: Actor) -> 
             return await anonymise_customer(ctx.db, ctx.clock, require(job.merchant_id), customer, actor, task.reason)
         case LedgerMargin():
             by_operator = await margins(ctx.db, task.since, task.until)
-            rows = [
-                MarginRow(*key, margin.payments, margin.fees, margin.provider_fees, margin.margin)
-                for key, margin in by_operator.items()
-            ]
-            return Margins(task.since, task.until, rows)
+            return Margins(task.since, task.until, [*by_operator.values()])
         case CompareStatement():
             return await compare_statement(ctx, task)
         case NameWaveMerchants():

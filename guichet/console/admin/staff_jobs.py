@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
+from starlette.responses import Response
+
 from guichet.accounts import users
 from guichet.back_office.jobs import repository
 from guichet.back_office.jobs.requests import JobRequest, TooManyJobs, ask
@@ -40,18 +42,19 @@ class JobsView(View, frozen=True):
     token: str
 
 
-async def ask_worker(request: StaffRequest, task: Task, merchant_id: MerchantId | None = None) -> int:
-    """The id of the job of the form that was sent, however often it is; without a token each form is another one.
-    Raises FormFault while too many wait."""
+async def ask_worker(request: StaffRequest, path: str, task: Task, merchant_id: MerchantId | None = None) -> Response:
+    """Leads to the job of the form that was sent, on the page at `path` below `/admin`; however often it is sent,
+    unless it has no token. Raises FormFault while too many wait."""
     token = form_token(request.form_values) or new_form_token()
     try:
-        return await ask(request.ctx, JobRequest(task, merchant_id, request.person.id, token), request.actor)
+        job_id = await ask(request.ctx, JobRequest(task, merchant_id, request.person.id, token), request.actor)
     except TooManyJobs:
         raise FormFault(request.text("jobs.too_many", most=MOST_PENDING), 409) from None
+    return request.done(request.at_admin(path, job=str(job_id)), "job_asked")
 
 
-async def chosen_job(
-    request: StaffRequest, *kinds: StaffJobKind, merchant_id: MerchantId | None = None
+async def _chosen_job(
+    request: StaffRequest, kinds: Sequence[StaffJobKind], merchant_id: MerchantId | None
 ) -> StaffJob | None:
     """The one that `?job=` names; None without it. Raises NotFound unless it is of these kinds, about this merchant."""
     text = request.query.get("job")
@@ -64,8 +67,21 @@ async def chosen_job(
     return job
 
 
-async def jobs_view(request: StaffRequest, path: str, jobs: Sequence[StaffJob], current: StaffJob | None) -> JobsView:
-    """`path`: of the page, below `/admin`; `current`: the job that the page is about."""
+async def jobs_view(
+    request: StaffRequest,
+    path: str,
+    *kinds: StaffJobKind,
+    fault: FormFault | None,
+    merchant_id: MerchantId | None = None,
+) -> JobsView:
+    """Jobs of these kinds, or those about one merchant, and the one that the page is about, unless its form has a
+    `fault`. `path`: of the page, below `/admin`."""
+    current = None if fault else await _chosen_job(request, kinds, merchant_id)
+    if merchant_id is None:
+        jobs = [job for kind in kinds for job in await repository.latest(request.db, kind)]
+        jobs = sorted(jobs, key=lambda job: -job.id)[: repository.MOST_LISTED]
+    else:
+        jobs = await repository.latest_of_merchant(request.db, merchant_id)
     all_jobs = [*jobs, *([current] if current else [])]
     names = await users.names(request.db, {job.user_id for job in all_jobs})
     listed = {

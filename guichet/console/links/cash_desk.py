@@ -21,13 +21,7 @@ from guichet.domain.money import DECIMALS
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import Payment
 from guichet.links import repository as link_repository
-from guichet.links.links import (
-    CASH_DESK_PREFIX,
-    ExternalIdTaken,
-    cash_desk_link,
-    close_link,
-    create_link_by_hand,
-)
+from guichet.links.links import CASH_DESK_PREFIX, ExternalIdTaken, cash_desk_link, close_link, create_link_by_hand
 from guichet.links.repository import LinkList
 from guichet.pages import formatting
 from guichet.pages.qr_codes import qr_code

@@ -13,8 +13,6 @@ from guichet.db.tables.account_tables import (
     users,
 )
 from guichet.db.tables.columns import metadata
-from guichet.db.tables.export_tables import export_chunks, exports
-from guichet.db.tables.late_result_tables import late_results, late_returns
 from guichet.db.tables.ledger_tables import (
     audit_log,
     audit_log_head,
@@ -29,6 +27,8 @@ from guichet.db.tables.ledger_tables import (
 from guichet.db.tables.merchant_tables import (
     api_keys,
     api_requests,
+    export_chunks,
+    exports,
     idempotency_keys,
     key_acts,
     merchant_document_chunks,
@@ -69,5 +69,5 @@ from guichet.db.tables.provider_tables import (
     treasury_readings,
     treasury_rollups,
 )
-from guichet.db.tables.refund_tables import disputes, refund_proposals, refunds
+from guichet.db.tables.refund_tables import disputes, late_results, late_returns, refund_proposals, refunds
 from guichet.db.tables.webhook_tables import events, webhook_deliveries

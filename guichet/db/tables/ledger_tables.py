@@ -70,11 +70,7 @@ wallet_entries: Final = table(
     Column("created_at", BigInteger, nullable=False),
     one_of("env", ENVS, "wallet_entries"),
     Index("ix_wallet_entries_wallet", "merchant_id", "env", "currency", "suspended"),
-    partial_index(
-        "ix_wallet_entries_suspended",
-        "id",
-        where="suspended",
-    ),
+    partial_index("ix_wallet_entries_suspended", "id", where="suspended"),
 )
 
 #: What a wallet held before an instant that is more than a day past: no posting is dated before it any more. Kept, so

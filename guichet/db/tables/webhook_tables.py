@@ -5,15 +5,7 @@ from typing import Final
 from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, String, Text, UniqueConstraint
 
 from guichet.db.sql_functions import transaction_id
-from guichet.db.tables.columns import (
-    UUID,
-    env_column,
-    id_column,
-    merchant_column,
-    one_of,
-    partial_index,
-    table,
-)
+from guichet.db.tables.columns import UUID, env_column, id_column, merchant_column, one_of, partial_index, table
 from guichet.domain.events import DELIVERY_STATUSES, DELIVERY_TARGETS, MAX_ATTEMPTS
 from guichet.domain.merchants import ENVS
 

@@ -8,16 +8,7 @@ from sqlalchemy import Column, ColumnElement, Select, and_, bindparam, func, lit
 from guichet.clock import earlier
 from guichet.db.engine import Row
 from guichet.db.sql_functions import columns
-from guichet.db.tables import (
-    disputes,
-    late_results,
-    merchants,
-    payments,
-    postings,
-    refunds,
-    wallet_entries,
-    wallets,
-)
+from guichet.db.tables import disputes, late_results, merchants, payments, postings, refunds, wallet_entries, wallets
 from guichet.domain.messages import Amount, Fact, Message
 from guichet.domain.posting_rules import (
     COLLECTED,

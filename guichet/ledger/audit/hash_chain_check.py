@@ -10,14 +10,7 @@ from guichet.domain.chain_heads import HeadComparison
 from guichet.domain.messages import Message
 from guichet.ledger.audit.audit_state import BEFORE_ALL, AuditState
 from guichet.ledger.audit.faults import AuditFault
-from guichet.ledger.hash_chain import (
-    FIRST_DIGEST,
-    ROW_HASH_LENGTH,
-    HashChainLink,
-    link_digest,
-    parse_ids,
-    row_hash,
-)
+from guichet.ledger.hash_chain import FIRST_DIGEST, ROW_HASH_LENGTH, HashChainLink, link_digest, parse_ids, row_hash
 
 _LINKS_AT_ONCE: Final = 20
 _LINKS: Final = (

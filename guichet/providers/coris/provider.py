@@ -26,9 +26,9 @@ from guichet.providers.base import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, no_call, probed
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import hundredths, text_or_none, units
-from guichet.providers.shared.results import as_unknown, classify_http_error, find_reason
+from guichet.providers.shared.results import classify_http_error, find_reason
 
 OPERATOR: Final = "coris"
 _CURRENCY: Final = "XOF"
@@ -66,8 +66,6 @@ class Coris(HttpProvider):
         if unserved := self.refuse_unserved(charge, "Coris"):
             return unserved
         result = await self._call("POST", "/send-code-otp", self._customer(charge))
-        if not isinstance(result, ProviderResponse):
-            return result
         return classify_http_error(result) or _read_code_sent(result)
 
     def takes(self, operator: str, currency: Currency) -> bool:
@@ -85,8 +83,6 @@ class Coris(HttpProvider):
             "codeOTP": charge.otp,
         }
         result = await self._call("POST", "/operations/paiement-bien", query)
-        if not isinstance(result, ProviderResponse):
-            return result
         return classify_http_error(result) or _read_payment(result)
 
     async def status(self, charge: Charge) -> StatusResult:
@@ -95,15 +91,13 @@ class Coris(HttpProvider):
             return Unknown(ProviderAnswer.REFERENCES_UNKNOWN())
         query = {"codeOperation": charge.payment.provider_reference}
         result = await self._call("GET", "/operations/transaction-status", query)
-        if not isinstance(result, ProviderResponse):
-            return as_unknown(result)
         payment = _read_payment(result)
         return payment if isinstance(payment, Succeeded) else Unknown(payment.raw)
 
     async def probe(self) -> Answer:
         """Asks about a customer who does not exist: any business answer shows that the account is right."""
         result = await self._call("GET", "/infos-client", {"codePays": self._country, "telephone": "0100000000"})
-        body = result.object() if isinstance(result, ProviderResponse) and result.ok else None
+        body = result.object() if result.ok else None
         return "ok" if body is not None and "HASH" not in _message(body) else result.raw
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
@@ -117,7 +111,7 @@ class Coris(HttpProvider):
         national_number = (charge.payment.phone_number or "").removeprefix(self._country)
         return {"codePays": self._country, "telephone": national_number}
 
-    async def _call(self, method: str, path: str, query: dict[str, str]) -> CallResult:
+    async def _call(self, method: str, path: str, query: dict[str, str]) -> ProviderResponse:
         """The hash covers the values in the order in which they are sent, then the secret."""
         digest = hashlib.sha256("".join((*query.values(), self._client_secret)).encode()).hexdigest()
         headers = {"clientId": self._client_id, "hashParam": digest, "Content-Type": "application/json"}
@@ -148,7 +142,7 @@ def _read_code_sent(response: ProviderResponse) -> OtpRequestResult:
     return _read_refusal(body, response.raw) if code == _REFUSED else Unknown(response.raw)
 
 
-def _read_refusal(body: dict[str, Any], raw: str) -> Refused | NotProcessed:
+def _read_refusal(body: dict[str, Any], raw: Answer) -> Refused | NotProcessed:
     message = _message(body)
     if any(part in message for part in _ACCOUNT_ERRORS):
         return NotProcessed("configuration", raw)

@@ -13,10 +13,10 @@ from guichet.providers.shared.account_checks import (
     wrong,
 )
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.listings import rows_of
 
-Get = Callable[[str], Awaitable[CallResult]]
+Get = Callable[[str], Awaitable[ProviderResponse]]
 
 
 async def check(setup: AccountSetup, get: Get, modes: Mapping[str, str | None]) -> list[Finding]:
@@ -31,7 +31,7 @@ async def check(setup: AccountSetup, get: Get, modes: Mapping[str, str | None]) 
 async def _networks(get: Get, modes: Mapping[str, str | None]) -> Finding:
     """The list of currencies names the networks that the account may use; that one is missing there proves nothing."""
     subject, result = AccountSubject.NETWORKS(), await get("/v1/currencies")
-    listed = result.ok_object().get("v1/currencies") if isinstance(result, ProviderResponse) else None
+    listed = result.ok_object().get("v1/currencies")
     if not isinstance(listed, list):
         return wrong(subject, verbatim(result.raw))
     listed_modes = {str(mode) for row in rows_of(listed) for mode in row.get("modes") or ()}
@@ -43,7 +43,7 @@ async def _networks(get: Get, modes: Mapping[str, str | None]) -> Finding:
 async def _webhook(setup: AccountSetup, get: Get) -> Finding:
     subject, address = AccountSubject.REGISTERED_CALLBACK(), setup.callback_addresses[0]
     result = await get("/v1/webhooks")
-    listed = result.ok_object().get("v1/webhooks") if isinstance(result, ProviderResponse) else None
+    listed = result.ok_object().get("v1/webhooks")
     if not isinstance(listed, list):
         return no_call(subject, AccountFinding.IN_DASHBOARD(address=address))
     urls = [str(row.get("url")) for row in rows_of(listed) if row.get("enabled")]

@@ -14,7 +14,7 @@ from guichet.providers.base import Unknown
 from guichet.providers.fedapay.client import Kind
 from guichet.providers.fedapay.responses import PAYOUT_STATUSES, STATUSES, currency_of, our_reference
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     FAILED,
     SUCCEEDED,
@@ -24,10 +24,9 @@ from guichet.providers.shared.fields import (
     text_or_none,
 )
 from guichet.providers.shared.listings import as_lines
-from guichet.providers.shared.results import as_unknown
 
 #: One page of the search.
-Ask = Callable[[Kind, int, int], Awaitable[CallResult]]
+Ask = Callable[[Kind, int, int], Awaitable[ProviderResponse]]
 Row = Mapping[str, Any]
 
 _PER_PAGE: Final = 100
@@ -58,24 +57,24 @@ async def _rows(ask: Ask, kind: Kind, since: Instant) -> list[Row] | Unknown:
         result = await ask(kind, page, _PER_PAGE)
         read = _page(result, kind)
         if read is None:
-            return as_unknown(result)
+            return Unknown(result.raw)
         rows, meta = read
         by_id |= {str(row["id"]): row for row in rows}
         order.add(rows)
         if meta.get("next_page") is None:
             total = meta.get("total_count")
             # Rows that moved from one page to another while they were read.
-            return as_unknown(result) if isinstance(total, int) and len(by_id) < total else list(by_id.values())
+            return Unknown(result.raw) if isinstance(total, int) and len(by_id) < total else list(by_id.values())
         if not rows:
-            return as_unknown(result)
+            return Unknown(result.raw)
         if order.is_newest_first and all((_created_at(row) or since) < since for row in rows):
             return list(by_id.values())
     return Unknown(ProviderAnswer.TOO_MANY_PAGES(day=Day.of(iso(since)[:10]), count=_MOST_PAGES))
 
 
-def _page(result: CallResult, kind: Kind) -> tuple[list[Row], Row] | None:
+def _page(result: ProviderResponse, kind: Kind) -> tuple[list[Row], Row] | None:
     """The rows and what stands about their list; None when the answer is no page."""
-    body = result.ok_object() if isinstance(result, ProviderResponse) else {}
+    body = result.ok_object()
     rows, meta = body.get(f"v1/{kind}s"), body.get("meta")
     if not isinstance(rows, list) or not isinstance(meta, dict):
         return None

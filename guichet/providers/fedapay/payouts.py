@@ -25,7 +25,7 @@ from guichet.providers.fedapay.responses import (
     read_payout,
     read_payout_refusal,
 )
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import units
 from guichet.providers.shared.results import as_refund_status, as_repeated_refund
 
@@ -67,11 +67,11 @@ class Payouts:
             return await self._start_if_pending(created, reversal)
         if id_of(created, "payout"):
             return await self._start_if_pending(created, reversal)
-        if isinstance(created, ProviderResponse) and created.ok:
+        if created.ok:
             return Unknown(created.raw)
         return read_payout_refusal(created)
 
-    async def _start_if_pending(self, result: CallResult, reversal: Reversal) -> RefundInitiationResult:
+    async def _start_if_pending(self, result: ProviderResponse, reversal: Reversal) -> RefundInitiationResult:
         read = read_payout(result, reversal.reference)
         if not isinstance(read, Accepted) or not _is_not_started(result):
             return Unknown(read.raw) if isinstance(read, NotFound) else read
@@ -80,7 +80,7 @@ class Payouts:
     async def _start(self, payout_id: str, reversal: Reversal) -> RefundInitiationResult:
         accepted = Accepted(payout_id, provider_data={_STARTED_AT: str(self._clock.now())})
         result = await self._client.start(payout_id)
-        if isinstance(result, ProviderResponse) and result.ok:
+        if result.ok:
             return accepted
         refusal = read_payout_refusal(result)
         if isinstance(refusal, Unknown):
@@ -122,7 +122,7 @@ class Payouts:
         return as_repeated_refund(await self.pay(reversal), reversal)
 
 
-def _is_not_started(result: CallResult) -> bool:
+def _is_not_started(result: ProviderResponse) -> bool:
     return str(object_in(result, "payout").get("status")).upper() == NOT_STARTED
 
 

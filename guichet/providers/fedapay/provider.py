@@ -47,7 +47,7 @@ from guichet.providers.fedapay.responses import (
 )
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import (
     decode_json_object,
     parse_callback_json,
@@ -57,7 +57,7 @@ from guichet.providers.shared.fields import (
     units,
 )
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_unknown, classify_http_error, probe_result
+from guichet.providers.shared.results import classify_http_error, probe_result
 from guichet.providers.shared.signatures import is_signed
 
 _MIN_PAYIN: Final = Hundredths(100_00)
@@ -133,8 +133,6 @@ class FedaPay(HttpProvider):
                 return Accepted(next_poll_at=self._clock.now())
         if transaction_id := id_of(result, "transaction"):
             return transaction_id
-        if not isinstance(result, ProviderResponse):
-            return NotProcessed(raw=result.raw)
         if isinstance(common := classify_http_error(result), NotProcessed):
             return common
         if result.status == 404:  # A wrong address.
@@ -144,14 +142,14 @@ class FedaPay(HttpProvider):
 
     async def _token(self, transaction_id: str) -> tuple[str, str | None] | NotProcessed:
         """The token and the address of the page. It may be asked for again."""
-        result: CallResult = NotProcessed()
+        result = ProviderResponse.none(NotProcessed())
         for _ in range(2):
             result = await self._client.post(f"/v1/transactions/{transaction_id}/token", {}, timeout=_TOKEN_TIMEOUT)
             if token := token_in(result):
                 return token
-            if isinstance(result, ProviderResponse) and 400 <= result.status < 500:
+            if 400 <= result.status < 500:
                 break
-        common = classify_http_error(result) if isinstance(result, ProviderResponse) else None
+        common = classify_http_error(result)
         return common if isinstance(common, NotProcessed) else NotProcessed(raw=result.raw)
 
     async def _push(self, charge: Charge, transaction_id: str, token: str) -> InitiationResult:
@@ -169,12 +167,12 @@ class FedaPay(HttpProvider):
             result = await self._client.by_reference("transaction", charge.payment.reference)
             transaction_id = charge.callback_reference if is_not_found(result) else None
             if is_not_found(result) and transaction_id is None:
-                return NotFound(as_unknown(result).raw)
+                return NotFound(result.raw)
             if transaction_id is None:
                 return self._read(result, charge)
         return self._read(await self._client.by_id("transaction", transaction_id), charge)
 
-    def _read(self, result: CallResult, charge: Charge) -> StatusResult:
+    def _read(self, result: ProviderResponse, charge: Charge) -> StatusResult:
         operator = charge.payment.operator
         mode = self._networks.mode(operator) if operator in NETWORKS else None
         return read_transaction(result, charge, mode, self._clock.now())
@@ -200,9 +198,9 @@ class FedaPay(HttpProvider):
     async def account_identity(self) -> str | Unknown | None:
         """The account that every transaction names. Unknown while there is none."""
         result = await self._client.rows("transaction", 1, 1)
-        rows = result.ok_object().get("v1/transactions") if isinstance(result, ProviderResponse) else None
+        rows = result.ok_object().get("v1/transactions")
         first = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else {}
-        return text_or_none(first.get("account_id")) or as_unknown(result)
+        return text_or_none(first.get("account_id")) or Unknown(result.raw)
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         modes = {operator: self._networks.mode(operator) for operator in setup.operators if operator not in CARDS}

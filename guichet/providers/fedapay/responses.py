@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant, later, read_date
 from guichet.domain.failures import RefusalReason
+from guichet.domain.messages import Answer
 from guichet.providers.base import (
     Accepted,
     Charge,
@@ -21,7 +22,7 @@ from guichet.providers.base import (
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.fedapay.networks import CURRENCY, CURRENCY_IDS
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
@@ -33,7 +34,7 @@ from guichet.providers.shared.fields import (
     text_or_none,
 )
 from guichet.providers.shared.listings import Body, balance_of, rows_of
-from guichet.providers.shared.results import as_unknown, classify_http_error, mark_ambiguous
+from guichet.providers.shared.results import classify_http_error, mark_ambiguous
 
 #: What was given back from FedaPay's dashboard was paid before. Every other word means pending.
 STATUSES: Final[dict[str, ProviderStatus]] = {
@@ -79,16 +80,16 @@ _LIMIT: Final = "LIMIT"
 _OUR_REFERENCE: Final = "merchant_reference"
 
 
-def object_in(result: CallResult, name: str) -> dict[str, Any]:
+def object_in(result: ProviderResponse, name: str) -> dict[str, Any]:
     """The object of a 2xx: under its class, under its name, or bare. Empty when there is none."""
-    body = result.ok_object() if isinstance(result, ProviderResponse) else {}
+    body = result.ok_object()
     wrapped = next((body[key] for key in (f"v1/{name}", name) if isinstance(body.get(key), dict)), body)
     return wrapped if text_or_none(wrapped.get("id")) else {}
 
 
-def token_in(result: CallResult) -> tuple[str, str | None] | None:
+def token_in(result: ProviderResponse) -> tuple[str, str | None] | None:
     """The token and the address of the page; None when there is no token."""
-    body = result.ok_object() if isinstance(result, ProviderResponse) else {}
+    body = result.ok_object()
     wrapped = body.get("v1/token")
     fields = wrapped if isinstance(wrapped, dict) else body
     token = text_or_none(fields.get("token"))
@@ -110,24 +111,24 @@ def currency_of(row: Mapping[str, Any]) -> str | None:
     return CURRENCY_IDS.get(str(row.get("currency_id")))
 
 
-def is_not_found(result: CallResult) -> bool:
-    return isinstance(result, ProviderResponse) and result.status == 404 and result.object() is not None
+def is_not_found(result: ProviderResponse) -> bool:
+    return result.status == 404 and result.object() is not None
 
 
-def is_refused_repeat(result: CallResult) -> bool:
+def is_refused_repeat(result: ProviderResponse) -> bool:
     """Whether a creation is refused because our reference exists already: its name stands in the errors or the text."""
-    if not isinstance(result, ProviderResponse) or not 400 <= result.status < 500:
+    if not 400 <= result.status < 500:
         return False
     body = result.object() or {}
     errors = body.get("errors")
     return (isinstance(errors, dict) and _OUR_REFERENCE in errors) or _OUR_REFERENCE in _message(body)
 
 
-def read_transaction(result: CallResult, charge: Charge, mode: str | None, now: Instant) -> StatusResult:
+def read_transaction(result: ProviderResponse, charge: Charge, mode: str | None, now: Instant) -> StatusResult:
     """`mode`: FedaPay's word for the network that we asked for."""
     transaction = object_in(result, "transaction")
-    if not isinstance(result, ProviderResponse) or not transaction:
-        return as_unknown(result)
+    if not transaction:
+        return Unknown(result.raw)
     if our_reference(transaction) != charge.payment.reference:
         return Unknown(ProviderAnswer.OTHER_REFERENCE(answer=result.raw))
     transaction_id = str(transaction["id"])
@@ -141,7 +142,7 @@ def read_transaction(result: CallResult, charge: Charge, mode: str | None, now: 
 
 
 def _read_refusal_of_payin(
-    transaction: Mapping[str, Any], charge: Charge, raw: str, now: Instant
+    transaction: Mapping[str, Any], charge: Charge, raw: Answer, now: Instant
 ) -> Refused | Accepted:
     """Only `expired` is the end. What was declined or canceled may still be paid: it is believed after a minute, or on
     the page after its life, but is no final answer before nothing can pay it any more."""
@@ -167,11 +168,11 @@ def _payer(transaction: Mapping[str, Any], charge: Charge, mode: str | None) -> 
     return payer_not_echoed(payer.get("phone"), charge)
 
 
-def read_push(result: CallResult, transaction_id: str) -> Accepted | NotProcessed | Refused:
+def read_push(result: ProviderResponse, transaction_id: str) -> Accepted | NotProcessed | Refused:
     """What came of the request for the PIN. A lost answer says nothing, but the transaction is known and can be asked
     for: a result without it could not be."""
-    if not isinstance(result, ProviderResponse) or result.ok:
-        return result if isinstance(result, NotProcessed) else Accepted(transaction_id)
+    if result.ok:
+        return Accepted(transaction_id)
     if common := classify_http_error(result):
         return common if isinstance(common, NotProcessed) else Accepted(transaction_id)
     if result.object() is None or not 400 <= result.status < 500:
@@ -181,13 +182,13 @@ def read_push(result: CallResult, transaction_id: str) -> Accepted | NotProcesse
     return Refused("refused", result.raw)
 
 
-def read_payout(result: CallResult, reference: str) -> RefundStatusResult:
+def read_payout(result: ProviderResponse, reference: str) -> RefundStatusResult:
     """The state of a payout; one that is not started is accepted."""
     payout = object_in(result, "payout")
     if is_not_found(result):
-        return NotFound(as_unknown(result).raw)
-    if not isinstance(result, ProviderResponse) or not payout:
-        return as_unknown(result)
+        return NotFound(result.raw)
+    if not payout:
+        return Unknown(result.raw)
     if our_reference(payout) != reference:
         return Unknown(ProviderAnswer.OTHER_REFERENCE(answer=result.raw))
     payout_id, code = str(payout["id"]), str(payout.get("last_error_code"))
@@ -199,10 +200,8 @@ def read_payout(result: CallResult, reference: str) -> RefundStatusResult:
     return Accepted(payout_id)
 
 
-def read_payout_refusal(result: CallResult) -> NotProcessed | Refused | Unknown | FloatEmpty:
+def read_payout_refusal(result: ProviderResponse) -> NotProcessed | Refused | Unknown | FloatEmpty:
     """A creation or start of a payout that is not 2xx."""
-    if not isinstance(result, ProviderResponse):
-        return result
     if 400 <= result.status < 500 and _says(result, _FLOAT_EMPTY):
         return FloatEmpty(result.raw)
     if common := classify_http_error(result):

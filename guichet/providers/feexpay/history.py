@@ -17,7 +17,7 @@ from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
 from guichet.providers.base import Unknown
 from guichet.providers.feexpay.responses import STATUSES
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     FAILED,
     SUCCEEDED,
@@ -27,12 +27,11 @@ from guichet.providers.shared.fields import (
     text_or_none,
 )
 from guichet.providers.shared.listings import as_lines, days
-from guichet.providers.shared.results import as_unknown
 
 Kind = Literal["PAYIN", "PAYOUT"]
 Status = Literal["SUCCESSFUL", "FAILED", "PENDING"]
 #: One call to the history with this body.
-Ask = Callable[[Mapping[str, str]], Awaitable[CallResult]]
+Ask = Callable[[Mapping[str, str]], Awaitable[ProviderResponse]]
 Rows = TypeVar("Rows")
 #: What a caller keeps of one answer, and how many rows that had.
 Read = Callable[[Mapping[str, str]], Awaitable[tuple[Rows, int] | Unknown]]
@@ -199,8 +198,6 @@ class FeexPayHistory:
 
     async def _rows(self, request: Mapping[str, str]) -> tuple[list[dict[str, Any]], int] | Unknown:
         result = await self._ask(request)
-        if not isinstance(result, ProviderResponse):
-            return as_unknown(result)
         rows = result.ok_object().get("data")
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             return Unknown(result.raw)

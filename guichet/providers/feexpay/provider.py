@@ -46,7 +46,7 @@ from guichet.providers.feexpay.responses import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, balances_read, no_call
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
+from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import most_conclusive, probe_result
@@ -253,11 +253,11 @@ class FeexPay(HttpProvider):
             **redirects,
         }
 
-    async def _ask_history(self, body: Mapping[str, str]) -> CallResult:
+    async def _ask_history(self, body: Mapping[str, str]) -> ProviderResponse:
         path = "/api/transactions/history"
         return await self._http.send("POST", path, json=body, headers=self._headers, max_bytes=_MAX_HISTORY)
 
-    async def _post(self, path: str, body: Mapping[str, object]) -> CallResult:
+    async def _post(self, path: str, body: Mapping[str, object]) -> ProviderResponse:
         """How long it may take is the caller's rule; see `initiation_timeout`."""
         return await self._http.send("POST", path, json=body, headers=self._headers, timeout=_INITIATION_TIMEOUT + 5)
 
@@ -267,7 +267,7 @@ class FeexPay(HttpProvider):
             return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_FEEXPAY())
         return self.refuse_unserved(charge, "FeexPay")
 
-    async def _get(self, path: str) -> CallResult:
+    async def _get(self, path: str) -> ProviderResponse:
         return await self._http.send("GET", path, headers=self._headers)
 
 

@@ -21,7 +21,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.capabilities import FloatBalance
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     FAILED,
     SUCCEEDED,
@@ -32,7 +32,7 @@ from guichet.providers.shared.fields import (
     text_or_none,
 )
 from guichet.providers.shared.listings import Body, balance_of
-from guichet.providers.shared.results import as_unknown, classify_http_error, find_reason, mark_ambiguous
+from guichet.providers.shared.results import classify_http_error, find_reason, mark_ambiguous
 
 #: Every other word means pending (docs/providers/README.md, "States").
 STATUSES: Final[dict[str, ProviderStatus]] = {
@@ -63,13 +63,11 @@ _REASONS: Final[dict[str, RefusalReason]] = {
 _AMBIGUOUS: Final = ("LOW_BALANCE", "NOT_ENOUGH_FUNDS", "INSUFFICIENT", "INSUFFISANT", "INTERNAL_PROCESSING_ERROR")
 
 
-def read_initiation(result: CallResult, now: Instant) -> InitiationResult:
+def read_initiation(result: ProviderResponse, now: Instant) -> InitiationResult:
     """The response to a payin or a payout.
 
     Some networks state a final status here. It is not believed: the status is asked at once instead.
     """
-    if not isinstance(result, ProviderResponse):
-        return result
     if not result.ok:
         return _read_refusal(result)
     body = result.ok_object()
@@ -81,9 +79,9 @@ def read_initiation(result: CallResult, now: Instant) -> InitiationResult:
     return Accepted(str(reference), page, next_poll_at=now if final else None)
 
 
-def read_payout(result: CallResult, now: Instant) -> RefundInitiationResult:
+def read_payout(result: ProviderResponse, now: Instant) -> RefundInitiationResult:
     """The response to a payout, which leaves our shop's balance."""
-    if not isinstance(result, ProviderResponse) or result.ok:
+    if result.ok:
         return read_initiation(result, now)
     code = result.error_code()
     if code == "ERR_INSUFFICIENT_BALANCE":
@@ -97,10 +95,8 @@ def _ambiguous_part(wording: object) -> str:
     return next((part for part in _AMBIGUOUS if part in upper), "")
 
 
-def read_code_sent(result: CallResult) -> OtpRequestResult:
+def read_code_sent(result: ProviderResponse) -> OtpRequestResult:
     """FeexPay does not document this response: any 2xx with an object counts unless it says that it failed."""
-    if not isinstance(result, ProviderResponse):
-        return result
     if not result.ok:
         return _read_refusal(result)
     body = result.object()
@@ -116,7 +112,7 @@ def _read_refusal(response: ProviderResponse) -> Refused | NotProcessed | Unknow
     body = response.object()
     code = response.error_code()
     if body is None or code == "ERR_DUPLICATE_TRANSACTION":
-        return Unknown(response.raw)
+        return response.lost or Unknown(response.raw)
     if code == "ERR_PAYOUT_NOT_ENABLED":
         return Refused("no_refund", response.raw)
     if common := classify_http_error(response):
@@ -128,29 +124,27 @@ def _read_refusal(response: ProviderResponse) -> Refused | NotProcessed | Unknow
     return Unknown(response.raw)
 
 
-def is_about(result: CallResult, reference: str) -> bool:
+def is_about(result: ProviderResponse, reference: str) -> bool:
     """Whether a status states our reference: the proof that a transaction which a callback named is our payment."""
-    return isinstance(result, ProviderResponse) and result.ok_object().get("callback_info") == reference
+    return result.ok_object().get("callback_info") == reference
 
 
-def is_about_another(result: CallResult, reference: str) -> bool:
+def is_about_another(result: ProviderResponse, reference: str) -> bool:
     """Whether a status states somebody else's reference. It may also state none."""
-    stated_reference = result.ok_object().get("callback_info") if isinstance(result, ProviderResponse) else None
+    stated_reference = result.ok_object().get("callback_info")
     return isinstance(stated_reference, str) and stated_reference not in ("", reference)
 
 
-def read_payin(result: CallResult, charge: Charge, reference: str, currency: str) -> StatusResult:
+def read_payin(result: ProviderResponse, charge: Charge, reference: str, currency: str) -> StatusResult:
     """`read_status`, with the number that paid."""
     status = read_status(result, reference, currency)
-    if isinstance(result, ProviderResponse) and isinstance(status, Succeeded):
+    if isinstance(status, Succeeded):
         return replace(status, payer_number=payer_not_echoed(result.ok_object().get("phoneNumber"), charge))
     return status
 
 
-def read_status(result: CallResult, reference: str, currency: str) -> StatusResult:
+def read_status(result: ProviderResponse, reference: str, currency: str) -> StatusResult:
     """Responses state no currency: `currency` is the one in which the network settles."""
-    if not isinstance(result, ProviderResponse):
-        return as_unknown(result)
     body = result.ok_object()
     match parse_status_word(STATUSES, body.get("status")):
         case ProviderStatus.SUCCEEDED:
@@ -164,11 +158,10 @@ def _why(body: Body) -> object:
     return body.get("reason") or body.get("responsemsg") or ""
 
 
-def read_payout_status(result: CallResult, reference: str, currency: str) -> StatusResult:
+def read_payout_status(result: ProviderResponse, reference: str, currency: str) -> StatusResult:
     """`read_status` of money that leaves our shop's balance."""
     status = read_status(result, reference, currency)
-    why = _why(result.ok_object()) if isinstance(result, ProviderResponse) else ""
-    return mark_ambiguous(status, _ambiguous_part(why), _AMBIGUOUS)
+    return mark_ambiguous(status, _ambiguous_part(_why(result.ok_object())), _AMBIGUOUS)
 
 
 def feexpay_balances(body: Body, currency_of: Callable[[str], str]) -> list[FloatBalance | None]:

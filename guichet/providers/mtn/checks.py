@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from guichet.domain.messages import Answer, verbatim
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, no_call, ok, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
-from guichet.providers.shared.client import CallResult, ProviderClient, ProviderResponse
+from guichet.providers.shared.client import ProviderClient, ProviderResponse
 from guichet.providers.shared.fields import text_or_none
 
 _SANDBOX: Final = "sandbox"
@@ -18,7 +18,7 @@ SANDBOX_ADDRESS: Final = "https://sandbox.momodeveloper.mtn.com"
 _CONFLICT: Final = 409
 
 
-async def check_products(products: Mapping[str, Callable[[], Awaitable[CallResult]]]) -> list[Finding]:
+async def check_products(products: Mapping[str, Callable[[], Awaitable[ProviderResponse]]]) -> list[Finding]:
     """Asks each product for its balance, which needs the token, the subscription key and the target environment."""
     return [
         answered(AccountSubject.PRODUCT_KEYS(product=name), await balance(), AccountFinding.KEYS_ACCEPTED())
@@ -26,13 +26,13 @@ async def check_products(products: Mapping[str, Callable[[], Awaitable[CallResul
     ]
 
 
-async def check_callback_host(setup: AccountSetup, api_user: Callable[[], Awaitable[CallResult]]) -> Finding:
+async def check_callback_host(setup: AccountSetup, api_user: Callable[[], Awaitable[ProviderResponse]]) -> Finding:
     """MTN calls back only the host that the API user was made with; only the sandbox tells which one that is."""
     subject, our_host = AccountSubject.CALLBACK_HOST(), urlsplit(setup.public_url).hostname or ""
     if setup.account.settings["target_env"] != _SANDBOX:
         return no_call(subject, AccountFinding.HOST_IN_PORTAL(host=our_host))
     result = await api_user()
-    if not isinstance(result, ProviderResponse) or not result.ok:
+    if not result.ok:
         return wrong(subject, verbatim(result.raw))
     host = result.ok_object().get("providerCallbackHost")
     if host == our_host:
@@ -52,11 +52,11 @@ class ApiUsers:
         headers = {**self._headers, "X-Reference-Id": user}
         body = {"providerCallbackHost": callback_host}
         result = await self._client.send("POST", "/v1_0/apiuser", json=body, headers=headers)
-        exists = isinstance(result, ProviderResponse) and (result.ok or result.status == _CONFLICT)
+        exists = result.ok or result.status == _CONFLICT
         return None if exists else result.raw
 
-    async def create_key(self, user: str) -> tuple[str | None, CallResult]:
+    async def create_key(self, user: str) -> tuple[str | None, ProviderResponse]:
         """A new key of the user, which replaces the one before; None when there is none in the answer."""
         result = await self._client.send("POST", f"/v1_0/apiuser/{user}/apikey", headers=self._headers)
-        key = text_or_none(result.ok_object().get("apiKey")) if isinstance(result, ProviderResponse) else None
+        key = text_or_none(result.ok_object().get("apiKey"))
         return key, result

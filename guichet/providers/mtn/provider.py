@@ -38,7 +38,13 @@ from guichet.providers.mtn.responses import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read, no_call
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import AccessTokens, CallResult, HttpProvider, ProviderAccount, ProviderClient
+from guichet.providers.shared.client import (
+    AccessTokens,
+    HttpProvider,
+    ProviderAccount,
+    ProviderClient,
+    ProviderResponse,
+)
 from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import as_repeated, as_repeated_refund, probe_result
@@ -216,20 +222,20 @@ class _Product:
 
     async def post(
         self, path: str, body: Mapping[str, object], *, reference: str, notify_url: str | None
-    ) -> CallResult:
+    ) -> ProviderResponse:
         headers = {"X-Reference-Id": reference} | ({"X-Callback-Url": notify_url} if notify_url else {})
         return await self._send("POST", path, body, headers)
 
-    async def get(self, path: str) -> CallResult:
+    async def get(self, path: str) -> ProviderResponse:
         return await self._send("GET", path, None, {})
 
-    async def api_user(self, setup: AccountSetup) -> CallResult:
+    async def api_user(self, setup: AccountSetup) -> ProviderResponse:
         """The API user as MTN's sandbox has it, which needs no token."""
         path = f"/v1_0/apiuser/{setup.account.settings['api_user']}"
         return await self._http.send("GET", path, headers=self._subscription)
 
     async def _send(
         self, method: str, path: str, body: Mapping[str, object] | None, more_headers: Mapping[str, str]
-    ) -> CallResult:
+    ) -> ProviderResponse:
         headers = {**self._headers, **more_headers}
         return await self._tokens.send(method, f"/{self.name}/v1_0/{path}", json=body, headers=headers)

@@ -16,7 +16,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.capabilities import FloatBalance
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
@@ -28,7 +28,7 @@ from guichet.providers.shared.fields import (
     text_or_none,
 )
 from guichet.providers.shared.listings import Body, balance_of
-from guichet.providers.shared.results import as_unknown, classify_http_error, mark_ambiguous
+from guichet.providers.shared.results import classify_http_error, mark_ambiguous
 
 _REASONS: Final[dict[str, RefusalReason]] = {
     "NOT_ENOUGH_FUNDS": "insufficient_funds",
@@ -70,10 +70,8 @@ _STATUSES: Final[dict[str, ProviderStatus]] = {
 }
 
 
-def read_initiation(result: CallResult, reference: str) -> InitiationResult:
+def read_initiation(result: ProviderResponse, reference: str) -> InitiationResult:
     """The response to a POST. 409 means that MTN already has our request."""
-    if not isinstance(result, ProviderResponse):
-        return result
     if result.status in (202, 409):
         return Accepted(reference)
     return _read_refusal(result) or classify_http_error(result) or Unknown(result.raw)
@@ -91,9 +89,7 @@ def _read_refusal(response: ProviderResponse) -> Refused | NotProcessed | None:
     return Refused(_REASONS.get(code, "refused"), response.raw) if response.status == 400 else None
 
 
-def read_status(result: CallResult, reference: str) -> StatusResult:
-    if not isinstance(result, ProviderResponse):
-        return as_unknown(result)
+def read_status(result: ProviderResponse, reference: str) -> StatusResult:
     body = result.ok_object()
     match parse_status_word(_STATUSES, body.get("status")):
         case ProviderStatus.SUCCEEDED:
@@ -116,26 +112,26 @@ def _reason_code(reason: object) -> str:
     return str(reason.get("code") if isinstance(reason, dict) else reason).upper()
 
 
-def read_refund_initiation(result: CallResult, reference: str) -> RefundInitiationResult:
+def read_refund_initiation(result: ProviderResponse, reference: str) -> RefundInitiationResult:
     """Like `read_initiation`, but money leaves our float: when that is empty, nobody refused anything."""
-    code = result.error_code() if isinstance(result, ProviderResponse) and not result.ok else ""
+    code = result.error_code() if not result.ok else ""
     if code in _FLOAT_EMPTY:
         return FloatEmpty(result.raw)
     return mark_ambiguous(read_initiation(result, reference), code, _AMBIGUOUS)
 
 
-def read_refund_status(result: CallResult, reference: str) -> RefundStatusResult:
+def read_refund_status(result: ProviderResponse, reference: str) -> RefundStatusResult:
     """Like `read_status`; see `read_refund_initiation`."""
     status = read_status(result, reference)
-    if not isinstance(status, Refused) or not isinstance(result, ProviderResponse):
+    if not isinstance(status, Refused):
         return status
     code = _reason_code(result.ok_object().get("reason"))
     return FloatEmpty(result.raw) if code in _FLOAT_EMPTY else mark_ambiguous(status, code, _AMBIGUOUS)
 
 
-def is_not_found(result: CallResult) -> bool:
+def is_not_found(result: ProviderResponse) -> bool:
     """Whether MTN says that it does not know the reference. Another 404 does not say so."""
-    return isinstance(result, ProviderResponse) and result.status == 404 and result.error_code() == "RESOURCE_NOT_FOUND"
+    return result.status == 404 and result.error_code() == "RESOURCE_NOT_FOUND"
 
 
 def mtn_balance(body: Body, product: str) -> list[FloatBalance | None]:

@@ -28,7 +28,7 @@ from guichet.providers.base import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, no_call, ok, probed, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import AccessTokens, CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import AccessTokens, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
@@ -40,7 +40,7 @@ from guichet.providers.shared.fields import (
     text_or_none,
     units,
 )
-from guichet.providers.shared.results import as_unknown, classify_http_error
+from guichet.providers.shared.results import classify_http_error
 
 _MAX_URL: Final = 120
 _OAUTH_PATH: Final = "/oauth/v3/token"
@@ -122,7 +122,7 @@ class Orange(HttpProvider):
         """Asks about an order that does not exist: the account is right when Orange looks for it."""
         nothing: dict[str, object] = {"order_id": "probe", "amount": 1, "pay_token": "probe"}
         result = await self._post("transactionstatus", nothing)
-        accepted = isinstance(result, ProviderResponse) and result.status < 500 and result.status not in (401, 403, 429)
+        accepted = 0 < result.status < 500 and result.status not in (401, 403, 429)
         return "ok" if accepted else result.raw
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
@@ -142,7 +142,7 @@ class Orange(HttpProvider):
             return None
         return CallbackReference(provider_reference=text_or_none(body.get("order_id")))
 
-    async def _post(self, call: str, body: dict[str, object]) -> CallResult:
+    async def _post(self, call: str, body: dict[str, object]) -> ProviderResponse:
         return await self._tokens.send("POST", f"/orange-money-webpay/{self._country}/v1/{call}", json=body)
 
 
@@ -151,10 +151,8 @@ def order_id(reference: str) -> str:
     return base64.b32encode(UUID(reference).bytes).decode().rstrip("=")
 
 
-def _read_initiation(result: CallResult, order: str) -> InitiationResult:
+def _read_initiation(result: ProviderResponse, order: str) -> InitiationResult:
     """Source: docs/providers/orange.md, "Errors"."""
-    if not isinstance(result, ProviderResponse):
-        return result
     body = result.object() or {}
     if result.ok:
         token, page = text_or_none(body.get("pay_token")), text_or_none(body.get("payment_url"))
@@ -171,9 +169,7 @@ def _read_initiation(result: CallResult, order: str) -> InitiationResult:
     return Refused("refused", result.raw) if refused else Unknown(result.raw)
 
 
-def _read_status(result: CallResult, charge: Charge) -> StatusResult:
-    if not isinstance(result, ProviderResponse):
-        return as_unknown(result)
+def _read_status(result: ProviderResponse, charge: Charge) -> StatusResult:
     body, order = result.ok_object(), order_id(charge.payment.reference)
     if body.get("order_id", order) != order:
         return Unknown(ProviderAnswer.OTHER_ORDER(answer=result.raw))

@@ -16,10 +16,10 @@ from guichet.providers.shared.account_checks import (
     wrong,
 )
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 
-Get = Callable[[str], Awaitable[CallResult]]
-Post = Callable[[str, dict[str, object]], Awaitable[CallResult]]
+Get = Callable[[str], Awaitable[ProviderResponse]]
+Post = Callable[[str, dict[str, object]], Awaitable[ProviderResponse]]
 
 _SIGNATURE_ERROR: Final = "HTTP_SIGNATURE_ERROR"
 _DEPOSIT: Final = "DEPOSIT"
@@ -37,7 +37,7 @@ async def check(setup: AccountSetup, get: Get, post: Post, codes: Mapping[str, s
 async def _configuration(setup: AccountSetup, get: Get, codes: Mapping[str, str]) -> list[Finding]:
     """Enabled operators with their limits, callback addresses, and whether requests must be signed."""
     result = await get("/v2/active-conf")
-    if not isinstance(result, ProviderResponse) or not result.ok:
+    if not result.ok:
         return [wrong(AccountSubject.CONFIGURATION(), verbatim(result.raw))]
     body = result.ok_object()
     signed_only = _object(body.get("signatureConfiguration")).get("signedRequestsOnly") is True
@@ -83,8 +83,8 @@ async def _signature(setup: AccountSetup, post: Post) -> Finding:
     if not setup.account.settings.get("signing_key"):
         return unchecked(subject, AccountFinding.REQUESTS_UNSIGNED())
     result = await post("deposits", {"depositId": str(uuid4())})
-    refused = isinstance(result, ProviderResponse) and result.status in (200, 400)
-    code = failure_code(result.object() or {}) if isinstance(result, ProviderResponse) else ""
+    refused = result.status in (200, 400)
+    code = failure_code(result.object() or {})
     if refused and code not in ("", _SIGNATURE_ERROR):
         return ok(subject, AccountFinding.SIGNATURE_ACCEPTED())
     return wrong(subject, verbatim(result.raw))
@@ -94,7 +94,7 @@ async def _callback_key(setup: AccountSetup, get: Get) -> Finding:
     """Whether `callback_public_key` is a key that pawaPay signs with now."""
     subject, our_key = AccountSubject.CALLBACK_KEY(), setup.account.settings.get("callback_public_key")
     result = await get("/v2/public-key/http")
-    keys = result.value() if isinstance(result, ProviderResponse) and result.ok else None
+    keys = result.value() if result.ok else None
     if not isinstance(keys, list):
         return wrong(subject, verbatim(result.raw))
     if not our_key:

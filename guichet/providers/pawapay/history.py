@@ -18,10 +18,9 @@ from guichet.domain.reconciliation import PAYMENT, REFUND, Line
 from guichet.domain.records import Record
 from guichet.providers.base import Unknown
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import clean_text, hundredths, text_or_none
 from guichet.providers.shared.listings import as_lines
-from guichet.providers.shared.results import as_unknown
 
 _MAX_PERIOD: Final = 31 * DAY
 #: How often, and at intervals of how many seconds, a statement that is being made is asked for.
@@ -58,9 +57,9 @@ class PawaPayStatements:
 
     def __init__(
         self,
-        get: Callable[[str], Awaitable[CallResult]],
-        post: Callable[[str, dict[str, object]], Awaitable[CallResult]],
-        download: Callable[[str], Awaitable[CallResult]],
+        get: Callable[[str], Awaitable[ProviderResponse]],
+        post: Callable[[str, dict[str, object]], Awaitable[ProviderResponse]],
+        download: Callable[[str], Awaitable[ProviderResponse]],
         countries: frozenset[str],
         clock: Clock,
     ) -> None:
@@ -93,9 +92,9 @@ class PawaPayStatements:
     async def _wallets(self) -> list[dict[str, str]] | Unknown:
         """The wallets of our countries, each as a statement's request names it."""
         result = await self._get("/v2/wallet-balances")
-        rows = result.ok_object().get("balances") if isinstance(result, ProviderResponse) else None
+        rows = result.ok_object().get("balances")
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            return as_unknown(result)
+            return Unknown(result.raw)
         names = ("country", "currency", "provider")
         wallets = ({name: str(row[name]) for name in names if row.get(name)} for row in rows)
         return [wallet for wallet in wallets if wallet.get("country") in self._countries]
@@ -112,22 +111,21 @@ class PawaPayStatements:
             "compressed": False,
         }
         result = await self._post("statements", body)
-        accepted = result.ok_object() if isinstance(result, ProviderResponse) else {}
+        accepted = result.ok_object()
         statement_id = text_or_none(accepted.get("statementId"))
         if accepted.get("status") != "ACCEPTED" or statement_id is None:
-            return as_unknown(result)
+            return Unknown(result.raw)
         for _ in range(_ATTEMPTS):
             await self._clock.sleep(_PAUSE)
             result = await self._get(f"/v2/statements/{statement_id}")
-            data = result.ok_object().get("data") if isinstance(result, ProviderResponse) else None
+            data = result.ok_object().get("data")
             state = data.get("status") if isinstance(data, dict) else None
             if state == "FAILED":
-                return as_unknown(result)
+                return Unknown(result.raw)
             if isinstance(data, dict) and state == "COMPLETED":
                 file = await self._download(str(data.get("downloadUrl")))
-                whole = isinstance(file, ProviderResponse) and file.ok and file.complete
-                return file if isinstance(file, ProviderResponse) and whole else as_unknown(file)
-        return Unknown(ProviderAnswer.STATEMENT_NOT_READY(statement=statement_id, answer=as_unknown(result).raw))
+                return file if file.ok and file.complete else Unknown(file.raw)
+        return Unknown(ProviderAnswer.STATEMENT_NOT_READY(statement=statement_id, answer=result.raw))
 
 
 async def _read(file: ProviderResponse, movements: list[_Movement], fees: Counter[str]) -> None:

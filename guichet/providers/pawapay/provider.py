@@ -47,10 +47,10 @@ from guichet.providers.pawapay.responses import (
 )
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import parse_callback_json, plain_text, return_url, text_or_none, units
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_repeated_refund, as_unknown, probe_result
+from guichet.providers.shared.results import as_repeated_refund, probe_result
 
 #: For each of our operators pawaPay's word for it, and its currency.
 _PROVIDERS: Final[dict[str, tuple[str, str]]] = {
@@ -193,8 +193,8 @@ class PawaPay(HttpProvider):
     async def account_identity(self) -> str | Unknown | None:
         """The name of the company, which is the same under each of its tokens."""
         result = await self._get("/v2/active-conf")
-        if not isinstance(result, ProviderResponse) or not result.ok_object():
-            return as_unknown(result)
+        if not result.ok_object():
+            return Unknown(result.raw)
         return text_or_none(result.ok_object().get("companyName"))
 
     async def availability(self) -> Mapping[str, OperatorState] | Unknown:
@@ -206,7 +206,7 @@ class PawaPay(HttpProvider):
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await self._statements.lines(since, until, notify_url)
 
-    async def _download(self, url: str) -> CallResult:
+    async def _download(self, url: str) -> ProviderResponse:
         return await self._http.download(url, timeout=_DOWNLOAD_TIMEOUT, max_bytes=_MAX_STATEMENT)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
@@ -221,10 +221,10 @@ class PawaPay(HttpProvider):
                 return CallbackReference(reference, reference)
         return CallbackReference(about_statement=True) if text_or_none(body.get("statementId")) else None
 
-    async def _get(self, path: str) -> CallResult:
+    async def _get(self, path: str) -> ProviderResponse:
         return await self._http.send("GET", path, headers=self._headers)
 
-    async def _post(self, resource: str, body: dict[str, object]) -> CallResult:
+    async def _post(self, resource: str, body: dict[str, object]) -> ProviderResponse:
         path, raw = f"/v2/{resource}", msgspec.json.encode(body)
         headers = {**self._headers, "Content-Type": "application/json"}
         if self._sign:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from guichet.domain.availability import DEGRADED, DOWN, UP, OperatorState
 from guichet.domain.failures import RefusalReason
+from guichet.domain.messages import Answer
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -25,7 +26,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.capabilities import FloatBalance
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
@@ -36,7 +37,7 @@ from guichet.providers.shared.fields import (
     text_or_none,
 )
 from guichet.providers.shared.listings import Body, balance_of, rows_of
-from guichet.providers.shared.results import as_unknown, classify_http_error
+from guichet.providers.shared.results import classify_http_error
 
 _REASONS: Final[dict[str, RefusalReason]] = {
     "INSUFFICIENT_BALANCE": "insufficient_funds",
@@ -72,10 +73,8 @@ _STATUSES: Final[dict[str, ProviderStatus]] = {
 _AVAILABILITY: Final[dict[str, OperatorState]] = {"OPERATIONAL": UP, "DELAYED": DEGRADED, "CLOSED": DOWN}
 
 
-def read_initiation(result: CallResult, *, id_field: str, reference: str) -> InitiationResult:
+def read_initiation(result: ProviderResponse, *, id_field: str, reference: str) -> InitiationResult:
     """The response to a POST; `id_field` is the field in which it repeats our reference."""
-    if not isinstance(result, ProviderResponse):
-        return result
     body = result.object() or {}
     if result.ok and str(body.get("status")) in _ACCEPTED:
         return Accepted(reference) if body.get(id_field, reference) == reference else Unknown(result.raw)
@@ -86,15 +85,13 @@ def read_initiation(result: CallResult, *, id_field: str, reference: str) -> Ini
     return Unknown(result.raw)
 
 
-def _read_rejection(code: str, raw: str) -> NotProcessed | Refused | Unknown:
+def _read_rejection(code: str, raw: Answer) -> NotProcessed | Refused | Unknown:
     if code in _NOT_PROCESSED:
         return NotProcessed(_NOT_PROCESSED[code], raw)
     return Unknown(raw) if code in _INCONCLUSIVE else Refused(_REASONS.get(code, "refused"), raw)
 
 
-def read_status(result: CallResult, reference: str) -> StatusResult:
-    if not isinstance(result, ProviderResponse):
-        return as_unknown(result)
+def read_status(result: ProviderResponse, reference: str) -> StatusResult:
     body = result.ok_object()
     data = body.get("data") if body.get("status") == "FOUND" else None
     if not isinstance(data, dict):
@@ -109,10 +106,10 @@ def read_status(result: CallResult, reference: str) -> StatusResult:
     return Unknown(result.raw)
 
 
-def read_deposit(result: CallResult, charge: Charge) -> StatusResult:
+def read_deposit(result: ProviderResponse, charge: Charge) -> StatusResult:
     """`read_status`, with the number that paid."""
     status = read_status(result, charge.payment.reference)
-    if not isinstance(result, ProviderResponse) or not isinstance(status, Succeeded):
+    if not isinstance(status, Succeeded):
         return status
     payer = result.ok_object()["data"].get("payer")
     details = payer.get("accountDetails") if isinstance(payer, dict) else None
@@ -120,22 +117,22 @@ def read_deposit(result: CallResult, charge: Charge) -> StatusResult:
     return replace(status, payer_number=payer_not_echoed(payer_number, charge))
 
 
-def is_not_found(result: CallResult) -> bool:
+def is_not_found(result: ProviderResponse) -> bool:
     """Whether pawaPay says that it does not know the reference: a 200 with the status NOT_FOUND."""
-    return isinstance(result, ProviderResponse) and result.ok_object().get("status") == "NOT_FOUND"
+    return result.ok_object().get("status") == "NOT_FOUND"
 
 
-def read_refund_initiation(result: CallResult, *, id_field: str, reference: str) -> RefundInitiationResult:
+def read_refund_initiation(result: ProviderResponse, *, id_field: str, reference: str) -> RefundInitiationResult:
     """Like `read_initiation`, for money that leaves our wallet."""
-    body = (result.object() or {}) if isinstance(result, ProviderResponse) else {}
+    body = result.object() or {}
     if body.get("status") == "REJECTED" and (special := _about_our_money(body)):
         return special
     return read_initiation(result, id_field=id_field, reference=reference)
 
 
-def read_refund_status(result: CallResult, reference: str) -> RefundStatusResult:
+def read_refund_status(result: ProviderResponse, reference: str) -> RefundStatusResult:
     """Like `read_status`, for money that leaves our wallet."""
-    data = result.ok_object().get("data") if isinstance(result, ProviderResponse) else None
+    data = result.ok_object().get("data")
     if isinstance(data, dict) and data.get("status") == "FAILED" and (special := _about_our_money(data)):
         return special
     return read_status(result, reference)
@@ -159,11 +156,11 @@ def failure_code(body: dict[str, Any]) -> str:
     return ""
 
 
-def read_availability(result: CallResult) -> dict[str, OperatorState] | Unknown:
+def read_availability(result: ProviderResponse) -> dict[str, OperatorState] | Unknown:
     """The state of deposits by pawaPay's word for the operator; a word for a state that we do not know is left out."""
-    countries = result.value() if isinstance(result, ProviderResponse) and result.ok else None
+    countries = result.value() if result.ok else None
     if not isinstance(countries, list):
-        return as_unknown(result)
+        return Unknown(result.raw)
     states: dict[str, OperatorState] = {}
     for provider in _objects(country.get("providers") for country in _objects([countries])):
         for operation in _objects([provider.get("operationTypes")]):

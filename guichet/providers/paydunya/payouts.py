@@ -30,12 +30,12 @@ from guichet.providers.paydunya.responses import (
     read_payout_status,
 )
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import text_or_none, units
-from guichet.providers.shared.results import as_unknown, classify_http_error
+from guichet.providers.shared.results import classify_http_error
 
 #: Sends one POST to a path, with a body and a time limit in seconds.
-Post = Callable[[str, Mapping[str, Any], float], Awaitable[CallResult]]
+Post = Callable[[str, Mapping[str, Any], float], Awaitable[ProviderResponse]]
 
 PAYOUTS: Final = "/v2/disburse"
 #: Seconds. The last two together are below the time that a provider may take for one poll.
@@ -75,12 +75,12 @@ class Payouts:
             "callback_url": reversal.charge.notify_url,
         }
         result = await self._post(f"{PAYOUTS}/get-invoice", body, _ANNOUNCE_TIMEOUT)
-        answer = result.ok_object() if isinstance(result, ProviderResponse) else {}
+        answer = result.ok_object()
         token = as_token(answer.get("disburse_token") or answer.get("token"))
         if code_of(answer) == "00" and token is not None:
             now = self._clock.now()
             return Accepted(token, next_poll_at=later(now, _SUBMIT_AFTER), provider_data={_ANNOUNCED: str(now)})
-        refused = read_payout_refusal(result) if isinstance(result, ProviderResponse) and result.ok else None
+        refused = read_payout_refusal(result) if result.ok else None
         return refused or not_taken(result)
 
     async def status(self, reversal: Reversal) -> RefundStatusResult:
@@ -88,14 +88,14 @@ class Payouts:
         if token is None:
             return await self._announce_again(reversal)
         result = await self._post(f"{PAYOUTS}/check-status", {"disburse_invoice": token}, _CHECK_TIMEOUT)
-        body = result.ok_object() if isinstance(result, ProviderResponse) else {}
+        body = result.ok_object()
         if code_of(body) != "00":
-            return as_unknown(result)
+            return Unknown(result.raw)
         disburse_id = text_or_none(body.get("disburse_id"))
         if disburse_id not in (None, reversal.reference) or text_or_none(body.get("token")) not in (None, token):
             return Unknown(ProviderAnswer.OTHER_REFERENCE(answer=result.raw))
         if str(body.get("status")).upper() != NOT_SUBMITTED:
-            return read_payout_status(body, str(result.raw), token)
+            return read_payout_status(body, result.raw, token)
         return await self._submit_if_due(reversal, token)
 
     async def _announce_again(self, reversal: Reversal) -> RefundStatusResult:
@@ -115,14 +115,12 @@ class Payouts:
             return Accepted()
         body = {"disburse_invoice": token, "disburse_id": reversal.reference}
         result = await self._post(f"{PAYOUTS}/submit-invoice", body, _SUBMIT_TIMEOUT)
-        if isinstance(result, NotProcessed):
-            return Unknown(result.raw)
-        if isinstance(result, ProviderResponse) and isinstance(common := classify_http_error(result), NotProcessed):
+        if isinstance(common := classify_http_error(result), NotProcessed):
             return Unknown(common.raw)
         sent = Accepted(token, provider_data={_SUBMITTED: str(now)})
         # A refusal counts unless an earlier submission is known: one that may have been sent had ten minutes to show.
         is_first = _SUBMITTED not in reversal.provider_data
-        if not is_first or isinstance(result, Unknown) or not result.ok or code_of(result.ok_object()) in ("", "00"):
+        if not is_first or not result.ok or code_of(result.ok_object()) in ("", "00"):
             return sent
         return read_payout_refusal(result) or sent
 

@@ -50,7 +50,7 @@ from guichet.providers.paydunya.responses import (
 )
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import classify_http_error
 
@@ -117,7 +117,7 @@ class PayDunya(HttpProvider):
         if unserved := _unserved(charge, self):
             return unserved
         created = await self._create(self._requests.invoice(charge))
-        body = created.ok_object() if isinstance(created, ProviderResponse) else {}
+        body = created.ok_object()
         token = as_token(body.get("token"))
         if code_of(body) != "00" or token is None:
             return not_taken(created)
@@ -135,7 +135,7 @@ class PayDunya(HttpProvider):
         refused = _refused_by_status(result, charge)
         if isinstance(refused, NotProcessed | Refused):
             return refused
-        if refused is not None or not isinstance(result, ProviderResponse):
+        if refused is not None:
             return Accepted(token)
         body = result.object() or {}
         if result.ok and says_yes(body):
@@ -173,7 +173,7 @@ class PayDunya(HttpProvider):
     async def probe(self) -> Answer:
         """Wrong keys are told by the code 1001; right ones by another, since there is no such invoice."""
         result = await self._confirm(_NO_INVOICE)
-        code = code_of(result.ok_object()) if isinstance(result, ProviderResponse) else ""
+        code = code_of(result.ok_object())
         return "ok" if code not in ("", "1001") else result.raw
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
@@ -183,14 +183,14 @@ class PayDunya(HttpProvider):
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         return read_callback(callback, self._master_key)
 
-    async def _create(self, invoice: Mapping[str, Any]) -> CallResult:
+    async def _create(self, invoice: Mapping[str, Any]) -> ProviderResponse:
         return await self._post(f"{_INVOICES}/create", invoice, _INVOICE_TIMEOUT)
 
-    async def _confirm(self, token: str) -> CallResult:
+    async def _confirm(self, token: str) -> ProviderResponse:
         path = f"{_INVOICES}/confirm/{quote(token, safe='')}"
         return await self._http.send("GET", path, headers=self._headers, timeout=_CONFIRM_TIMEOUT)
 
-    async def _post(self, path: str, body: Mapping[str, Any], timeout: float) -> CallResult:
+    async def _post(self, path: str, body: Mapping[str, Any], timeout: float) -> ProviderResponse:
         return await self._http.send("POST", path, json=body, headers=self._headers, timeout=timeout)
 
 
@@ -212,10 +212,8 @@ def _unserved(charge: Charge, provider: PayDunya) -> NotProcessed | None:
     return foreign_number(charge.payment.operator, charge.payment.phone_number)
 
 
-def _refused_by_status(result: CallResult, charge: Charge) -> NotProcessed | Refused | Unknown | None:
+def _refused_by_status(result: ProviderResponse, charge: Charge) -> NotProcessed | Refused | Unknown | None:
     """What a charge became by its HTTP status, whatever the body says; None when the body must tell it."""
-    if not isinstance(result, ProviderResponse):
-        return result
     if common := classify_http_error(result):
         return common
     if result.status == NO_SUCH_PATH:

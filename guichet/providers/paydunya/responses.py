@@ -10,20 +10,12 @@ from enum import Enum, auto
 from typing import Final
 
 from guichet.domain.failures import RefusalReason
+from guichet.domain.messages import Answer
 from guichet.domain.money import Hundredths
-from guichet.providers.base import (
-    Accepted,
-    Charge,
-    FloatEmpty,
-    NotProcessed,
-    Refused,
-    StatusResult,
-    Succeeded,
-    Unknown,
-)
+from guichet.providers.base import Accepted, Charge, FloatEmpty, NotProcessed, Refused, StatusResult, Succeeded, Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
@@ -34,7 +26,7 @@ from guichet.providers.shared.fields import (
     text_or_none,
 )
 from guichet.providers.shared.listings import Body, balance_of
-from guichet.providers.shared.results import as_unknown, classify_http_error, find_reason, mark_ambiguous
+from guichet.providers.shared.results import classify_http_error, find_reason, mark_ambiguous
 
 CURRENCY: Final = "XOF"
 #: The status of a path that does not exist: a wrong `base_url`, or a charge in the test mode.
@@ -148,22 +140,20 @@ def _has(text: str, parts: Iterable[str]) -> bool:
     return any(part in text for part in parts)
 
 
-def refusal(body: Body, raw: str) -> Refused:
+def refusal(body: Body, raw: Answer) -> Refused:
     return Refused(find_reason(_REASONS, wording(body)), raw)
 
 
-def is_unpaid(confirmed: CallResult) -> bool:
+def is_unpaid(confirmed: ProviderResponse) -> bool:
     """Whether the invoice is known not to be paid."""
-    body = confirmed.ok_object() if isinstance(confirmed, ProviderResponse) else {}
+    body = confirmed.ok_object()
     word = str(body.get("status")).upper()
     return code_of(body) == "00" and (word == "PENDING" or INVOICE_STATUSES.get(word) is FAILED)
 
 
-def not_taken(result: CallResult) -> NotProcessed:
+def not_taken(result: ProviderResponse) -> NotProcessed:
     """Why a step that moves no money did not do what it is for. A lost answer is one of these: nobody was shown what it
     made."""
-    if not isinstance(result, ProviderResponse):
-        return NotProcessed("operator_unavailable", result.raw)
     if isinstance(common := classify_http_error(result), NotProcessed):
         return common
     if result.status == NO_SUCH_PATH:
@@ -177,12 +167,14 @@ def not_taken(result: CallResult) -> NotProcessed:
     return NotProcessed("configuration" if at_fault else "operator_unavailable", result.raw)
 
 
-def read_invoice_status(result: CallResult, charge: Charge, token: str, *, mode: str, proven: bool) -> StatusResult:
+def read_invoice_status(
+    result: ProviderResponse, charge: Charge, token: str, *, mode: str, proven: bool
+) -> StatusResult:
     """The state of the invoice `token`. `proven`: it is this payment's; otherwise only its `custom_data` proves it.
     `mode`: "live" or "test", that of our keys."""
-    body = result.ok_object() if isinstance(result, ProviderResponse) else {}
+    body = result.ok_object()
     if code_of(body) != "00":
-        return as_unknown(result)
+        return Unknown(result.raw)
     custom = body.get("custom_data")
     reference = custom.get("reference") if isinstance(custom, dict) else None
     if reference != charge.payment.reference and (reference or not proven):
@@ -206,11 +198,11 @@ def _paid(invoice: Body, requested: Hundredths) -> Hundredths | None:
     return requested if total is not None and total > requested == without_fees else total
 
 
-def _ended(body: Body, raw: object) -> Refused:
+def _ended(body: Body, raw: Answer) -> Refused:
     """An invoice that nobody paid is cancelled after a day; a refusal may be seen only as that."""
     reason = find_reason(_REASONS, wording(body))
     word = str(body.get("status")).upper()
-    return Refused("expired" if reason == "refused" and word != "FAILED" else reason, str(raw))
+    return Refused("expired" if reason == "refused" and word != "FAILED" else reason, raw)
 
 
 def read_payout_refusal(result: ProviderResponse) -> Refused | FloatEmpty | None:
@@ -227,7 +219,7 @@ def read_payout_refusal(result: ProviderResponse) -> Refused | FloatEmpty | None
     return mark_ambiguous(refusal(body, result.raw), part, _AMBIGUOUS)
 
 
-def read_payout_status(body: Body, raw: str, token: str) -> Succeeded | Refused | Accepted:
+def read_payout_status(body: Body, raw: Answer, token: str) -> Succeeded | Refused | Accepted:
     match parse_status_word(PAYOUT_STATUSES, body.get("status")):
         case ProviderStatus.SUCCEEDED:
             return Succeeded(hundredths(body.get("amount")), CURRENCY, token)

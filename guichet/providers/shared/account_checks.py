@@ -8,7 +8,7 @@ from guichet.domain.records import Record
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
-from guichet.providers.shared.client import CallResult, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import ProviderAccount, ProviderResponse
 
 #: `unchecked`: nothing is known to be wrong, but a person must look, or there is nothing to check.
 FindingState = Literal["ok", "wrong", "unchecked"]
@@ -59,10 +59,9 @@ def no_call(subject: Message, message: Message) -> Finding:
     return unchecked(subject, AccountFinding.NO_CALL(why=message))
 
 
-def answered(subject: Message, result: CallResult, message: Message) -> Finding:
+def answered(subject: Message, result: ProviderResponse, message: Message) -> Finding:
     """`message` after a 2xx; else what came back."""
-    is_ok = isinstance(result, ProviderResponse) and result.ok
-    return ok(subject, message) if is_ok else wrong(subject, verbatim(result.raw))
+    return ok(subject, message) if result.ok else wrong(subject, verbatim(result.raw))
 
 
 def probed(answer: Answer, message: Message) -> Finding:

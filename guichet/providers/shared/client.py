@@ -1,20 +1,21 @@
 """The HTTP client of one account, the OAuth access tokens that some APIs want with each call, and the base class of
 providers that are called over HTTP.
 
-A call that fails returns a result of base.py instead of raising.
+A call that fails returns a response that says so instead of raising.
 """
 
 import asyncio
 import base64
 from collections.abc import Awaitable, Mapping
 from decimal import Decimal
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 from urllib.parse import urlencode
 
 import msgspec
 
 from guichet.clock import SECOND, Clock, Instant, later
 from guichet.domain.failures import RefusalReason
+from guichet.domain.messages import Answer
 from guichet.domain.money import CURRENCIES, Hundredths
 from guichet.domain.records import Record
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent, Response
@@ -52,11 +53,17 @@ class ProviderAccount(Record, frozen=True):
 
 
 class ProviderResponse(Record, frozen=True):
-    """An HTTP response. `complete` is False when the connection broke or the body was cut off."""
+    """What came of a call. `complete` is False when the connection broke or the body was cut off. `lost`: there is no
+    response, and the status is 0: NotProcessed when nothing was sent, Unknown when none came back."""
 
     status: int
     body: bytes
     complete: bool
+    lost: NotProcessed | Unknown | None = None
+
+    @classmethod
+    def none(cls, lost: NotProcessed | Unknown) -> Self:
+        return cls(0, b"", complete=False, lost=lost)
 
     @property
     def ok(self) -> bool:
@@ -79,13 +86,9 @@ class ProviderResponse(Record, frozen=True):
         return decode_json(self.body) if self.complete else None
 
     @property
-    def raw(self) -> str:
-        """The status and the beginning of the body, for the log."""
-        return f"{self.status} {clean_text(self.body[:300].decode('utf-8', 'replace'))}"
-
-
-#: What a call returns: the response; NotProcessed when nothing was sent; Unknown when no response came back.
-CallResult = ProviderResponse | NotProcessed | Unknown
+    def raw(self) -> Answer:
+        """The status and the beginning of the body, for the log; why there is none."""
+        return self.lost.raw if self.lost else f"{self.status} {clean_text(self.body[:300].decode('utf-8', 'replace'))}"
 
 
 class ProviderClient:
@@ -105,7 +108,7 @@ class ProviderClient:
         headers: Mapping[str, str] | None = None,
         timeout: float = TIMEOUT,
         max_bytes: int = MAX_BODY,
-    ) -> CallResult:
+    ) -> ProviderResponse:
         """Send one request, with `json`, `form` or `body` as its body. `timeout` in seconds."""
         url = f"{self.base_url}{path}" + (f"?{urlencode(query)}" if query else "")
         sent_headers = {"Accept": "application/json", **(headers or {})}
@@ -120,17 +123,17 @@ class ProviderClient:
                 method, url, headers=sent_headers, body=body, timeout=timeout, guarded=False, max_bytes=max_bytes
             )
         except NotSent as error:
-            return NotProcessed(raw=error.message)
+            return ProviderResponse.none(NotProcessed(raw=error.message))
         except Lost as error:
-            return Unknown(raw=error.message)
+            return ProviderResponse.none(Unknown(raw=error.message))
         return _provider_response(response)
 
-    async def download(self, url: str, *, timeout: float, max_bytes: int) -> CallResult:
+    async def download(self, url: str, *, timeout: float, max_bytes: int) -> ProviderResponse:
         """Fetches a file whose address the provider stated: without our credentials, and only from a public address."""
         try:
             response = await self._http_client.request("GET", url, timeout=timeout, max_bytes=max_bytes)
         except (NotSent, Lost) as error:
-            return Unknown(raw=error.message)
+            return ProviderResponse.none(Unknown(raw=error.message))
         return _provider_response(response)
 
 
@@ -171,27 +174,27 @@ class AccessTokens:
         json: object = None,
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> CallResult:
+    ) -> ProviderResponse:
         """As `ProviderClient.send`, with a token. NotProcessed when there is none: nothing was sent.
 
         A 401 to a token that was kept sends the request once more with a new one; the provider refused the first.
         """
 
-        def with_token(token: str) -> Awaitable[CallResult]:
+        def with_token(token: str) -> Awaitable[ProviderResponse]:
             sent_headers = {"Authorization": f"Bearer {token}", **(headers or {})}
             return self._http.send(method, path, json=json, query=query, headers=sent_headers)
 
         kept = self._token if self._clock.now() < self._expires_at else None
         token = kept or await self._current_or_new()
         if isinstance(token, NotProcessed):
-            return token
+            return ProviderResponse.none(token)
         result = await with_token(token)
-        if kept is None or not isinstance(result, ProviderResponse) or result.status != 401:
+        if kept is None or result.status != 401:
             return result
         if self._token == kept:
             self._token, self._expires_at = None, Instant(0)
         renewed = await self._current_or_new()
-        return renewed if isinstance(renewed, NotProcessed) else await with_token(renewed)
+        return ProviderResponse.none(renewed) if isinstance(renewed, NotProcessed) else await with_token(renewed)
 
     async def _current_or_new(self) -> str | NotProcessed:
         async with self._fetching:
@@ -200,7 +203,7 @@ class AccessTokens:
             result = await self._http.send(
                 "POST", self._path, form=self._form, headers=self._headers, timeout=_TOKEN_TIMEOUT
             )
-            if not isinstance(result, ProviderResponse):
+            if result.lost:
                 return NotProcessed("operator_unavailable", ProviderAnswer.UNAUTHENTICATED(answer=result.raw))
             body = result.ok_object()
             token = body.get("access_token")

@@ -12,9 +12,8 @@ from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import text_or_none
-from guichet.providers.shared.results import as_unknown
 
 Body = Mapping[str, Any]
 Row = TypeVar("Row")
@@ -24,11 +23,11 @@ _STEP: Final = 100
 
 
 def read_balances(
-    result: CallResult, read: Callable[[Body], Iterable[FloatBalance | None]]
+    result: ProviderResponse, read: Callable[[Body], Iterable[FloatBalance | None]]
 ) -> list[FloatBalance] | Unknown:
     """The balances in a 2xx response. `read` finds them in its object, None for each one that is unreadable."""
-    if not isinstance(result, ProviderResponse) or not result.ok:
-        return as_unknown(result)
+    if not result.ok:
+        return Unknown(result.raw)
     balances = list(read(result.ok_object()))
     readable = [balance for balance in balances if balance is not None]
     return readable if len(readable) == len(balances) else Unknown(result.raw)

@@ -21,7 +21,7 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 
 T = TypeVar("T")
 
@@ -33,10 +33,13 @@ def find_reason(meanings: Mapping[str, RefusalReason], text: object) -> RefusalR
 
 
 def classify_http_error(response: ProviderResponse) -> NotProcessed | Unknown | None:
-    """What a status of an initiation means with every provider; None when the provider's own code must decide.
+    """What a status of an initiation, or a lost response, means with every provider; None when the provider's own code
+    must decide.
 
     401 and 403 are faults of our configuration, 429 was not looked at, 5xx and broken responses are unknown.
     """
+    if response.lost:
+        return response.lost
     if response.status in (401, 403):
         return NotProcessed("configuration", response.raw)
     if response.status == 429:
@@ -44,11 +47,6 @@ def classify_http_error(response: ProviderResponse) -> NotProcessed | Unknown | 
     if response.status >= 500 or not response.complete:
         return Unknown(response.raw)
     return None
-
-
-def as_unknown(result: CallResult) -> Unknown:
-    """A status that could not be asked, or whose response says nothing."""
-    return result if isinstance(result, Unknown) else Unknown(result.raw)
 
 
 def as_status(result: InitiationResult) -> StatusResult:
@@ -97,6 +95,6 @@ def most_conclusive(results: Iterable[AnyStatus]) -> AnyStatus | None:
     return min(results, key=lambda result: _BY_WEIGHT.index(type(result)), default=None)
 
 
-def probe_result(result: CallResult) -> Answer:
+def probe_result(result: ProviderResponse) -> Answer:
     """What `probe` returns for a call that answers 2xx when our credentials are right."""
-    return "ok" if isinstance(result, ProviderResponse) and result.ok else result.raw
+    return "ok" if result.ok else result.raw

@@ -13,14 +13,14 @@ from guichet.providers.shared.account_checks import (
     wrong,
 )
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 
-Get = Callable[[str, Mapping[str, str] | None], Awaitable[CallResult]]
+Get = Callable[[str, Mapping[str, str] | None], Awaitable[ProviderResponse]]
 #: Where the callback address of a merchant code is registered and read.
 CALLBACK_PATH = "/api/notification/v1/merchantcallback"
 
 
-async def check(setup: AccountSetup, get: Get, registered: CallResult) -> list[Finding]:
+async def check(setup: AccountSetup, get: Get, registered: ProviderResponse) -> list[Finding]:
     """`registered`: the answer about our callback address."""
     nobody = {"reference": str(uuid4())}
     return [
@@ -41,11 +41,11 @@ async def check(setup: AccountSetup, get: Get, registered: CallResult) -> list[F
     ]
 
 
-def _registered(setup: AccountSetup, result: CallResult) -> Finding:
+def _registered(setup: AccountSetup, result: ProviderResponse) -> Finding:
     subject = AccountSubject.REGISTERED_CALLBACK()
-    if isinstance(result, ProviderResponse) and result.status == 404:
+    if result.status == 404:
         return wrong(subject, AccountFinding.NOT_REGISTERED())
-    if not isinstance(result, ProviderResponse) or not result.ok:
+    if not result.ok:
         return wrong(subject, verbatim(result.raw))
     return callback_address_is_ours(subject, callback_url(result), setup)
 

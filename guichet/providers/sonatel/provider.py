@@ -28,9 +28,9 @@ from guichet.providers.base import (
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import AccessTokens, CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import AccessTokens, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, units
-from guichet.providers.shared.results import as_unknown, most_conclusive, probe_result
+from guichet.providers.shared.results import most_conclusive, probe_result
 from guichet.providers.sonatel import checks as sonatel_checks
 from guichet.providers.sonatel.responses import (
     SENEGAL,
@@ -117,11 +117,11 @@ class Sonatel(HttpProvider):
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         return await sonatel_checks.check(setup, self._get, await self.registered_callback())
 
-    async def registered_callback(self) -> CallResult:
+    async def registered_callback(self) -> ProviderResponse:
         """The callback address that Sonatel has for the merchant code; 404 when it has none."""
         return await self._get(sonatel_checks.CALLBACK_PATH, {"code": self._merchant_code})
 
-    async def register_callback(self, address: str) -> CallResult:
+    async def register_callback(self, address: str) -> ProviderResponse:
         """Replaces that address. Sonatel sends our secret back with each callback, and signs with it."""
         body = {"apiKey": self._webhook_secret, "code": self._merchant_code, "name": "Guichet", "callbackUrl": address}
         return await self._tokens.send("POST", sonatel_checks.CALLBACK_PATH, json=body)
@@ -140,8 +140,6 @@ class Sonatel(HttpProvider):
     async def _listed(self, reference: str, kind: TransactionType) -> list[dict[str, Any]] | Unknown:
         """The transactions under our reference. An empty list proves nothing: it may lag."""
         result = await self._get("/api/eWallet/v1/transactions", {"reference": reference})
-        if not isinstance(result, ProviderResponse):
-            return as_unknown(result)
         rows = read_list(result)
         if rows is None:
             return Unknown(result.raw)
@@ -153,7 +151,7 @@ class Sonatel(HttpProvider):
         from cryptography.hazmat.primitives.asymmetric import padding, rsa  # noqa: PLC0415
 
         result = await self._get("/api/account/v1/publicKeys")
-        if not isinstance(result, ProviderResponse):
+        if result.lost:
             return NotProcessed(raw=ProviderAnswer.NO_PUBLIC_KEY(answer=result.raw))
         try:
             key = serialization.load_der_public_key(base64.b64decode(str((result.object() or {}).get("key", ""))))
@@ -163,11 +161,11 @@ class Sonatel(HttpProvider):
             return NotProcessed("configuration", ProviderAnswer.NOT_RSA())
         return base64.b64encode(key.encrypt((self._retailer_pin or "").encode(), padding.PKCS1v15())).decode()
 
-    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> CallResult:
+    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> ProviderResponse:
         """Sonatel wants the content type on a GET as well."""
         return await self._tokens.send("GET", path, query=query, headers={"Content-Type": "application/json"})
 
-    async def _post(self, call: str, body: Mapping[str, object]) -> CallResult:
+    async def _post(self, call: str, body: Mapping[str, object]) -> ProviderResponse:
         return await self._tokens.send("POST", f"/api/eWallet/v1/{call}", json=body)
 
 

@@ -19,7 +19,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
@@ -60,10 +60,8 @@ _LIST_NAMES: Final = ("transactions", "data", "content")
 _ACCOUNT_ERRORS: Final = frozenset({"2041", "4003"})
 
 
-def read_initiation(result: CallResult, reference: str, now: Instant) -> InitiationResult:
+def read_initiation(result: ProviderResponse, reference: str, now: Instant) -> InitiationResult:
     """The response to a payment or a cash-in."""
-    if not isinstance(result, ProviderResponse):
-        return result
     if not result.ok:
         return _read_refusal(result)
     body = result.ok_object()
@@ -105,9 +103,9 @@ def read_list(response: ProviderResponse) -> list[dict[str, Any]] | None:
     return rows
 
 
-def read_cashin(result: CallResult, reference: str, now: Instant) -> RefundInitiationResult:
+def read_cashin(result: ProviderResponse, reference: str, now: Instant) -> RefundInitiationResult:
     """The response to a cash-in, which leaves our retailer's balance."""
-    if isinstance(result, ProviderResponse) and _code(result.object()) == _FLOAT_EMPTY:
+    if _code(result.object()) == _FLOAT_EMPTY:
         return FloatEmpty(result.raw)
     return read_initiation(result, reference, now)
 

@@ -11,9 +11,8 @@ from guichet.providers.capabilities import DisputedStatus, DisputeFacts
 from guichet.providers.shared.account_checks import AccountSetup, Finding, no_call, ok, unchecked, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import text_or_none
-from guichet.providers.shared.results import as_unknown
 from guichet.providers.stripe.responses import currency_of, hundredths
 
 #: The word → what it means for the money. An inquiry (`warning_…`) has taken nothing back.
@@ -34,15 +33,13 @@ _MOST_PAGES: Final = 100
 
 
 async def list_disputes(
-    get: Callable[[str, Mapping[str, str]], Awaitable[CallResult]], since: Instant
+    get: Callable[[str, Mapping[str, str]], Awaitable[ProviderResponse]], since: Instant
 ) -> list[DisputeFacts] | Unknown:
     """Every dispute that was opened after `since`; Unknown when a page is missing or not readable."""
     query = {"limit": str(_PAGE), "created[gte]": str(since // SECOND), "expand[]": "data.payment_intent"}
     disputes: list[DisputeFacts] = []
     for _ in range(_MOST_PAGES):
         result = await get("/v1/disputes", query)
-        if not isinstance(result, ProviderResponse):
-            return as_unknown(result)
         page = result.ok_object()
         rows = page.get("data")
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -83,7 +80,7 @@ def _instant(seconds: object) -> Instant | None:
     return Instant(seconds * SECOND) if isinstance(seconds, int) and not isinstance(seconds, bool) else None
 
 
-Get = Callable[[str], Awaitable[CallResult]]
+Get = Callable[[str], Awaitable[ProviderResponse]]
 #: Without these events a payment is settled later, by polling.
 _EVENTS: Final = ("checkout.session.completed", "checkout.session.expired")
 
@@ -92,9 +89,9 @@ async def check(setup: AccountSetup, get: Get) -> list[Finding]:
     return [_account(await get("/v1/account")), _endpoints(setup, await get("/v1/webhook_endpoints?limit=100"))]
 
 
-def _account(result: CallResult) -> Finding:
+def _account(result: ProviderResponse) -> Finding:
     subject = AccountSubject.CHARGES()
-    if not isinstance(result, ProviderResponse) or not result.ok:
+    if not result.ok:
         return _not_permitted(subject, result)
     account = result.ok_object()
     about = {"country": str(account.get("country")), "currency": str(account.get("default_currency")).upper()}
@@ -103,9 +100,9 @@ def _account(result: CallResult) -> Finding:
     return wrong(subject, AccountFinding.CHARGES_DISABLED(**about))
 
 
-def _endpoints(setup: AccountSetup, result: CallResult) -> Finding:
+def _endpoints(setup: AccountSetup, result: ProviderResponse) -> Finding:
     subject = AccountSubject.REGISTERED_CALLBACK()
-    if not isinstance(result, ProviderResponse) or not result.ok:
+    if not result.ok:
         return _not_permitted(subject, result)
     rows = result.ok_object().get("data")
     listed: list[dict[str, Any]] = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
@@ -122,9 +119,9 @@ def _endpoints(setup: AccountSetup, result: CallResult) -> Finding:
     return ok(subject, AccountFinding.ENDPOINT_KNOWN(address=address))
 
 
-def _not_permitted(subject: Message, result: CallResult) -> Finding:
+def _not_permitted(subject: Message, result: ProviderResponse) -> Finding:
     """A restricted key may do what we need and not be allowed to read this."""
-    if isinstance(result, ProviderResponse) and result.status == 403:
+    if result.status == 403:
         return unchecked(subject, AccountFinding.NOT_PERMITTED())
     return wrong(subject, verbatim(result.raw))
 

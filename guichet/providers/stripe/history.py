@@ -13,13 +13,12 @@ from guichet.domain.money import CURRENCIES
 from guichet.domain.reconciliation import DISPUTE, PAYMENT, REFUND, Line, LineKind, LineStatus, Settled
 from guichet.providers.base import Unknown
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import text_or_none
-from guichet.providers.shared.results import as_unknown
 from guichet.providers.stripe.responses import currency_of, hundredths
 
 #: One GET of a path with this query.
-Get = Callable[[str, Mapping[str, str]], Awaitable[CallResult]]
+Get = Callable[[str, Mapping[str, str]], Awaitable[ProviderResponse]]
 Body = Mapping[str, Any]
 
 _PAGE: Final = 100
@@ -67,8 +66,6 @@ async def _rows(get: Get, since: Instant, until: Instant) -> list[Body] | Unknow
     all_rows: list[Body] = []
     for _ in range(_MOST_PAGES):
         result = await get("/v1/balance_transactions", query)
-        if not isinstance(result, ProviderResponse):
-            return as_unknown(result)
         page = result.ok_object()
         rows = page.get("data")
         if not isinstance(rows, list) or not all(isinstance(row, dict) and row.get("id") for row in rows):
@@ -88,8 +85,8 @@ async def _charge_of(get: Get, refund: Body) -> Body | Unknown:
     if charge_id is None:
         return {}
     result = await get(f"/v1/charges/{charge_id}", {})
-    if not isinstance(result, ProviderResponse) or not result.ok:
-        return as_unknown(result)
+    if not result.ok:
+        return Unknown(result.raw)
     return result.ok_object()
 
 

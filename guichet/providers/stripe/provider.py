@@ -31,10 +31,10 @@ from guichet.providers.capabilities import DisputeFacts, FloatBalance
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, return_url, text_or_none
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_refund_status, as_status, as_unknown, probe_result
+from guichet.providers.shared.results import as_refund_status, as_status, probe_result
 from guichet.providers.stripe import account as stripe_checks
 from guichet.providers.stripe import account as stripe_disputes
 from guichet.providers.stripe.history import stripe_history
@@ -111,7 +111,7 @@ class Stripe(HttpProvider):
             "payment_intent_data[metadata][reference]": charge.payment.reference,
         } | ({"customer_email": charge.payment.email} if charge.payment.email else {})
         result = await self._post(_SESSIONS, form, idempotency_key=charge.payment.reference)
-        if not isinstance(result, ProviderResponse) or not result.ok:
+        if not result.ok:
             return read_refusal(result)
         session = result.ok_object()
         session_id = text_or_none(session.get("id"))
@@ -127,9 +127,9 @@ class Stripe(HttpProvider):
             return self._read_session(await self._get(f"{_SESSIONS}/{repeated.provider_reference}"))
         return as_status(repeated)
 
-    def _read_session(self, result: CallResult) -> StatusResult:
+    def _read_session(self, result: ProviderResponse) -> StatusResult:
         """An object of Stripe's test mode proves nothing to a live account: no money moved."""
-        session = result.ok_object() if isinstance(result, ProviderResponse) else {}
+        session = result.ok_object()
         if self._is_live and session.get("livemode") is False:
             return Unknown(ProviderAnswer.TEST_MODE())
         return read_session(result)
@@ -147,9 +147,7 @@ class Stripe(HttpProvider):
             "metadata[reference]": reversal.reference,
         }
         result = await self._post("/v1/refunds", form, idempotency_key=reversal.reference)
-        if isinstance(result, ProviderResponse) and result.ok:
-            return read_refund(result)
-        return read_refund_refusal(result)
+        return read_refund(result) if result.ok else read_refund_refusal(result)
 
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         if reversal.provider_reference is not None:
@@ -166,9 +164,9 @@ class Stripe(HttpProvider):
         if intent is None:
             return Unknown(ProviderAnswer.PAYMENT_NOT_FOUND(answer=session.raw))
         listed = await self._list("/v1/refunds", {"payment_intent": intent, "limit": "100"})
-        rows = listed.ok_object().get("data") if isinstance(listed, ProviderResponse) else None
-        if not isinstance(listed, ProviderResponse) or not isinstance(rows, list):
-            return as_unknown(listed)
+        rows = listed.ok_object().get("data")
+        if not isinstance(rows, list):
+            return Unknown(listed.raw)
         refund_id = next((text_or_none(row.get("id")) for row in rows if _is_about(row, reversal.reference)), None)
         if refund_id is None:
             return NotFound(listed.raw)
@@ -180,10 +178,9 @@ class Stripe(HttpProvider):
     async def account_identity(self) -> str | Unknown | None:
         """`acct_…`. A restricted key may not be allowed to read it, and 403 says so."""
         result = await self._get("/v1/account")
-        if isinstance(result, ProviderResponse) and result.status == _FORBIDDEN:
+        if result.status == _FORBIDDEN:
             return None
-        account_id = text_or_none(result.ok_object().get("id")) if isinstance(result, ProviderResponse) else None
-        return account_id or as_unknown(result)
+        return text_or_none(result.ok_object().get("id")) or Unknown(result.raw)
 
     async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:
         """Only those of the mode that the key belongs to: another one's money does not exist here."""
@@ -193,7 +190,7 @@ class Stripe(HttpProvider):
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await stripe_history(self._list_history, since, until)
 
-    async def _list_history(self, path: str, query: Mapping[str, str]) -> CallResult:
+    async def _list_history(self, path: str, query: Mapping[str, str]) -> ProviderResponse:
         return await self._http.send("GET", path, query=dict(query), headers=self._headers, max_bytes=_MAX_HISTORY)
 
     async def balances(self) -> list[FloatBalance] | Unknown:
@@ -224,22 +221,20 @@ class Stripe(HttpProvider):
     def _key_expired(self, sent_at: Instant) -> bool:
         return self._clock.now() - sent_at >= _KEY_LIFETIME
 
-    async def _get(self, path: str) -> CallResult:
+    async def _get(self, path: str) -> ProviderResponse:
         return await self._http.send("GET", path, headers=self._headers)
 
-    async def _list(self, path: str, query: Mapping[str, str]) -> CallResult:
+    async def _list(self, path: str, query: Mapping[str, str]) -> ProviderResponse:
         return await self._http.send("GET", path, query=dict(query), headers=self._headers)
 
-    async def _post(self, path: str, form: Mapping[str, str], *, idempotency_key: str) -> CallResult:
+    async def _post(self, path: str, form: Mapping[str, str], *, idempotency_key: str) -> ProviderResponse:
         headers = {**self._headers, "Idempotency-Key": idempotency_key}
         return await self._http.send("POST", path, form=form, headers=headers)
 
 
-def _intent(session: CallResult) -> str | None:
+def _intent(session: ProviderResponse) -> str | None:
     """The payment intent inside a session, which a refund names."""
-    return (
-        text_or_none((session.object() or {}).get("payment_intent")) if isinstance(session, ProviderResponse) else None
-    )
+    return text_or_none((session.object() or {}).get("payment_intent"))
 
 
 def _is_about(row: object, reference: str) -> bool:

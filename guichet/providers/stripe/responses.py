@@ -9,20 +9,12 @@ from msgspec.structs import replace
 from guichet.domain.failures import RefusalReason
 from guichet.domain.messages import verbatim
 from guichet.domain.money import DECIMALS, Currency, Hundredths
-from guichet.providers.base import (
-    Accepted,
-    AlreadyRefunded,
-    NotProcessed,
-    Refused,
-    StatusResult,
-    Succeeded,
-    Unknown,
-)
+from guichet.providers.base import Accepted, AlreadyRefunded, NotProcessed, Refused, StatusResult, Succeeded, Unknown
 from guichet.providers.capabilities import FloatBalance
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import FAILED, PENDING, SUCCEEDED, ProviderStatus, text_or_none, units
 from guichet.providers.shared.listings import Body, balance_of, rows_of
-from guichet.providers.shared.results import as_unknown, classify_http_error, mark_ambiguous
+from guichet.providers.shared.results import classify_http_error, mark_ambiguous
 
 _REASONS: Final[dict[str, RefusalReason]] = {
     "card_declined": "declined",
@@ -63,9 +55,7 @@ def currency_of(body: Mapping[str, Any]) -> str | None:
     return (text_or_none(body.get("currency")) or "").upper() or None
 
 
-def read_session(result: CallResult) -> StatusResult:
-    if not isinstance(result, ProviderResponse):
-        return as_unknown(result)
+def read_session(result: ProviderResponse) -> StatusResult:
     session = result.ok_object()
     session_id, currency = text_or_none(session.get("id")), currency_of(session)
     if session.get("payment_status") == "paid":
@@ -78,9 +68,7 @@ def read_session(result: CallResult) -> StatusResult:
     return Unknown(result.raw)
 
 
-def read_refund(result: CallResult) -> Accepted | Succeeded | Refused | Unknown:
-    if not isinstance(result, ProviderResponse):
-        return as_unknown(result)
+def read_refund(result: ProviderResponse) -> Accepted | Succeeded | Refused | Unknown:
     refund = result.ok_object()
     refund_id, currency = text_or_none(refund.get("id")), currency_of(refund)
     match _REFUND_STATUSES.get(str(refund.get("status"))):
@@ -94,19 +82,17 @@ def read_refund(result: CallResult) -> Accepted | Succeeded | Refused | Unknown:
     return Unknown(result.raw)
 
 
-def read_refund_refusal(result: CallResult) -> NotProcessed | Refused | Unknown | AlreadyRefunded:
+def read_refund_refusal(result: ProviderResponse) -> NotProcessed | Refused | Unknown | AlreadyRefunded:
     """A refund that was made before, by hand or by another call, is no reason to give the merchant its money back."""
-    error = (result.object() or {}).get("error") if isinstance(result, ProviderResponse) else None
+    error = (result.object() or {}).get("error")
     code = _code_of(error) if isinstance(error, dict) else ""
     if code == "charge_already_refunded":
         return AlreadyRefunded(verbatim(code))
     return mark_ambiguous(read_refusal(result), code, _AMBIGUOUS)
 
 
-def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:
+def read_refusal(result: ProviderResponse) -> NotProcessed | Refused | Unknown:
     """A POST that is not answered 2xx. A key that was used before means that something was taken under it."""
-    if not isinstance(result, ProviderResponse):
-        return result
     if common := classify_http_error(result):
         return common
     error = (result.object() or {}).get("error")

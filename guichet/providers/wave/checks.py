@@ -7,7 +7,7 @@ from guichet.providers.base import Unknown
 from guichet.providers.capabilities import MerchantNames
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, no_call, ok, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.wave.client import WaveClient
 
 #: Parts of Wave's secrets by which each shows what it is.
@@ -49,8 +49,8 @@ def _secrets_in_their_places(setup: AccountSetup) -> list[Finding]:
     return findings
 
 
-def _session_refused_for_its_body(result: CallResult) -> Finding:
+def _session_refused_for_its_body(result: ProviderResponse) -> Finding:
     subject = AccountSubject.CHECKOUT_SCOPE()
-    if isinstance(result, ProviderResponse) and result.status in (400, 422):
+    if result.status in (400, 422):
         return ok(subject, AccountFinding.SIGNED_POST())
     return wrong(subject, verbatim(result.raw))

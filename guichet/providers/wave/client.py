@@ -14,9 +14,8 @@ from guichet.http_client import MAX_BODY
 from guichet.providers.base import NotProcessed, Refused, Unknown
 from guichet.providers.shared import signatures
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, ProviderClient, ProviderResponse
+from guichet.providers.shared.client import ProviderClient, ProviderResponse
 from guichet.providers.shared.fields import text_or_none
-from guichet.providers.shared.results import as_unknown
 from guichet.providers.wave.responses import read_refusal
 
 _PATH: Final = "/v1/aggregated_merchants"
@@ -32,13 +31,15 @@ class WaveClient:
         self._headers = {"Authorization": f"Bearer {settings['api_key']}"}
         self._signing_secret = settings.get("signing_secret")
 
-    async def get(self, path: str, query: Mapping[str, str] | None = None, *, max_bytes: int = MAX_BODY) -> CallResult:
+    async def get(
+        self, path: str, query: Mapping[str, str] | None = None, *, max_bytes: int = MAX_BODY
+    ) -> ProviderResponse:
         headers = {**self._headers, **self._signature(b"")}
         return await self._http.send("GET", path, query=query, headers=headers, max_bytes=max_bytes)
 
     async def post(
         self, path: str, body: Mapping[str, str] | None, more_headers: Mapping[str, str] | None = None
-    ) -> CallResult:
+    ) -> ProviderResponse:
         raw = b"" if body is None else msgspec.json.encode(body)
         headers = {**self._headers, "Content-Type": "application/json", **(more_headers or {}), **self._signature(raw)}
         return await self._http.send("POST", path, body=raw, headers=headers)
@@ -67,8 +68,8 @@ class WaveMerchants:
         for _ in range(_MAX_PAGES):
             query = {"first": str(_PAGE)} | ({"after": after} if after else {})
             result = await self._client.get(_PATH, query)
-            if not isinstance(result, ProviderResponse) or not result.ok:
-                return as_unknown(result)
+            if not result.ok:
+                return Unknown(result.raw)
             body = result.object() or {}
             rows = body.get("items")
             if not isinstance(rows, list):
@@ -86,7 +87,7 @@ class WaveMerchants:
             "business_description": f"Paiements de {name}"[:255],
         }
         result = await self._client.post(_PATH, body)
-        if not isinstance(result, ProviderResponse) or not result.ok:
+        if not result.ok:
             return read_refusal(result)
         return text_or_none(result.ok_object().get("id")) or Unknown(result.raw)
 

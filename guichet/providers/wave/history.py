@@ -13,13 +13,12 @@ from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line
 from guichet.providers.base import Unknown
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import hundredths, text_or_none
 from guichet.providers.shared.listings import days
-from guichet.providers.shared.results import as_unknown
 
 #: One call to the list of transactions with this query.
-Ask = Callable[[dict[str, str]], Awaitable[CallResult]]
+Ask = Callable[[dict[str, str]], Awaitable[ProviderResponse]]
 
 _PER_PAGE: Final = 100
 #: A day with more pages than this is not read to its end, in case the cursors never end.
@@ -53,8 +52,6 @@ async def _read_day(ask: Ask, day: str, lines: dict[str, Line]) -> Unknown | Non
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         result = await ask({"date": day, "first": str(_PER_PAGE), **({"after": cursor} if cursor else {})})
-        if not isinstance(result, ProviderResponse):
-            return as_unknown(result)
         page = _page(result.ok_object())
         if page is None:
             return Unknown(result.raw)

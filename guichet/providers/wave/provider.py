@@ -33,10 +33,10 @@ from guichet.providers.capabilities import FloatBalance, MerchantNames
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, header, parse_callback_json, return_url, units
 from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_refund_status, as_unknown, most_conclusive, probe_result
+from guichet.providers.shared.results import as_refund_status, most_conclusive, probe_result
 from guichet.providers.wave import checks as wave_checks
 from guichet.providers.wave.client import WaveClient, WaveMerchants
 from guichet.providers.wave.history import wave_history, wave_session_refund
@@ -120,9 +120,7 @@ class Wave(HttpProvider):
         if charge.payment.phone_number:
             body["restrict_payer_mobile"] = f"+{charge.payment.phone_number}"
         result = await self._client.post(_SESSIONS, body)
-        if isinstance(result, ProviderResponse) and result.ok:
-            return read_new_session(result)
-        return read_refusal(result)
+        return read_new_session(result) if result.ok else read_refusal(result)
 
     def _unserved(self, charge: Charge) -> NotProcessed | None:
         """Why Wave is not asked to move money for this customer; None when it is."""
@@ -143,8 +141,8 @@ class Wave(HttpProvider):
         if charge.payment.provider_reference is None:
             return await self._search(charge)
         result = await self._client.get(f"{_SESSIONS}/{charge.payment.provider_reference}")
-        session = result.ok_object() if isinstance(result, ProviderResponse) else None
-        return read_session(session) if session else as_unknown(result)
+        session = result.ok_object()
+        return read_session(session) if session else Unknown(result.raw)
 
     async def _search(self, charge: Charge) -> StatusResult:
         """The session that was created under our reference, when the response with its id was lost."""
@@ -163,7 +161,7 @@ class Wave(HttpProvider):
         if session_id is None:
             return NotProcessed("operator_unavailable", ProviderAnswer.SESSION_UNKNOWN())
         result = await self._client.post(f"{_SESSIONS}/{session_id}/refund", None)
-        if isinstance(result, ProviderResponse) and result.ok:
+        if result.ok:
             # The response is empty: Wave refunds a session as a whole, once, whatever our reference is.
             return Succeeded(reversal.amount, reversal.currency, session_id)
         return read_session_refund_refusal(result)
@@ -225,9 +223,7 @@ class Wave(HttpProvider):
             **self._merchant_field(reversal.charge),
         }
         result = await self._client.post("/v1/payout", body, {"Idempotency-Key": reversal.reference})
-        if isinstance(result, ProviderResponse) and result.ok:
-            return read_payout(result)
-        return read_payout_refusal(result)
+        return read_payout(result) if result.ok else read_payout_refusal(result)
 
     async def probe(self) -> Answer:
         return probe_result(await self._client.get("/v1/balance"))
@@ -242,7 +238,7 @@ class Wave(HttpProvider):
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await wave_history(self._ask_transactions, since, until)
 
-    async def _ask_transactions(self, query: dict[str, str]) -> CallResult:
+    async def _ask_transactions(self, query: dict[str, str]) -> ProviderResponse:
         return await self._client.get("/v1/transactions", query, max_bytes=_MAX_HISTORY)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
@@ -260,8 +256,6 @@ class Wave(HttpProvider):
 
     async def _found_by_reference(self, path: str, reference: str) -> list[dict[str, Any]] | Unknown:
         result = await self._client.get(path, {"client_reference": reference})
-        if not isinstance(result, ProviderResponse):
-            return as_unknown(result)
         rows = result.ok_object().get("result")
         if not isinstance(rows, list):
             return Unknown(result.raw)

@@ -17,7 +17,7 @@ from guichet.providers.base import (
 )
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     FAILED,
     PENDING,
@@ -28,7 +28,7 @@ from guichet.providers.shared.fields import (
     text_or_none,
 )
 from guichet.providers.shared.listings import Body, balance_of
-from guichet.providers.shared.results import as_unknown, classify_http_error, mark_ambiguous
+from guichet.providers.shared.results import classify_http_error, mark_ambiguous
 
 #: The codes that refuse a payment, a refund or a payout.
 _REASONS: Final[dict[str, RefusalReason]] = {
@@ -82,21 +82,21 @@ def read_session(session: Mapping[str, Any]) -> StatusResult:
     return Unknown(verbatim(f"{checkout} and {payment}"))
 
 
-def read_payout_refusal(result: CallResult) -> NotProcessed | Refused | Unknown | FloatEmpty:
+def read_payout_refusal(result: ProviderResponse) -> NotProcessed | Refused | Unknown | FloatEmpty:
     """A payout leaves our own wallet: `insufficient-funds` is about that, not about the customer."""
-    if isinstance(result, ProviderResponse) and result.status == 400 and _error_code(result) == _FLOAT_EMPTY:
+    if result.status == 400 and _error_code(result) == _FLOAT_EMPTY:
         return FloatEmpty(result.raw)
     return read_refusal(result)
 
 
-def read_session_refund_refusal(result: CallResult) -> RefundInitiationResult:
-    code = _error_code(result) if isinstance(result, ProviderResponse) else ""
+def read_session_refund_refusal(result: ProviderResponse) -> RefundInitiationResult:
+    code = _error_code(result)
     return mark_ambiguous(read_refusal(result), code, _AMBIGUOUS)
 
 
-def read_payout(result: CallResult) -> Accepted | Succeeded | Refused | Unknown | FloatEmpty:
-    payout = result.ok_object() if isinstance(result, ProviderResponse) else None
-    return read_payout_object(payout) if payout else as_unknown(result)
+def read_payout(result: ProviderResponse) -> Accepted | Succeeded | Refused | Unknown | FloatEmpty:
+    payout = result.ok_object()
+    return read_payout_object(payout) if payout else Unknown(result.raw)
 
 
 def read_payout_object(payout: Mapping[str, Any]) -> Accepted | Succeeded | Refused | Unknown | FloatEmpty:
@@ -113,10 +113,8 @@ def read_payout_object(payout: Mapping[str, Any]) -> Accepted | Succeeded | Refu
     return Unknown(raw)
 
 
-def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:
+def read_refusal(result: ProviderResponse) -> NotProcessed | Refused | Unknown:
     """A POST that is not answered 2xx. An Idempotency-Key that was used before means that something was taken."""
-    if not isinstance(result, ProviderResponse):
-        return result
     if common := classify_http_error(result):
         return common
     code = _error_code(result)

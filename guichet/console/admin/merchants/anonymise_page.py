@@ -5,10 +5,9 @@ from typing import Final
 from starlette.responses import Response
 
 from guichet.back_office.anonymisation import read_phone
-from guichet.back_office.jobs import repository
 from guichet.back_office.jobs.tasks import AnonymiseCustomer
 from guichet.console.admin.merchants.of_merchant import merchant_of, show_file
-from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, jobs_view
+from guichet.console.admin.staff_jobs import JobsView, ask_worker, jobs_view
 from guichet.console.forms import Confirmed, Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.accounts import normal_email
@@ -33,8 +32,7 @@ async def change(request: StaffRequest) -> Response:
     form = await request.form(CustomerForm)
     request.require(RIGHT_OF["anonymise_customer"])
     merchant = await merchant_of(request)
-    job_id = await ask_worker(request, _task(request, form), merchant.id)
-    return request.done(request.at_admin(_path(merchant), job=str(job_id)), "job_asked")
+    return await ask_worker(request, _path(merchant), _task(request, form), merchant.id)
 
 
 def _task(request: StaffRequest, form: CustomerForm) -> AnonymiseCustomer:
@@ -60,7 +58,5 @@ class AnonymiseView(View, frozen=True):
 
 async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
     merchant = await merchant_of(request)
-    job = None if fault else await chosen_job(request, "anonymise_customer", merchant_id=merchant.id)
-    latest = await repository.latest_of_merchant(request.db, merchant.id)
-    view = AnonymiseView(await jobs_view(request, _path(merchant), latest, job), _MOST_WAITING)
-    return show_file(request, merchant, "anonymise", view, fault)
+    jobs = await jobs_view(request, _path(merchant), "anonymise_customer", fault=fault, merchant_id=merchant.id)
+    return show_file(request, merchant, "anonymise", AnonymiseView(jobs, _MOST_WAITING), fault)

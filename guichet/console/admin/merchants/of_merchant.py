@@ -3,20 +3,17 @@
 from starlette.responses import Response
 
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.domain.staff_jobs import RIGHT_OF
 from guichet.merchants import repository as merchants
+from guichet.pages.fields import found
 from guichet.pages.views import View
 
 
 async def merchant_of(request: StaffRequest) -> Merchant:
     """The merchant that the address names. Raises NotFound."""
-    merchant = await merchants.get(request.db, MerchantId(request.path["merchant"]))
-    if merchant is None:
-        raise NotFound
-    return merchant
+    return found(await merchants.get(request.db, MerchantId(request.path["merchant"])))
 
 
 def address(request: StaffRequest, merchant: Merchant, page: str = "", **query: str | None) -> str:

@@ -18,11 +18,10 @@ from guichet.console.page_request import FormFault, StaffRequest
 from guichet.db.engine import require
 from guichet.domain.approvals import ACCESS_ACTS, RIGHTS, ApprovalRequest
 from guichet.domain.audit_log import Facts
-from guichet.domain.errors import NotFound
 from guichet.domain.ids import ApprovalId
 from guichet.domain.money import CURRENCIES
 from guichet.ledger.wallets import held
-from guichet.pages.fields import Fields
+from guichet.pages.fields import Fields, found
 from guichet.pages.views import View
 from guichet.treasury.movements import is_statement
 
@@ -194,7 +193,4 @@ async def decide(request: StaffRequest) -> Response:
 
 
 async def _approval(request: StaffRequest) -> ApprovalRequest:
-    approval = await approval_requests.get(request.db, ApprovalId(request.path["request"]))
-    if approval is None:
-        raise NotFound
-    return approval
+    return found(await approval_requests.get(request.db, ApprovalId(request.path["request"])))

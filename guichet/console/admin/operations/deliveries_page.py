@@ -10,12 +10,11 @@ from guichet.console.admin.reads import MOST_TYPED, record_read
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.console.webhook_deliveries import RESEND_PERIODS, ResendPeriod, offered_period, resend_failed, resent_act
 from guichet.db.references import parse_reference
-from guichet.domain.errors import NotFound
 from guichet.domain.events import DELIVERY_STATUSES, Delivery, DeliveryStatus
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS
 from guichet.merchants import repository as merchants
-from guichet.pages.fields import Fields, Lenient, RowId, row_id
+from guichet.pages.fields import Fields, Lenient, RowId, found, row_id
 from guichet.pages.views import View
 from guichet.server.health_checks import failing_endpoints
 from guichet.webhooks.resend import find, listed, resend
@@ -118,7 +117,4 @@ async def send_again(request: StaffRequest) -> Response:
 
 async def _delivery(request: StaffRequest) -> Delivery:
     reference = parse_reference(request.path["reference"])
-    delivery = await find(request.db, reference) if reference else None
-    if delivery is None:
-        raise NotFound
-    return delivery
+    return found(await find(request.db, reference) if reference else None)

@@ -6,10 +6,9 @@ from typing import Final, Literal
 from starlette.responses import Response
 
 from guichet.back_office.aggregated_merchants import KEPT, NameWaveMerchants, aggregating
-from guichet.back_office.jobs import repository
 from guichet.back_office.jobs.tasks import AboutAccounts, ProviderBalances, ProviderCheck, ProviderDeepCheck
 from guichet.console.admin.check_pages import page_of
-from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, jobs_view
+from guichet.console.admin.staff_jobs import JobsView, ask_worker, jobs_view
 from guichet.console.forms import Confirmed
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.staff_jobs import RIGHT_OF
@@ -66,17 +65,13 @@ async def ask_accounts(request: StaffRequest) -> Response:
     if kind is None or (form.account and form.account not in request.ctx.providers.accounts):
         raise FormFault(request.text("provider_jobs.incomplete"))
     request.require(RIGHT_OF[kind])
-    job_id = await ask_worker(request, _TASKS[kind](form.account or None))
-    return request.done(request.at_admin(_PROVIDERS, job=str(job_id)), "job_asked")
+    return await ask_worker(request, _PROVIDERS, _TASKS[kind](form.account or None))
 
 
 async def show_accounts(request: StaffRequest, fault: FormFault | None = None) -> Response:
     accounts, kinds = request.ctx.providers.accounts, [kind for kind in _TASKS if request.may(RIGHT_OF[kind])]
-    job = None if fault else await chosen_job(request, *kinds)
-    latest = [job for kind in kinds for job in await repository.latest(request.db, kind)]
-    latest.sort(key=lambda job: -job.id)
     view = AccountsView(
-        jobs=await jobs_view(request, _PROVIDERS, latest[: repository.MOST_LISTED], job),
+        jobs=await jobs_view(request, _PROVIDERS, *kinds, fault=fault),
         kinds=[(kind, request.text(f"jobs.kind.{kind}")) for kind in kinds],
         accounts=[("", request.text("provider_jobs.all")), *((name, name) for name in accounts)],
         aggregates=bool(aggregating(accounts)) and request.may(RIGHT_OF["wave_merchants"]),
@@ -107,15 +102,13 @@ async def ask_wave(request: StaffRequest) -> Response:
         raise FormFault(request.text("wave_merchants.no_account"))
     if not form.confirm:
         raise FormFault(request.text("wave_merchants.confirm_missing"))
-    job_id = await ask_worker(request, NameWaveMerchants(form.account or None))
-    return request.done(request.at_admin(_WAVE, job=str(job_id)), "job_asked")
+    return await ask_worker(request, _WAVE, NameWaveMerchants(form.account or None))
 
 
 async def show_wave(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    job = None if fault else await chosen_job(request, "wave_merchants")
     able = list(aggregating(request.ctx.providers.accounts))
     view = WaveView(
-        jobs=await jobs_view(request, _WAVE, await repository.latest(request.db, "wave_merchants"), job),
+        jobs=await jobs_view(request, _WAVE, "wave_merchants", fault=fault),
         accounts=[("", request.text("wave_merchants.all")), *((name, name) for name in able)],
         able=able,
         most=KEPT,

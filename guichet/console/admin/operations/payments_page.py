@@ -14,7 +14,6 @@ from guichet.console.page_request import StaffRequest
 from guichet.db.engine import require
 from guichet.domain.audit_log import CONSOLE, Facts
 from guichet.domain.catalogue import Catalogue
-from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.money import Currency
 from guichet.domain.payments import Payment, Refund
@@ -22,7 +21,7 @@ from guichet.history.payment_history import read_history
 from guichet.history.staff_search import LONGEST, search
 from guichet.history.timeline import TimelineEntry, timeline
 from guichet.merchants import repository as merchants
-from guichet.pages.fields import Fields
+from guichet.pages.fields import Fields, found
 from guichet.pages.views import View
 from guichet.payments import repository
 
@@ -95,9 +94,7 @@ class PaymentView(View, frozen=True):
 
 
 async def show(request: StaffRequest) -> Response:
-    payment = await repository.by_id(request.db, PaymentId(request.path["payment"]))
-    if payment is None:
-        raise NotFound
+    payment = found(await repository.by_id(request.db, PaymentId(request.path["payment"])))
     await record_read(request, "payment.viewed", "payment", payment.reference, payment.merchant_id)
     history = await read_history(request.db, payment)
     entries = timeline(history, for_staff=True)

@@ -9,11 +9,10 @@ from typing import Any, Final, Literal
 from starlette.responses import Response
 
 from guichet.audit_log import entries as audit_log
-from guichet.back_office.jobs import repository
 from guichet.back_office.jobs.tasks import LedgerMargin
 from guichet.chain_heads import Published, known_heads, last_published, publish_heads
 from guichet.clock import MINUTE, Instant, earlier, iso
-from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, jobs_view
+from guichet.console.admin.staff_jobs import JobsView, ask_worker, jobs_view
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.context import AppContext
 from guichet.db.worker_leases import claim_turn
@@ -85,15 +84,13 @@ async def ask_margin(request: StaffRequest) -> Response:
     period = _month_so_far(request, form)
     if period.fault or not (form.first and form.last):
         raise FormFault(request.text(f"balance.fault.{period.fault or 'date'}"))
-    job_id = await ask_worker(request, LedgerMargin(period.since, period.until))
-    return request.done(request.at_admin(_MARGIN, job=str(job_id)), "job_asked")
+    return await ask_worker(request, _MARGIN, LedgerMargin(period.since, period.until))
 
 
 async def show_margin(request: StaffRequest, fault: FormFault | None = None) -> Response:
     form = PeriodFields.read(request.form_values) if fault else PeriodFields()
-    job = None if fault else await chosen_job(request, "ledger_margin")
-    latest = await repository.latest(request.db, "ledger_margin")
-    view = MarginView(await jobs_view(request, _MARGIN, latest, job), _month_so_far(request, form))
+    jobs = await jobs_view(request, _MARGIN, "ledger_margin", fault=fault)
+    view = MarginView(jobs, _month_so_far(request, form))
     return request.page("admin/operations/margin.html", view, fault)
 
 

@@ -19,7 +19,7 @@ from guichet.back_office.jobs.statement_comparison import (
     StatementFile,
 )
 from guichet.clock import DAY, Instant
-from guichet.console.admin.staff_jobs import JobsView, ask_worker, chosen_job, job_result, jobs_view
+from guichet.console.admin.staff_jobs import JobsView, ask_worker, job_result, jobs_view
 from guichet.console.downloads import attachment, file_name
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.context import AppContext
@@ -89,7 +89,7 @@ async def upload(request: StaffRequest) -> Response:
     request.require(RIGHT_OF["compare_statement"])
     try:
         posted = await request.upload(MAX_STATEMENT)
-        job_id = await ask_worker(request, await _read_form(request.ctx, posted))
+        return await ask_worker(request, _PATH, await _read_form(request.ctx, posted))
     except UploadTooLarge:
         text = request.text("comparison.form.too_large", mib=MAX_STATEMENT // 1024 // 1024)
         raise FormFault(text, 413) from None
@@ -97,7 +97,6 @@ async def upload(request: StaffRequest) -> Response:
         raise FormFault(request.text(f"comparison.form.{error.fault}", **error.facts)) from None
     except UnreadableStatement as error:
         raise FormFault(_sentence(request, error)) from None
-    return request.done(request.at_admin(_PATH, job=str(job_id)), "job_asked")
 
 
 async def download(request: StaffRequest) -> Response:
@@ -123,8 +122,8 @@ def _sentence(request: StaffRequest, error: UnreadableStatement) -> Any:
 
 
 async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    job = None if fault else await chosen_job(request, "compare_statement")
-    jobs = await jobs_view(request, _PATH, await repository.latest(request.db, "compare_statement"), job)
+    jobs = await jobs_view(request, _PATH, "compare_statement", fault=fault)
+    job = jobs.current.job if jobs.current else None
     result = jobs.result if isinstance(jobs.result, ComparedStatement) else None
     differences, pager = _differences(request, result, job)
     counted = sum(count for outcome, count in result.counts.items() if outcome != "matched") if result else 0
