@@ -47,6 +47,7 @@ _SERVER_OF_FORKS: Final = "server_of_forks"
 SECRET_KEY = Fernet.generate_key().decode()
 #: What passwords are hashed with in production: 40 ms of processor each. Tests that are not about it use a cheap one.
 REAL_HASHER = passwords._HASHER
+_SESSION_LOOP: Final = pytest.mark.asyncio(loop_scope="session")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -112,9 +113,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     others = [item for item in items if not item.get_closest_marker("browser")]
     second = len(items) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     items[:] = others[:second] + driving + others[second:]
-    for item in items:
-        if "shared_service" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -198,7 +196,13 @@ ONE_DATABASE: Final = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The scope of a loop is known before pytest-asyncio chooses what makes it: chosen for one test, it would end after
+    that test, and the shared service with it."""
+    if "shared_service" in metafunc.fixturenames:
+        metafunc.definition.add_marker(_SESSION_LOOP, append=False)
+        _SESSION_LOOP(metafunc.function)  # Its tests take their markers from here.
     chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "settings" in metafunc.fixturenames and not any("settings" in names for names in chosen):
         folder = metafunc.definition.path.relative_to(Path(__file__).parent).parts[0]
