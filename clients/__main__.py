@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from clients import linters
 from clients.demo import Demo, running_demo
-from clients.generators import CLIENTS, StepFailed, build_and_run
+from clients.generators import CLIENTS, StepFailed, build_and_run, generate
 from clients.linters import LINTERS, lint
 
 PORT = 8765
@@ -21,8 +21,14 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := set(options.names) - set(names):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    chosen = options.names or names
     with running_demo(options.port) as demo:
-        results = [_tried(name, demo) for name in options.names or names]
+        try:
+            generate((each for each in CLIENTS if each.name in chosen and not each.missing()), demo)
+        except StepFailed as failure:
+            print(f"✗ {failure}")
+            return 1
+        results = [_tried(name, demo) for name in chosen]
     return 0 if all(results) else 1
 
 

@@ -1,17 +1,19 @@
-"""How each client is generated from the document, compiled, and run.
+"""How the clients are generated from the document, compiled, and run.
 
-Every step is a command in the client's own folder of `clients/build`: `document.json` lies beside that folder, the
-generated code goes into `generated`, and the sample beside it. A command that fails ends the run with its output.
+Each has a folder of its own in `clients/build`, with the document and the sample; the generated code goes into
+`generated`. A command that fails ends the run with its output.
 """
 
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 from uuid import uuid4
 
@@ -22,7 +24,6 @@ BUILD: Final = FOLDER / "build"
 _NODE_PROGRAMS: Final = FOLDER / "node_modules" / ".bin"
 #: For a Java that runs for some seconds only: compiling less costs half of the time.
 _SHORT_LIVED: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-_WITHOUT: Final = "apiTests=false,modelTests=false,apiDocs=false,modelDocs=false"
 _TSC: Final = (
     str(_NODE_PROGRAMS / "tsc"), "--strict", "--skipLibCheck", "--esModuleInterop",
     "--target", "es2022", "--module", "commonjs", "--moduleResolution", "node10", "--types", "node", "--outDir", "js",
@@ -140,53 +141,63 @@ CLIENTS: Final = (
 )  # fmt: skip
 
 
+def generate(clients: Iterable[Client], demo: Demo) -> None:
+    """The code of these clients in folders that are made anew. One Java writes it for all: starting it and reading the
+    document take longer than writing. Raises StepFailed."""
+    document = demo.document()
+    configured = []
+    for client in clients:
+        shutil.rmtree(client.folder, ignore_errors=True)
+        client.folder.mkdir(parents=True)
+        (client.folder / "document.json").write_bytes(document)
+        sample = "Sample.java" if client.name == "java" else f"sample{Path(client.sample).suffix}"
+        shutil.copy(FOLDER / "samples" / client.sample, client.folder / sample)
+        if client.generator is None:
+            program = str(_NODE_PROGRAMS / "openapi-typescript")
+            _execute(client.folder, [program, "document.json", "-o", "generated/schema.ts"])
+        else:
+            (client.folder / "generator.json").write_text(json.dumps(_configuration(client)), encoding="utf-8")
+            configured.append(f"{client.name}/generator.json")
+    if configured:
+        _execute(BUILD, ["java", *_SHORT_LIVED, "-jar", str(_jar()), "batch", "--fail-fast", "--", *configured])
+
+
 def build_and_run(client: Client, demo: Demo) -> None:
-    """Generates and compiles a client, and lets its sample create, read and refund a payment. Raises StepFailed."""
-    for command in _steps(client, demo):
-        _execute(client, command)
+    """Compiles a generated client, and lets its sample create, read and refund a payment. Raises StepFailed."""
+    for command in client.compile(client.folder):
+        _execute(client.folder, command, client.environment)
     external_id = f"{client.name}-{uuid4().hex[:8]}"
-    _execute(client, [*client.run, external_id], {"GUICHET": f"{demo.url}/v1", "CLE": demo.key})
+    environment = {**client.environment, "GUICHET": f"{demo.url}/v1", "CLE": demo.key}
+    _execute(client.folder, [*client.run, external_id], environment)
     status = demo.payment(external_id)["status"]
     if status != "refunded":
         raise StepFailed(f"{client.name}: the sample's payment is {status}, not refunded")
 
 
-def _steps(client: Client, demo: Demo) -> Iterator[list[str]]:
-    shutil.rmtree(client.folder, ignore_errors=True)
-    client.folder.mkdir(parents=True)
-    (client.folder / "document.json").write_bytes(demo.document())
-    sample = "Sample.java" if client.name == "java" else f"sample{Path(client.sample).suffix}"
-    shutil.copy(FOLDER / "samples" / client.sample, client.folder / sample)
-    if client.generator is None:
-        yield [str(_NODE_PROGRAMS / "openapi-typescript"), "document.json", "-o", "generated/schema.ts"]
-    else:
-        yield _openapi_generator(client.generator, client.properties)
-    yield from client.compile(client.folder)
+def _configuration(client: Client) -> Mapping[str, object]:
+    return {
+        "generatorName": client.generator,
+        "inputSpec": f"{client.name}/document.json",
+        "outputDir": f"{client.name}/generated",
+        "gitHost": "example.com",
+        "gitUserId": "guichet",
+        "globalProperties": dict.fromkeys(("apiTests", "modelTests", "apiDocs", "modelDocs"), "false"),
+        "additionalProperties": {"hideGenerationTimestamp": "true", **client.properties},
+    }
 
 
-def _openapi_generator(generator: str, properties: Mapping[str, str]) -> list[str]:
-    given = {"hideGenerationTimestamp": "true", **properties}
-    joined = ",".join(f"{name}={value}" for name, value in given.items())
-    return [
-        "java", *_SHORT_LIVED, "-jar", str(_jar()), "generate", "-g", generator,
-        "-i", "document.json", "-o", "generated",
-        "--git-host", "example.com", "--git-user-id", "guichet", "--git-repo-id", "",
-        "--global-property", _WITHOUT, "--additional-properties", joined,
-    ]  # fmt: skip
-
-
-def _execute(client: Client, command: list[str], environment: Mapping[str, str] | None = None) -> None:
+def _execute(folder: Path, command: list[str], environment: Mapping[str, str] = MappingProxyType({})) -> None:
     done = subprocess.run(
         command,
-        cwd=client.folder,
-        env={**os.environ, **client.environment, **(environment or {})},
+        cwd=folder,
+        env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         timeout=240,
         check=False,
     )
-    with (client.folder / "log.txt").open("a", encoding="utf-8") as log:
+    with (folder / "log.txt").open("a", encoding="utf-8") as log:
         log.write(f"$ {' '.join(command)}\n{done.stdout}")
     if done.returncode:
-        raise StepFailed(f"{client.name}: {' '.join(command[:4])} … failed\n{done.stdout[-4000:]}")
+        raise StepFailed(f"{folder.name}: {' '.join(command[:4])} … failed\n{done.stdout[-4000:]}")

@@ -10,9 +10,8 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import suppress
 from importlib import import_module
-from io import StringIO
 from multiprocessing import forkserver, get_context
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -22,10 +21,9 @@ from typing import IO, Any, TextIO
 from guichet.cli import main
 from guichet.server import processes
 from guichet.worker import queue_loop, worker
-from tests.patience import PATIENCE
 
-_FORKS = get_context("forkserver")
-_FORKS.set_forkserver_preload(["tests.cli.fork_server"])
+FORKS = get_context("forkserver")
+FORKS.set_forkserver_preload(["tests.cli.fork_server"])
 WORKERS_START_PYTHON = "WORKERS_START_PYTHON"
 #: Variables, in seconds: between two looks of a worker that nobody wakes, and until Redis counts as away.
 POLLS_EVERY, REDIS_ANSWERS_IN = "POLLS_EVERY", "REDIS_ANSWERS_IN"
@@ -49,9 +47,9 @@ class Child:
         self.stderr, err_end = _pipe(err)
         run = (list(arguments), dict(environ), folder, out_end, err_end, own_session)
         if WORKERS_START_PYTHON in environ:
-            self._process = _FORKS.Process(target=_main, args=run)
+            self._process = FORKS.Process(target=run_main, args=run)
         else:
-            self._process = _FORKS.Process(target=_supervising, args=(server_of_forks(), *run))
+            self._process = FORKS.Process(target=_supervising, args=(server_of_forks(), *run))
         self._process.start()
         for end in (out_end, err_end):
             end.close()
@@ -102,51 +100,16 @@ class Child:
         self.send_signal(signal.SIGKILL)
 
 
-def run_command(arguments: Sequence[str], environ: Mapping[str, str], folder: Path, out: Path, err: Path) -> int | None:
-    """The exit code; what it printed is in `out` and `err`. None when it did not end."""
-    child = Child(arguments, environ, folder, out, err)
-    try:
-        return child.wait(timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
-        return None
-
-
-def printed_by_each(commands: Sequence[Sequence[str]], environ: Mapping[str, str]) -> list[str]:
-    """What these commands print, one after the other in one process: for such as only print, `--help`. Each ends with
-    exit code 0, and says nothing on stderr."""
-    reading, writing = _FORKS.Pipe(duplex=False)
-    process = _FORKS.Process(target=_each, args=(commands, dict(environ), writing))
-    process.start()
-    writing.close()
-    ended: list[tuple[object, str, str]] = reading.recv()
-    process.join()
-    assert {(code, err) for code, _, err in ended} == {(0, "")}, ended
-    return [out for _, out, _ in ended]
-
-
-def _each(commands: Sequence[Sequence[str]], environ: dict[str, str], result: Any) -> None:
-    os.environ.clear()
-    os.environ.update(environ)
-    ended: list[tuple[object, str, str]] = []
-    for command in commands:
-        sys.argv = ["guichet", *command]
-        code: object = None
-        with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
-            try:
-                main()
-            except SystemExit as end:
-                code = end.code or 0
-        ended.append((code, out.getvalue(), err.getvalue()))
-    result.send(ended)
-
-
-class _End:
+class End:
     """A file descriptor to write to, which is passed to the child."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+
+    @classmethod
+    def of(cls, file: Path) -> "End":
+        """A new file."""
+        return cls(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND))
 
     def __reduce__(self) -> Any:
         return _received, (DupFd(self.fd),)
@@ -169,23 +132,24 @@ def use_server_of_forks(server: dict[str, Any]) -> None:
     vars(forkserver._forkserver).update(server, _forkserver_alive_fd=nothing, ensure_running=lambda: None)
 
 
-def _received(passed: Any) -> _End:
-    return _End(passed.detach())
+def _received(passed: Any) -> End:
+    return End(passed.detach())
 
 
-def _pipe(target: Path | IO[bytes] | None) -> tuple[TextIO | None, _End]:
+def _pipe(target: Path | IO[bytes] | None) -> tuple[TextIO | None, End]:
     """A path is a new file."""
     if isinstance(target, Path):
-        return None, _End(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND))
+        return None, End.of(target)
     if target is not None:
-        return None, _End(os.dup(target.fileno()))
+        return None, End(os.dup(target.fileno()))
     reading, writing = os.pipe()
-    return os.fdopen(reading, encoding="utf-8"), _End(writing)
+    return os.fdopen(reading, encoding="utf-8"), End(writing)
 
 
-def _main(
-    arguments: list[str], environ: dict[str, str], folder: Path, out: _End, err: _End, own_session: bool = False
+def run_main(
+    arguments: list[str], environ: dict[str, str], folder: Path, out: End, err: End, own_session: bool = False
 ) -> None:
+    """The command, in this process."""
     if own_session:
         os.setsid()
     for number, end in ((1, out), (2, err)):
@@ -210,7 +174,7 @@ def _supervising(server: dict[str, Any], *arguments: Any) -> None:
     """A command that may start processes, by the same server of forks."""
     vars(forkserver._forkserver).update(server, ensure_running=lambda: None)
     processes._start = _Worker.start  # type: ignore[assignment]
-    _main(*arguments)
+    run_main(*arguments)
 
 
 class _Worker:
@@ -218,9 +182,9 @@ class _Worker:
 
     def __init__(self, command: list[str], descriptors: tuple[int, int]) -> None:
         reading, self._stdin = os.pipe()
-        ends = [_End(fd) for fd in (1, 2, reading, *descriptors)]
+        ends = [End(fd) for fd in (1, 2, reading, *descriptors)]
         arguments = (command[3:], dict(os.environ), Path.cwd(), *ends)
-        self._process = _FORKS.Process(target=_work, args=arguments, daemon=True)
+        self._process = FORKS.Process(target=_work, args=arguments, daemon=True)
         self._process.start()
         os.close(reading)
         assert self._process.pid is not None
@@ -246,10 +210,10 @@ class _Worker:
 
 
 def _work(
-    arguments: list[str], environ: dict[str, str], folder: Path, out: _End, err: _End, stdin: _End, *inherited: _End
+    arguments: list[str], environ: dict[str, str], folder: Path, out: End, err: End, stdin: End, *inherited: End
 ) -> None:
     os.dup2(stdin.fd, 0)
     stdin.close()
     at = arguments.index("--inherit") + 1
     arguments[at : at + 2] = [str(end.fd) for end in inherited]
-    _main(arguments, environ, folder, out, err, own_session=True)
+    run_main(arguments, environ, folder, out, err, own_session=True)

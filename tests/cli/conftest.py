@@ -16,7 +16,8 @@ from typing import Any, Final
 import pytest
 
 from guichet.settings import Settings
-from tests.cli.child import Child, run_command
+from tests.cli.child import Child
+from tests.cli.shell import run_command
 from tests.conftest import SECRET_KEY
 from tests.patience import PATIENCE
 from tests.ports import free_port

@@ -1,5 +1,5 @@
-"""Imported by the process from which commands are forked (child.py). The command loads each module when it is needed;
-here all are, before the fork."""
+"""Imported by the process from which commands are forked (child.py, shell.py). The command loads each module when it is
+needed; here all are, before the fork."""
 
 import gc
 from importlib import import_module
@@ -9,10 +9,10 @@ from typing import Final
 import guichet
 import guichet_demo
 import guichet_simulator
-from tests.cli import child
+from tests.cli import shell
 from tests.cli.tree import leaves
 
-__all__ = ["child"]
+__all__ = ["shell"]
 
 #: What is no module to import, and what few commands need and takes long.
 _LEFT_OUT: Final = ("__main__", "guichet.cli.mcp_server", "guichet.otlp")

@@ -14,7 +14,7 @@ import pytest
 
 from clients import linters
 from clients.demo import Demo
-from clients.generators import CLIENTS, Client, build_and_run
+from clients.generators import CLIENTS, Client, build_and_run, generate
 from clients.linters import LINTERS, lint
 from tests.cli.demonstration import demonstrated
 from tests.ports import free_port
@@ -45,7 +45,13 @@ def _require(missing: list[str], what: str) -> None:
         pytest.skip(message)
 
 
+@pytest.fixture(scope="module")
+def generated(demo: Demo) -> None:
+    generate((client for client in KEPT if not client.missing()), demo)
+
+
 @pytest.mark.parametrize("client", KEPT, ids=lambda client: client.name)
+@pytest.mark.usefixtures("generated")
 def test_generated_clients_compile_and_refund_a_payment(client: Client, demo: Demo) -> None:
     _require(client.missing(), f"the generated client {client.name}")
 

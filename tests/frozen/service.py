@@ -45,7 +45,7 @@ from guichet.settings import Settings, load
 from guichet.simulated_providers import simulator
 from guichet.webhooks.sender import sign, verify
 from guichet.worker.worker import Worker
-from tests.cli.child import printed_by_each
+from tests.cli.shell import printed_by_each
 from tests.fakes.clock import TurningClock
 from tests.fakes.http_server import ScriptedServer
 from tests.ports import free_port
