@@ -133,18 +133,18 @@ _RECORD: Final = (
         webhook_deliveries.c.id == bindparam("delivery_id"),
         is_still_pending(webhook_deliveries),
         # After the lease ran out another attempt may have been claimed: its result is kept, unless this one succeeded.
-        or_(webhook_deliveries.c.attempts == bindparam("tried"), _NEW_STATUS == "success"),
+        or_(webhook_deliveries.c.attempts == bindparam("claimed_attempts"), _NEW_STATUS == "success"),
     )
     .values(
         status=_NEW_STATUS,
-        url=bindparam("called", type_=webhook_deliveries.c.url.type),
-        destination=bindparam("called_at", type_=webhook_deliveries.c.destination.type),
-        response_code=bindparam("code"),
+        url=bindparam("new_url", type_=webhook_deliveries.c.url.type),
+        destination=bindparam("new_destination", type_=webhook_deliveries.c.destination.type),
+        response_code=bindparam("new_response_code"),
         last_attempt_at=bindparam("ended_at"),
-        delivered_at=bindparam("arrived_at", type_=webhook_deliveries.c.delivered_at.type),
+        delivered_at=bindparam("new_delivered_at", type_=webhook_deliveries.c.delivered_at.type),
         next_attempt_at=bindparam("next_due"),
-        error=bindparam("why", type_=webhook_deliveries.c.error.type),
-        history=bindparam("told", type_=webhook_deliveries.c.history.type),
+        error=bindparam("new_error", type_=webhook_deliveries.c.error.type),
+        history=bindparam("new_history", type_=webhook_deliveries.c.history.type),
     )
 )
 #: An attempt that does not count, as nothing was sent. `last_attempt_at` stays: the payment's later events still wait.
@@ -153,7 +153,7 @@ _GIVE_BACK: Final = (
     .where(
         webhook_deliveries.c.id == bindparam("delivery_id"),
         is_still_pending(webhook_deliveries),
-        webhook_deliveries.c.attempts == bindparam("tried"),
+        webhook_deliveries.c.attempts == bindparam("claimed_attempts"),
     )
     .values(attempts=webhook_deliveries.c.attempts - 1, next_attempt_at=bindparam("next_due"))
 )
@@ -235,7 +235,10 @@ async def record(db: Database, results: Sequence[AttemptResult]) -> None:
 
 async def give_back(db: Database, attempts: Sequence[Delivery], next_due: Instant) -> None:
     """Takes claimed attempts back that were not made; they are due at `next_due`."""
-    rows = [{"delivery_id": delivery.id, "tried": delivery.attempts, "next_due": next_due} for delivery in attempts]
+    rows = [
+        {"delivery_id": delivery.id, "claimed_attempts": delivery.attempts, "next_due": next_due}
+        for delivery in attempts
+    ]
     await db.execute_many(_GIVE_BACK, rows)
 
 
@@ -245,16 +248,16 @@ def _recorded(result: AttemptResult) -> dict[str, object]:
     ended = PastAttempt(result.ended_at, result.duration, result.response_code, result.error, answer, cut)
     return {
         "delivery_id": result.delivery.id,
-        "tried": result.delivery.attempts,
-        "called": result.delivery.url,
-        "called_at": result.delivery.destination,
+        "claimed_attempts": result.delivery.attempts,
+        "new_url": result.delivery.url,
+        "new_destination": result.delivery.destination,
         "new_status": final if result.next_due is None else "pending",
-        "code": result.response_code,
+        "new_response_code": result.response_code,
         "ended_at": result.ended_at,
-        "arrived_at": result.ended_at if result.delivered else None,
+        "new_delivered_at": result.ended_at if result.delivered else None,
         "next_due": result.next_due,
-        "why": result.error,
-        "told": with_attempt(result.delivery.history, ended),
+        "new_error": result.error,
+        "new_history": with_attempt(result.delivery.history, ended),
     }
 
 
