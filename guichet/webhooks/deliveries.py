@@ -28,6 +28,7 @@ from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.records import Record
+from guichet.webhooks.sender import Attempt
 
 #: Attempts that are kept: a delivery has five, and five more each time it is sent again.
 MOST: Final = 20
@@ -164,18 +165,15 @@ _CANCEL: Final = (
 )
 
 
-class AttemptResult(Record, frozen=True):
-    """How one attempt ended. `next_due` of a failure: when to try again; None after the last attempt. `error`: why it
-    failed. `answer`: the body that came back; `duration`: microseconds."""
+class EndedAttempt(Record, frozen=True):
+    """One that counts. `duration`: microseconds. `next_due` of a failure: when to try again; None after the last
+    attempt."""
 
     delivery: Delivery
-    delivered: bool
-    response_code: int | None
+    attempt: Attempt
     ended_at: Instant
+    duration: int
     next_due: Instant | None = None
-    error: DeliveryError | None = None
-    answer: bytes = b""
-    duration: int = 0
 
 
 async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
@@ -228,9 +226,9 @@ async def give_up_exhausted(db: Database, now: Instant) -> None:
     await db.write(_EXPIRE, now=now)
 
 
-async def record(db: Database, results: Sequence[AttemptResult]) -> None:
-    """Records all results or none, in one round trip."""
-    await db.execute_many(_RECORD, [_recorded(result) for result in results])
+async def record(db: Database, attempts: Sequence[EndedAttempt]) -> None:
+    """Records all attempts or none, in one round trip."""
+    await db.execute_many(_RECORD, [_recorded(attempt) for attempt in attempts])
 
 
 async def give_back(db: Database, attempts: Sequence[Delivery], next_due: Instant) -> None:
@@ -242,22 +240,24 @@ async def give_back(db: Database, attempts: Sequence[Delivery], next_due: Instan
     await db.execute_many(_GIVE_BACK, rows)
 
 
-def _recorded(result: AttemptResult) -> dict[str, object]:
-    final = "success" if result.delivered else "failed"
-    answer, cut = shown_answer(result.answer)
-    ended = PastAttempt(result.ended_at, result.duration, result.response_code, result.error, answer, cut)
+def _recorded(ended: EndedAttempt) -> dict[str, object]:
+    delivery, attempt = ended.delivery, ended.attempt
+    final = "success" if attempt.delivered else "failed"
+    past = PastAttempt(
+        ended.ended_at, ended.duration, attempt.response_code, attempt.error, *shown_answer(attempt.answer)
+    )
     return {
-        "delivery_id": result.delivery.id,
-        "claimed_attempts": result.delivery.attempts,
-        "new_url": result.delivery.url,
-        "new_destination": result.delivery.destination,
-        "new_status": final if result.next_due is None else "pending",
-        "new_response_code": result.response_code,
-        "ended_at": result.ended_at,
-        "new_delivered_at": result.ended_at if result.delivered else None,
-        "next_due": result.next_due,
-        "new_error": result.error,
-        "new_history": with_attempt(result.delivery.history, ended),
+        "delivery_id": delivery.id,
+        "claimed_attempts": delivery.attempts,
+        "new_url": delivery.url,
+        "new_destination": delivery.destination,
+        "new_status": final if ended.next_due is None else "pending",
+        "new_response_code": attempt.response_code,
+        "ended_at": ended.ended_at,
+        "new_delivered_at": ended.ended_at if attempt.delivered else None,
+        "next_due": ended.next_due,
+        "new_error": attempt.error,
+        "new_history": with_attempt(delivery.history, past),
     }
 
 

@@ -27,7 +27,7 @@ from guichet.http_client import HttpClient
 from guichet.logs import log
 from guichet.merchants.vault import UnreadableSecret
 from guichet.webhooks import deliveries
-from guichet.webhooks.deliveries import AttemptResult, DueDelivery
+from guichet.webhooks.deliveries import DueDelivery, EndedAttempt
 from guichet.webhooks.sender import Attempt, send
 
 #: Attempts at once of one process.
@@ -114,8 +114,8 @@ class DeliveryJobs:
         #: Claimed attempts that were not made, and could not be given back because the database did not answer.
         self._unreleased: list[Delivery] = []
         self._failures = metrics.LOOP_FAILURES.labels("deliveries", "item")
-        #: Attempts that count, whose results are to be recorded.
-        self._ended: list[AttemptResult] = []
+        #: Attempts that count and are to be recorded.
+        self._ended: list[EndedAttempt] = []
         self._is_recording = False
 
     async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[DueDelivery]:
@@ -157,7 +157,9 @@ class DeliveryJobs:
             self.limits.share.learn(merchant, success=attempt.delivered, timed_out=attempt.timed_out)
         elif now < later(delivery.created_at, UNCOUNTED_FOR):
             return self._give_back(delivery, attempt, now)
-        self._ended.append(_result(delivery, attempt, now, round((time.perf_counter() - began) * SECOND)))
+        duration = round((time.perf_counter() - began) * SECOND)
+        next_due = None if attempt.delivered else _next_due(delivery, now)
+        self._ended.append(EndedAttempt(delivery, attempt, now, duration, next_due))
         self.limits.unrecorded = len(self._ended)
         return None if self._is_recording else self._record_ended()
 
@@ -174,13 +176,11 @@ class DeliveryJobs:
         finally:
             self._is_recording = False
 
-    async def _record(self, batch: Sequence[AttemptResult]) -> None:
+    async def _record(self, batch: Sequence[EndedAttempt]) -> None:
         try:
-            twice = await _comes_twice(self._ctx.db, [result.delivery for result in batch if result.delivered])
-            results = (
-                [_repeated(result) if result.delivery.id in twice else result for result in batch] if twice else batch
-            )
-            await deliveries.record(self._ctx.db, results)
+            twice = await _comes_twice(self._ctx.db, [ended.delivery for ended in batch if ended.attempt.delivered])
+            recorded = [_repeated(ended) if ended.delivery.id in twice else ended for ended in batch]
+            await deliveries.record(self._ctx.db, recorded)
         except Exception as error:  # Whatever it is: the leases run out, and all of them are due again.
             self._failures.inc(len(batch))
             log.error("worker.item_failed", loop="deliveries", items=len(batch), error=repr(error))
@@ -223,15 +223,10 @@ async def _comes_twice(db: Reader, delivered: Sequence[Delivery]) -> set[Deliver
     return {delivery_id for delivery_id, payment_id in first.items() if payment_id in twice}
 
 
-def _result(delivery: Delivery, attempt: Attempt, now: Instant, duration: int) -> AttemptResult:
-    next_due = None if attempt.delivered else _next_due(delivery, now)
-    code, error = attempt.response_code, attempt.error
-    return AttemptResult(delivery, attempt.delivered, code, now, next_due, error, attempt.answer, duration)
-
-
-def _repeated(result: AttemptResult) -> AttemptResult:
+def _repeated(ended: EndedAttempt) -> EndedAttempt:
     """Sent again although it was acknowledged."""
-    return structs.replace(result, delivered=False, next_due=_next_due(result.delivery, result.ended_at))
+    attempt = structs.replace(ended.attempt, delivered=False)
+    return structs.replace(ended, attempt=attempt, next_due=_next_due(ended.delivery, ended.ended_at))
 
 
 def _next_due(delivery: Delivery, ended_at: Instant) -> Instant | None:
@@ -239,14 +234,14 @@ def _next_due(delivery: Delivery, ended_at: Instant) -> Instant | None:
     return None if delay is None else later(ended_at, delay * SECOND)
 
 
-def _log(ended: AttemptResult) -> None:
-    delivery = ended.delivery
+def _log(ended: EndedAttempt) -> None:
+    delivery, attempt = ended.delivery, ended.attempt
     facts = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}
-    if ended.delivered:
-        log.info("delivery.success", **facts, status=ended.response_code)
+    if attempt.delivered:
+        log.info("delivery.success", **facts, status=attempt.response_code)
     else:
         delay = retry_delay(delivery.attempts)
-        log.warning("delivery.failed", **facts, status=ended.response_code, next_in_seconds=delay)
+        log.warning("delivery.failed", **facts, status=attempt.response_code, next_in_seconds=delay)
 
 
 def _metric(attempt: Attempt) -> str:

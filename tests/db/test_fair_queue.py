@@ -11,7 +11,8 @@ from guichet.db.queues.fair_queue import RETRIES_EVERY, FairQueue
 from guichet.db.queues.fair_share import Shares
 from guichet.domain.events import Delivery
 from guichet.webhooks import deliveries
-from guichet.webhooks.deliveries import AttemptResult
+from guichet.webhooks.deliveries import EndedAttempt
+from guichet.webhooks.sender import Attempt
 from tests.db.rows import DELIVERY, MERCHANT, insert_rows
 
 NOW = Instant(1_000 * SECOND)
@@ -133,7 +134,7 @@ async def test_an_event_waits_until_the_one_before_it_was_tried(merchant_db: Dat
     (first,) = [job for job in found if job.payment_id == 7]
     while found := (await queue.claim(merchant_db, NOW, UNTIL, 100, shares())).jobs:
         assert not [job for job in found if job.payment_id == 7]
-    await deliveries.record(merchant_db, [AttemptResult(first, False, 500, NOW, next_due=UNTIL)])
+    await deliveries.record(merchant_db, [EndedAttempt(first, Attempt(False, 500), NOW, 5, UNTIL)])
     (second,) = (await queue.claim(merchant_db, NOW, UNTIL, 9, shares())).jobs
     assert second.id > first.id
 
