@@ -149,7 +149,7 @@ _RECORD: Final = (
     )
 )
 #: An attempt that does not count, as nothing was sent. `last_attempt_at` stays: the payment's later events still wait.
-_GIVE_BACK: Final = (
+_RELEASE_CLAIM: Final = (
     update(webhook_deliveries)
     .where(
         webhook_deliveries.c.id == bindparam("delivery_id"),
@@ -231,13 +231,13 @@ async def record(db: Database, attempts: Sequence[EndedAttempt]) -> None:
     await db.execute_many(_RECORD, [_recorded(attempt) for attempt in attempts])
 
 
-async def give_back(db: Database, attempts: Sequence[Delivery], next_due: Instant) -> None:
-    """Takes claimed attempts back that were not made; they are due at `next_due`."""
+async def release_claims(db: Database, claimed: Sequence[Delivery], next_due: Instant) -> None:
+    """For attempts that were not made: they do not count, and are due at `next_due`."""
     rows = [
         {"delivery_id": delivery.id, "claimed_attempts": delivery.attempts, "next_due": next_due}
-        for delivery in attempts
+        for delivery in claimed
     ]
-    await db.execute_many(_GIVE_BACK, rows)
+    await db.execute_many(_RELEASE_CLAIM, rows)
 
 
 def _recorded(ended: EndedAttempt) -> dict[str, object]:

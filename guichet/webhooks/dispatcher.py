@@ -111,7 +111,7 @@ class DeliveryJobs:
         self._http_client = http_client
         self._queue = deliveries.queue()
         self.limits = DeliveryLimits()
-        #: Claimed attempts that were not made, and could not be given back because the database did not answer.
+        #: Claimed attempts that were not made, and could not be released because the database did not answer.
         self._unreleased: list[Delivery] = []
         self._failures = metrics.LOOP_FAILURES.labels("deliveries", "item")
         #: Attempts that count and are to be recorded.
@@ -143,7 +143,7 @@ class DeliveryJobs:
 
     async def _release_claims(self, now: Instant) -> None:
         if self._unreleased:
-            await deliveries.give_back(self._ctx.db, self._unreleased, now)
+            await deliveries.release_claims(self._ctx.db, self._unreleased, now)
             self._unreleased = []
 
     async def work(self, job: DueDelivery) -> Awaitable[None] | None:
@@ -156,7 +156,7 @@ class DeliveryJobs:
             merchant = str(delivery.merchant_id)
             self.limits.share.learn(merchant, success=attempt.delivered, timed_out=attempt.timed_out)
         elif now < later(delivery.created_at, UNCOUNTED_FOR):
-            return self._give_back(delivery, attempt, now)
+            return self._release_claim(delivery, attempt, now)
         duration = round((time.perf_counter() - began) * SECOND)
         next_due = None if attempt.delivered else _next_due(delivery, now)
         self._ended.append(EndedAttempt(delivery, attempt, now, duration, next_due))
@@ -188,10 +188,10 @@ class DeliveryJobs:
             for ended in batch:
                 _log(ended)
 
-    async def _give_back(self, delivery: Delivery, attempt: Attempt, now: Instant) -> None:
+    async def _release_claim(self, delivery: Delivery, attempt: Attempt, now: Instant) -> None:
         due = now if attempt.stopped else later(now, OWN_FAULT_PAUSE)
         try:
-            await deliveries.give_back(self._ctx.db, [delivery], due)
+            await deliveries.release_claims(self._ctx.db, [delivery], due)
         except StorageError:
             self._unreleased.append(delivery)
             raise

@@ -118,7 +118,7 @@ async def test_a_claim_of_what_nobody_may_have_now_says_to_look_again_soon(merch
     assert NOW < found.next_due < later(NOW, SECOND)
 
 
-async def test_a_full_destination_is_left_alone(merchant_db: Database) -> None:
+async def test_a_saturated_destination_is_left_alone(merchant_db: Database) -> None:
     await add_merchants(merchant_db, 2)
     await add(merchant_db, 1, 3, destination="shared:443")
     await add(merchant_db, 2, 3, destination="own:443")
@@ -139,18 +139,18 @@ async def test_an_event_waits_until_the_one_before_it_was_tried(merchant_db: Dat
     assert second.id > first.id
 
 
-async def test_an_attempt_that_was_not_made_is_given_back(merchant_db: Database) -> None:
+async def test_the_claim_of_an_attempt_that_was_not_made_is_released(merchant_db: Database) -> None:
     await add(merchant_db, 1, 2, payment_id=7)
     queue = deliveries.queue()
     (first,) = (await queue.claim(merchant_db, NOW, UNTIL, 9, shares())).jobs
     again = later(NOW, SECOND)
-    await deliveries.give_back(merchant_db, [first], again)
+    await deliveries.release_claims(merchant_db, [first], again)
     assert (await queue.claim(merchant_db, NOW, UNTIL, 9, shares())).jobs == [], "the second event still waits for it"
     (repeated,) = (await queue.claim(merchant_db, again, UNTIL, 9, shares())).jobs
     assert (repeated.id, repeated.attempts, repeated.last_attempt_at) == (first.id, 1, None)
     later_claim = (await queue.claim(merchant_db, UNTIL, later(UNTIL, 1), 9, shares())).jobs
     assert [job.attempts for job in later_claim] == [2]
-    await deliveries.give_back(merchant_db, [first], again)  # Another attempt was claimed since: nothing changes.
+    await deliveries.release_claims(merchant_db, [first], again)  # Another attempt was claimed since: nothing changes.
     assert [
         job.attempts for job in (await queue.claim(merchant_db, later(UNTIL, 1), later(UNTIL, 2), 9, shares())).jobs
     ] == [3]
