@@ -17,7 +17,7 @@ from typing import TypeVar
 from guichet import tracing
 from guichet.audit_log import entries as audit_log
 from guichet.clock import SECOND
-from guichet.context import AppContext, HandOver, Queued
+from guichet.context import AppContext, DeliveryBatch, HandOver
 from guichet.db.batching import Result
 from guichet.db.engine import Database, Transaction, require
 from guichet.db.errors import StorageError
@@ -65,7 +65,7 @@ class Change(Record, frozen=True):
 
 
 #: Gets the payments that succeeded in this transaction, and their links as they are now, which stay locked.
-FollowLinks = Callable[[Transaction, Queued, Sequence[Change], Mapping[LinkId, PaymentLink]], Awaitable[None]]
+FollowLinks = Callable[[Transaction, DeliveryBatch, Sequence[Change], Mapping[LinkId, PaymentLink]], Awaitable[None]]
 
 
 def traced_outcome(payment_reference: str, outcome: Outcome) -> tracing.Attributes:
@@ -143,16 +143,16 @@ async def settle_batch(
     db: Database,
     hand_over: HandOver,
     batch: Sequence[Settlement],
-    settle_together: Callable[[Transaction, Queued, Sequence[Settlement]], Awaitable[list[S]]],
+    settle_together: Callable[[Transaction, DeliveryBatch, Sequence[Settlement]], Awaitable[list[S]]],
 ) -> Sequence[Result[S]]:
     """Applies settlements in one transaction. Returns for each its payment or refund as it is stored afterwards, or the
     error that concerns it alone: if the transaction fails, each settlement is tried again in its own. Their webhooks
     leave after the commit."""
 
     async def in_transaction() -> list[S]:
-        with hand_over.after_commit() as queue:
+        with hand_over.after_commit() as deliveries:
             async with db.transaction() as tx:
-                return await settle_together(tx, queue, batch)
+                return await settle_together(tx, deliveries, batch)
 
     try:
         return await repeat_when_lost(db, in_transaction)
@@ -165,7 +165,7 @@ async def settle_batch(
 
 
 async def _settle_together(
-    follow_links: FollowLinks, tx: Transaction, queue: Queued, batch: Sequence[Settlement]
+    follow_links: FollowLinks, tx: Transaction, deliveries: DeliveryBatch, batch: Sequence[Settlement]
 ) -> list[Payment]:
     """The payments as they are stored now."""
     # The first of several settlements of the same payment is the one that is applied.
@@ -176,10 +176,10 @@ async def _settle_together(
         for payment_id, settlement in settlements.items()
         if payment_id in payments
     ]
-    links_now = await write_consequences(tx, queue, changes)
+    links_now = await write_consequences(tx, deliveries, changes)
     paid = [change for change in changes if change.transition is CONFIRMED and change.payment.link_id is not None]
     if paid:
-        await follow_links(tx, queue, paid, links_now)
+        await follow_links(tx, deliveries, paid, links_now)
     return [
         # As changed in this transaction, or else as another transaction stored it.
         payments.get(settlement.payment.id) or require(await repository.by_id(tx, settlement.payment.id))
@@ -207,7 +207,9 @@ async def finish_payments(
     return {payment.id: payment for payment in await repository.finish(tx, finishes)}
 
 
-async def write_consequences(tx: Transaction, queue: Queued, changes: Sequence[Change]) -> dict[LinkId, PaymentLink]:
+async def write_consequences(
+    tx: Transaction, deliveries: DeliveryBatch, changes: Sequence[Change]
+) -> dict[LinkId, PaymentLink]:
     """Everything that follows from transitions which were applied in this transaction, of payments or of refunds.
     Returns the links whose uses ended."""
     failed = [change.payment for change in changes if change.transition.target == "failed" and change.refund is None]
@@ -215,7 +217,7 @@ async def write_consequences(tx: Transaction, queue: Queued, changes: Sequence[C
         await merchant_limits.give_back(tx, failed)
     await postings.post(tx, await _movements(tx, changes))
     links_now = await _end_link_uses(tx, changes)
-    await outbox.emit(tx, [event for change in changes if (event := _event(change))], queue)
+    await outbox.emit(tx, [event for change in changes if (event := _event(change))], deliveries)
     await _close_incidents(tx, changes)
     await _follow_up_failures(tx, changes)
     await _record_acts(tx, changes)

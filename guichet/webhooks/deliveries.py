@@ -215,7 +215,7 @@ def destination_of(url: str) -> str:
     return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def queue() -> FairQueue[Delivery]:
+def delivery_queue() -> FairQueue[Delivery]:
     """The queue as one process claims from it: each claimed delivery has its attempt counted, and is due again at the
     end of the lease if the process dies."""
     return FairQueue(_CLAIMS, lambda row: Delivery(*row))

@@ -109,7 +109,7 @@ class DeliveryJobs:
     def __init__(self, ctx: AppContext, http_client: HttpClient) -> None:
         self._ctx = ctx
         self._http_client = http_client
-        self._queue = deliveries.queue()
+        self._queue = deliveries.delivery_queue()
         self.limits = DeliveryLimits()
         #: Claimed attempts that were not made, and could not be released because the database did not answer.
         self._unreleased: list[Delivery] = []
@@ -123,15 +123,15 @@ class DeliveryJobs:
         claim = await self._queue.claim(self._ctx.db, now, until, most, self.limits.share.shares(), saturated)
         return Claim(await self._with_contents(claim.jobs, now) if claim.jobs else (), claim.next_due)
 
-    async def reserved(self, claimed: Sequence[Delivery]) -> Sequence[DueDelivery]:
-        """What was reserved, as a claim returns it; the places are free again. Whose lease has ended meanwhile, because
-        the commit took long, is due in the queue."""
+    async def reserved_contents(self, reserved: Sequence[Delivery]) -> Sequence[DueDelivery]:
+        """These deliveries as `claim` returns them; their places are released, since `started` counts them again. One
+        whose lease ended during a long commit is left out: it is due in the queue."""
         now = self._ctx.clock.now()
         try:
-            unexpired = [delivery for delivery in claimed if require(delivery.next_attempt_at) > now]
+            unexpired = [delivery for delivery in reserved if require(delivery.next_attempt_at) > now]
             return await self._with_contents(unexpired, now) if unexpired else ()
         finally:
-            for delivery in claimed:
+            for delivery in reserved:
                 self.limits.release(delivery)
 
     async def _with_contents(self, claimed: Sequence[Delivery], now: Instant) -> Sequence[DueDelivery]:

@@ -134,7 +134,7 @@ FULL_LINK = PaymentLink(**{**LINK, "reserved_uses": 1}, id=LinkId(1), max_uses=1
 HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim payments": lambda db: pending.claim_due(db, NOW, UNTIL, 10, ["gone"]),
     "claim refunds": lambda db: pending_refunds.claim_due(db, NOW, UNTIL, 10, ["gone"]),
-    "claim deliveries": lambda db: deliveries.queue().claim(db, NOW, UNTIL, 10, SHARES, ["a.test:443"]),
+    "claim deliveries": lambda db: deliveries.delivery_queue().claim(db, NOW, UNTIL, 10, SHARES, ["a.test:443"]),
     "claim callbacks": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, ["gone"]),
     "open disputes": lambda db: disputes.open_of(db, *MINE),
     # More than a window is due in saturated partitions, so the second look is taken.

@@ -39,7 +39,7 @@ async def fill(db: Database, rows: int = ROWS) -> None:
 
 async def claim_deliveries(db: Database, now: Instant, until: Instant, most: int, _: Sequence[str] = ()) -> Claim[Any]:
     """Without limits by merchant; `fair_queue.py` has tests of its own."""
-    return await deliveries.queue().claim(db, now, until, most, Shares({}, most, [], 0))
+    return await deliveries.delivery_queue().claim(db, now, until, most, Shares({}, most, [], 0))
 
 
 CLAIMS: dict[str, Callable[..., Awaitable[Claim[Any]]]] = {

@@ -20,7 +20,9 @@ from tests.webhooks.receivers import DELAYS, delivery_log, merchant_with_endpoin
 async def killed_between_claim_and_record(service: ServiceFixture) -> Sequence[Delivery]:
     """What a process that dies during an attempt leaves behind: a claim. Its lease has run out afterwards."""
     now = service.clock.now()
-    claim = await deliveries.queue().claim(service.ctx.db, now, later(now, 30 * SECOND), 10, Shares({}, 10, [], 0))
+    claim = await deliveries.delivery_queue().claim(
+        service.ctx.db, now, later(now, 30 * SECOND), 10, Shares({}, 10, [], 0)
+    )
     service.clock.advance(30)
     return claim.jobs
 
@@ -68,7 +70,9 @@ async def test_a_start_releases_first_attempts_alone(service: ServiceFixture, au
     async def claimed() -> list[int]:
         now = service.clock.now()
         await release_webhooks(service.ctx.db, now)
-        claim = await deliveries.queue().claim(service.ctx.db, now, later(now, 30 * SECOND), 9, Shares({}, 9, [], 0))
+        claim = await deliveries.delivery_queue().claim(
+            service.ctx.db, now, later(now, 30 * SECOND), 9, Shares({}, 9, [], 0)
+        )
         return [each.attempts for each in claim.jobs]
 
     async with receiver(authority, status(500)) as server:
