@@ -28,21 +28,19 @@ class PoolUse(NamedTuple):
 
 
 class GroupedWrite(Record, frozen=True):
-    """A statement that many tasks run at the same time, each for a row of its own: `Database.write_grouped`.
+    """A statement for one row of a table, which many tasks run at the same time, each for a row of its own: one
+    statement then writes the rows of all (`Database.write_grouped`). `postgres/statements.py` says which can be used.
 
-    `key`: the parameter that no two of these rows share; the statement does the same to one row of the table at most.
-    `column`: the place of its value in a row that the statement returns. `postgres/statements.py` says which statements
-    can be used.
+    `key`: the parameter that names the row; what the statement returns begins with its value.
 
     `names`: of an INSERT of whole rows, the parameters in the order of the columns (`Database.insert_grouped`).
 
     `claim`: runs first, with the same parameters and in the same transaction, and returns the key of each row that may
-    go on. `release` undoes it for those that went on in vain.
+    be written. `release` undoes it for those that the statement returned nothing for.
     """
 
     statement: Executable
     key: str
-    column: int = 0
     names: tuple[str, ...] = ()
     claim: Executable | None = None
     release: Executable | None = None
@@ -143,7 +141,7 @@ class Database(Reader, Writer):
             while left:
                 claimed = {row[0] for row in await tx.execute_many(group.claim, list(left.values()))}
                 new = await tx.execute_many(group.statement, [left[key] for key in sorted(claimed)])
-                in_vain = claimed - {row[group.column] for row in new}
+                in_vain = claimed - {row[0] for row in new}
                 await tx.execute_many(group.release, [left[key] for key in in_vain])
                 rows += new
                 # What they claimed is free again, perhaps for others of these.

@@ -58,7 +58,7 @@ class GroupedWrites:
             if isinstance(error, StorageUnavailable) and not isinstance(error, TransactionAborted):
                 raise
             return await self._write_each(group, batch)
-        returned = {row[group.column]: row for row in rows}
+        returned = {row[0]: row for row in rows}
         return [returned.get(params[group.key]) for params in batch]
 
     async def _write_each(self, group: GroupedWrite, batch: Sequence[_Params]) -> Sequence[Result[Row | None]]:
