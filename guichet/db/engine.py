@@ -121,9 +121,7 @@ class Database(Reader, Writer):
     async def write_grouped(self, group: GroupedWrite, params: dict[str, Any]) -> Row | None:
         """As `write`. What is written so at the same time shares one statement and one commit where each costs a round
         trip; an error concerns the row that caused it alone. A dict: handing on values by their names takes long."""
-        if group.claim is None:
-            return await self.write(group.statement, **params)
-        rows = await self.write_claimed(group, {params[group.key]: params})
+        rows = await self.write_rows(group, {params[group.key]: params})
         return rows[0] if rows else None
 
     async def insert_grouped(self, group: GroupedWrite, row: Sequence[Any]) -> Row | None:
@@ -131,10 +129,14 @@ class Database(Reader, Writer):
         a dict take 3 % of its creation on SQLite."""
         return await self.write_grouped(group, dict(zip(group.names, row, strict=True)))
 
-    async def write_claimed(self, group: GroupedWrite, by_key: dict[Any, dict[str, Any]]) -> list[Row]:
-        """The rows that the statement returns for those of these that its `claim` lets go on, in one transaction."""
-        assert group.claim is not None
-        assert group.release is not None
+    async def write_rows(self, group: GroupedWrite, by_key: dict[Any, dict[str, Any]]) -> list[Row]:
+        """Writes these rows in one transaction, only those that the `claim` lets be written. What the statement
+        returned."""
+        if group.claim is None or group.release is None:
+            if len(by_key) > 1:
+                return await self.execute_many(group.statement, list(by_key.values()))
+            (params,) = by_key.values()
+            return await self.execute_returning(group.statement, **params)
         rows: list[Row] = []
         async with self.transaction() as tx:
             left = by_key
