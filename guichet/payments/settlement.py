@@ -65,7 +65,9 @@ class Change(Record, frozen=True):
 
 
 #: Gets the payments that succeeded in this transaction, and their links as they are now, which stay locked.
-FollowLinks = Callable[[Transaction, DeliveryBatch, Sequence[Change], Mapping[LinkId, PaymentLink]], Awaitable[None]]
+AfterLinkPayments = Callable[
+    [Transaction, DeliveryBatch, Sequence[Change], Mapping[LinkId, PaymentLink]], Awaitable[None]
+]
 
 
 def traced_outcome(payment_reference: str, outcome: Outcome) -> tracing.Attributes:
@@ -82,7 +84,8 @@ async def settle_payment(
     act: Act | None = None,
     overrides: bool = False,
 ) -> Payment:
-    """Settles the payment and returns it as it is stored afterwards, even if another process settled it first.
+    """Settles the payment and returns it as it is stored afterwards, even if another process settled it first. It is
+    written by `settle_payments` below, to which `bootstrap.settlement_batches` gives those that come together.
 
     `at_initiation`: the response 402 reports the refusal, so no webhook is sent, unless a repeated request was answered
     meanwhile (D20). `act`: see `Settlement`. `overrides`: against the provider's answer.
@@ -133,10 +136,10 @@ def _was_sent(ctx: AppContext, subject: Payment | Refund) -> bool:
 
 
 async def settle_payments(
-    db: Database, hand_over: HandOver, follow_links: FollowLinks, batch: Sequence[Settlement]
+    db: Database, hand_over: HandOver, after_link_payments: AfterLinkPayments, batch: Sequence[Settlement]
 ) -> Sequence[Result[Payment]]:
-    """As `settle_batch`. `follow_links`: what follows where payments through links succeeded."""
-    return await settle_batch(db, hand_over, batch, partial(_settle_together, follow_links))
+    """As `settle_batch`. `after_link_payments`: what follows where payments through links succeeded."""
+    return await settle_batch(db, hand_over, batch, partial(_settle_together, after_link_payments))
 
 
 async def settle_batch(
@@ -165,7 +168,7 @@ async def settle_batch(
 
 
 async def _settle_together(
-    follow_links: FollowLinks, tx: Transaction, deliveries: DeliveryBatch, batch: Sequence[Settlement]
+    after_link_payments: AfterLinkPayments, tx: Transaction, deliveries: DeliveryBatch, batch: Sequence[Settlement]
 ) -> list[Payment]:
     """The payments as they are stored now."""
     # The first of several settlements of the same payment is the one that is applied.
@@ -179,7 +182,7 @@ async def _settle_together(
     links_now = await write_consequences(tx, deliveries, changes)
     paid = [change for change in changes if change.transition is CONFIRMED and change.payment.link_id is not None]
     if paid:
-        await follow_links(tx, deliveries, paid, links_now)
+        await after_link_payments(tx, deliveries, paid, links_now)
     return [
         # As changed in this transaction, or else as another transaction stored it.
         payments.get(settlement.payment.id) or require(await repository.by_id(tx, settlement.payment.id))

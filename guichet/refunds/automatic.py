@@ -54,14 +54,14 @@ _OBSTACLES: Final[Mapping[str, IncidentDetail]] = {
 }
 
 
-async def follow_links(
+async def after_link_payments(
     pages_url: str,
     tx: Transaction,
     deliveries: DeliveryBatch,
     paid: Sequence[Change],
     links: Mapping[LinkId, PaymentLink],
 ) -> None:
-    """What follows where payments through links succeeded (see `payments.settlement.FollowLinks`): refunds, and
+    """What follows where payments through links succeeded (see `payments.settlement.AfterLinkPayments`): refunds, and
     checkout sessions that are paid by them. `pages_url`: the public address of the link pages."""
     for change in paid:
         together = [other.payment for other in paid if other.payment.link_id == change.payment.link_id]
