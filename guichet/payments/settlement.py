@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from guichet import tracing
 from guichet.audit_log import entries as audit_log
-from guichet.clock import SECOND
+from guichet.clock import SECOND, Instant
 from guichet.context import AppContext, DeliveryBatch, HandOver
 from guichet.db.batching import Result
 from guichet.db.engine import Database, Transaction, require
@@ -277,18 +277,21 @@ async def _end_link_uses(tx: Transaction, changes: Iterable[Change]) -> dict[Lin
 
 
 async def _close_incidents(tx: Transaction, changes: Iterable[Change]) -> None:
-    """Closes incidents about payments and refunds that had been pending for too long, or waited for our balance with a
-    provider or for a person, and are final now."""
+    """Closes incidents about payments and refunds that are final now, and all about what a person decided."""
     for change in changes:
         subject, now = change.refund or change.payment, change.settlement.now
         if change.settlement.act is not None:
             await incidents.close_all(tx, subject.merchant_id, subject.reference, now)
-        waited_for_float = isinstance(subject, Refund) and (
-            subject.request_number > 0 or subject.ambiguous_code is not None
-        )
-        longest = PAYEE_RETRY_SECONDS if isinstance(subject, Refund) else INCIDENT_AGE_SECONDS
-        if waited_for_float or now - subject.created_at >= longest * SECOND:
+        if _may_have_incident(subject, now):
             await incidents.close_settled(tx, subject.merchant_id, subject.reference, now)
+
+
+def _may_have_incident(subject: Payment | Refund, now: Instant) -> bool:
+    """One is opened when a payment or refund has been pending for too long, or waited for a person or for our balance
+    with a provider. Others settle without a statement for it."""
+    longest = PAYEE_RETRY_SECONDS if isinstance(subject, Refund) else INCIDENT_AGE_SECONDS
+    waited = isinstance(subject, Refund) and (subject.request_number > 0 or subject.ambiguous_code is not None)
+    return waited or now - subject.created_at >= longest * SECOND
 
 
 async def _follow_up_failures(tx: Transaction, changes: Iterable[Change]) -> None:
