@@ -146,7 +146,7 @@ async def _claims(sizes: Sequence[Size]) -> dict[tuple[str, int], list[float]]:
     """
     clock = SystemClock()
     taken: dict[tuple[str, int], list[float]] = defaultdict(list)
-    queue = deliveries.queue()
+    queue = deliveries.delivery_queue()
     async with AsyncExitStack() as stack:
         opened = []
         for size in sizes:

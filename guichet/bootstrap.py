@@ -193,9 +193,9 @@ def settlement_batches(
 
     def write_payments() -> partial[Coroutine[Any, Any, Sequence[Result[Payment]]]]:
         from guichet.payments.settlement import settle_payments
-        from guichet.refunds.automatic import follow_links
+        from guichet.refunds.automatic import after_link_payments
 
-        return partial(settle_payments, db, hand_over, partial(follow_links, f"{settings.public_url}/pay"))
+        return partial(settle_payments, db, hand_over, partial(after_link_payments, f"{settings.public_url}/pay"))
 
     def write_refunds() -> partial[Coroutine[Any, Any, Sequence[Result[Refund]]]]:
         from guichet.refunds.settlement import settle_refunds

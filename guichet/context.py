@@ -57,9 +57,9 @@ class Sender(Protocol):
 
 
 class HandOver:
-    """First attempts that a worker of this process makes right after the transaction that queues them. They are
-    inserted as its queue claims them: counted, and due again when the lease ends, so that a process that dies leaves
-    what it leaves after a claim. Nobody else's turn is touched: see `FairShare.reserve`."""
+    """Lets a worker of this process make first attempts right after the transaction that queues them, without a claim.
+    Their rows are inserted as a claim leaves them (counted, due again when the lease ends), so that a process that dies
+    loses nothing. No other delivery waits longer because of them: see `FairShare.reserve`."""
 
     def __init__(self, wake: asyncio.Event) -> None:
         """`wake`: of the loop that claims all others."""
@@ -68,39 +68,39 @@ class HandOver:
         self.sender: Sender | None = None
 
     @contextmanager
-    def after_commit(self) -> Iterator["Queued"]:
+    def after_commit(self) -> Iterator["DeliveryBatch"]:
         """Around a transaction whose deliveries are begun when it is committed."""
-        queued = Queued(self.sender)
+        deliveries = DeliveryBatch(self.sender)
         try:
-            yield queued
+            yield deliveries
         except BaseException:
-            queued.forget()
-            self._wake.set()  # Only the answer may be lost: what was left to the queue is there then.
+            deliveries.release()
+            self._wake.set()  # Only the answer may be lost: what needs a claim is there then.
             raise
-        queued.begin()
-        if queued.others:  # A claim that finds nothing costs as much as the settlement of a payment.
+        deliveries.begin()
+        if deliveries.needs_claim:  # A claim that finds nothing costs as much as the settlement of a payment.
             self._wake.set()
 
 
-class Queued:
-    """The deliveries that one transaction queues. `others`: some are left to the queue."""
+class DeliveryBatch:
+    """The deliveries that one transaction queues. `needs_claim`: some of them are left to the queue."""
 
     def __init__(self, sender: Sender | None) -> None:
         self._sender = sender
         self._reserved: list[Delivery] = []
-        self.others = False
+        self.needs_claim = False
 
-    def reserved(self, delivery: Delivery) -> Delivery:
-        """As it is to be inserted."""
+    def reserve(self, delivery: Delivery) -> Delivery:
+        """The delivery as it is to be inserted: claimed already if the worker has a place for it."""
         until = None if self._sender is None else self._sender.reserve(delivery)
         if until is None:
-            self.others = True
+            self.needs_claim = True
             return delivery
         claimed = structs.replace(delivery, attempts=1, next_attempt_at=until)
         self._reserved.append(claimed)
         return claimed
 
-    def forget(self) -> None:
+    def release(self) -> None:
         if self._sender is not None:
             self._sender.release(self._reserved)
 

@@ -41,7 +41,7 @@ from guichet.merchants import api_keys
 from guichet.payments import repository
 from guichet.payments.create import TOKEN_LENGTH, CreatedPayment, LinkUse, create_payment
 from guichet.payments.settlement import settle_payments
-from guichet.refunds.automatic import follow_links
+from guichet.refunds.automatic import after_link_payments
 from guichet.refunds.request import request_refund
 from guichet.schemas.payment import Customer, PaymentBody
 from guichet.webhooks import deliveries, endpoints, outbox
@@ -157,7 +157,7 @@ async def _settle(ctx: AppContext, merchant: Merchant, new_payments: Sequence[tu
         )
         for sale, payment, settled_at in sorted(final, key=lambda row: row[2])
     ]
-    follow = partial(follow_links, f"{ctx.settings.public_url}/pay")
+    follow = partial(after_link_payments, f"{ctx.settings.public_url}/pay")
     for settled in await settle_payments(ctx.db, ctx.hand_over, follow, batch):
         assert isinstance(settled, Payment)
 

@@ -64,7 +64,7 @@ async def _queue(opened: Service, merchant: MerchantId, url: str, count: int) ->
     now = SystemClock().now()
     new = [outbox.new_event(merchant, "test", "webhook.test", {"message": "…"}, now) for _ in range(count)]
     async with opened.ctx.db.transaction() as tx:
-        await outbox.queue(tx, new, url)
+        await outbox.queue_events(tx, new, url)
     opened.ctx.wakeups.deliveries.set()
     return [each.reference for each in new]
 

@@ -37,7 +37,7 @@ async def queue(settings: Settings, merchant_id: MerchantId, url: str, count: in
             for _ in range(count)
         ]
         async with opened.ctx.db.transaction() as tx:
-            await outbox.queue(tx, made, url)
+            await outbox.queue_events(tx, made, url)
     return made[0].body.encode()
 
 

@@ -29,21 +29,19 @@ class PoolUse(NamedTuple):
 
 
 class GroupedWrite(Record, frozen=True):
-    """A statement that many tasks run at the same time, each for a row of its own: `Database.write_grouped`.
+    """A statement for one row of a table, which many tasks run at the same time, each for a row of its own: one
+    statement then writes the rows of all (`Database.write_grouped`). `postgres/statements.py` says which can be used.
 
-    `key`: the parameter that no two of these rows share; the statement does the same to one row of the table at most.
-    `column`: the place of its value in a row that the statement returns. `postgres/statements.py` says which statements
-    can be used.
+    `key`: the parameter that names the row; what the statement returns begins with its value.
 
     `names`: of an INSERT of whole rows, the parameters in the order of the columns (`Database.insert_grouped`).
 
     `claim`: runs first, with the same parameters and in the same transaction, and returns the key of each row that may
-    go on. `release` undoes it for those that went on in vain.
+    be written. `release` undoes it for those that the statement returned nothing for.
     """
 
     statement: Executable
     key: str
-    column: int = 0
     names: tuple[str, ...] = ()
     claim: Executable | None = None
     release: Executable | None = None
@@ -131,9 +129,7 @@ class Database(Reader, Writer):
     async def write_grouped(self, group: GroupedWrite, params: dict[str, Any]) -> Row | None:
         """As `write`. What is written so at the same time shares one statement and one commit where each costs a round
         trip; an error concerns the row that caused it alone. A dict: handing on values by their names takes long."""
-        if group.claim is None:
-            return await self.write(group.statement, **params)
-        rows = await self.write_claimed(group, {params[group.key]: params})
+        rows = await self.write_rows(group, {params[group.key]: params})
         return rows[0] if rows else None
 
     async def find_grouped(self, group: GroupedRead, key: str) -> Row | None:
@@ -146,17 +142,21 @@ class Database(Reader, Writer):
         a dict take 3 % of its creation on SQLite."""
         return await self.write_grouped(group, dict(zip(group.names, row, strict=True)))
 
-    async def write_claimed(self, group: GroupedWrite, by_key: dict[Any, dict[str, Any]]) -> list[Row]:
-        """The rows that the statement returns for those of these that its `claim` lets go on, in one transaction."""
-        assert group.claim is not None
-        assert group.release is not None
+    async def write_rows(self, group: GroupedWrite, by_key: dict[Any, dict[str, Any]]) -> list[Row]:
+        """Writes these rows in one transaction, only those that the `claim` lets be written. What the statement
+        returned."""
+        if group.claim is None or group.release is None:
+            if len(by_key) > 1:
+                return await self.execute_many(group.statement, list(by_key.values()))
+            (params,) = by_key.values()
+            return await self.execute_returning(group.statement, **params)
         rows: list[Row] = []
         async with self.transaction() as tx:
             left = by_key
             while left:
                 claimed = {row[0] for row in await tx.execute_many(group.claim, list(left.values()))}
                 new = await tx.execute_many(group.statement, [left[key] for key in sorted(claimed)])
-                in_vain = claimed - {row[group.column] for row in new}
+                in_vain = claimed - {row[0] for row in new}
                 await tx.execute_many(group.release, [left[key] for key in in_vain])
                 rows += new
                 # What they claimed is free again, perhaps for others of these.

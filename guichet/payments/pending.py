@@ -44,7 +44,7 @@ _RECORD_LOST_INITIATION: Final = _grouped(
         next_poll_at=bindparam("next_due"), initiation_ended_at=bindparam("now"), lease_expires_at=None
     )
 )
-_RECORD_ANSWERED_PENDING: Final = update(payments).where(*_PENDING_ONE).values(answered_pending=True)
+_RECORD_ANSWERED_PENDING: Final = _CHANGE_PENDING.values(answered_pending=True)
 _NOT_FOUND: Final[dict[str, Any]] = {
     "not_found_count": bindparam("not_found"),
     "not_found_duration": bindparam("not_found_for"),
@@ -54,7 +54,7 @@ _SCHEDULE_NEXT_POLL: Final = _grouped(
         next_poll_at=bindparam("next_due"), poll_count=payments.c.poll_count + 1, lease_expires_at=None, **_NOT_FOUND
     )
 )
-_END_LEASE: Final = _grouped(update(payments).where(*_PENDING_ONE).values(lease_expires_at=None, **_NOT_FOUND))
+_END_LEASE: Final = _grouped(_CHANGE_PENDING.values(lease_expires_at=None, **_NOT_FOUND))
 _FREE: Final = or_(payments.c.lease_expires_at.is_(None), payments.c.lease_expires_at <= bindparam("now"))
 #: An instant after now means that the clock was set back since.
 _NOT_ASKED: Final = or_(

@@ -43,22 +43,22 @@ _NEW_VALUES: Final = itemgetter(*map(Payment.__struct_fields__.index, _NEW_COLUM
 #: nothing and returns no row. So the constraint decides races, on both databases.
 _values: Final = {name: bindparam(name, type_=payments.c[name].type) for name in _NEW_COLUMNS}
 _INSERT: Final = (
-    upsert(payments).values(_values).on_conflict_do_nothing().returning(payments.c.id, payments.c.reference)
+    upsert(payments).values(_values).on_conflict_do_nothing().returning(payments.c.reference, payments.c.id)
 )
 #: A live payment: none either while the wallet of its merchant accepts no movement.
 _INSERT_LIVE: Final = (
     upsert(payments)
     .from_select(_NEW_COLUMNS, select(*_values.values()).where(wallets.accepts_movements))
     .on_conflict_do_nothing()
-    .returning(payments.c.id, payments.c.reference)
+    .returning(payments.c.reference, payments.c.id)
 )
 _CREATE: Final[Mapping[Environment, GroupedWrite]] = {
-    "test": GroupedWrite(_INSERT, "reference", 1, _NEW_COLUMNS),
-    "live": GroupedWrite(_INSERT_LIVE, "reference", 1, _NEW_COLUMNS),
+    "test": GroupedWrite(_INSERT, "reference", _NEW_COLUMNS),
+    "live": GroupedWrite(_INSERT_LIVE, "reference", _NEW_COLUMNS),
 }
 #: As `_CREATE`, of requests with an Idempotency-Key: none either if the key names another payment.
 _CREATE_WITH_KEY: Final[Mapping[Environment, GroupedWrite]] = {
-    env: GroupedWrite(group.statement, group.key, group.column, claim=idempotency.CLAIM, release=idempotency.RELEASE)
+    env: GroupedWrite(group.statement, group.key, claim=idempotency.CLAIM, release=idempotency.RELEASE)
     for env, group in _CREATE.items()
 }
 
@@ -118,7 +118,7 @@ async def create(
     else:
         values = _by_name(new) | key.claiming(payment.reference, payment.created_at)
         row = await db.write_grouped(_CREATE_WITH_KEY[payment.env], values)
-    return msgspec.structs.replace(payment, id=row[0], next_poll_at=next_poll_at) if row else None
+    return msgspec.structs.replace(payment, id=row[1], next_poll_at=next_poll_at) if row else None
 
 
 async def insert_new(tx: Writer, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
@@ -128,7 +128,7 @@ async def insert_new(tx: Writer, payment: Payment, next_poll_at: Instant | None)
     One statement, one round trip.
     """
     row = await tx.write(_CREATE[payment.env].statement, **_by_name(_new_row(payment, next_poll_at)))
-    return msgspec.structs.replace(payment, id=row[0], next_poll_at=next_poll_at) if row else None
+    return msgspec.structs.replace(payment, id=row[1], next_poll_at=next_poll_at) if row else None
 
 
 def _new_row(payment: Payment, next_poll_at: Instant | None) -> list[Any]:

@@ -16,7 +16,8 @@ from typing import TypeVar
 
 from guichet import tracing
 from guichet.audit_log import entries as audit_log
-from guichet.context import AppContext, HandOver, Queued
+from guichet.clock import Instant
+from guichet.context import AppContext, DeliveryBatch, HandOver
 from guichet.db.batching import Result
 from guichet.db.engine import Database, Transaction, require
 from guichet.db.errors import StorageError
@@ -64,7 +65,9 @@ class Change(Record, frozen=True):
 
 
 #: Gets the payments that succeeded in this transaction, and their links as they are now, which stay locked.
-FollowLinks = Callable[[Transaction, Queued, Sequence[Change], Mapping[LinkId, PaymentLink]], Awaitable[None]]
+AfterLinkPayments = Callable[
+    [Transaction, DeliveryBatch, Sequence[Change], Mapping[LinkId, PaymentLink]], Awaitable[None]
+]
 
 
 def traced_outcome(payment_reference: str, outcome: Outcome) -> tracing.Attributes:
@@ -81,7 +84,8 @@ async def settle_payment(
     act: Act | None = None,
     overrides: bool = False,
 ) -> Payment:
-    """Settles the payment and returns it as it is stored afterwards, even if another process settled it first.
+    """Settles the payment and returns it as it is stored afterwards, even if another process settled it first. It is
+    written by `settle_payments` below, to which `bootstrap.settlement_batches` gives those that come together.
 
     `at_initiation`: the response 402 reports the refusal, so no webhook is sent, unless a repeated request was answered
     meanwhile (D20). `act`: see `Settlement`. `overrides`: against the provider's answer.
@@ -132,26 +136,26 @@ def _was_sent(ctx: AppContext, subject: Payment | Refund) -> bool:
 
 
 async def settle_payments(
-    db: Database, hand_over: HandOver, follow_links: FollowLinks, batch: Sequence[Settlement]
+    db: Database, hand_over: HandOver, after_link_payments: AfterLinkPayments, batch: Sequence[Settlement]
 ) -> Sequence[Result[Payment]]:
-    """As `settle_batch`. `follow_links`: what follows where payments through links succeeded."""
-    return await settle_batch(db, hand_over, batch, partial(_settle_together, follow_links))
+    """As `settle_batch`. `after_link_payments`: what follows where payments through links succeeded."""
+    return await settle_batch(db, hand_over, batch, partial(_settle_together, after_link_payments))
 
 
 async def settle_batch(
     db: Database,
     hand_over: HandOver,
     batch: Sequence[Settlement],
-    settle_together: Callable[[Transaction, Queued, Sequence[Settlement]], Awaitable[list[S]]],
+    settle_together: Callable[[Transaction, DeliveryBatch, Sequence[Settlement]], Awaitable[list[S]]],
 ) -> Sequence[Result[S]]:
     """Applies settlements in one transaction. Returns for each its payment or refund as it is stored afterwards, or the
     error that concerns it alone: if the transaction fails, each settlement is tried again in its own. Their webhooks
     leave after the commit."""
 
     async def in_transaction() -> list[S]:
-        with hand_over.after_commit() as queue:
+        with hand_over.after_commit() as deliveries:
             async with db.transaction() as tx:
-                return await settle_together(tx, queue, batch)
+                return await settle_together(tx, deliveries, batch)
 
     try:
         return await repeat_when_lost(db, in_transaction)
@@ -164,7 +168,7 @@ async def settle_batch(
 
 
 async def _settle_together(
-    follow_links: FollowLinks, tx: Transaction, queue: Queued, batch: Sequence[Settlement]
+    after_link_payments: AfterLinkPayments, tx: Transaction, deliveries: DeliveryBatch, batch: Sequence[Settlement]
 ) -> list[Payment]:
     """The payments as they are stored now."""
     # The first of several settlements of the same payment is the one that is applied.
@@ -175,10 +179,10 @@ async def _settle_together(
         for payment_id, settlement in settlements.items()
         if payment_id in payments
     ]
-    links_now = await write_consequences(tx, queue, changes)
+    links_now = await write_consequences(tx, deliveries, changes)
     paid = [change for change in changes if change.transition is CONFIRMED and change.payment.link_id is not None]
     if paid:
-        await follow_links(tx, queue, paid, links_now)
+        await after_link_payments(tx, deliveries, paid, links_now)
     return [
         # As changed in this transaction, or else as another transaction stored it.
         payments.get(settlement.payment.id) or require(await repository.by_id(tx, settlement.payment.id))
@@ -206,7 +210,9 @@ async def finish_payments(
     return {payment.id: payment for payment in await repository.finish(tx, finishes)}
 
 
-async def write_consequences(tx: Transaction, queue: Queued, changes: Sequence[Change]) -> dict[LinkId, PaymentLink]:
+async def write_consequences(
+    tx: Transaction, deliveries: DeliveryBatch, changes: Sequence[Change]
+) -> dict[LinkId, PaymentLink]:
     """Everything that follows from transitions which were applied in this transaction, of payments or of refunds.
     Returns the links whose uses ended."""
     failed = [change.payment for change in changes if change.transition.target == "failed" and change.refund is None]
@@ -214,7 +220,7 @@ async def write_consequences(tx: Transaction, queue: Queued, changes: Sequence[C
         await merchant_limits.give_back(tx, failed)
     await postings.post(tx, await _movements(tx, changes))
     links_now = await _end_link_uses(tx, changes)
-    await outbox.emit(tx, [event for change in changes if (event := _event(change))], queue)
+    await outbox.emit(tx, [event for change in changes if (event := _event(change))], deliveries)
     await _close_incidents(tx, changes)
     await _follow_up_failures(tx, changes)
     await _record_acts(tx, changes)
@@ -271,18 +277,21 @@ async def _end_link_uses(tx: Transaction, changes: Iterable[Change]) -> dict[Lin
 
 
 async def _close_incidents(tx: Transaction, changes: Iterable[Change]) -> None:
-    """Closes incidents about payments and refunds that had been pending for too long, or waited for our balance with a
-    provider or for a person, and are final now."""
+    """Closes incidents about payments and refunds that are final now, and all about what a person decided."""
     for change in changes:
         subject, now = change.refund or change.payment, change.settlement.now
         if change.settlement.act is not None:
             await incidents.close_all(tx, subject.merchant_id, subject.reference, now)
-        waited_for_float = isinstance(subject, Refund) and (
-            subject.request_number > 0 or subject.ambiguous_code is not None
-        )
-        longest = REFUND_RETRY if isinstance(subject, Refund) else INCIDENT_AGE
-        if waited_for_float or now - subject.created_at >= longest:
+        if _may_have_incident(subject, now):
             await incidents.close_settled(tx, subject.merchant_id, subject.reference, now)
+
+
+def _may_have_incident(subject: Payment | Refund, now: Instant) -> bool:
+    """One is opened when a payment or refund has been pending for too long, or waited for a person or for our balance
+    with a provider. Others settle without a statement for it."""
+    longest = REFUND_RETRY if isinstance(subject, Refund) else INCIDENT_AGE
+    waited = isinstance(subject, Refund) and (subject.request_number > 0 or subject.ambiguous_code is not None)
+    return waited or now - subject.created_at >= longest
 
 
 async def _follow_up_failures(tx: Transaction, changes: Iterable[Change]) -> None:

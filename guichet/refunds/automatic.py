@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from guichet.clock import Instant, later
-from guichet.context import AppContext, Queued
+from guichet.context import AppContext, DeliveryBatch
 from guichet.db.engine import Transaction, Writer, require
 from guichet.domain.errors import Conflict
 from guichet.domain.ids import LinkId
@@ -53,10 +53,14 @@ _OBSTACLES: Final[Mapping[str, IncidentDetail]] = {
 }
 
 
-async def follow_links(
-    pages_url: str, tx: Transaction, queue: Queued, paid: Sequence[Change], links: Mapping[LinkId, PaymentLink]
+async def after_link_payments(
+    pages_url: str,
+    tx: Transaction,
+    deliveries: DeliveryBatch,
+    paid: Sequence[Change],
+    links: Mapping[LinkId, PaymentLink],
 ) -> None:
-    """What follows where payments through links succeeded (see `payments.settlement.FollowLinks`): refunds, and
+    """What follows where payments through links succeeded (see `payments.settlement.AfterLinkPayments`): refunds, and
     checkout sessions that are paid by them. `pages_url`: the public address of the link pages."""
     for change in paid:
         together = [other.payment for other in paid if other.payment.link_id == change.payment.link_id]
@@ -64,7 +68,7 @@ async def follow_links(
         unneeded = await refund_if_unneeded(tx, change.payment, together, links, now)
         if change.payment.session_reference is not None and not unneeded:
             await checkout_sessions.complete(tx, change.payment, now, pages_url)
-            queue.others = True
+            deliveries.needs_claim = True
 
 
 async def refund_if_unneeded(

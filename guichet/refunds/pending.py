@@ -122,7 +122,7 @@ _LEASE: Final = (
     .values(lease_expires_at=bindparam("until"), asked_at=bindparam("now"))
     .returning(*refunds.c)
 )
-_END_LEASE: Final = update(refunds).where(*_PENDING).values(lease_expires_at=None)
+_END_LEASE: Final = _CHANGE_PENDING.values(lease_expires_at=None)
 _QUEUE: Final = WorkQueue(refunds, "next_poll_at", "provider_account", lambda row: Refund(*row))
 
 

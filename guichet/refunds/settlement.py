@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from guichet import tracing
-from guichet.context import AppContext, HandOver, Queued
+from guichet.context import AppContext, DeliveryBatch, HandOver
 from guichet.db.batching import Result
 from guichet.db.engine import Database, Transaction, require
 from guichet.domain.audit_log import Act
@@ -49,7 +49,7 @@ async def settle_refunds(db: Database, hand_over: HandOver, batch: Sequence[Sett
     return await settle_batch(db, hand_over, batch, _settle_together)
 
 
-async def _settle_together(tx: Transaction, queue: Queued, batch: Sequence[Settlement]) -> list[Refund]:
+async def _settle_together(tx: Transaction, deliveries: DeliveryBatch, batch: Sequence[Settlement]) -> list[Refund]:
     # The first of several settlements of the same refund is the one that is applied.
     settlements = {require(settlement.refund).id: settlement for settlement in reversed(batch)}
     finishes = [
@@ -66,7 +66,7 @@ async def _settle_together(tx: Transaction, queue: Queued, batch: Sequence[Settl
     disbursed = [settlements[refund.id] for refund in refunds.values() if refund.status == "succeeded"]
     refunded = await finish_payments(tx, [(settlement, REFUNDED) for settlement in disbursed])
     changes = _changes(settlements.values(), refunds, refunded)
-    await write_consequences(tx, queue, changes)
+    await write_consequences(tx, deliveries, changes)
     await _report_automatic(tx, changes)
     return [
         # As changed in this transaction, or else as another transaction stored it.

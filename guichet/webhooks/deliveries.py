@@ -28,6 +28,7 @@ from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.records import Record
+from guichet.webhooks.sender import Attempt
 
 #: Attempts that are kept: a delivery has five, and five more each time it is sent again.
 MOST: Final = 20
@@ -133,27 +134,27 @@ _RECORD: Final = (
         webhook_deliveries.c.id == bindparam("delivery_id"),
         is_still_pending(webhook_deliveries),
         # After the lease ran out another attempt may have been claimed: its result is kept, unless this one succeeded.
-        or_(webhook_deliveries.c.attempts == bindparam("tried"), _NEW_STATUS == "success"),
+        or_(webhook_deliveries.c.attempts == bindparam("claimed_attempts"), _NEW_STATUS == "success"),
     )
     .values(
         status=_NEW_STATUS,
-        url=bindparam("called", type_=webhook_deliveries.c.url.type),
-        destination=bindparam("called_at", type_=webhook_deliveries.c.destination.type),
-        response_code=bindparam("code"),
+        url=bindparam("new_url", type_=webhook_deliveries.c.url.type),
+        destination=bindparam("new_destination", type_=webhook_deliveries.c.destination.type),
+        response_code=bindparam("new_response_code"),
         last_attempt_at=bindparam("ended_at"),
-        delivered_at=bindparam("arrived_at", type_=webhook_deliveries.c.delivered_at.type),
+        delivered_at=bindparam("new_delivered_at", type_=webhook_deliveries.c.delivered_at.type),
         next_attempt_at=bindparam("next_due"),
-        error=bindparam("why", type_=webhook_deliveries.c.error.type),
-        history=bindparam("told", type_=webhook_deliveries.c.history.type),
+        error=bindparam("new_error", type_=webhook_deliveries.c.error.type),
+        history=bindparam("new_history", type_=webhook_deliveries.c.history.type),
     )
 )
 #: An attempt that does not count, as nothing was sent. `last_attempt_at` stays: the payment's later events still wait.
-_GIVE_BACK: Final = (
+_RELEASE_CLAIM: Final = (
     update(webhook_deliveries)
     .where(
         webhook_deliveries.c.id == bindparam("delivery_id"),
         is_still_pending(webhook_deliveries),
-        webhook_deliveries.c.attempts == bindparam("tried"),
+        webhook_deliveries.c.attempts == bindparam("claimed_attempts"),
     )
     .values(attempts=webhook_deliveries.c.attempts - 1, next_attempt_at=bindparam("next_due"))
 )
@@ -164,18 +165,15 @@ _CANCEL: Final = (
 )
 
 
-class AttemptResult(Record, frozen=True):
-    """How one attempt ended. `next_due` of a failure: when to try again; None after the last attempt. `error`: why it
-    failed. `answer`: the body that came back; `duration`: microseconds."""
+class EndedAttempt(Record, frozen=True):
+    """One that counts. `duration`: microseconds. `next_due` of a failure: when to try again; None after the last
+    attempt."""
 
     delivery: Delivery
-    delivered: bool
-    response_code: int | None
+    attempt: Attempt
     ended_at: Instant
+    duration: int
     next_due: Instant | None = None
-    error: DeliveryError | None = None
-    answer: bytes = b""
-    duration: int = 0
 
 
 async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
@@ -217,7 +215,7 @@ def destination_of(url: str) -> str:
     return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def queue() -> FairQueue[Delivery]:
+def delivery_queue() -> FairQueue[Delivery]:
     """The queue as one process claims from it: each claimed delivery has its attempt counted, and is due again at the
     end of the lease if the process dies."""
     return FairQueue(_CLAIMS, lambda row: Delivery(*row))
@@ -228,33 +226,38 @@ async def give_up_exhausted(db: Database, now: Instant) -> None:
     await db.write(_EXPIRE, now=now)
 
 
-async def record(db: Database, results: Sequence[AttemptResult]) -> None:
-    """Records all results or none, in one round trip."""
-    await db.execute_many(_RECORD, [_recorded(result) for result in results])
+async def record(db: Database, attempts: Sequence[EndedAttempt]) -> None:
+    """Records all attempts or none, in one round trip."""
+    await db.execute_many(_RECORD, [_recorded(attempt) for attempt in attempts])
 
 
-async def give_back(db: Database, attempts: Sequence[Delivery], next_due: Instant) -> None:
-    """Takes claimed attempts back that were not made; they are due at `next_due`."""
-    rows = [{"delivery_id": delivery.id, "tried": delivery.attempts, "next_due": next_due} for delivery in attempts]
-    await db.execute_many(_GIVE_BACK, rows)
+async def release_claims(db: Database, claimed: Sequence[Delivery], next_due: Instant) -> None:
+    """For attempts that were not made: they do not count, and are due at `next_due`."""
+    rows = [
+        {"delivery_id": delivery.id, "claimed_attempts": delivery.attempts, "next_due": next_due}
+        for delivery in claimed
+    ]
+    await db.execute_many(_RELEASE_CLAIM, rows)
 
 
-def _recorded(result: AttemptResult) -> dict[str, object]:
-    final = "success" if result.delivered else "failed"
-    answer, cut = shown_answer(result.answer)
-    ended = PastAttempt(result.ended_at, result.duration, result.response_code, result.error, answer, cut)
+def _recorded(ended: EndedAttempt) -> dict[str, object]:
+    delivery, attempt = ended.delivery, ended.attempt
+    final = "success" if attempt.delivered else "failed"
+    past = PastAttempt(
+        ended.ended_at, ended.duration, attempt.response_code, attempt.error, *shown_answer(attempt.answer)
+    )
     return {
-        "delivery_id": result.delivery.id,
-        "tried": result.delivery.attempts,
-        "called": result.delivery.url,
-        "called_at": result.delivery.destination,
-        "new_status": final if result.next_due is None else "pending",
-        "code": result.response_code,
-        "ended_at": result.ended_at,
-        "arrived_at": result.ended_at if result.delivered else None,
-        "next_due": result.next_due,
-        "why": result.error,
-        "told": with_attempt(result.delivery.history, ended),
+        "delivery_id": delivery.id,
+        "claimed_attempts": delivery.attempts,
+        "new_url": delivery.url,
+        "new_destination": delivery.destination,
+        "new_status": final if ended.next_due is None else "pending",
+        "new_response_code": attempt.response_code,
+        "ended_at": ended.ended_at,
+        "new_delivered_at": ended.ended_at if attempt.delivered else None,
+        "next_due": ended.next_due,
+        "new_error": attempt.error,
+        "new_history": with_attempt(delivery.history, past),
     }
 
 

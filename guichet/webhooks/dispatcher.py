@@ -28,7 +28,7 @@ from guichet.http_client import HttpClient
 from guichet.logs import log
 from guichet.merchants.vault import UnreadableSecret
 from guichet.webhooks import deliveries
-from guichet.webhooks.deliveries import AttemptResult, DueDelivery
+from guichet.webhooks.deliveries import DueDelivery, EndedAttempt
 from guichet.webhooks.sender import Attempt, send
 
 #: Attempts at once of one process.
@@ -107,13 +107,13 @@ class DeliveryJobs:
     def __init__(self, ctx: AppContext, http_client: HttpClient) -> None:
         self._ctx = ctx
         self._http_client = http_client
-        self._queue = deliveries.queue()
+        self._queue = deliveries.delivery_queue()
         self.limits = DeliveryLimits()
-        #: Claimed attempts that were not made, and could not be given back because the database did not answer.
+        #: Claimed attempts that were not made, and could not be released because the database did not answer.
         self._unreleased: list[Delivery] = []
         self._failures = metrics.LOOP_FAILURES.labels("deliveries", "item")
-        #: Attempts that count, whose results are to be recorded.
-        self._ended: list[AttemptResult] = []
+        #: Attempts that count and are to be recorded.
+        self._ended: list[EndedAttempt] = []
         self._is_recording = False
 
     async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[DueDelivery]:
@@ -121,15 +121,15 @@ class DeliveryJobs:
         claim = await self._queue.claim(self._ctx.db, now, until, most, self.limits.share.shares(), saturated)
         return Claim(await self._with_contents(claim.jobs, now) if claim.jobs else (), claim.next_due)
 
-    async def reserved(self, claimed: Sequence[Delivery]) -> Sequence[DueDelivery]:
-        """What was reserved, as a claim returns it; the places are free again. Whose lease has ended meanwhile, because
-        the commit took long, is due in the queue."""
+    async def reserved_contents(self, reserved: Sequence[Delivery]) -> Sequence[DueDelivery]:
+        """These deliveries as `claim` returns them; their places are released, since `started` counts them again. One
+        whose lease ended during a long commit is left out: it is due in the queue."""
         now = self._ctx.clock.now()
         try:
-            unexpired = [delivery for delivery in claimed if require(delivery.next_attempt_at) > now]
+            unexpired = [delivery for delivery in reserved if require(delivery.next_attempt_at) > now]
             return await self._with_contents(unexpired, now) if unexpired else ()
         finally:
-            for delivery in claimed:
+            for delivery in reserved:
                 self.limits.release(delivery)
 
     async def _with_contents(self, claimed: Sequence[Delivery], now: Instant) -> Sequence[DueDelivery]:
@@ -141,7 +141,7 @@ class DeliveryJobs:
 
     async def _release_claims(self, now: Instant) -> None:
         if self._unreleased:
-            await deliveries.give_back(self._ctx.db, self._unreleased, now)
+            await deliveries.release_claims(self._ctx.db, self._unreleased, now)
             self._unreleased = []
 
     async def work(self, job: DueDelivery) -> Awaitable[None] | None:
@@ -154,8 +154,10 @@ class DeliveryJobs:
             merchant = str(delivery.merchant_id)
             self.limits.share.learn(merchant, success=attempt.delivered, timed_out=attempt.timed_out)
         elif now < later(delivery.created_at, UNCOUNTED_FOR):
-            return self._give_back(delivery, attempt, now)
-        self._ended.append(_result(delivery, attempt, now, round((time.perf_counter() - began) * SECOND)))
+            return self._release_claim(delivery, attempt, now)
+        duration = round((time.perf_counter() - began) * SECOND)
+        next_due = None if attempt.delivered else _next_due(delivery, now)
+        self._ended.append(EndedAttempt(delivery, attempt, now, duration, next_due))
         self.limits.unrecorded = len(self._ended)
         return None if self._is_recording else self._record_ended()
 
@@ -173,13 +175,11 @@ class DeliveryJobs:
         finally:
             self._is_recording = False
 
-    async def _record(self, batch: Sequence[AttemptResult]) -> None:
+    async def _record(self, batch: Sequence[EndedAttempt]) -> None:
         try:
-            twice = await _comes_twice(self._ctx.db, [result.delivery for result in batch if result.delivered])
-            results = (
-                [_repeated(result) if result.delivery.id in twice else result for result in batch] if twice else batch
-            )
-            await deliveries.record(self._ctx.db, results)
+            twice = await _comes_twice(self._ctx.db, [ended.delivery for ended in batch if ended.attempt.delivered])
+            recorded = [_repeated(ended) if ended.delivery.id in twice else ended for ended in batch]
+            await deliveries.record(self._ctx.db, recorded)
         except Exception as error:  # Whatever it is: the leases run out, and all of them are due again.
             self._failures.inc(len(batch))
             log.error("worker.item_failed", loop="deliveries", items=len(batch), error=repr(error))
@@ -187,10 +187,10 @@ class DeliveryJobs:
             for ended in batch:
                 _log(ended)
 
-    async def _give_back(self, delivery: Delivery, attempt: Attempt, now: Instant) -> None:
+    async def _release_claim(self, delivery: Delivery, attempt: Attempt, now: Instant) -> None:
         due = now if attempt.stopped else later(now, OWN_FAULT_PAUSE)
         try:
-            await deliveries.give_back(self._ctx.db, [delivery], due)
+            await deliveries.release_claims(self._ctx.db, [delivery], due)
         except StorageError:
             self._unreleased.append(delivery)
             raise
@@ -222,15 +222,10 @@ async def _comes_twice(db: Reader, delivered: Sequence[Delivery]) -> set[Deliver
     return {delivery_id for delivery_id, payment_id in first.items() if payment_id in twice}
 
 
-def _result(delivery: Delivery, attempt: Attempt, now: Instant, duration: int) -> AttemptResult:
-    next_due = None if attempt.delivered else _next_due(delivery, now)
-    code, error = attempt.response_code, attempt.error
-    return AttemptResult(delivery, attempt.delivered, code, now, next_due, error, attempt.answer, duration)
-
-
-def _repeated(result: AttemptResult) -> AttemptResult:
+def _repeated(ended: EndedAttempt) -> EndedAttempt:
     """Sent again although it was acknowledged."""
-    return structs.replace(result, delivered=False, next_due=_next_due(result.delivery, result.ended_at))
+    attempt = structs.replace(ended.attempt, delivered=False)
+    return structs.replace(ended, attempt=attempt, next_due=_next_due(ended.delivery, ended.ended_at))
 
 
 def _next_due(delivery: Delivery, ended_at: Instant) -> Instant | None:
@@ -238,14 +233,14 @@ def _next_due(delivery: Delivery, ended_at: Instant) -> Instant | None:
     return None if delay is None else later(ended_at, delay * SECOND)
 
 
-def _log(ended: AttemptResult) -> None:
-    delivery = ended.delivery
+def _log(ended: EndedAttempt) -> None:
+    delivery, attempt = ended.delivery, ended.attempt
     facts = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}
-    if ended.delivered:
-        log.info("delivery.success", **facts, status=ended.response_code)
+    if attempt.delivered:
+        log.info("delivery.success", **facts, status=attempt.response_code)
     else:
         delay = retry_delay(delivery.attempts)
-        log.warning("delivery.failed", **facts, status=ended.response_code, next_in_seconds=delay)
+        log.warning("delivery.failed", **facts, status=attempt.response_code, next_in_seconds=delay)
 
 
 def _metric(attempt: Attempt) -> str:

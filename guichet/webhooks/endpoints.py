@@ -120,7 +120,7 @@ async def queue_test(
         if endpoint.url is None:
             return None
         event = outbox.new_event(merchant_id, env, WEBHOOK_TEST, _TEST_DATA, now)
-        [delivery] = await outbox.queue(tx, [event], endpoint.url)
+        [delivery] = await outbox.queue_events(tx, [event], endpoint.url)
         if actor is not None:
             await _record(tx, actor, "webhook_test.sent", merchant_id, env, now, after={"delivery": delivery.reference})
     return delivery

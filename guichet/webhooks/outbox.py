@@ -9,7 +9,7 @@ from msgspec.json import encode
 from sqlalchemy import insert, literal_column, select
 
 from guichet.clock import SECOND, Instant, iso, later
-from guichet.context import Queued
+from guichet.context import DeliveryBatch
 from guichet.db.engine import Transaction, require
 from guichet.db.references import new_reference
 from guichet.db.sql_functions import params
@@ -76,10 +76,10 @@ class Event(Record, frozen=True):
     dispute: Dispute | None = None
 
 
-async def emit(tx: Transaction, happened: Sequence[Event], queue: Queued | None = None) -> None:
+async def emit(tx: Transaction, happened: Sequence[Event], batch: DeliveryBatch | None = None) -> None:
     """Stores the event of each, in this order, and queues its webhook; none for a merchant without an address.
 
-    The payment's own `callback_url` takes the place of the account endpoint (D32). The body is frozen here. `queue`:
+    The payment's own `callback_url` takes the place of the account endpoint (D32). The body is frozen here. `batch`:
     may take first attempts over.
     """
     if not happened:
@@ -100,11 +100,11 @@ async def emit(tx: Transaction, happened: Sequence[Event], queue: Queued | None 
             delivery = _as_the_scenario_wants(delivery, payment)
         if delivery is None:
             continue
-        if queue is not None:
+        if batch is not None:
             if stored.event in _FIRST_OF_PAYMENT and not delivery.attempts:
-                delivery = queue.reserved(delivery)
+                delivery = batch.reserve(delivery)
             else:
-                queue.others = True
+                batch.needs_claim = True
         queued.append(delivery)
     await deliveries.insert_new(tx, queued)
 
@@ -149,7 +149,7 @@ async def emit_other(tx: Transaction, event: StoredEvent) -> None:
         await deliveries.insert_new(tx, [delivery])
 
 
-async def queue(tx: Transaction, new: Sequence[StoredEvent], url: str) -> list[Delivery]:
+async def queue_events(tx: Transaction, new: Sequence[StoredEvent], url: str) -> list[Delivery]:
     """Stores events and queues them for the address `url` of their merchant's endpoint."""
     inserted = await _insert_events(tx, new)
     queued = [require(delivery_of(event, inserted[event.reference].id, url)) for event in new]

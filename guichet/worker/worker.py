@@ -159,7 +159,7 @@ class Worker:
 
 
 class _FirstAttempts:
-    """`outbox.Sender`: attempts that the loop of webhooks makes without a claim."""
+    """`context.Sender`: attempts that the loop of webhooks makes without a claim."""
 
     def __init__(self, clock: Clock, jobs: DeliveryJobs, loop: QueueLoop[DueDelivery]) -> None:
         self._clock = clock
@@ -176,7 +176,7 @@ class _FirstAttempts:
             self._jobs.limits.release(delivery)
 
     def begin(self, reserved: Sequence[Delivery]) -> None:
-        self._loop.adopt(self._jobs.reserved(reserved))
+        self._loop.adopt(self._jobs.reserved_contents(reserved))
 
 
 def _merchant(export: Export) -> int:

@@ -24,7 +24,7 @@ from tests.checkout.checkout_fixture import CheckoutFixture
 from tests.invariants import check_books
 
 RESERVED = 15 * 60
-FOLLOW_LINKS: Final = partial(automatic.follow_links, "https://pay.example/pay")
+AFTER_LINK_PAYMENTS: Final = partial(automatic.after_link_payments, "https://pay.example/pay")
 ONE_USE: Final[dict[str, Any]] = {"type": "limité", "max_uses": 1}
 
 
@@ -130,7 +130,9 @@ async def test_of_two_successes_in_the_same_moment_one_comes_second(
         one, other = await settlements(checkout, await two_attempts(checkout))
         # Each is heard of twice: by polling, and by a callback.
         calls = [[other, one, other]] if together else [[one], [other], [other], [one]]
-        await asyncio.gather(*(settle_payments(db, checkout.ctx.hand_over, FOLLOW_LINKS, call) for call in calls))
+        await asyncio.gather(
+            *(settle_payments(db, checkout.ctx.hand_over, AFTER_LINK_PAYMENTS, call) for call in calls)
+        )
         assert len(await refunds(checkout)) == number + 1
     await checkout.work()
     assert sorted(await statuses(checkout)) == ["refunded"] * 8 + ["succeeded"] * 8
@@ -142,8 +144,8 @@ async def test_of_two_successes_in_the_same_moment_one_comes_second(
 async def test_two_workers_send_one_refund(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     first, second = await settlements(checkout, await two_attempts(checkout))
-    await settle_payments(checkout.ctx.db, checkout.ctx.hand_over, FOLLOW_LINKS, [first])
-    await settle_payments(checkout.ctx.db, checkout.ctx.hand_over, FOLLOW_LINKS, [second])
+    await settle_payments(checkout.ctx.db, checkout.ctx.hand_over, AFTER_LINK_PAYMENTS, [first])
+    await settle_payments(checkout.ctx.db, checkout.ctx.hand_over, AFTER_LINK_PAYMENTS, [second])
     workers = [checkout.service.worker() for _ in range(3)]
     await asyncio.gather(*(each.run_until_idle() for each in workers))
     assert checkout.operator.refunded == [second.payment.reference]
@@ -157,7 +159,7 @@ async def test_a_process_that_dies_leaves_the_refund_to_the_next(any_checkout: C
     checkout, ctx = any_checkout, any_checkout.ctx
     both = await settlements(checkout, await two_attempts(checkout))
     for settlement in both:
-        await settle_payments(ctx.db, ctx.hand_over, FOLLOW_LINKS, [settlement])
+        await settle_payments(ctx.db, ctx.hand_over, AFTER_LINK_PAYMENTS, [settlement])
     (refund,) = await refunds(checkout)
     now = ctx.clock.now()
     if step != "settled":
@@ -240,7 +242,7 @@ async def test_a_merchant_cannot_refund_it_a_second_time(any_checkout: CheckoutF
     checkout = any_checkout
     both = await settlements(checkout, await two_attempts(checkout))
     for settlement in both:
-        await settle_payments(checkout.ctx.db, checkout.ctx.hand_over, FOLLOW_LINKS, [settlement])
+        await settle_payments(checkout.ctx.db, checkout.ctx.hand_over, AFTER_LINK_PAYMENTS, [settlement])
     (refund,) = await refunds(checkout)
     headers = {"Authorization": f"Bearer {checkout.live}"}
     url = f"{checkout.url}/v1/payments/{both[1].payment.reference}/refund"

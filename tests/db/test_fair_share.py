@@ -9,7 +9,7 @@ CAP = 16
 def started(share: FairShare, name: str) -> int:
     """Starts as many jobs as the share of this owner allows; their number."""
     shares = share.shares()
-    free = shares.free.get(name, shares.others)
+    free = shares.free.get(name, shares.unlisted_share)
     if name in shares.in_timeout:
         free = min(free, shares.in_timeout_free)
     for _ in range(free):

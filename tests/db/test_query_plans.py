@@ -59,9 +59,10 @@ from guichet.refunds import repository as refunds
 from guichet.refunds.repository import RefundFilter
 from guichet.settings import Settings, load
 from guichet.webhooks import deliveries, delivery_log, events
-from guichet.webhooks.deliveries import AttemptResult
+from guichet.webhooks.deliveries import EndedAttempt
 from guichet.webhooks.delivery_log import DeliveryFilter
 from guichet.webhooks.events import EventFilter
+from guichet.webhooks.sender import Attempt
 from tests.db.rows import DELIVERY, LINK, REFERENCE
 from tests.fakes.recording_database import RecordingDatabase
 
@@ -71,14 +72,14 @@ UNTIL = later(NOW, 30 * SECOND)
 SHARES = Shares({"1": 0}, 0, ["1"], 0)
 MINE: tuple[MerchantId, Environment] = (MerchantId(1), "test")
 KEY = RowKey(NOW, 1_000)
-TRIED = AttemptResult(
+TRIED = EndedAttempt(
     Delivery(
         **{**DELIVERY, **dict.fromkeys(("payment_id", "response_code", "delivered_at", "last_attempt_at"))},
         id=DeliveryId(1),
     ),
-    delivered=True,
-    response_code=200,
+    Attempt(delivered=True, response_code=200),
     ended_at=NOW,
+    duration=5,
 )
 
 
@@ -133,7 +134,7 @@ FULL_LINK = PaymentLink(**{**LINK, "reserved_uses": 1}, id=LinkId(1), max_uses=1
 HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim payments": lambda db: pending.claim_due(db, NOW, UNTIL, 10, ["gone"]),
     "claim refunds": lambda db: pending_refunds.claim_due(db, NOW, UNTIL, 10, ["gone"]),
-    "claim deliveries": lambda db: deliveries.queue().claim(db, NOW, UNTIL, 10, SHARES, ["a.test:443"]),
+    "claim deliveries": lambda db: deliveries.delivery_queue().claim(db, NOW, UNTIL, 10, SHARES, ["a.test:443"]),
     "claim callbacks": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, ["gone"]),
     "open disputes": lambda db: disputes.open_of(db, *MINE),
     # More than a window is due in saturated partitions, so the second look is taken.

@@ -19,7 +19,8 @@ from guichet.domain.ids import MerchantId
 from guichet.payments import pending
 from guichet.refunds import pending as pending_refunds
 from guichet.webhooks import deliveries, delivery_log
-from guichet.webhooks.deliveries import AttemptResult
+from guichet.webhooks.deliveries import EndedAttempt
+from guichet.webhooks.sender import Attempt
 from tests.db.rows import DELIVERY, PAYMENT, REFUND, insert_rows
 
 ROWS = 60
@@ -38,7 +39,7 @@ async def fill(db: Database, rows: int = ROWS) -> None:
 
 async def claim_deliveries(db: Database, now: Instant, until: Instant, most: int, _: Sequence[str] = ()) -> Claim[Any]:
     """Without limits by merchant; `fair_queue.py` has tests of its own."""
-    return await deliveries.queue().claim(db, now, until, most, Shares({}, most, [], 0))
+    return await deliveries.delivery_queue().claim(db, now, until, most, Shares({}, most, [], 0))
 
 
 CLAIMS: dict[str, Callable[..., Awaitable[Claim[Any]]]] = {
@@ -128,10 +129,10 @@ async def test_results_are_recorded_in_one_batch(merchant_db: Database) -> None:
     await fill(merchant_db, 4)
     one, two, three, four = await claimed_of("deliveries", merchant_db, 4)
     outcomes = [
-        AttemptResult(one, True, 204, NOW),
-        AttemptResult(two, False, 500, NOW, next_due=UNTIL),
-        AttemptResult(three, False, None, NOW),
-        AttemptResult(structs.replace(four, attempts=0), False, 500, NOW),
+        EndedAttempt(one, Attempt(True, 204), NOW, 5),
+        EndedAttempt(two, Attempt(False, 500), NOW, 5, next_due=UNTIL),
+        EndedAttempt(three, Attempt(False, None), NOW, 5),
+        EndedAttempt(structs.replace(four, attempts=0), Attempt(False, 500), NOW, 5),
     ]
     await deliveries.record(merchant_db, outcomes)
     found, _ = await delivery_log.page(merchant_db, MerchantId(1), "test", 10, 0)

@@ -152,7 +152,7 @@ class MoneyMachine(MoneyMachineSetup):
         async def claim() -> None:
             now = self.clock.now()
             lease_end = later(now, 30 * SECOND)
-            await deliveries.queue().claim(self.db, now, lease_end, 3, Shares({}, 3, [], 0))
+            await deliveries.delivery_queue().claim(self.db, now, lease_end, 3, Shares({}, 3, [], 0))
             await pending.claim_due(self.db, now, lease_end, 3)
             await pending_refunds.claim_due(self.db, now, lease_end, 3)
 

@@ -9,8 +9,9 @@ from guichet.clock import SECOND, later
 from guichet.db.queues.fair_share import Shares
 from guichet.domain.events import Delivery
 from guichet.webhooks import deliveries
-from guichet.webhooks.deliveries import AttemptResult
+from guichet.webhooks.deliveries import EndedAttempt
 from guichet.webhooks.lease_release import release_webhooks
+from guichet.webhooks.sender import Attempt
 from tests.fakes.certificates import CertificateAuthority
 from tests.service_fixture import ServiceFixture
 from tests.webhooks.receivers import DELAYS, delivery_log, merchant_with_endpoint, receiver, status
@@ -19,7 +20,9 @@ from tests.webhooks.receivers import DELAYS, delivery_log, merchant_with_endpoin
 async def killed_between_claim_and_record(service: ServiceFixture) -> Sequence[Delivery]:
     """What a process that dies during an attempt leaves behind: a claim. Its lease has run out afterwards."""
     now = service.clock.now()
-    claim = await deliveries.queue().claim(service.ctx.db, now, later(now, 30 * SECOND), 10, Shares({}, 10, [], 0))
+    claim = await deliveries.delivery_queue().claim(
+        service.ctx.db, now, later(now, 30 * SECOND), 10, Shares({}, 10, [], 0)
+    )
     service.clock.advance(30)
     return claim.jobs
 
@@ -52,10 +55,10 @@ async def test_a_result_after_the_end_of_the_lease_is_ignored(
         (fast,) = await killed_between_claim_and_record(service)
         now = service.clock.now()
         due = later(now, 10 * SECOND)
-        too_late = AttemptResult(slow, delivered=False, response_code=500, ended_at=now, next_due=due)
+        too_late = EndedAttempt(slow, Attempt(False, 500), now, duration=5, next_due=due)
         await deliveries.record(service.ctx.db, [too_late])
         assert (await delivery_log(merchant))[0]["response_code"] is None, "the earlier attempt's failure came too late"
-        await deliveries.record(service.ctx.db, [AttemptResult(fast, delivered=True, response_code=200, ended_at=now)])
+        await deliveries.record(service.ctx.db, [EndedAttempt(fast, Attempt(True, 200), now, duration=5)])
         await deliveries.record(service.ctx.db, [msgspec.structs.replace(too_late, next_due=None)])
         assert [(each["status"], each["response_code"]) for each in await delivery_log(merchant)] == [("success", 200)]
 
@@ -67,7 +70,9 @@ async def test_a_start_releases_first_attempts_alone(service: ServiceFixture, au
     async def claimed() -> list[int]:
         now = service.clock.now()
         await release_webhooks(service.ctx.db, now)
-        claim = await deliveries.queue().claim(service.ctx.db, now, later(now, 30 * SECOND), 9, Shares({}, 9, [], 0))
+        claim = await deliveries.delivery_queue().claim(
+            service.ctx.db, now, later(now, 30 * SECOND), 9, Shares({}, 9, [], 0)
+        )
         return [each.attempts for each in claim.jobs]
 
     async with receiver(authority, status(500)) as server:

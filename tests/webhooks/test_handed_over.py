@@ -58,7 +58,7 @@ def begun(service: ServiceFixture) -> Iterator[list[Delivery]]:
 
 async def claimed(service: ServiceFixture) -> Sequence[Delivery]:
     now = service.clock.now()
-    return (await deliveries.queue().claim(service.ctx.db, now, later(now, 30 * SECOND), 9, ALL)).jobs
+    return (await deliveries.delivery_queue().claim(service.ctx.db, now, later(now, 30 * SECOND), 9, ALL)).jobs
 
 
 async def all_arrived(server: ScriptedServer, count: int) -> None:
@@ -196,8 +196,8 @@ async def test_a_transaction_that_fails_keeps_no_place(
     answers_always(service, merchant)
 
     def fails() -> None:
-        with service.ctx.hand_over.after_commit() as queue:
-            assert queue.reserved(waiting).attempts == 1
+        with service.ctx.hand_over.after_commit() as batch:
+            assert batch.reserve(waiting).attempts == 1
             raise RuntimeError
 
     with begun(service) as handed, pytest.raises(RuntimeError):

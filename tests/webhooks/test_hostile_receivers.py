@@ -59,7 +59,7 @@ async def queue(service: ServiceFixture, merchant: MerchantId, url: str, count: 
         outbox.new_event(merchant, "test", "webhook.test", {"message": "m"}, service.clock.now()) for _ in range(count)
     ]
     async with service.ctx.db.transaction() as tx:
-        await outbox.queue(tx, new, url)
+        await outbox.queue_events(tx, new, url)
     service.ctx.wakeups.deliveries.set()
 
 

@@ -40,25 +40,19 @@ class GroupedWrites:
         return await batching.add(params)
 
     async def _write_together(self, group: GroupedWrite, batch: Sequence[_Params]) -> Sequence[Result[Row | None]]:
-        if len(batch) == 1 and group.claim is None:
-            return [await self._db.write(group.statement, **batch[0])]
         by_key = {params[group.key]: params for params in batch}
         if len(by_key) < len(batch):  # One statement cannot do something to a row twice.
             return await self._write_each(group, batch)
-        # In the order of their keys, as settlement locks its rows: two transactions cannot deadlock.
-        in_order = {key: by_key[key] for key in sorted(by_key)}
         try:
-            if group.claim is None:
-                rows = await self._db.execute_many(group.statement, list(in_order.values()))
-            else:
-                rows = await self._db.write_claimed(group, in_order)
+            # In the order of their keys, as settlement locks its rows: two transactions cannot deadlock.
+            rows = await self._db.write_rows(group, {key: by_key[key] for key in sorted(by_key)})
         except StorageError as error:
             if len(batch) == 1:
                 raise
             if isinstance(error, StorageUnavailable) and not isinstance(error, TransactionAborted):
                 raise
             return await self._write_each(group, batch)
-        returned = {row[group.column]: row for row in rows}
+        returned = {row[0]: row for row in rows}
         return [returned.get(params[group.key]) for params in batch]
 
     async def _write_each(self, group: GroupedWrite, batch: Sequence[_Params]) -> Sequence[Result[Row | None]]:
@@ -66,11 +60,9 @@ class GroupedWrites:
 
         async def written(params: _Params) -> Result[Row | None]:
             try:
-                if group.claim is None:
-                    return await self._db.write(group.statement, **params)
-                rows = await self._db.write_claimed(group, {params[group.key]: params})
-                return rows[0] if rows else None
+                rows = await self._db.write_rows(group, {params[group.key]: params})
             except Exception as error:  # Whatever it is, whoever wrote this row gets it.
                 return error
+            return rows[0] if rows else None
 
         return await asyncio.gather(*map(written, batch))

@@ -106,19 +106,20 @@ class FairClaims:
 
     def _turns(self, waiting: ColumnElement[bool]) -> CTE:
         """Every owner with a waiting row and a free share, and `turn`: 0 after the one that was served last, else 1."""
-        late, early = self._owners("late", _LAST_SERVED, waiting), self._owners("early", _ZERO, waiting)
+        after_last_served = self._owners("after_last_served", _LAST_SERVED, waiting)
+        from_first = self._owners("from_first", _ZERO, waiting)
         owners = (
-            select(late.c.owner, _ZERO.label("turn"))
-            .where(late.c.owner.is_not(None))
-            .union_all(select(early.c.owner, _ONE.label("turn")).where(early.c.owner <= _LAST_SERVED))
+            select(after_last_served.c.owner, _ZERO.label("turn"))
+            .where(after_last_served.c.owner.is_not(None))
+            .union_all(select(from_first.c.owner, _ONE.label("turn")).where(from_first.c.owner <= _LAST_SERVED))
             .subquery("owners")
         )
         owner = cast(owners.c.owner, Text)
         shares = json_pairs(bindparam("free", type_=Text)).table_valued("key", "value", name="shares")
-        free = func.coalesce(cast(shares.c.value, Integer), bindparam("others", type_=Integer))
-        slow = case((owner.bool_op("IN")(json_texts(bindparam("in_timeout"))), 1), else_=0)
+        free = func.coalesce(cast(shares.c.value, Integer), bindparam("unlisted_share", type_=Integer))
+        in_timeout = case((owner.bool_op("IN")(json_texts(bindparam("in_timeout"))), 1), else_=0)
         return (
-            select(owners.c.owner, owners.c.turn, free.label("free"), slow.label("slow"))
+            select(owners.c.owner, owners.c.turn, free.label("free"), in_timeout.label("in_timeout"))
             .select_from(owners.outerjoin(shares, shares.c.key == owner))
             .where(free > 0)
             .cte("turns")
@@ -160,19 +161,19 @@ class FairClaims:
         return (
             select(head.c.id, place.label("place"), *turns.c)
             .select_from(turns.join(head, in_materialized(head.c.id, first)))
-            .where(which, head.c[self._destination].bool_op("NOT IN")(json_texts(bindparam("full"))))
+            .where(which, head.c[self._destination].bool_op("NOT IN")(json_texts(bindparam("saturated"))))
         )
 
     def _chosen(self, heads: Subquery) -> SelectBase:
         """One row of each owner before the second of any, as far as the shares go."""
         # Among owners in timeout chance decides: their turns would end at whom the last claim served besides them.
-        of_its_kind = func.row_number().over(partition_by=heads.c.slow, order_by=(heads.c.place, func.random()))
+        of_its_kind = func.row_number().over(partition_by=heads.c.in_timeout, order_by=(heads.c.place, func.random()))
         shared = (
             select(*heads.c, of_its_kind.label("of_its_kind")).where(heads.c.place <= heads.c.free).subquery("shared")
         )
         return (
             select(shared.c.id)
-            .where((shared.c.slow == 0) | (shared.c.of_its_kind <= bindparam("in_timeout_free", type_=Integer)))
+            .where((shared.c.in_timeout == 0) | (shared.c.of_its_kind <= bindparam("in_timeout_free", type_=Integer)))
             .order_by(shared.c.place, shared.c.turn, shared.c.owner)
             .limit(_MOST)
         )
@@ -188,11 +189,11 @@ class FairQueue(Generic[T]):
         self._retries_at = Instant(0)
 
     async def claim(
-        self, db: Database, now: Instant, until: Instant, most: int, shares: Shares, full: Collection[str] = ()
+        self, db: Database, now: Instant, until: Instant, most: int, shares: Shares, saturated: Collection[str] = ()
     ) -> Claim[T]:
         """Claims up to `most` rows until the instant `until`, of each owner what `shares` allows.
 
-        `full`: destinations whose rows are left alone.
+        `saturated`: destinations whose rows are left alone.
         """
         params: dict[str, Any] = {
             "now": now,
@@ -200,10 +201,10 @@ class FairQueue(Generic[T]):
             "most": most,
             "last_served": self._last_served,
             "free": json.dumps(shares.free),
-            "others": shares.others,
+            "unlisted_share": shares.unlisted_share,
             "in_timeout": json.dumps(shares.in_timeout),
             "in_timeout_free": shares.in_timeout_free,
-            "full": json.dumps(sorted(full)),
+            "saturated": json.dumps(sorted(saturated)),
         }
         if now >= self._retries_at:
             self._retries_at = later(now, RETRIES_EVERY)

@@ -28,11 +28,11 @@ class _Owner:
 
 
 class Shares(NamedTuple):
-    """What a claim may take. `free`: jobs by owner; `others`: jobs of each owner that `free` does not name;
+    """What a claim may take. `free`: jobs by owner; `unlisted_share`: jobs of each owner that it does not name;
     `in_timeout`: the owners of which a claim takes at most `in_timeout_free` jobs together."""
 
     free: dict[str, int]
-    others: int
+    unlisted_share: int
     in_timeout: list[str]
     in_timeout_free: int
 

@@ -88,14 +88,14 @@ class SqliteDatabase(Database):
         if group.claim is not None:
             return await super().write_grouped(group, params)
         compiled = STATEMENTS[group.statement]
-        rows = await self._writer.write(compiled, compiled.positional(params), group.column, params[group.key])
+        rows = await self._writer.write(compiled, compiled.positional(params), params[group.key])
         return rows[0] if rows else None
 
     async def insert_grouped(self, group: GroupedWrite, row: Sequence[Any]) -> Row | None:
         compiled = STATEMENTS[group.statement]
         if len(compiled.names) != len(row):  # It names some of them twice, in a condition.
             return await super().insert_grouped(group, row)
-        rows = await self._writer.write(compiled, row, group.column, row[group.names.index(group.key)])
+        rows = await self._writer.write(compiled, row, row[group.names.index(group.key)])
         return rows[0] if rows else None
 
     async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:

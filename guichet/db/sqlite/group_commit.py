@@ -39,13 +39,12 @@ Waiter = asyncio.Future[list[Row]]
 
 
 class _Write(Record, frozen=True):
-    """A single statement. `column`: where a row that it returns has `key`, for one that many tasks run at the same
-    time, each for a key of its own (`engine.GroupedWrite`); None for any other."""
+    """A single statement. `key`: of one that many tasks run at the same time, each for a key of its own
+    (`engine.GroupedWrite`); None for any other."""
 
     compiled: CompiledStatement
     values: Sequence[Any]
     waiter: Waiter
-    column: int | None
     key: Any
 
 
@@ -85,14 +84,12 @@ class GroupCommit:
         self._commit_thread.join()
         self._connection.close()
 
-    def write(
-        self, compiled: CompiledStatement, values: Sequence[Any], column: int | None = None, key: Any = None
-    ) -> Waiter:
-        """Runs one statement; the rows that it returned, once they are on disk. `column`, `key`: see `_Write`."""
+    def write(self, compiled: CompiledStatement, values: Sequence[Any], key: Any = None) -> Waiter:
+        """Runs one statement; the rows that it returned, once they are on disk. `key`: see `_Write`."""
         if self._open_block is not None:
             self._note_suspended_block()
         waiter: Waiter = asyncio.get_running_loop().create_future()
-        self._queue.append(_Write(compiled, values, waiter, column, key))
+        self._queue.append(_Write(compiled, values, waiter, key))
         self._schedule_commit()
         return waiter
 
@@ -262,7 +259,7 @@ class GroupCommit:
         """The first of the queue, with as many that follow and run the same statement as it takes at once. It takes no
         key twice: a statement for many rows changes each row of the table once."""
         first, keys = self._queue[0], set()
-        for write in islice(self._queue, MOST_TOGETHER if first.column is not None else 0):
+        for write in islice(self._queue, MOST_TOGETHER if first.key is not None else 0):
             if write.compiled is not first.compiled or write.key in keys or write.waiter.cancelled():
                 break
             keys.add(write.key)
@@ -280,10 +277,10 @@ class GroupCommit:
                 else:
                     _fail(write.waiter, error)
         else:
-            if first.column is None:
+            if first.key is None:
                 self._written.append((first.waiter, rows))
                 return
-            by_key = {row[first.column]: row for row in rows}
+            by_key = {row[0]: row for row in rows}
             self._written += [(write.waiter, [by_key[write.key]] if write.key in by_key else []) for write in writes]
 
     def _commit_all(self) -> None:

@@ -36,7 +36,7 @@ from guichet.merchants import api_keys
 from guichet.payments import repository
 from guichet.payments.create import create_payment
 from guichet.payments.settlement import settle_payments
-from guichet.refunds.automatic import follow_links
+from guichet.refunds.automatic import after_link_payments
 from guichet.refunds.request import request_refund
 from guichet.schemas.payment import Customer, PaymentBody
 from guichet.webhooks import endpoints
@@ -119,7 +119,7 @@ async def _payments(ctx: AppContext, caller: Caller, word: str, phone_number: st
         )
         for number, payment in enumerate(made[:-1] if caller.env == "live" else made)
     ]
-    follow = partial(follow_links, f"{ctx.settings.public_url}/pay")
+    follow = partial(after_link_payments, f"{ctx.settings.public_url}/pay")
     settled = [
         each for each in await settle_payments(ctx.db, ctx.hand_over, follow, ended) if isinstance(each, Payment)
     ]
