@@ -66,8 +66,8 @@ class Store:
         self._db.close()
 
     def begin(self) -> None:
-        """Makes one transaction of the statements until `commit`. The event loop's next turn ends it: nobody waits while
-        other processes may not write."""
+        """Makes one transaction of the statements until `commit`. The event loop's next turn ends it at the latest, so
+        that other processes may write whenever this one waits."""
         if not self._db.in_transaction:
             self._db.execute("BEGIN IMMEDIATE")
             asyncio.get_running_loop().call_soon(self.commit)

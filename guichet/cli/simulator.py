@@ -3,13 +3,16 @@
 from typing import Annotated
 
 import typer
-import uvicorn
 
 from guichet.cli.console import console
 from guichet.cli.errors import fail
+from guichet.cli.process import run_process
 from guichet.cli.provider_accounts import load_providers
 from guichet.cli.runner import load_settings
 from guichet.clock import SystemClock
+from guichet.server.http_server import Server
+from guichet.server.listener import bind_socket, start_listening
+from guichet.server.processes import on_stop
 from guichet.simulated_providers import simulator as create_simulator
 
 
@@ -33,5 +36,14 @@ def simulator(
         fail(f"--at-root: {error}.")
     if app is None:
         fail("The production profile does not serve the simulator unless GUICHET_ALLOW_SIMULATOR is yes.")
-    console.print(f"Simulated phone: {address}/phone")
-    uvicorn.run(app, host=host, port=port, log_config=None, access_log=False)
+
+    async def main() -> None:
+        with bind_socket(host, port) as listener:
+            async with app.router.lifespan_context(app):
+                server = Server(app)
+                on_stop(server.handle_exit)
+                start_listening(listener)
+                console.print(f"Simulated phone: {address}/phone")
+                await server.serve([listener])
+
+    run_process(main())

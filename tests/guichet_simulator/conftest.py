@@ -24,7 +24,7 @@ from tests.service_fixture import running
 
 @contextlib.asynccontextmanager
 async def serve(app: ASGIApp, sock: socket.socket, **options: Any) -> AsyncIterator[None]:
-    """Serve on a bound socket with uvicorn, as in production."""
+    """Serve on a bound socket with uvicorn, which a developer may mount the simulator in."""
     async with running(uvicorn.Config(app, log_level="warning", access_log=False, **options), sock):
         yield
 
