@@ -5,7 +5,7 @@ from msgspec import structs
 from guichet.audit_log import entries as audit_log
 from guichet.context import AppContext
 from guichet.disputes import repository as dispute_repository
-from guichet.disputes.movements import close_incidents, post, post_returned, post_taken
+from guichet.disputes.disputes import close_incidents, post, post_returned, post_taken
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.disputes import Bearer, Dispute

@@ -11,7 +11,7 @@ from guichet.context import AppContext
 from guichet.db.engine import Transaction
 from guichet.db.references import new_reference, parse_reference
 from guichet.disputes import repository as dispute_repository
-from guichet.disputes.movements import post_returned, post_taken
+from guichet.domain import posting_rules
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.disputes import Dispute, DisputeStatus
 from guichet.domain.events import DISPUTE_LOST, DISPUTE_OPENED, DISPUTE_WON, EventName
@@ -19,9 +19,10 @@ from guichet.domain.ids import DisputeId, MerchantId
 from guichet.domain.messages import Amount, Message
 from guichet.domain.money import Currency
 from guichet.domain.payments import Payment
+from guichet.domain.posting_rules import Movement, Posting
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
-from guichet.ledger import wallets
+from guichet.ledger import postings, wallets
 from guichet.logs import log
 from guichet.merchants import repository as merchants
 from guichet.payments import repository
@@ -194,3 +195,30 @@ def _new(account: str, facts: DisputeFacts, payment: Payment | None, merchant_id
         borne_by=None,
         taken=not prevented,
     )
+
+
+async def post_taken(tx: Transaction, dispute: Dispute, now: Instant) -> None:
+    entries = posting_rules.dispute_opened(_float(dispute), dispute.amount)
+    await post(tx, dispute, posting_rules.DISPUTE_OPENED, entries, now)
+
+
+async def post_returned(tx: Transaction, dispute: Dispute, payment: Payment | None, now: Instant) -> None:
+    """The provider returned what it had taken back."""
+    entries = posting_rules.dispute_won(_float(dispute), dispute.amount)
+    await post(tx, dispute, posting_rules.DISPUTE_WON, entries, now)
+    await close_incidents(tx, dispute, payment, now)
+
+
+async def close_incidents(tx: Transaction, dispute: Dispute, payment: Payment | None, now: Instant) -> None:
+    about = dispute.reference if payment is None else payment.reference
+    await incidents.close_all(tx, dispute.merchant_id, about, now)
+
+
+def _float(dispute: Dispute) -> str:
+    """The wallet that is debited. An account whose payers can contest a payment has only one."""
+    return posting_rules.float_account(dispute.provider_account, "", dispute.currency)
+
+
+async def post(tx: Transaction, dispute: Dispute, cause: str, entries: list[Posting], now: Instant) -> None:
+    wallet = dispute.merchant_id, dispute.env, dispute.currency
+    await postings.post(tx, [Movement(*wallet, cause, dispute.id, entries, now)])

@@ -5,8 +5,9 @@ commas.
 """
 
 import csv
+import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import IO, Any, Final
 from zoneinfo import ZoneInfo
 
@@ -27,6 +28,12 @@ def writer(file: IO[str], columns: Sequence[str]) -> Any:
     rows = csv.writer(file, delimiter=";", lineterminator="\r\n")
     rows.writerow(columns)
     return rows
+
+
+def csv_file(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    file = io.StringIO(newline="")
+    writer(file, columns).writerows(rows)
+    return file.getvalue().encode()
 
 
 def amount(hundredths: int) -> str:

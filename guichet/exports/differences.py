@@ -1,6 +1,5 @@
 """What a comparison with a provider's statement found, as rows of a file."""
 
-import io
 from collections.abc import Iterable
 from typing import Final
 
@@ -47,7 +46,5 @@ def row(finding: Finding) -> tuple[object, ...]:
 
 
 def csv_file(findings: Iterable[Finding]) -> bytes:
-    """A whole file. A thousand rows take 10 ms."""
-    file = io.StringIO(newline="")
-    cells.writer(file, COLUMNS).writerows(map(row, findings))
-    return file.getvalue().encode()
+    """A thousand rows take 10 ms."""
+    return cells.csv_file(COLUMNS, map(row, findings))

@@ -1,6 +1,5 @@
 """Our own money at providers and banks, as files for a spreadsheet."""
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -44,12 +43,12 @@ def places_file(positions: Iterable[Position], readings: Mapping[str, Reading]) 
             )
         sides = ("owed", position.owed), ("held", position.held), ("ours", position.ours)
         rows += [(position.currency, side, "", "", cells.amount(total), "", "", "") for side, total in sides]
-    return _file(PLACES, rows)
+    return cells.csv_file(PLACES, rows)
 
 
 def movements_file(movements: Iterable[TreasuryMovement]) -> bytes:
     """Dates are of UTC."""
-    return _file(
+    return cells.csv_file(
         MOVEMENTS,
         (
             (
@@ -66,9 +65,3 @@ def movements_file(movements: Iterable[TreasuryMovement]) -> bytes:
             for movement in movements
         ),
     )
-
-
-def _file(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    file = io.StringIO(newline="")
-    cells.writer(file, columns).writerows(rows)
-    return file.getvalue().encode()

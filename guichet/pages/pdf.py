@@ -70,11 +70,12 @@ class PdfDocument:
         self._draw(_MARGIN, text, size, bold=True, colour=_BRAND)
         self._y -= size * 0.4
 
-    def paragraph(self, text: str, size: float = 9.5, *, soft: bool = False) -> None:
+    def paragraph(self, text: str) -> None:
+        size = 9.5
         for line in _wrapped(text, _WIDTH - 2 * _MARGIN, _REGULAR, size):
             self._room(size * 1.5)
             self._y -= size * 1.45
-            self._draw(_MARGIN, line, size, colour=_SOFT if soft else _INK)
+            self._draw(_MARGIN, line, size, colour=_SOFT)
 
     def lines(self, pairs: Sequence[tuple[str, str]], *, strong_last: bool = False) -> None:
         """A label and a value on each line; a long value continues below."""

@@ -73,7 +73,7 @@ async def receipt(request: MerchantRequest) -> Response:
 def _draw_receipt(request: MerchantRequest, receipt: Receipt) -> bytes:
     document = new_document(request, request.env, f"{receipt.title} · {request.merchant.name}")
     document.heading(receipt.title)
-    document.paragraph(receipt.text, soft=True)
+    document.paragraph(receipt.text)
     document.lines(receipt.details)
     document.heading(receipt.amounts[-1][1], 15)
     document.lines(receipt.amounts, strong_last=True)
@@ -128,7 +128,7 @@ class _Statement:
             ],
             strong_last=True,
         )
-        document.paragraph(self._text("statement.fees", amount=self._amount(figures.total.fees)), soft=True)
+        document.paragraph(self._text("statement.fees", amount=self._amount(figures.total.fees)))
         document.heading(self._text("statement.operators"), 12)
         columns = self._columns("balance.operator", "statement.fee")
         rows = [

@@ -44,7 +44,6 @@ class DayView(View, frozen=True):
     earlier: str
     later: str | None
     printed: str
-    all_cashiers: bool
 
 
 async def own_sales_today(request: MerchantRequest) -> int:
@@ -66,7 +65,6 @@ async def show(request: MerchantRequest) -> Response:
         earlier=_address(request, day - timedelta(days=1)),
         later=_address(request, day + timedelta(days=1)) if day < latest else None,
         printed=request.date_time(request.now()),
-        all_cashiers=sees_all,
     )
     return request.page("links/cash_day.html", view)
 

@@ -19,6 +19,7 @@ from guichet.domain.posting_rules import (
     LATE_TAKEN_BACK,
     MANUAL_SETTLEMENT,
     PAID_LATE,
+    PROVIDER_FEES,
     RECEIVABLE,
     RECEIVABLE_PAID,
     REFUND_FAILED_LATE,
@@ -31,7 +32,10 @@ from guichet.domain.posting_rules import (
     SUSPENSE,
     UNSUSPENDED,
     WALLET,
+    Posting,
+    provider_fee,
 )
+from guichet.ledger.audit.audit_state import AuditState
 from guichet.ledger.audit.subject_statements import DisputeFacts, Leg, RefundFacts, Subject
 
 #: The postings that a subject must have, by cause.
@@ -169,3 +173,22 @@ def _returned_again(subject: Subject, cause: str, legs: Sequence[Leg]) -> list[l
 def total(subject: Subject) -> Hundredths:
     """What the provider moved."""
     return round_to_currency(Hundredths(subject.amount + subject.fee_amount), subject.currency)
+
+
+def charged_fee(subject: Subject, cause: str, legs: Sequence[Leg]) -> dict[str, list[Posting]]:
+    """The posting that a provider's fee must be, if there is one: once, in live, between the provider's fees and a
+    float of its account, and no more than the provider moved. Only the statement names the amount."""
+    charged = next((leg for leg in legs if leg.cause == cause), None)
+    if charged is None or subject.env != "live" or charged.amount > total(subject):
+        return {}
+    sign = 1 if charged.source == PROVIDER_FEES else -1
+    return {cause: [provider_fee(float_account(subject, cause, legs), Hundredths(sign * charged.amount))]}
+
+
+def add_charged_fee(state: AuditState, subject: Subject, cause: str, legs: Sequence[Leg]) -> None:
+    """Adds the fee to what the float must hold, if it lies before the horizon."""
+    account = float_account(subject, cause, legs)
+    for leg in legs:
+        if leg.cause == cause and leg.id <= state.horizon:
+            signed = leg.amount * ((leg.destination == account) - (leg.source == account))
+            state.expected_floats[subject.merchant_id, subject.env, subject.currency, account] += signed

@@ -36,7 +36,7 @@ from guichet.domain.posting_rules import (
     SUSPENSE,
     TREASURY_MOVED,
 )
-from guichet.ledger.audit import expectations, provider_fees
+from guichet.ledger.audit import expectations
 from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, AuditState, id_ranges, next_id_range
 from guichet.ledger.audit.expectations import Expected
 from guichet.ledger.audit.faults import AuditFault
@@ -169,11 +169,11 @@ def _payment_fault(state: AuditState, payment: Subject, facts: PaymentFacts, leg
         return AuditFault.BOOKED_ALL_THE_SAME(posting=legs[0].id) if legs else None
     if any(leg.destination == SUSPENSE for leg in legs) and payment.env == "test":
         return AuditFault.TEST_IN_SUSPENSE()
-    expected |= provider_fees.expected(payment, PAYMENT_CHARGED, legs)
+    expected |= expectations.charged_fee(payment, PAYMENT_CHARGED, legs)
     if fault := _difference(payment, expected, legs):
         return fault
     _add_expected(state, payment, legs)
-    provider_fees.add_expected(state, payment, PAYMENT_CHARGED, legs)
+    expectations.add_charged_fee(state, payment, PAYMENT_CHARGED, legs)
     return None
 
 
@@ -190,11 +190,11 @@ def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: 
         return AuditFault.PAYMENT_STATUS(status=facts.payment_status)
     expected = expectations.refund(refund, facts, legs)
     if expected.keys() & {DISBURSED, REFUND_PAID_LATE, REFUND_RETURNED}:
-        expected |= provider_fees.expected(refund, REFUND_CHARGED, legs)
+        expected |= expectations.charged_fee(refund, REFUND_CHARGED, legs)
     if fault := _difference(refund, expected, legs):
         return fault
     _add_expected(state, refund, legs)
-    provider_fees.add_expected(state, refund, REFUND_CHARGED, legs)
+    expectations.add_charged_fee(state, refund, REFUND_CHARGED, legs)
     return None
 
 
