@@ -1,4 +1,4 @@
-"""The real command, as a process of its own, on a database of each kind."""
+"""The real command, in another process (child.py, shell.py), on a database of each kind."""
 
 import json
 import os

@@ -66,15 +66,16 @@ class Postgres:
         self._server.cleanup()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
+    """Runs after each test, with the settings that it had before."""
     with tempfile.TemporaryDirectory(prefix="guichet-pg-", ignore_cleanup_errors=True) as folder:
         server = Postgres(Path(folder))
         yield server
         server.cleanup()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def own(base_settings: Settings, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     settings = replace(base_settings, home=tmp_path_factory.mktemp("away"), database_url=postgres.url)
     asyncio.run(migrate.upgrade(settings))

@@ -51,11 +51,13 @@ def alive(pid: int) -> bool:
         return False
 
 
-def connections(pid: int, port: int) -> int:
-    """Callers of this port that the process serves."""
+def connections(server: ServiceProcess) -> list[int]:
+    """How many callers of its port each of its processes serves."""
     rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    served = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"}
-    return sum(str(link.readlink()) in served for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink())
+    port = f":{require(server.port):04X}"
+    served = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(port) and row[3] == "01"}
+    folders = [Path(f"/proc/{pid}/fd") for pid in pids(server)]
+    return [sum(str(link.readlink()) in served for link in each.iterdir() if link.is_symlink()) for each in folders]
 
 
 def connects(server: ServiceProcess) -> bool:
@@ -127,14 +129,11 @@ async def test_kept_connections_are_spread_over_the_processes(fleet: Fleet) -> N
             opened.remove(each)
         return len(opened)
 
-    def shares() -> list[int]:
-        return [connections(pid, require(server.port)) for pid in pids(server)]
-
     async def are_spread_soon() -> bool:
         """On a busy machine a process may miss its turns; the connections that come after that must make up for it."""
         for _ in range(60):
-            await soon(lambda: sum(shares()) == kept())
-            if min(shares()) >= len(opened) / 6:
+            await soon(lambda: sum(connections(server)) == kept())
+            if min(connections(server)) >= len(opened) / 6:
                 return True
             await connect(1)
         return False
@@ -143,13 +142,13 @@ async def test_kept_connections_are_spread_over_the_processes(fleet: Fleet) -> N
     for _ in range(15):
         await connect(1)
         await asyncio.sleep(0.005)
-    assert await are_spread_soon(), shares()
+    assert await are_spread_soon(), connections(server)
     for _, writer in opened[::2]:
         writer.close()
     del opened[::2]
-    await soon(lambda: sum(shares()) == kept())
+    await soon(lambda: sum(connections(server)) == kept())
     await connect(23)
-    assert await are_spread_soon(), shares()
+    assert await are_spread_soon(), connections(server)
     for _, writer in opened:
         writer.close()
 
