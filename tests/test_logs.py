@@ -104,3 +104,39 @@ except IndexError:
     assert pool["detail"] == "no connection for 229*****234"
     assert (task["event"], task["level"], task["logger"]) == ("library", "error", "asyncio")
     assert "IndexError" in task["exception"]
+
+
+@pytest.mark.parametrize(("form", "wanted"), [("json", '"request_id":"0123456789abcdef"'), ("console", "=01234567\n")])
+def test_the_line_of_a_request_has_the_fields_of_an_event(form: str, wanted: str) -> None:
+    program = """
+import sys
+from guichet.logs import RequestLine, configure_logs, log
+configure_logs("info", machine_readable=sys.argv[1] == "json")
+log.request(RequestLine("GET", "/v1/payments", 200, 3.1, "0123456789abcdef", 7, "test"))
+log.request(RequestLine("GET", "/v1/\ufffd/*", 404, 0.2, "0123456789abcdef"))
+"""
+    ran = subprocess.run([sys.executable, "-c", program, form], capture_output=True, text=True, check=True)
+    ours, strangers = ran.stderr.splitlines(keepends=True)
+    assert wanted in ours
+    assert wanted in strangers
+    assert "merchant" not in strangers
+    if form == "json":
+        line = json.loads(ours)
+        assert line.pop("timestamp").endswith("Z")
+        assert line == {
+            "event": "request",
+            "method": "GET",
+            "path": "/v1/payments",
+            "status": 200,
+            "ms": 3.1,
+            "request_id": "0123456789abcdef",
+            "merchant": 7,
+            "env": "test",
+            "level": "info",
+        }
+        assert json.loads(strangers)["path"] == "/v1/\ufffd/*"
+    else:
+        assert (
+            ours[8:]
+            == " [info   ] GET /v1/payments → 200" + 11 * " " + "ms=3.1 merchant=7 env=test request_id=01234567\n"
+        )

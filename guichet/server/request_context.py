@@ -18,8 +18,9 @@ from guichet.domain.errors import ServerError
 from guichet.domain.merchants import Caller
 from guichet.domain.records import Record
 from guichet.domain.token_buckets import TokenBuckets
-from guichet.logs import log, request_id_of_line
+from guichet.logs import RequestLine, log, request_id_of_line, without_emails
 from guichet.merchants.request_log import RequestLog
+from guichet.printable import printable
 from guichet.server.error_handler import ERROR_CODE, STATUS, error_response
 from guichet.settings import Network, Settings
 
@@ -78,10 +79,10 @@ class RequestContext:
             if not scope[STATUS]:
                 await error_response(ServerError())(scope, receive, send_completed)
         finally:
-            self._record(scope, scope[STATUS], time.perf_counter() - started_at)
+            self._record(scope, request_id, scope[STATUS], time.perf_counter() - started_at)
             request_id_of_line.reset(token)
 
-    def _record(self, scope: Scope, status: int, seconds: float) -> None:
+    def _record(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
         """Counts the request and logs it. Not all requests without a key are logged (those that match no route or were
         refused by the rate limit, and callbacks): anybody could fill the disk with them."""
         method, route = scope["method"], route_template(scope)
@@ -96,8 +97,8 @@ class RequestContext:
         if strangers and not self._strangers_lines.take("all", time.monotonic_ns() // 1000):
             return
         path = route or _first_segment(scope["path"])
-        merchant_fields = {} if caller is None else {"merchant": caller.merchant.id, "env": caller.env}
-        log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1), **merchant_fields)
+        whose = (None, None) if caller is None else (caller.merchant.id, caller.env)
+        log.request(RequestLine(method, path, status, round(seconds * 1000, 1), request_id, *whose))
 
 
 def header(scope: Scope, name: bytes) -> str | None:
@@ -117,7 +118,7 @@ def _request_id(scope: Scope) -> str:
 def _first_segment(path: str) -> str:
     """`/v1/*` of a path that no route serves: the rest may hold what no log may, such as a phone number."""
     first, slash, _ = path[1:].partition("/")
-    return f"/{first[:200]}{slash and '/*'}"
+    return without_emails(printable(f"/{first[:200]}{slash and '/*'}"))
 
 
 def route_template(scope: Scope) -> str | None:
