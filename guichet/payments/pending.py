@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from msgspec import structs
-from sqlalchemy import BigInteger, Update, and_, bindparam, case, or_, update
+from sqlalchemy import BigInteger, ColumnElement, Table, Update, and_, bindparam, case, or_, update
 
 from guichet.clock import Instant, earlier
 from guichet.db.engine import Database, GroupedWrite, require
@@ -20,8 +20,7 @@ def _grouped(statement: Update) -> GroupedWrite:
     return GroupedWrite(statement, "payment_id")
 
 
-_PENDING_ONE: Final = (payments.c.id == bindparam("payment_id"), is_still_pending(payments))
-_CHANGE_PENDING: Final = update(payments).where(*_PENDING_ONE)
+_CHANGE_PENDING: Final = update(payments).where(payments.c.id == bindparam("payment_id"), is_still_pending(payments))
 _RECORD_INITIATION: Final = _grouped(
     _CHANGE_PENDING.values(
         provider_account=bindparam("new_account"),
@@ -55,20 +54,26 @@ _SCHEDULE_NEXT_POLL: Final = _grouped(
     )
 )
 _END_LEASE: Final = _grouped(_CHANGE_PENDING.values(lease_expires_at=None, **_NOT_FOUND))
-_FREE: Final = or_(payments.c.lease_expires_at.is_(None), payments.c.lease_expires_at <= bindparam("now"))
-#: An instant after now means that the clock was set back since.
-_NOT_ASKED: Final = or_(
-    payments.c.asked_at.is_(None),
-    payments.c.asked_at <= bindparam("asked_before"),
-    payments.c.asked_at > bindparam("now"),
-)
+
+
+def is_free(rows: Table) -> ColumnElement[bool]:
+    """Nobody holds the lease of this payment or refund."""
+    return or_(rows.c.lease_expires_at.is_(None), rows.c.lease_expires_at <= bindparam("now"))
+
+
+def was_not_asked(rows: Table) -> ColumnElement[bool]:
+    """No provider was asked about it after `asked_before`. An instant after now means that the clock was set back."""
+    return or_(
+        rows.c.asked_at.is_(None), rows.c.asked_at <= bindparam("asked_before"), rows.c.asked_at > bindparam("now")
+    )
+
+
 _LEASE: Final = _grouped(
-    update(payments)
-    .where(*_PENDING_ONE, _FREE, _NOT_ASKED)
+    _CHANGE_PENDING.where(is_free(payments), was_not_asked(payments))
     .values(lease_expires_at=bindparam("until"), asked_at=bindparam("now"))
     .returning(*payments.c)
 )
-_MAY_LEASE: Final = and_(payments.c.env == "live", _FREE)
+_MAY_LEASE: Final = and_(payments.c.env == "live", is_free(payments))
 #: The claim of a live payment is its lease at the same time, unless somebody polls it now. It then ends a microsecond
 #: before the claim, as no other lease does.
 _QUEUE: Final = WorkQueue(

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from sqlalchemy import bindparam, func, or_, select, update
+from sqlalchemy import bindparam, func, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Transaction, Writer
@@ -11,6 +11,7 @@ from guichet.db.queues.work_queue import Claim, WorkQueue
 from guichet.db.tables import refunds
 from guichet.domain.ids import RefundId
 from guichet.domain.payments import Refund
+from guichet.payments.pending import is_free, was_not_asked
 
 _PENDING: Final = (refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
 _CHANGE_UNSENT: Final = update(refunds).where(*_PENDING, refunds.c.sent_at.is_(None))
@@ -109,16 +110,7 @@ _SCHEDULE_NEXT_POLL: Final = _CHANGE_PENDING.values(
     not_found_duration=bindparam("not_found_for"),
 )
 _LEASE: Final = (
-    update(refunds)
-    .where(
-        *_PENDING,
-        or_(refunds.c.lease_expires_at.is_(None), refunds.c.lease_expires_at <= bindparam("now")),
-        or_(
-            refunds.c.asked_at.is_(None),
-            refunds.c.asked_at <= bindparam("asked_before"),
-            refunds.c.asked_at > bindparam("now"),
-        ),
-    )
+    _CHANGE_PENDING.where(is_free(refunds), was_not_asked(refunds))
     .values(lease_expires_at=bindparam("until"), asked_at=bindparam("now"))
     .returning(*refunds.c)
 )
