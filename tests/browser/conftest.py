@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,9 @@ from playwright.async_api import Browser, async_playwright
 
 from guichet.settings import Settings
 from tests.checkout.checkout_fixture import CheckoutFixture, open_checkout
+from tests.console.conftest import ConsoleFixture
+from tests.ports import free_port
+from tests.service_fixture import open_service
 
 #: The headless shell is the same engine without a desktop browser around it, in three quarters of the time.
 CHROMIUM: Final = next(
@@ -49,6 +53,15 @@ async def browser() -> AsyncIterator[Browser]:
         launched = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         yield launched
         await launched.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def console(sqlite_settings: Settings) -> AsyncIterator[ConsoleFixture]:
+    """Under its public address, since links name it."""
+    port = free_port()
+    settings = replace(sqlite_settings, public_url=f"http://127.0.0.1:{port}")
+    async with open_service(settings, port=port) as service:
+        yield ConsoleFixture(service)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

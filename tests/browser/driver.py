@@ -152,7 +152,7 @@ class Customer:
         """Nothing sticks out to the right, of the page or of a card, once the script `before` ran."""
         width, too_wide = await self.page.evaluate(f"{before}; {_WIDTHS}")
         assert self.page.viewport_size is not None
-        assert width <= self.page.viewport_size["width"]
+        assert width <= self.page.viewport_size["width"], (self.page.url, width)
         assert not too_wide, (self.page.url, too_wide)
 
     async def seen(self, step: str, path: str | None = None, *, unfolded: bool = True) -> None:
@@ -215,7 +215,7 @@ class Customer:
         await self.context.clear_cookies()
 
     def nothing_strange(self) -> None:
-        assert not self.complaints
+        assert not self.complaints, self.complaints
         assert all(address.startswith((self.base, "data:")) for address in self.requested), self.requested
 
 

@@ -8,12 +8,10 @@ from playwright.async_api import Browser, Route, expect
 
 from tests.browser.conftest import SHOTS
 from tests.browser.driver import Customer, customer
-from tests.browser.test_links_in_browser import _join, console
+from tests.browser.test_links_in_browser import _join
 from tests.console.conftest import ConsoleFixture
 from tests.console.links_payer import hosted_path, pay
 from tests.console.pages import Page
-
-__all__ = ["console"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 #: What rings, so that the test hears it.

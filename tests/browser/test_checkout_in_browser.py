@@ -71,16 +71,3 @@ async def test_back_to_the_merchant(
         await awa.follow(awa.page.get_by_role("link", name="Retourner chez Boutique Kora"))
         assert f"status={status}" in awa.page.url
     assert (await checkout.api("GET", "/payments", checkout.test))[0]["status"] == status
-
-
-async def test_two_tabs_make_one_choice(browser: Browser, checkout: CheckoutFixture) -> None:
-    path = await checkout.card()
-    async with customer(browser, checkout.url, "tabs") as one, customer(browser, checkout.url, "tabs-2") as two:
-        await one.open(path)
-        await two.open(path)
-        await one.follow(one.page.get_by_role("button", name="Paiement réussi"))
-        await two.follow(two.page.get_by_role("button", name="Paiement refusé"))
-        assert await one.title() == await two.title() == "Paiement réussi"
-        one.nothing_strange()
-        two.nothing_strange()
-    assert (await checkout.api("GET", "/payments", checkout.test))[0]["status"] == "succeeded"

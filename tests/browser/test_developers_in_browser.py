@@ -1,27 +1,16 @@
-"""Webhooks, keys, requests and activity in Chromium: on a telephone with and without JavaScript, on a large screen, in
-dark."""
+"""Webhooks, keys, requests and activity in Chromium: on a telephone, on a large screen, in dark."""
 
 import re
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 
 from guichet.db.engine import require
 from guichet.merchants import repository
-from guichet.settings import Settings
 from tests.browser.driver import customer
 from tests.console.conftest import ConsoleFixture
-from tests.service_fixture import open_service
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def console(sqlite_settings: Settings) -> AsyncIterator[ConsoleFixture]:
-    async with open_service(sqlite_settings) as service:
-        yield ConsoleFixture(service)
 
 
 async def test_a_developer_sets_webhooks_up_and_creates_a_key(console: ConsoleFixture, browser: Browser) -> None:
@@ -32,35 +21,32 @@ async def test_a_developer_sets_webhooks_up_and_creates_a_key(console: ConsoleFi
     await client.get("/payments/a-very-long-order-number-that-has-no-place-to-break-and-is-not-there")
     await service.ctx.request_log.flush(service.ctx.db)
     here = f"/console/{merchant.id}/test"
-    for scripts in (True, False):
-        name = f"developers{'-plain' * (not scripts)}"
-        async with customer(browser, service.base_url, name, scripts=scripts, signs_in=True, judged=scripts) as awa:
-            await awa.signed_in(await console.joined(f"{name}@example.com", merchant))
-            await awa.open(here + "/webhooks")
-            await awa.page.get_by_label("Adresse").fill("https://hooks.kora.invalid/webhooks/guichet/notifications")
-            await awa.follow(awa.page.get_by_role("button", name="Enregistrer l’adresse"))
-            await awa.page.get_by_text("L’adresse est enregistrée").wait_for()
-            await awa.follow(awa.page.get_by_role("button", name="Afficher le secret"))
-            await awa.page.locator("#secret").wait_for()
-            await awa.seen("webhooks")
-            await awa.follow(awa.page.get_by_role("button", name="Envoyer un événement de test"))
-            await awa.page.get_by_role("heading", name=re.compile("webhook.test")).wait_for()
-            await service.run_worker()
-            await awa.seen("delivery", awa.page.url.removeprefix(service.base_url))
-            await awa.seen("deliveries", here + "/webhooks/deliveries")
-            await awa.open(here + "/developers")
-            await awa.follow(awa.page.get_by_role("button", name="Créer une clé"))
-            await awa.page.locator("#key").wait_for()
-            await awa.seen("keys")
-            if scripts:
-                await awa.page.get_by_role("button", name="Copier la clé").click()
-                chosen = await awa.page.evaluate("getSelection().toString().trim()")
-                assert chosen == await awa.page.locator("#key").inner_text()
-            await awa.page.get_by_text("Modifier").first.click()
-            await awa.follow(awa.page.get_by_role("button", name="Révoquer la clé").first)
-            await awa.page.get_by_role("heading", name="Révoquer la clé").wait_for()
-            await awa.seen("key-revocation")
-            await awa.seen("requests", here + "/developers/requests")
-            await awa.seen("clock", here + "/developers/clock")
-            await awa.seen("activity", here + "/activity")
-            awa.nothing_strange()
+    async with customer(browser, service.base_url, "developers", signs_in=True, judged=True) as awa:
+        await awa.signed_in(await console.joined("awa@example.com", merchant))
+        await awa.open(here + "/webhooks")
+        await awa.page.get_by_label("Adresse").fill("https://hooks.kora.invalid/webhooks/guichet/notifications")
+        await awa.follow(awa.page.get_by_role("button", name="Enregistrer l’adresse"))
+        await awa.page.get_by_text("L’adresse est enregistrée").wait_for()
+        await awa.follow(awa.page.get_by_role("button", name="Afficher le secret"))
+        await awa.page.locator("#secret").wait_for()
+        await awa.seen("webhooks")
+        await awa.follow(awa.page.get_by_role("button", name="Envoyer un événement de test"))
+        await awa.page.get_by_role("heading", name=re.compile("webhook.test")).wait_for()
+        await service.run_worker()
+        await awa.seen("delivery", awa.page.url.removeprefix(service.base_url))
+        await awa.seen("deliveries", here + "/webhooks/deliveries")
+        await awa.open(here + "/developers")
+        await awa.follow(awa.page.get_by_role("button", name="Créer une clé"))
+        await awa.page.locator("#key").wait_for()
+        await awa.seen("keys")
+        await awa.page.get_by_role("button", name="Copier la clé").click()
+        chosen = await awa.page.evaluate("getSelection().toString().trim()")
+        assert chosen == await awa.page.locator("#key").inner_text()
+        await awa.page.get_by_text("Modifier").first.click()
+        await awa.follow(awa.page.get_by_role("button", name="Révoquer la clé").first)
+        await awa.page.get_by_role("heading", name="Révoquer la clé").wait_for()
+        await awa.seen("key-revocation")
+        await awa.seen("requests", here + "/developers/requests")
+        await awa.seen("clock", here + "/developers/clock")
+        await awa.seen("activity", here + "/activity")
+        awa.nothing_strange()

@@ -1,4 +1,4 @@
-"""The merchant's guides in Chromium: searched, copied from, and whole without scripts."""
+"""The merchant's guides in Chromium: searched and copied from."""
 
 import pytest
 from playwright.async_api import Browser, expect
@@ -35,12 +35,3 @@ async def test_a_guide_is_searched_and_copied_from(checkout: CheckoutFixture, br
         await page.get_by_role("button", name="Copier").first.click()
         await expect(page.get_by_role("button", name="Copié")).to_be_visible()
         assert await page.evaluate("navigator.clipboard.readText()") == await block.text_content()
-
-
-async def test_without_scripts_a_guide_has_neither(checkout: CheckoutFixture, browser: Browser) -> None:
-    async with customer(browser, checkout.url, "guide-nojs", scripts=False) as reader:
-        await reader.open("/docs/guide")
-        await reader.fits()
-        assert await reader.page.get_by_role("button", name="Copier").count() == 0
-        assert await reader.page.get_by_role("searchbox").count() == 0
-        await expect(reader.page.get_by_role("heading", name="Rembourser")).to_be_visible()

@@ -1,10 +1,8 @@
-"""The overview in Chromium: with and without JavaScript, on a telephone and a large screen, in light and dark."""
+"""The overview in Chromium: on a telephone and a large screen, in light and dark."""
 
 import random
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 from sqlalchemy import insert, update
 
@@ -12,19 +10,11 @@ from guichet.clock import DAY, HOUR, SECOND, later
 from guichet.db.tables import api_keys, merchants, payments
 from guichet.domain.merchants import Merchant
 from guichet.history.figures import DAYS
-from guichet.settings import Settings
-from tests.browser.driver import Customer, customer
+from tests.browser.driver import customer
 from tests.console.conftest import ConsoleFixture
 from tests.db.rows import PAYMENT
-from tests.service_fixture import open_service
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def console(sqlite_settings: Settings) -> AsyncIterator[ConsoleFixture]:
-    async with open_service(sqlite_settings) as service:
-        yield ConsoleFixture(service)
 
 
 async def _a_month(console: ConsoleFixture) -> Merchant:
@@ -57,18 +47,11 @@ async def _a_month(console: ConsoleFixture) -> Merchant:
     return merchant
 
 
-async def _join(awa: Customer, console: ConsoleFixture, merchant: Merchant, email: str) -> None:
-    """A developer needs no second factor, and sees keys; a reader sees money."""
-    await awa.signed_in(await console.joined(email, merchant, "developer" if "dev" in email else "reader"))
-
-
-@pytest.mark.parametrize("scripts", [True, False])
-async def test_the_overview_of_a_month(console: ConsoleFixture, browser: Browser, *, scripts: bool) -> None:
-    """Who works for one merchant arrives there; periods and the table of the days need no script."""
+async def test_the_overview_of_a_month_is_accessible_and_whole(console: ConsoleFixture, browser: Browser) -> None:
+    """Who works for one merchant arrives there. A developer sees keys, a reader money."""
     merchant = await _a_month(console)
-    base = console.service.base_url
-    async with customer(browser, base, f"overview-{scripts}", scripts=scripts, signs_in=True) as awa:
-        await _join(awa, console, merchant, "dev@example.com")
+    async with customer(browser, console.service.base_url, "overview", signs_in=True, judged=True) as awa:
+        await awa.signed_in(await console.joined("dev@example.com", merchant, "developer"))
         await awa.open("/console")
         await awa.page.get_by_text("points à vérifier").click()
         await awa.page.get_by_text("La clé sk_live_Ab3x… expire").wait_for()
@@ -78,18 +61,10 @@ async def test_the_overview_of_a_month(console: ConsoleFixture, browser: Browser
         await awa.page.get_by_role("heading", name="Par opérateur · 30 jours").wait_for()
         await awa.page.get_by_text("Les mêmes chiffres en tableau").first.press("Enter")
         assert await awa.page.locator("details tbody tr").count() > 20
-        if scripts:
-            await awa.accessible()
-            await awa.fits()
-        await awa.shoot("open")
+        await awa.seen("open")
         awa.nothing_strange()
-
-
-async def test_the_overview_is_accessible_and_whole(console: ConsoleFixture, browser: Browser) -> None:
-    merchant = await _a_month(console)
-    base = console.service.base_url
-    async with customer(browser, base, "overview", signs_in=True, judged=True) as awa:
-        await _join(awa, console, merchant, "overview@example.com")
+        await awa.context.clear_cookies()
+        await awa.signed_in(await console.joined("overview@example.com", merchant, "reader"))
         for step, path in (("live", "/live"), ("month", "/live?days=30"), ("test", "/test")):
             await awa.open(f"/console/{merchant.id}{path}")
             assert await awa.page.evaluate("scrollY") == 0, "a page opens at its top"

@@ -87,6 +87,7 @@ async def test_strangers_have_twenty_passwords_a_day_and_the_person_is_told(sqli
     async with open_service(patient(sqlite_settings)) as service:
         console = ConsoleFixture(service)
         owner = await console.joined(AWA, await console.merchant(), "reader")
+        await owner.get(HOME)
         await owner.submit("csrf")
         pages = {}
         for email in (AWA, "nobody@example.com"):

@@ -227,7 +227,7 @@ async def test_who_works_for_several_merchants_or_the_staff_chooses(sqlite_conso
     first, second = await console.merchant("Kora"), await console.merchant("Balafon")
     await console.service.ctx.db.write(update(merchants).where(merchants.c.id == second.id).values(status="pending"))
     browser = await console.joined(OWNER, first, "reader")
-    assert browser.page.path == f"/console/{first.id}/live"
+    assert (await browser.get("/console")).path == f"/console/{first.id}/live"
     await console.invited(OWNER, second, "reader")
     page = await browser.get(await console.last_link())
     await browser.post(page.path, page.forms()[-1].fields)

@@ -19,7 +19,7 @@ async def test_a_wrong_id_in_a_form_is_an_unknown_page(sqlite_console: ConsoleFi
     await console.browser().sign_in("ada@example.com")
     await console.joined("new@example.com", await console.merchant("Balafon"))
     db, now = console.service.ctx.db, console.service.ctx.clock.now()
-    team, csrf = f"/console/{merchant.id}/live/team", owner.page.form("csrf").fields["csrf"]
+    team, csrf = f"/console/{merchant.id}/live/team", await token(owner)
     named = {"csrf": csrf, "user": wrong.format(ADA)}
     assert (await owner.post(team, {**named, "act": "role", "role": "reader"})).status == 404
     assert (await owner.post(team, {**named, "act": "remove", "confirm": "yes"})).status == 404

@@ -38,7 +38,8 @@ async def test_nobody_reaches_the_team_of_another_merchant(
     own, foreign = await console.merchant("Kora"), await console.merchant("Balafon")
     await console.joined("ada@example.com", foreign)
     browser = await console.joined("awa@example.com", own)
-    fields = {"csrf": browser.page.form("csrf").fields["csrf"], "act": "invite", "role": "owner", "name": "T"}
+    csrf = (await browser.get("/console")).form("csrf").fields["csrf"]
+    fields = {"csrf": csrf, "act": "invite", "role": "owner", "name": "T"}
     for merchant_id in (foreign.id, 999_999, 10**17):
         page = await browser.get(f"/console/{merchant_id}/live/team")
         assert page.status == 403

@@ -140,6 +140,8 @@ async def test_a_guide_is_served_whole_and_loads_nothing(pages_service: ServiceF
     assert all(address.startswith("data:") for address in page.loaded)
     assert len(page.ids) == len(set(page.ids))
     assert {markdown.anchor(title) for title in titles} <= set(page.ids)
+    assert "button" not in page.tags, "the script makes them, and shows the search"
+    assert b'<div role="search" hidden>' in (await pages_service.call("GET", path)).raw
     for code in re.findall(r"^```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         assert code.replace("http://127.0.0.1:8000", pages_service.ctx.settings.public_url) in page.text
 

@@ -25,6 +25,7 @@ from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
 from guichet.providers.base import Succeeded
 from guichet.webhooks.resend import listed
+from tests.console.admin.conftest import csrf_of
 from tests.console.admin.operations import Operations, act
 from tests.console.conftest import ConsoleFixture
 from tests.db.rows import RUN
@@ -54,7 +55,7 @@ async def test_what_each_role_sees_and_changes(sqlite_console: ConsoleFixture, r
     console = sqlite_console
     await console.merchant()
     browser = await console.joined("awa@example.com", None, role)
-    token = browser.page.form("csrf").fields["csrf"]
+    token = await csrf_of(browser)
     for path, (sees, changes) in PAGES.items():
         seen = may_as_staff(role, sees)  # type: ignore[arg-type]
         page = await browser.get(path)
@@ -76,7 +77,7 @@ async def test_what_each_role_sees_and_changes(sqlite_console: ConsoleFixture, r
 async def test_nobody_else_gets_in(sqlite_console: ConsoleFixture) -> None:
     console = sqlite_console
     owner = await console.joined("awa@example.com", await console.merchant())
-    token = owner.page.form("csrf").fields["csrf"]
+    token = await csrf_of(owner)
     stranger = console.browser()
     for path, (_, changes) in PAGES.items():
         assert (await owner.get(path)).status == 403
