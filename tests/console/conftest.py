@@ -15,7 +15,7 @@ from guichet.accounts.own_account import add_telephone
 from guichet.accounts.passwords import Passwords
 from guichet.accounts.sessions import Devices
 from guichet.accounts.sign_in import Accounts, Browser, state_of
-from guichet.console.cookies import Cookies
+from guichet.console.cookies import DEVICE, SESSION
 from guichet.console.sign_in_limits import SignInLimits
 from guichet.db.engine import require
 from guichet.domain.audit_log import Actor
@@ -24,6 +24,7 @@ from guichet.domain.merchants import Merchant
 from guichet.mail.messages import text_of
 from guichet.mail.outbox import Mail, Outbox
 from guichet.merchants import repository as merchants
+from guichet.pages.cookies import HostCookies
 from guichet.server.rate_limit import RateLimiter
 from tests.accounts.totp import code_of
 from tests.console.pages import Page
@@ -136,10 +137,10 @@ class ConsoleFixture:
             actor = Actor(email, "console")
             signed, _ = await add_telephone(accounts, user, signed.session, code, actor, asking)
             clock.advance(60)
-        cookies = Cookies(secure=ctx.settings.public_url.startswith("https"))
-        for name, value in (("session", signed.secret), ("device", signed.device)):
+        cookies = HostCookies(secure=ctx.settings.public_url.startswith("https"))
+        for cookie, value in ((SESSION, signed.secret), (DEVICE, signed.device)):
             if value is not None:
-                browser.cookies[cookies.full_name(f"guichet-{name}")] = value
+                browser.cookies[cookies.full_name(cookie)] = value
         return browser
 
     async def set_up(self, browser: ConsoleBrowser) -> str:
