@@ -58,7 +58,7 @@ def _account_of(ctx: AppContext, subject: Payment | Refund, act_request: ActRequ
         raise ActRefused(Refusal.NOT_SENT(reference=subject.reference))
     provider = ctx.registry.provider(account)
     present = provider.fingerprint or ""
-    if not provider.named_by_key or not (former == present or only_key_differs(former, present)):
+    if not provider.identified_by_key or not (former == present or only_key_differs(former, present)):
         raise ActRefused(Refusal.ACCOUNT_NAMED(account=account))
     if act_request.arguments.get("account") != account or act_request.arguments.get("fingerprint") != present:
         raise ActRefused(Refusal.SETTINGS_CHANGED(account=account))

@@ -18,7 +18,7 @@ from guichet.domain.payments import Payment, Refund
 from guichet.domain.records import Record
 from guichet.domain.refusals import Refusal
 from guichet.payments import pending, repository
-from guichet.payments.outcomes import Mismatch, checked, payment_status, refund_status
+from guichet.payments.outcomes import Mismatch, check_and_report_amount, payment_status, refund_status
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Accepted, AlreadyRefunded, FloatEmpty, RefundStatusResult, Refused, Succeeded
 from guichet.providers.registry import requested_amount
@@ -125,7 +125,7 @@ async def _ask(ctx: AppContext, subject: Payment | Refund) -> RefundStatusResult
 
 
 async def _read(ctx: AppContext, subject: Payment | Refund, result: RefundStatusResult | None) -> Answer:
-    match await checked(ctx, subject, result):
+    match await check_and_report_amount(ctx, subject, result):
         case None | FloatEmpty():
             return "not sent"
         case Mismatch():

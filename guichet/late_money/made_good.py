@@ -18,7 +18,7 @@ from guichet.domain.refusals import Refusal
 from guichet.late_money import repository as store
 from guichet.late_money import return_repository
 from guichet.payments import follow_up
-from guichet.payments.outcomes import Mismatch, checked, refund_status
+from guichet.payments.outcomes import Mismatch, check_and_report_amount, refund_status
 from guichet.providers.base import Accepted, AlreadyRefunded, FloatEmpty, NotFound, Refused, Succeeded
 
 
@@ -38,7 +38,7 @@ async def poll_failure(ctx: AppContext, late: LateResult, refund: Refund, paymen
     """Whether the provider's answer about the failed refund is final: nothing was paid and nothing will be. Raises
     ActRefused when it was paid, may be paid, or failed less than a day ago and nobody knows."""
     now = ctx.clock.now()
-    match await checked(ctx, refund, await refund_status(ctx, refund, payment, ask_only=True)):
+    match await check_and_report_amount(ctx, refund, await refund_status(ctx, refund, payment, ask_only=True)):
         case Succeeded() | AlreadyRefunded():
             await follow_up.poll_now(ctx.db, refund, now)
             ctx.wakeups.late_results.set()

@@ -31,7 +31,7 @@ from guichet.late_money import return_repository
 from guichet.late_money import returns as late_returns
 from guichet.logs import log
 from guichet.payments import follow_up
-from guichet.payments.outcomes import checked, payment_status, refund_status
+from guichet.payments.outcomes import check_and_report_amount, payment_status, refund_status
 from guichet.providers.base import Accepted, FloatEmpty, RefundStatusResult, Refused, Succeeded, Unknown
 
 
@@ -57,7 +57,7 @@ async def poll_late_result(ctx: AppContext, late: LateResult) -> None:
     else:
         result = await refund_status(ctx, subject, payment, ask_only=True)
     if subject.status == "failed":
-        contradicted = isinstance(await checked(ctx, subject, result), Succeeded)
+        contradicted = isinstance(await check_and_report_amount(ctx, subject, result), Succeeded)
     else:
         contradicted = isinstance(subject, Refund) and subject.status == "succeeded" and isinstance(result, Refused)
     if contradicted:

@@ -27,7 +27,14 @@ from guichet.late_money import return_repository
 from guichet.ledger import postings
 from guichet.logs import log
 from guichet.payments.account_identity import AccountMatch
-from guichet.payments.outcomes import ANOTHER_ACCOUNT, Mismatch, account_match, checked, explicit, request_of
+from guichet.payments.outcomes import (
+    ANOTHER_ACCOUNT,
+    Mismatch,
+    account_match,
+    check_and_report_amount,
+    request_of,
+    without_unsure_not_found,
+)
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -76,7 +83,7 @@ async def poll(
     ask_only = ask_only or match is AccountMatch.UNSURE
     call = provider.refund_status(await _reversal(ctx, provider, request, subject, payment, ask_only=ask_only))
     answer = await call_provider(provider, call, request.provider_account, "refund_status")
-    return await _apply(ctx, request, subject, payment, explicit(answer, match))
+    return await _apply(ctx, request, subject, payment, without_unsure_not_found(answer, match))
 
 
 def _taken_by(request: LateReturn, subject: Payment | Refund, payment: Payment) -> Payment | Refund:
@@ -127,7 +134,7 @@ async def _reversal(
 async def _apply(
     ctx: AppContext, request: LateReturn, subject: Payment | Refund, payment: Payment, result: Result
 ) -> Result | Mismatch:
-    answer = await checked(ctx, subject, result)
+    answer = await check_and_report_amount(ctx, subject, result)
     match answer:
         case Succeeded(provider_reference=movement):
             await _returned(ctx, request, subject, payment, "succeeded", movement)

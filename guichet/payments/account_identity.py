@@ -86,7 +86,7 @@ async def compare(ctx: AppContext, provider: Provider, subject: Payment | Refund
     same_settings = sent_to == current
     if current is None or not (same_settings or only_key_differs(sent_to, current)):
         return AccountMatch.OTHER
-    if not provider.named_by_key:
+    if not provider.identified_by_key:
         return AccountMatch.SAME
     now_there = await current_identity(ctx, provider, account)
     if now_there is None:
@@ -119,8 +119,8 @@ async def current_identity(ctx: AppContext, provider: Provider, account: str) ->
 
 
 def read_soon(ctx: AppContext, provider: Provider, account: str) -> None:
-    """After the first use since the start of an account that is `named_by_key`: reads the identity in the background,
-    so that it is known before the key is changed and before the first question."""
+    """After the first use since the start of an account that is `identified_by_key`: reads the identity in the
+    background, so that it is known before the key is changed and before the first question."""
     if account not in ctx.identity_due:
         task = asyncio.create_task(_read_logged(ctx, provider, account))
         ctx.awaited_polls.add(task)

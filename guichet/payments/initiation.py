@@ -106,7 +106,7 @@ async def _initiate(
                 return require(await repository.by_id(ctx.db, payment.id))
             payment, charge = switched, charge_for(switched, ctx.settings.public_url, charge.otp)
         provider = ctx.registry.provider(account)
-        if provider.names_merchants:
+        if provider.needs_merchant_id:
             from guichet.payments.outcomes import name_merchant  # noqa: PLC0415 - a server listens without
 
             charge = await name_merchant(ctx, payment, charge)
@@ -115,7 +115,7 @@ async def _initiate(
         )
         if provider.remote:
             ctx.attempts.add(payment.operator, result, ctx.clock.now())
-        if provider.named_by_key:
+        if provider.identified_by_key:
             from guichet.payments import account_identity  # noqa: PLC0415 - a server listens without
 
             account_identity.read_soon(ctx, provider, account)
@@ -129,10 +129,10 @@ async def _initiate(
 async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, waiting: WaitingRequest) -> Payment:
     if isinstance(result, Accepted):
         return await _record_acceptance(ctx, payment, result)
-    from guichet.payments.outcomes import checked, refuse_payment  # noqa: PLC0415 - a server listens without
+    from guichet.payments.outcomes import check_and_report_amount, refuse_payment  # noqa: PLC0415 - a server listens without
     from guichet.payments.settlement import settle_payment  # noqa: PLC0415 - a server listens without
 
-    match await checked(ctx, payment, result):
+    match await check_and_report_amount(ctx, payment, result):
         case Succeeded() as success:
             await settle_payment(ctx, payment, success)
             return payment

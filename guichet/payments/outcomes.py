@@ -62,7 +62,7 @@ T = TypeVar("T")
 
 async def account_match(ctx: AppContext, provider: Provider, subject: Payment | Refund) -> AccountMatch:
     """Whether the account is the one that the payment or refund was sent to; see `AccountMatch`."""
-    if subject.account_fingerprint == provider.fingerprint and not provider.named_by_key:
+    if subject.account_fingerprint == provider.fingerprint and not provider.identified_by_key:
         return AccountMatch.SAME
     return await account_identity.compare(ctx, provider, subject)
 
@@ -78,7 +78,7 @@ async def payment_status(ctx: AppContext, payment: Payment, *, ask_only: bool = 
     if provider.remote and payment.provider_reference is None:  # The answer to the initiation was lost.
         named = await repository.reference_from_callback(ctx.db, payment)
         charge = structs.replace(charge, callback_reference=named)
-    return explicit(await call_provider(provider, provider.status(charge), account, "status"), match)
+    return without_unsure_not_found(await call_provider(provider, provider.status(charge), account, "status"), match)
 
 
 async def refund_status(
@@ -95,10 +95,12 @@ async def refund_status(
         reversal = structs.replace(reversal_for(ctx, refund, payment), ask_only=True)
     else:
         reversal = await request_of(ctx, provider, refund, payment)
-    return explicit(await call_provider(provider, provider.refund_status(reversal), account, "refund_status"), match)
+    return without_unsure_not_found(
+        await call_provider(provider, provider.refund_status(reversal), account, "refund_status"), match
+    )
 
 
-def explicit(result: T, match: AccountMatch) -> T | Unknown:
+def without_unsure_not_found(result: T, match: AccountMatch) -> T | Unknown:
     """The result; without "not found" from an account that may be another one."""
     return UNSURE_ACCOUNT if match is AccountMatch.UNSURE and isinstance(result, NotFound) else result
 
@@ -140,7 +142,7 @@ async def request_of(ctx: AppContext, provider: Provider, refund: Refund, paymen
     """As `reversal_for`, for a request that may move money. Only a payout names the merchant: a refund names the debit
     that it gives back."""
     reversal = reversal_for(ctx, refund, payment)
-    if reversal.collected_here or not provider.names_merchants:
+    if reversal.collected_here or not provider.needs_merchant_id:
         return reversal
     return structs.replace(reversal, charge=await name_merchant(ctx, refund, reversal.charge))
 
@@ -163,7 +165,7 @@ def check_amount(subject: Payment | Refund, result: Result) -> Result | Mismatch
     return Mismatch(requested, subject.currency, result)
 
 
-async def checked(ctx: AppContext, subject: Payment | Refund, result: Result) -> Result | Mismatch:
+async def check_and_report_amount(ctx: AppContext, subject: Payment | Refund, result: Result) -> Result | Mismatch:
     """As `check_amount`; a Mismatch has opened its incident and is logged. Nothing may then be posted."""
     checked_result = check_amount(subject, result)
     if isinstance(checked_result, Mismatch):
@@ -198,7 +200,7 @@ async def refuse_payment(
         return settled
     log.error("route.misconfigured", reference=settled.reference, provider_account=account, raw=refusal.raw)
     provider = ctx.registry.provider(account)
-    if provider.names_merchants and await ctx.provider_merchants.id_of(account, settled.merchant_id) is None:
+    if provider.needs_merchant_id and await ctx.provider_merchants.id_of(account, settled.merchant_id) is None:
         return settled  # That has an incident of its own (`name_merchant`).
     detail = IncidentDetail.NOT_SERVED(operator=settled.operator)
     if refusal.raw:

@@ -25,7 +25,7 @@ from guichet.logs import log
 from guichet.payments import pending, repository
 from guichet.payments.outcomes import (
     MIN_POLL_INTERVAL,
-    checked,
+    check_and_report_amount,
     count_not_found,
     may_poll_at,
     next_poll,
@@ -194,7 +194,7 @@ async def _poll(ctx: AppContext, payment: Payment) -> Payment:
 
 
 async def _apply(ctx: AppContext, payment: Payment, result: StatusResult) -> Payment:
-    match await checked(ctx, payment, result):
+    match await check_and_report_amount(ctx, payment, result):
         case Succeeded() as success:
             return await settle_payment(ctx, payment, success)
         case Refused() as refusal:

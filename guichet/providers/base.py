@@ -38,7 +38,7 @@ class Charge(Record, frozen=True):
     return_url: str | None = None
     #: Where the provider may send callbacks; its path ends with our reference. None without a public address.
     notify_url: str | None = None
-    #: The provider's id of the merchant, for an account that `names_merchants`.
+    #: The provider's id of the merchant, for an account that `needs_merchant_id`.
     provider_merchant_id: str | None = None
     #: The provider's reference that a callback about this payment named. Anybody can send a callback: a provider may
     #: ask about it, but must prove that the transaction is this payment before it believes the answer.
@@ -202,10 +202,10 @@ class Provider(ABC):
     #: knows a transaction only on the account that took it: elsewhere "not found" proves nothing.
     fingerprint: str | None = None
     #: No setting names the account. Keys are renewed, so the provider itself is asked whose it is (`StatesIdentity`).
-    named_by_key = False
+    identified_by_key = False
     #: Whether this account wants its own id of the merchant with every payment and payout; then a charge without
     #: `provider_merchant_id` is NotProcessed.
-    names_merchants = False
+    needs_merchant_id = False
     #: Seconds that `initiate` may take. Some networks answer only after the customer typed the PIN.
     initiation_timeout = PROVIDER_TIMEOUT
     #: For how long, in microseconds, a customer may confirm a debit: on the telephone, and on the provider's page. What

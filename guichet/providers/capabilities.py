@@ -103,9 +103,9 @@ class MerchantNames(Protocol):
 
 @runtime_checkable
 class AggregatesMerchants(Protocol):
-    """A provider that must know for which of our merchants an account collects (`Provider.names_merchants`)."""
+    """A provider that must know for which of our merchants an account collects (`Provider.needs_merchant_id`)."""
 
-    names_merchants: bool
+    needs_merchant_id: bool
     merchants: MerchantNames
 
 

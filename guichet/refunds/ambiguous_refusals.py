@@ -36,7 +36,7 @@ class SecondTry(Record, frozen=True):
     code: str
 
 
-async def judge(
+async def resolve_ambiguous(
     ctx: AppContext, refund: Refund, payment: Payment, result: AmbiguousRefusal
 ) -> FloatEmpty | Refused | SecondTry:
     """What the refusal of this refund means."""

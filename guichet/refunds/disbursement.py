@@ -29,7 +29,7 @@ from guichet.payments.outcomes import (
     MIN_POLL_INTERVAL,
     Mismatch,
     account_match,
-    checked,
+    check_and_report_amount,
     count_not_found,
     next_poll,
     refund_status,
@@ -54,7 +54,7 @@ from guichet.providers.base import (
 from guichet.providers.registry import call_provider, decode_provider_data, encode_provider_data
 from guichet.refunds import automatic, pending
 from guichet.refunds import repository as refund_repository
-from guichet.refunds.ambiguous_refusals import SECOND_TRY_AFTER, SecondTry, judge
+from guichet.refunds.ambiguous_refusals import SECOND_TRY_AFTER, SecondTry, resolve_ambiguous
 from guichet.refunds.settlement import settle_refund
 
 #: Microseconds between two tries to pay the oldest refund that waits for our balance with a provider.
@@ -200,10 +200,10 @@ async def _request(
         return None
     call = provider.refund(await request_of(ctx, provider, sent, payment))
     result: RefundResult = await call_provider(provider, call, account, "refund")
-    if provider.named_by_key:
+    if provider.identified_by_key:
         account_identity.read_soon(ctx, provider, account)
     if isinstance(result, AmbiguousRefusal):
-        result = await judge(ctx, sent, payment, result)
+        result = await resolve_ambiguous(ctx, sent, payment, result)
     return sent, result
 
 
@@ -258,8 +258,8 @@ async def _report_float(ctx: AppContext, refund: Refund, code: IncidentDetail) -
 
 async def _apply(ctx: AppContext, refund: Refund, payment: Payment, result: RefundResult) -> Refund:
     if isinstance(result, AmbiguousRefusal):
-        result = await judge(ctx, refund, payment, result)
-    checked_result = await checked(ctx, refund, result)
+        result = await resolve_ambiguous(ctx, refund, payment, result)
+    checked_result = await check_and_report_amount(ctx, refund, result)
     if isinstance(checked_result, Succeeded | Refused):
         return await settle_refund(ctx, refund, payment, checked_result)
     await report_if_stuck(ctx, refund)

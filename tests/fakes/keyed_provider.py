@@ -11,7 +11,7 @@ class KeyedProvider(ScriptedProvider):
     """`identity`: what it says of its key; None: it publishes nothing. `reads`: how often it was asked."""
 
     fingerprint: str | None = "2:address:key-1"
-    named_by_key: bool = True
+    identified_by_key: bool = True
     identity: str | Unknown | None = "acct_1"
     reads: int = 0
 

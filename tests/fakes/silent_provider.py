@@ -10,12 +10,12 @@ class SilentProvider(Provider):
     times to Guichet."""
 
     fingerprint: str | None = None
-    named_by_key: bool = False
+    identified_by_key: bool = False
     #: False: it gives money back by payouts only, even what it collected itself.
     own_refunds: bool = True
     initiation_timeout: float = PROVIDER_TIMEOUT
     prompt_lasts: int = 5 * MINUTE
-    names_merchants: bool = False
+    needs_merchant_id: bool = False
     #: The currencies that it debits; None: all of them.
     currencies: tuple[Currency, ...] | None = None
 

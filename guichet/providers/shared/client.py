@@ -242,7 +242,7 @@ class HttpProvider(Provider):
         self.fingerprint = fingerprints.fingerprint(
             account.provider, account.base_url, account.settings, self.account_settings, self.key_setting
         )
-        self.named_by_key = self.key_setting is not None
+        self.identified_by_key = self.key_setting is not None
         self.float_alert_below: Mapping[str, Hundredths] = account.float_alert_below
         self._http = ProviderClient(http_client, account.base_url)
         self._clock = clock

@@ -87,8 +87,8 @@ class Wave(HttpProvider):
         aggregates = settings.get("aggregated_merchants") or "no"
         if aggregates not in ("yes", "no"):
             raise ValueError("aggregated_merchants must be true or false")
-        self.names_merchants = aggregates == "yes"
-        if self.names_merchants and self._merchant_id:
+        self.needs_merchant_id = aggregates == "yes"
+        if self.needs_merchant_id and self._merchant_id:
             raise ValueError("aggregated_merchants and aggregated_merchant_id exclude each other")
         #: For an aggregator: the names under which it collects.
         self.merchants: MerchantNames = WaveMerchants(self._client)
@@ -129,7 +129,7 @@ class Wave(HttpProvider):
         if charge.payment.phone_number and not charge.payment.phone_number.startswith(self._dialling_code):
             allowed = {"operator": self._operator, "prefix": self._dialling_code}
             return NotProcessed("payer_not_found", ProviderAnswer.ONLY_NUMBERS_WITH(**allowed))
-        if self.names_merchants and charge.provider_merchant_id is None:
+        if self.needs_merchant_id and charge.provider_merchant_id is None:
             return NotProcessed("configuration", ProviderAnswer.NOT_AGGREGATED())
         return None
 
@@ -232,7 +232,7 @@ class Wave(HttpProvider):
         return read_balances(await self._client.get("/v1/balance"), wave_balance)
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        findings = await wave_checks.check(setup, self._client, self.merchants if self.names_merchants else None)
+        findings = await wave_checks.check(setup, self._client, self.merchants if self.needs_merchant_id else None)
         return [*findings, balances_read(await self.balances())]
 
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:

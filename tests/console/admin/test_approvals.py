@@ -343,7 +343,7 @@ async def test_mails_tell_who_may_approve_and_then_who_asked(operations: Operati
 
 async def test_an_account_with_another_key_is_confirmed_on_the_page_of_its_incident(operations: Operations) -> None:
     live = operations.live
-    live.first.named_by_key, live.first.fingerprint = True, "2:address:key-1"
+    live.first.identified_by_key, live.first.fingerprint = True, "2:address:key-1"
     payment = (await live.merchant.pay())["reference"]
     await live.service.run_worker(5)
     live.first.fingerprint = "2:address:key-2"
