@@ -105,14 +105,25 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests go first, then those that wait more than they compute: one runner gets them all, and the others
-    compute meanwhile. At the end they would leave the processors idle. The second one begins with those of a browser:
-    whoever gets some of them starts a Chromium, opens its tabs and judges again what another one has judged."""
-    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, _WAITING.isdisjoint(item.path.parts)))
+    """Each runner begins with an equal part of the items, and steals from the end of another's part when it has done
+    its own. The first and the third begin with slow tests and those that wait more than they compute, while the others
+    compute: at the end they would leave the processors idle. The second one begins with those of a browser: whoever
+    gets some of them starts a Chromium, opens its tabs and judges again what another one has judged."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    waiting = [item for item in items if item.get_closest_marker("slow") or not _WAITING.isdisjoint(item.path.parts)]
     driving = [item for item in items if item.get_closest_marker("browser")]
-    others = [item for item in items if not item.get_closest_marker("browser")]
-    second = len(items) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    items[:] = others[:second] + driving + others[second:]
+    placed = {*waiting, *driving}
+    others = [item for item in items if item not in placed]
+    # By files, whose tests share what they start.
+    files = {path: number for number, path in enumerate(dict.fromkeys(item.path for item in waiting))}
+    halves = [[item for item in waiting if files[item.path] % 2 == half] for half in (0, 1)]
+    part = len(items) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    items.clear()
+    for beginning in (halves[0], driving, halves[1]):
+        taken = max(0, part - len(beginning))
+        items += [*beginning, *others[:taken]]
+        del others[:taken]
+    items += others
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,9 +1,8 @@
 """Which refusals are lines of the log: all that name a route, and of what anybody can send without one, a few."""
 
-from typing import Any
-
 import pytest
 
+from guichet.logs import RequestLine
 from tests.service_fixture import ServiceFixture
 
 
@@ -11,10 +10,10 @@ class _Log:
     takes_info = True
 
     def __init__(self) -> None:
-        self.lines: list[dict[str, Any]] = []
+        self.lines: list[RequestLine] = []
 
-    def info(self, _: str, **fields: Any) -> None:
-        self.lines.append(fields)
+    def request(self, line: RequestLine) -> None:
+        self.lines.append(line)
 
 
 async def test_wrong_keys_are_all_logged_and_of_unknown_paths_a_few(
@@ -26,8 +25,8 @@ async def test_wrong_keys_are_all_logged_and_of_unknown_paths_a_few(
         assert (await sqlite_service.call("GET", "/nothing/here")).status == 404
     unknown = len(log.lines)
     assert 200 <= unknown < 400
-    assert {line["path"] for line in log.lines} == {"/nothing/*"}
+    assert {line.path for line in log.lines} == {"/nothing/*"}
     for _ in range(5):
         wrong = await sqlite_service.call("GET", "/v1/balance", headers={"Authorization": "Bearer sk_live_wrong"})
         assert wrong.status == 401
-    assert [(line["path"], line["status"]) for line in log.lines[unknown:]] == [("/v1/balance", 401)] * 5
+    assert [(line.path, line.status) for line in log.lines[unknown:]] == [("/v1/balance", 401)] * 5
