@@ -23,20 +23,20 @@ def as_role(settings: Settings, role: str) -> Settings:
 
 async def test_the_roles_take_turns_while_payments_are_made(settings: Settings, postgres_server: str) -> None:
     connection = await asyncpg.connect(postgres_server)
-    await connection.execute("CREATE ROLE guichet LOGIN")
-    await connection.execute("CREATE DATABASE turns OWNER guichet")
+    await connection.execute("CREATE ROLE turns_1 LOGIN")
+    await connection.execute("CREATE DATABASE turns OWNER turns_1")
     url = postgres_server.replace("/postgres?", "/turns?")
     try:
         await _take_turns(replace(settings, database_url=url))
     finally:
         await connection.execute("DROP DATABASE turns WITH (FORCE)")
-        await connection.execute("DROP ROLE IF EXISTS guichet_2")
-        await connection.execute("DROP ROLE guichet")
+        await connection.execute("DROP ROLE IF EXISTS turns_2")
+        await connection.execute("DROP ROLE turns_1")
         await connection.close()
 
 
 async def _take_turns(owner: Settings) -> None:
-    first, second = as_role(owner, "guichet"), as_role(owner, "guichet_2")
+    first, second = as_role(owner, "turns_1"), as_role(owner, "turns_2")
     await migrate.upgrade(first)
     async with open_database(first) as opened:
         _, keys = await create_merchant(opened.ctx, "M")
@@ -45,23 +45,23 @@ async def _take_turns(owner: Settings) -> None:
             merchant = Merchant(client, keys["test"])
             one = await _started(fleet, first)
             answered = [await merchant.pay(one, "before")]
-            await execute(owner, "CREATE ROLE guichet_2 LOGIN IN ROLE guichet")
-            await execute(owner, "ALTER ROLE guichet_2 SET role = 'guichet'")
+            await execute(owner, "CREATE ROLE turns_2 LOGIN IN ROLE turns_1")
+            await execute(owner, "ALTER ROLE turns_2 SET role = 'turns_1'")
 
             two = await _started(fleet, second)
             answered += await asyncio.gather(merchant.pay(one, "both-1"), merchant.pay(two, "both-2"))
             await asyncio.to_thread(one.stop)
-            assert await _sessions(owner, "guichet") == 0
-            await execute(owner, "ALTER ROLE guichet NOLOGIN")
+            assert await _sessions(owner, "turns_1") == 0
+            await execute(owner, "ALTER ROLE turns_1 NOLOGIN")
             answered.append(await merchant.pay(two, "after"))
             assert cli_for(second)("migrate").code == 0
             assert cli_for(first)("merchant", "list").code == 1, "the old role is closed"
-            assert await _owners(owner) == {"guichet"}
+            assert await _owners(owner) == {"turns_1"}
 
-            await execute(owner, "ALTER ROLE guichet LOGIN")  # The next rotation, back.
+            await execute(owner, "ALTER ROLE turns_1 LOGIN")  # The next rotation, back.
             three = await _started(fleet, first)
             await asyncio.to_thread(two.stop)
-            await execute(owner, "ALTER ROLE guichet_2 NOLOGIN")
+            await execute(owner, "ALTER ROLE turns_2 NOLOGIN")
             answered.append(await merchant.pay(three, "back"))
             await asyncio.to_thread(three.stop)
     assert {status for status, _ in answered} == {201}
