@@ -76,8 +76,9 @@ def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Where the service runs in the test's own process it has the event loop of `serve` and `worker`, which also needs
-    a tenth less of the processor. Other tests call processes, as merchants do, most of whom have asyncio's."""
-    if _WAITING.isdisjoint(item.path.parts):
+    a tenth less of the processor. Other tests call processes, as merchants do, most of whom have asyncio's; and only
+    asyncio's timers can be told that time has passed (`fakes/passing_time.py`)."""
+    if _WAITING.isdisjoint(item.path.parts) and not hasattr(getattr(item, "module", None), "pass_seconds"):
         return {"uvloop": uvloop.new_event_loop}
     return {"asyncio": asyncio.new_event_loop}
 
