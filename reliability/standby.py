@@ -1,5 +1,6 @@
 """A synchronous standby beside a PostgreSQL of the wheel, that a test may stop and start."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -46,6 +47,17 @@ class Standby:
 
     def stop(self) -> None:
         self._run("pg_ctl", "-w", "-D", self._data, "-m", "immediate", "stop", user=self._server_user)
+
+    @property
+    def address(self) -> str:
+        return f"postgresql://postgres@/postgres?host={self._socket}"
+
+    async def caught_up(self) -> None:
+        """Waits until it has replayed what the primary has written."""
+        (row,) = await sql(self._primary, "SELECT pg_current_wal_lsn()::text AS written")
+        replayed = f"SELECT pg_last_wal_replay_lsn() >= '{row['written']}' AS replayed"
+        while not (await sql(self.address, replayed))[0]["replayed"]:
+            await asyncio.sleep(0.05)
 
     async def remove(self) -> None:
         await sql(self._primary, "ALTER SYSTEM RESET synchronous_standby_names")
