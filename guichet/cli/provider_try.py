@@ -32,9 +32,9 @@ from guichet.providers.base import (
     NotFound,
     Provider,
     RefundInitiationResult,
+    RefundRequest,
     RefundStatusResult,
     Refused,
-    Reversal,
     StatusResult,
     Succeeded,
     Unknown,
@@ -102,18 +102,18 @@ class Trial:
             return True
         reference = new_reference(self.clock.now())
         sent_at = self.clock.now()
-        reversal = Reversal(
+        refund_request = RefundRequest(
             reference, charge, charge.amount, charge.payment.currency, payee_number=payee, sent_at=sent_at
         )
-        reversal = structs.replace(reversal, provider_data=self.provider.prepare_refund(reversal))
+        refund_request = structs.replace(refund_request, provider_data=self.provider.prepare_refund(refund_request))
         refund = self._start("refund", reference, f"giving it back through {self.account}")
 
         def status() -> Awaitable[RefundStatusResult]:
-            data = {**reversal.provider_data, **self._data.get(refund.reference, {})}
-            sent_reversal = structs.replace(reversal, provider_reference=refund.provider_reference, provider_data=data)
-            return self.provider.refund_status(sent_reversal)
+            data = {**refund_request.provider_data, **self._data.get(refund.reference, {})}
+            sent = structs.replace(refund_request, provider_reference=refund.provider_reference, provider_data=data)
+            return self.provider.refund_status(sent)
 
-        result = await self._until_final(refund, await self.provider.refund(reversal), status)
+        result = await self._until_final(refund, await self.provider.refund(refund_request), status)
         if refund.state == "failed":
             self.say(f"! The customer still has to get {plain(charge.amount)} {charge.payment.currency} back, by hand.")
         return isinstance(result, Succeeded)

@@ -32,7 +32,7 @@ from guichet.payments.outcomes import (
     Mismatch,
     account_match,
     check_and_report_amount,
-    request_of,
+    named_refund_request,
     without_unsure_not_found,
 )
 from guichet.providers.base import (
@@ -42,9 +42,9 @@ from guichet.providers.base import (
     NotProcessed,
     Provider,
     RefundInitiationResult,
+    RefundRequest,
     RefundStatusResult,
     Refused,
-    Reversal,
     Succeeded,
 )
 from guichet.providers.registry import call_provider, charge_for, decode_provider_data, encode_provider_data
@@ -67,7 +67,7 @@ async def work(ctx: AppContext, request: LateReturn) -> None:
     elif await account_match(ctx, provider, _taken_by(request, subject, payment)) is not AccountMatch.SAME:
         await _apply(ctx, request, subject, payment, ANOTHER_ACCOUNT)
     elif (sent := await _mark_sent(ctx, provider, request, subject, payment)) is not None:
-        call = provider.refund(await _reversal(ctx, provider, sent, subject, payment))
+        call = provider.refund(await _refund_request(ctx, provider, sent, subject, payment))
         answer = await call_provider(provider, call, request.provider_account, "refund")
         await _apply(ctx, sent, subject, payment, answer)
 
@@ -75,13 +75,13 @@ async def work(ctx: AppContext, request: LateReturn) -> None:
 async def poll(
     ctx: AppContext, request: LateReturn, subject: Payment | Refund, payment: Payment, *, ask_only: bool
 ) -> Result | Mismatch:
-    """Asks what became of a request that was sent, and applies a final answer. `ask_only`: see `Reversal`."""
+    """Asks what became of a request that was sent, and applies a final answer. `ask_only`: see `RefundRequest`."""
     provider = ctx.registry.provider(request.provider_account)
     match = await account_match(ctx, provider, _taken_by(request, subject, payment))
     if match is AccountMatch.OTHER:
         return await _apply(ctx, request, subject, payment, ANOTHER_ACCOUNT)
     ask_only = ask_only or match is AccountMatch.UNSURE
-    call = provider.refund_status(await _reversal(ctx, provider, request, subject, payment, ask_only=ask_only))
+    call = provider.refund_status(await _refund_request(ctx, provider, request, subject, payment, ask_only=ask_only))
     answer = await call_provider(provider, call, request.provider_account, "refund_status")
     return await _apply(ctx, request, subject, payment, without_unsure_not_found(answer, match))
 
@@ -99,13 +99,13 @@ def _is_awaited(late: LateResult, request: LateReturn) -> bool:
 async def _mark_sent(
     ctx: AppContext, provider: Provider, request: LateReturn, subject: Payment | Refund, payment: Payment
 ) -> LateReturn | None:
-    reversal = await _reversal(ctx, provider, request, subject, payment)
-    data = encode_provider_data(dict(provider.prepare_refund(reversal)))
+    refund_request = await _refund_request(ctx, provider, request, subject, payment)
+    data = encode_provider_data(dict(provider.prepare_refund(refund_request)))
     now = ctx.clock.now()
     return await return_repository.mark_sent(ctx.db, request, data, now, later(now, LEASE_DURATION))
 
 
-async def _reversal(
+async def _refund_request(
     ctx: AppContext,
     provider: Provider,
     request: LateReturn,
@@ -113,15 +113,15 @@ async def _reversal(
     payment: Payment,
     *,
     ask_only: bool = False,
-) -> Reversal:
+) -> RefundRequest:
     if isinstance(subject, Refund):
-        reversal = await request_of(ctx, provider, subject, payment)
+        refund_request = await named_refund_request(ctx, provider, subject, payment)
     else:
         charge = charge_for(payment, ctx.settings.public_url)
         number = payer_number(payment)
-        reversal = Reversal("", charge, charge.amount, charge.payment.currency, payee_number=number)
+        refund_request = RefundRequest("", charge, charge.amount, charge.payment.currency, payee_number=number)
     return structs.replace(
-        reversal,
+        refund_request,
         reference=request.reference,
         provider_reference=request.provider_reference,
         provider_data=decode_provider_data(request.provider_data),

@@ -37,9 +37,9 @@ from guichet.providers.base import (
     Charge,
     NotFound,
     Provider,
+    RefundRequest,
     RefundStatusResult,
     Refused,
-    Reversal,
     StatusResult,
     Succeeded,
     Unknown,
@@ -92,11 +92,11 @@ async def refund_status(
     if match is AccountMatch.OTHER:
         return ANOTHER_ACCOUNT
     if ask_only or match is AccountMatch.UNSURE:
-        reversal = structs.replace(reversal_for(ctx, refund, payment), ask_only=True)
+        refund_request = structs.replace(refund_request_for(ctx, refund, payment), ask_only=True)
     else:
-        reversal = await request_of(ctx, provider, refund, payment)
+        refund_request = await named_refund_request(ctx, provider, refund, payment)
     return without_unsure_not_found(
-        await call_provider(provider, provider.refund_status(reversal), account, "refund_status"), match
+        await call_provider(provider, provider.refund_status(refund_request), account, "refund_status"), match
     )
 
 
@@ -120,11 +120,11 @@ async def name_merchant(ctx: AppContext, subject: Payment | Refund, charge: Char
     return structs.replace(charge, provider_merchant_id=provider_merchant_id)
 
 
-def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
+def refund_request_for(ctx: AppContext, refund: Refund, payment: Payment) -> RefundRequest:
     """The refund to request from the provider that gives the money back."""
     public_url = ctx.settings.public_url
     charge, told_at = charge_for(payment, public_url), notify_url(public_url, refund.provider_account, refund.reference)
-    return Reversal(
+    return RefundRequest(
         reference=refund.request_reference,
         charge=structs.replace(charge, notify_url=told_at),
         amount=charge.amount,
@@ -138,13 +138,13 @@ def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
     )
 
 
-async def request_of(ctx: AppContext, provider: Provider, refund: Refund, payment: Payment) -> Reversal:
-    """As `reversal_for`, for a request that may move money. Only a payout names the merchant: a refund names the debit
-    that it gives back."""
-    reversal = reversal_for(ctx, refund, payment)
-    if reversal.collected_here or not provider.needs_merchant_id:
-        return reversal
-    return structs.replace(reversal, charge=await name_merchant(ctx, refund, reversal.charge))
+async def named_refund_request(ctx: AppContext, provider: Provider, refund: Refund, payment: Payment) -> RefundRequest:
+    """As `refund_request_for`, for a request that may move money. Only a payout names the merchant: a refund names the
+    debit that it gives back."""
+    refund_request = refund_request_for(ctx, refund, payment)
+    if refund_request.collected_here or not provider.needs_merchant_id:
+        return refund_request
+    return structs.replace(refund_request, charge=await name_merchant(ctx, refund, refund_request.charge))
 
 
 class Mismatch(Record, frozen=True):

@@ -50,7 +50,7 @@ class Charge(Record, frozen=True):
     provider_data: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-class Reversal(Record, frozen=True):
+class RefundRequest(Record, frozen=True):
     """A refund: our reference for it, the debit that it gives back, and how much."""
 
     reference: str
@@ -248,15 +248,15 @@ class Provider(ABC):
     @abstractmethod
     async def status(self, charge: Charge) -> StatusResult: ...
 
-    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
+    def prepare_refund(self, request: RefundRequest) -> Mapping[str, str]:
         """What must be stored before the refund is sent, because a setting may change before its status is asked. It
-        comes back in `Reversal.provider_data`."""
+        comes back in `RefundRequest.provider_data`."""
         return {}
 
-    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+    async def refund(self, request: RefundRequest) -> RefundInitiationResult:
         return Refused("no_refund")
 
-    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+    async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
         return Unknown()
 
     @abstractmethod

@@ -27,8 +27,8 @@ from guichet.providers.base import (
     NotProcessed,
     OtpRequestResult,
     Provider,
+    RefundRequest,
     Refused,
-    Reversal,
     StatusResult,
     Succeeded,
     Unknown,
@@ -80,10 +80,10 @@ class Unconnected(Provider):
     async def status(self, charge: Charge) -> StatusResult:
         return self.state
 
-    async def refund(self, reversal: Reversal) -> InitiationResult:
+    async def refund(self, request: RefundRequest) -> InitiationResult:
         return self.answer
 
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
+    async def refund_status(self, request: RefundRequest) -> StatusResult:
         return self.state
 
 

@@ -31,11 +31,11 @@ from guichet.payments.outcomes import (
     account_match,
     check_and_report_amount,
     count_not_found,
+    named_refund_request,
     next_poll,
+    refund_request_for,
     refund_status,
     report_if_stuck,
-    request_of,
-    reversal_for,
 )
 from guichet.payments.polling import REQUEST_WAIT, result_within
 from guichet.providers.base import (
@@ -192,13 +192,13 @@ async def _request(
         refund.id,
         provider_account=account,
         fingerprint=provider.fingerprint,
-        provider_data=encode_provider_data(dict(provider.prepare_refund(reversal_for(ctx, refund, payment)))),
+        provider_data=encode_provider_data(dict(provider.prepare_refund(refund_request_for(ctx, refund, payment)))),
         payee_number=payee,
         now=ctx.clock.now(),
     )
     if sent is None:
         return None
-    call = provider.refund(await request_of(ctx, provider, sent, payment))
+    call = provider.refund(await named_refund_request(ctx, provider, sent, payment))
     result: RefundResult = await call_provider(provider, call, account, "refund")
     if provider.identified_by_key:
         account_identity.read_soon(ctx, provider, account)

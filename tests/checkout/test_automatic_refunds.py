@@ -18,7 +18,7 @@ from guichet.incidents import repository as incidents
 from guichet.ledger import wallets
 from guichet.payments import repository as payments
 from guichet.payments.settlement import settle_payments, settlement_of
-from guichet.providers.base import Refused, Reversal, Succeeded
+from guichet.providers.base import RefundRequest, Refused, Succeeded
 from guichet.refunds import automatic, pending
 from tests.checkout.checkout_fixture import CheckoutFixture
 from tests.invariants import check_books
@@ -225,7 +225,7 @@ async def test_a_refusal_opens_the_incident_again(any_checkout: CheckoutFixture,
     checkout = any_checkout
     reason: RefusalReason = "refused"
 
-    async def refuses(reversal: Reversal) -> Refused:
+    async def refuses(request: RefundRequest) -> Refused:
         return Refused(reason)
 
     first, second = await two_attempts(checkout)

@@ -52,7 +52,7 @@ async def test_a_person_confirms_who_gets_a_refund(settings: Settings, cli: Cli)
         await approvals.approve(service.ctx, ApprovalId(asked["approval"]), await approver(service.ctx), "seen")
         assert cli("incidents", "--json").json["incidents"] == []
         await service.run_worker(1)
-        assert [reversal.payee_number for reversal in provider.reversals] == [PAYER]
+        assert [request.payee_number for request in provider.refund_requests] == [PAYER]
         late = cli(*confirm, "--phone", STRANGER, *WHY, "--json").json
         with pytest.raises(ActRefused, match="already sent to a provider"):
             await approvals.approve(service.ctx, ApprovalId(late["approval"]), await approver(service.ctx), "seen")

@@ -86,7 +86,7 @@ async def test_64_live_refunds_at_once_are_booked_once(
     assert sorted(answer.status for answer in answers) == [201] + [409] * (MANY - 1)
     assert (await merchant.get("/balance")).data["balance"] == 5000
     await live_service.run_worker()
-    assert len(operator.reversals) == 1
+    assert len(operator.refund_requests) == 1
 
 
 @pytest.mark.both_databases

@@ -211,7 +211,7 @@ async def test_a_repeated_refund(live_service: ServiceFixture, operator: Scripte
     await live_service.run_worker()
     again = await post(merchant, "/payments/a/refund", {})
     assert again.data == (await merchant.get(f"/refunds/{answers[0].data['reference']}")).data
-    assert len(operator.reversals) == 1
+    assert len(operator.refund_requests) == 1
 
 
 @pytest.mark.parametrize("key", ["", "é", "x" * 256, "a\tb"])

@@ -116,7 +116,7 @@ async def test_d23_a_refund_that_the_wallet_does_not_cover_is_refused(
     assert (refund.status, refund.data["status"]) == (201, "pending")
     assert (await _events(live_service, receiver, secret)) == ["payment.succeeded", "refund.failed"]
     assert (await merchant_client.get(f"/refunds/{refund.data['reference']}")).data["status"] == "failed"
-    assert operator.reversals == []
+    assert operator.refund_requests == []
     assert (await merchant_client.get("/balance")).data["balance"] == 4999
     assert (await merchant_client.get("/payments/a")).data["status"] == "succeeded"
 

@@ -128,7 +128,7 @@ async def test_a_live_refund_is_pending_until_it_was_disbursed(
         (REFUND["disbursed"]["Event"], "succeeded"),
         (PAYMENT["refunded"]["Event"], "refunded"),
     ]
-    assert len(operator.reversals) == 1
+    assert len(operator.refund_requests) == 1
 
 
 async def test_a_live_refund_that_the_operator_refuses(

@@ -9,8 +9,8 @@ from guichet.providers.base import (
     Charge,
     InitiationResult,
     OtpRequestResult,
+    RefundRequest,
     Refused,
-    Reversal,
     StatusResult,
     Succeeded,
     Unknown,
@@ -69,9 +69,9 @@ class ManualProvider(SilentProvider):
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return collected_here and self.refundable
 
-    async def refund(self, reversal: Reversal) -> InitiationResult:
-        self.refunded.append(reversal.charge.payment.reference)
-        return Succeeded(reversal.amount, reversal.currency)
+    async def refund(self, request: RefundRequest) -> InitiationResult:
+        self.refunded.append(request.charge.payment.reference)
+        return Succeeded(request.amount, request.currency)
 
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
-        return Succeeded(reversal.amount, reversal.currency)
+    async def refund_status(self, request: RefundRequest) -> StatusResult:
+        return Succeeded(request.amount, request.currency)

@@ -16,9 +16,9 @@ from guichet.providers.base import (
     InitiationResult,
     NotFound,
     RefundInitiationResult,
+    RefundRequest,
     RefundStatusResult,
     Refused,
-    Reversal,
     StatusResult,
     Succeeded,
 )
@@ -29,25 +29,25 @@ Result = RefundInitiationResult | NotFound
 Scripted = Result | Callable[[Any], Result | Awaitable[Result]]
 
 
-def done(request: Charge | Reversal) -> Succeeded:
+def done(request: Charge | RefundRequest) -> Succeeded:
     """The provider moved exactly the requested amount."""
     return Succeeded(request.amount, currency_of(request), f"tx-{reference_of(request)[:8]}")
 
 
-def taken(request: Charge | Reversal) -> Accepted:
+def taken(request: Charge | RefundRequest) -> Accepted:
     return Accepted(provider_reference=f"op-{reference_of(request)[:8]}")
 
 
-def reference_of(request: Charge | Reversal) -> str:
+def reference_of(request: Charge | RefundRequest) -> str:
     """The reference of ours under which the provider knows the request."""
     return request.payment.reference if isinstance(request, Charge) else request.reference
 
 
-def currency_of(request: Charge | Reversal) -> str:
+def currency_of(request: Charge | RefundRequest) -> str:
     return request.payment.currency if isinstance(request, Charge) else request.currency
 
 
-def refused(request: Charge | Reversal) -> Refused:
+def refused(request: Charge | RefundRequest) -> Refused:
     return Refused("rejected_by_payer" if isinstance(request, Charge) else "refused")
 
 
@@ -71,16 +71,16 @@ async def _answer(scripted: Scripted, request: Any) -> Any:
 class ScriptedProvider(SilentProvider):
     """A live provider whose results the test sets: each verb has a list, whose last one is repeated.
 
-    `calls` lists the calls in order, as (verb, our reference). `charges` and `reversals` are what was to be
+    `calls` lists the calls in order, as (verb, our reference). `charges` and `refund_requests` are what was to be
     debited and paid back.
     """
 
     remote: bool = True
     calls: list[tuple[str, str]] = field(default_factory=list)
     charges: list[Charge] = field(default_factory=list)
-    reversals: list[Reversal] = field(default_factory=list)
+    refund_requests: list[RefundRequest] = field(default_factory=list)
     #: What was asked about, by `status` and `refund_status`.
-    questions: list[Charge | Reversal] = field(default_factory=list)
+    questions: list[Charge | RefundRequest] = field(default_factory=list)
     _scripts: dict[str, list[Scripted]] = field(default_factory=dict)
 
     def script(self, verb: str, *answers: Scripted) -> None:
@@ -99,14 +99,14 @@ class ScriptedProvider(SilentProvider):
         answer: StatusResult = await self._play("status", charge, Accepted())
         return answer
 
-    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
-        self.reversals.append(reversal)
-        answer: RefundInitiationResult = await self._play("refund", reversal, taken)
+    async def refund(self, request: RefundRequest) -> RefundInitiationResult:
+        self.refund_requests.append(request)
+        answer: RefundInitiationResult = await self._play("refund", request, taken)
         return answer
 
-    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
-        self.questions.append(reversal)
-        answer: RefundStatusResult = await self._play("refund_status", reversal, Accepted())
+    async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
+        self.questions.append(request)
+        answer: RefundStatusResult = await self._play("refund_status", request, Accepted())
         return answer
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
@@ -116,7 +116,7 @@ class ScriptedProvider(SilentProvider):
         except msgspec.DecodeError:
             return None
 
-    async def _play(self, verb: str, request: Charge | Reversal, otherwise: Scripted) -> Any:
+    async def _play(self, verb: str, request: Charge | RefundRequest, otherwise: Scripted) -> Any:
         self.calls.append((verb, reference_of(request)))
         script = self._scripts.get(verb) or [otherwise]
         return await _answer(script.pop(0) if len(script) > 1 else script[0], request)

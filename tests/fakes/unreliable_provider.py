@@ -12,8 +12,8 @@ from guichet.providers.base import (
     InitiationResult,
     NotFound,
     NotProcessed,
+    RefundRequest,
     Refused,
-    Reversal,
     StatusResult,
     Succeeded,
     Unknown,
@@ -47,17 +47,17 @@ class UnreliableProvider(SilentProvider):
     async def status(self, charge: Charge) -> StatusResult:
         return self._report(self.debits, charge, "status")
 
-    async def refund(self, reversal: Reversal) -> InitiationResult:
-        return self._take(self.payouts, reversal, "refund")
+    async def refund(self, request: RefundRequest) -> InitiationResult:
+        return self._take(self.payouts, request, "refund")
 
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
-        return self._report(self.payouts, reversal, "refund_status")
+    async def refund_status(self, request: RefundRequest) -> StatusResult:
+        return self._report(self.payouts, request, "refund_status")
 
     def moved(self, book: dict[str, int]) -> dict[str, int]:
         """What really changed hands: reference → hundredths."""
         return {reference: amount for reference, amount in book.items() if self.decide(reference)}
 
-    def _take(self, book: dict[str, int], request: Charge | Reversal, verb: str) -> InitiationResult:
+    def _take(self, book: dict[str, int], request: Charge | RefundRequest, verb: str) -> InitiationResult:
         self.sends[reference_of(request)] += 1
         mood = self.mood(verb, reference_of(request))
         if mood == "lost before":
@@ -69,7 +69,7 @@ class UnreliableProvider(SilentProvider):
         book[reference_of(request)] = request.amount
         return Unknown("the answer was lost") if mood == "lost after" else taken(request)
 
-    def _report(self, book: dict[str, int], request: Charge | Reversal, verb: str) -> StatusResult:
+    def _report(self, book: dict[str, int], request: Charge | RefundRequest, verb: str) -> StatusResult:
         mood = self.mood(verb, reference_of(request))
         if mood == "silent":
             return Unknown("no answer")
@@ -85,6 +85,6 @@ class UnreliableProvider(SilentProvider):
             case _:
                 return Accepted()
 
-    def _refuse(self, request: Charge | Reversal, reason: RefusalReason) -> Refused:
+    def _refuse(self, request: Charge | RefundRequest, reason: RefusalReason) -> Refused:
         self.refusals.add(reference_of(request))
         return Refused(reason)

@@ -13,7 +13,7 @@ from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.posting_rules import WalletStatus
 from guichet.ledger import wallets
 from guichet.merchants.catalogue_file import load_catalogue
-from guichet.providers.base import Accepted, Charge, Refused, Reversal, StatusResult
+from guichet.providers.base import Accepted, Charge, RefundRequest, Refused, StatusResult
 from guichet.settings import Settings
 from tests.fakes.clock import ManualClock
 from tests.fakes.scripted_provider import ScriptedProvider, done
@@ -32,15 +32,15 @@ def _settled(charge: Charge) -> StatusResult:
             return done(charge)
 
 
-def _returned(reversal: Reversal) -> StatusResult:
+def _returned(request: RefundRequest) -> StatusResult:
     """The amount refunded decides: one franc more or less than a round one."""
-    match reversal.amount // 100 % 10:
+    match request.amount // 100 % 10:
         case 2:
             return Accepted()
         case 3:
             return Refused("payer_not_found")
         case _:
-            return done(reversal)
+            return done(request)
 
 
 def operator() -> ScriptedProvider:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from guichet.domain.money import Hundredths
-from guichet.providers.base import Accepted, AmbiguousRefusal, FloatEmpty, RefundStatusResult, Reversal, Unknown
+from guichet.providers.base import Accepted, AmbiguousRefusal, FloatEmpty, RefundRequest, RefundStatusResult, Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.refunds import pending as pending_refunds
 from guichet.settings import Settings
@@ -142,7 +142,7 @@ async def test_of_two_who_find_the_same_refusal_one_makes_the_new_request(live: 
 
 
 async def test_a_refund_that_the_provider_keeps_until_our_balance_is_filled(live: LivePayments) -> None:
-    def kept(reversal: Reversal) -> RefundStatusResult:
+    def kept(request: RefundRequest) -> RefundStatusResult:
         return Accepted("re_1", float_empty=True)
 
     live.first.script("refund_status", kept, done)

@@ -53,7 +53,7 @@ async def test_another_account_that_can_pay_is_tried_at_once(live: LivePayments)
     await live.service.run_worker()
     stored = await row(live, refund)
     assert (stored.status, stored.provider_account) == ("succeeded", "second")
-    assert not live.second.reversals[0].collected_here, "a payout, since the other account collected"
+    assert not live.second.refund_requests[0].collected_here, "a payout, since the other account collected"
     assert live.second.references_of("refund") != live.first.references_of("refund")
 
 

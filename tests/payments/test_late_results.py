@@ -157,7 +157,7 @@ async def test_a_person_sends_the_money_back_by_the_same_route(live: LivePayment
     returning = await resolve(live, found, "payer")
     await live.service.run_worker()
     assert live.first.references_of("refund") == [returning.return_reference]
-    assert (live.first.reversals[-1].amount, live.first.reversals[-1].charge.payment.reference) == (
+    assert (live.first.refund_requests[-1].amount, live.first.refund_requests[-1].charge.payment.reference) == (
         508800,
         payment.reference,
     )

@@ -140,7 +140,7 @@ async def test_an_old_return_that_goes_through_while_the_second_is_on_its_way(li
     await live.service.run_worker()
     first, second = live.first.references_of("refund")
     live.first.script(
-        "refund_status", lambda reversal: done(reversal) if reversal.reference == first else Unknown("no answer")
+        "refund_status", lambda request: done(request) if request.reference == first else Unknown("no answer")
     )
     await live.service.run_worker(DAY)
     assert await accounts(live) == {}, "given back once"
@@ -212,7 +212,7 @@ async def test_a_late_payment_that_was_credited_is_returned(live: LivePayments) 
     await live.service.run_worker()
     await live.service.run_worker(60)
     assert await accounts(live) == {}
-    assert live.first.reversals[-1].amount == 5088_00
+    assert live.first.refund_requests[-1].amount == 5088_00
     assert await live.state(payment.reference) == "failed"
     assert await live.queued_events() == ["payment.failed"]
     assert await open_kinds(live) == []

@@ -57,7 +57,7 @@ async def test_the_payer_is_paid_after_all_and_nothing_that_was_told_changes(liv
     assert await live.balance() == 0
     await live.service.run_worker()
     assert live.first.references_of("refund") == [refund["reference"], returning.return_reference]
-    assert (live.first.reversals[-1].amount, live.first.reversals[-1].collected_here) == (5088_00, True)
+    assert (live.first.refund_requests[-1].amount, live.first.refund_requests[-1].collected_here) == (5088_00, True)
     assert await accounts(live) == {}
     assert (await margins(live.ctx.db, None, None))["mtn", "XOF"].fees == 0
     stored = await row(live, refund)
@@ -165,7 +165,7 @@ async def test_a_refund_of_another_account_is_made_good_there(live: LivePayments
     live.second.script("refund", done)
     await make_good(live, refund)
     await live.service.run_worker()
-    payout = live.second.reversals[-1]
+    payout = live.second.refund_requests[-1]
     assert (payout.collected_here, payout.payee_number, payout.amount) == (False, "22997001234", 5088_00)
     assert await accounts(live) == {"float:first::XOF": -5088_00, "float:second::XOF": 5088_00}
 

@@ -10,7 +10,7 @@ from guichet.clock import DAY, MINUTE, SECOND
 from guichet.db.engine import require
 from guichet.db.tables import payments
 from guichet.domain.payments import NEVER_ARRIVED_ANSWERS, NEVER_ARRIVED_PERIOD, UNSEEN_END, Payment, Refund
-from guichet.providers.base import Accepted, NotFound, Refused, Reversal, Unknown
+from guichet.providers.base import Accepted, NotFound, RefundRequest, Refused, Unknown
 from guichet.refunds import repository as refunds
 from guichet.settings import Settings
 from tests.fakes.scripted_provider import done
@@ -138,12 +138,12 @@ async def test_the_scheduled_polls_alone_end_a_payment_that_never_arrived(sqlite
 
 
 async def test_a_refund_learns_that_its_request_never_arrived_only_after_the_same_proof(live: LivePayments) -> None:
-    """What a repeated request is refused for is believed from then on (`Reversal.never_arrived`)."""
+    """What a repeated request is refused for is believed from then on (`RefundRequest.never_arrived`)."""
     proofs: list[bool] = []
 
-    def answer(reversal: Reversal) -> NotFound | Refused:
-        proofs.append(reversal.never_arrived)
-        return Refused("refused") if reversal.never_arrived else NotFound()
+    def answer(request: RefundRequest) -> NotFound | Refused:
+        proofs.append(request.never_arrived)
+        return Refused("refused") if request.never_arrived else NotFound()
 
     live.first.script("status", done)
     payment = await live.merchant.pay()

@@ -9,7 +9,7 @@ from guichet.db.engine import require
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.payments import Refund
 from guichet.incidents import repository as incidents
-from guichet.providers.base import Accepted, Charge, FloatEmpty, Reversal, Succeeded
+from guichet.providers.base import Accepted, Charge, FloatEmpty, RefundRequest, Succeeded
 from guichet.refunds import payee
 from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
@@ -69,8 +69,8 @@ async def test_a_payout_goes_to_the_number_that_the_provider_states(live: LivePa
     live.first.script("refund", done)
     refund = await refund_of(live, await paid(live, PAYER, page=page))
     await live.service.run_worker()
-    [reversal] = live.first.reversals
-    assert reversal.payee_number == PAYER
+    [request] = live.first.refund_requests
+    assert request.payee_number == PAYER
     assert ((await row(live, refund)).status, (await row(live, refund)).payee_number) == ("succeeded", PAYER)
 
 
@@ -79,7 +79,7 @@ async def test_without_a_page_the_number_that_was_debited_is_the_payer(live: Liv
     live.first.script("refund", done)
     refund = await refund_of(live, await paid(live, None, page=False))
     await live.service.run_worker()
-    assert [reversal.payee_number for reversal in live.first.reversals] == [ASKED]
+    assert [request.payee_number for request in live.first.refund_requests] == [ASKED]
     assert (await row(live, refund)).status == "succeeded"
 
 
@@ -87,7 +87,7 @@ async def test_the_providers_own_refund_needs_no_number(live: LivePayments) -> N
     live.first.script("refund", done)
     refund = await refund_of(live, await paid(live, None, page=True))
     await live.service.run_worker()
-    assert [reversal.payee_number for reversal in live.first.reversals] == [None]
+    assert [request.payee_number for request in live.first.refund_requests] == [None]
     assert ((await row(live, refund)).status, await open_incidents(live)) == ("succeeded", [])
 
 
@@ -114,7 +114,7 @@ async def test_a_refund_without_a_known_payee_waits_for_a_person(live: LivePayme
     await confirm(live, refund)
     assert await open_incidents(live) == []
     await live.service.run_worker()
-    assert [reversal.payee_number for reversal in live.first.reversals] == [PAYER]
+    assert [request.payee_number for request in live.first.refund_requests] == [PAYER]
     assert ((await row(live, refund)).status, await live.state(refund["payment_reference"])) == (
         "succeeded",
         "refunded",
@@ -152,18 +152,18 @@ async def test_a_confirmed_payee_survives_a_restart_and_is_asked_about_by_that_n
         assert provider.references_of("refund") == []
         await confirm(live, refund)
     provider.script("refund", taken)
-    asked: list[Reversal] = []
+    asked: list[RefundRequest] = []
 
-    def paid_out(reversal: Reversal) -> Succeeded:
-        asked.append(reversal)
-        return done(reversal)
+    def paid_out(request: RefundRequest) -> Succeeded:
+        asked.append(request)
+        return done(request)
 
     provider.script("refund_status", paid_out)
     async with open_service(settings, service.clock, **connections) as service:
         await service.run_worker()
         await service.run_worker(60)
         await check_books(service.ctx.db)
-    assert [reversal.payee_number for reversal in (*provider.reversals, *asked)] == [PAYER, PAYER]
+    assert [request.payee_number for request in (*provider.refund_requests, *asked)] == [PAYER, PAYER]
 
 
 @pytest.mark.both_databases
@@ -218,7 +218,7 @@ async def test_a_number_cannot_be_changed_once_the_refund_was_sent(live: LivePay
     await live.service.run_worker(60)
     with pytest.raises(ActRefused, match="or is final"):
         await confirm(live, refund, STRANGER)
-    assert [reversal.payee_number for reversal in live.first.reversals] == [PAYER]
+    assert [request.payee_number for request in live.first.refund_requests] == [PAYER]
 
 
 async def test_a_provider_that_states_no_number_keeps_none(live: LivePayments) -> None:

@@ -13,7 +13,7 @@ from guichet.domain.payments import INCIDENT_AGE
 from guichet.domain.posting_rules import WALLET, Movement, Posting
 from guichet.incidents import repository as incidents
 from guichet.ledger import postings
-from guichet.providers.base import Accepted, NotProcessed, Refused, Reversal, Succeeded, Unknown
+from guichet.providers.base import Accepted, NotProcessed, RefundRequest, Refused, Succeeded, Unknown
 from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
 from tests.fakes.scripted_provider import done, slow
@@ -167,7 +167,7 @@ async def test_an_unprocessed_disbursement_is_sent_again(live: LivePayments) -> 
 
 
 async def test_a_refund_with_another_amount_is_not_booked(live: LivePayments) -> None:
-    live.first.script("refund", lambda reversal: Succeeded(reversal.amount - 100, reversal.currency))
+    live.first.script("refund", lambda request: Succeeded(request.amount - 100, request.currency))
     live.first.script("refund_status", done)
     payment = await paid(live)
     refund = await refund_of(live, payment)
@@ -184,8 +184,8 @@ async def test_a_refund_of_a_process_that_died_while_sending_is_polled(live: Liv
     """That it is sent is stored before the first byte."""
     marks = []
 
-    async def look(reversal: Reversal) -> Unknown:
-        row = require(await refunds.by_reference(live.ctx.db, live.merchant.id, "live", reversal.reference))
+    async def look(request: RefundRequest) -> Unknown:
+        row = require(await refunds.by_reference(live.ctx.db, live.merchant.id, "live", request.reference))
         marks.append(row.sent_at)
         return Unknown("killed here")
 

@@ -13,7 +13,7 @@ from guichet.clock import SECOND, Instant
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import unstored_payment
 from guichet.http_client import HttpClient
-from guichet.providers.base import Callback, Charge, Provider, Reversal
+from guichet.providers.base import Callback, Charge, Provider, RefundRequest
 from guichet.providers.provider_types import PROVIDER_TYPES
 from guichet.providers.shared.client import ProviderAccount
 from tests.fakes.clock import ManualClock
@@ -53,10 +53,10 @@ def charge(operator: str = "mtn", **changes: Any) -> Charge:
     return structs.replace(Charge(payment, payment.total_amount, notify_url=notify_url), **of_call)
 
 
-def reversal(operator: str = "mtn", *, taken: Mapping[str, Any] | None = None, **changes: Any) -> Reversal:
+def refund_request(operator: str = "mtn", *, taken: Mapping[str, Any] | None = None, **changes: Any) -> RefundRequest:
     """The whole 5 000 back; `taken` changes the debit."""
     of_debit, payee = charge(operator, **(taken or {})), PAYEES.get(operator, PAYEE)
-    known = Reversal(REFUND, of_debit, Hundredths(5000_00), "XOF", payee_number=payee, sent_at=NOW)
+    known = RefundRequest(REFUND, of_debit, Hundredths(5000_00), "XOF", payee_number=payee, sent_at=NOW)
     return structs.replace(known, **changes)
 
 

@@ -5,7 +5,7 @@ import pytest
 from guichet.clock import MINUTE, earlier
 from guichet.providers.base import Refused, Succeeded
 from tests.providers.provider_cases import PROVIDER_CASES
-from tests.providers.provider_under_test import NOW, ProviderUnderTest, charge, provider_under_test, reversal
+from tests.providers.provider_under_test import NOW, ProviderUnderTest, charge, provider_under_test, refund_request
 
 #: Questions that are POSTs with some providers.
 _QUESTIONS = ("history", "transactionstatus", "check-status")
@@ -24,7 +24,7 @@ async def test_a_question_never_becomes_a_request(provider_type: str, collected_
     """Their answers were lost a minute ago: an ordinary poll may send some of them again."""
     operator = PROVIDER_CASES[provider_type].operator
     lost = charge(operator, created_at=earlier(NOW, MINUTE), ask_only=True)
-    given_back = reversal(operator, collected_here=collected_here, sent_at=earlier(NOW, MINUTE), ask_only=True)
+    given_back = refund_request(operator, collected_here=collected_here, sent_at=earlier(NOW, MINUTE), ask_only=True)
     async with provider_under_test(provider_type, NOT_FOUND) as one:
         answers = [await one.provider.status(lost), await one.provider.refund_status(given_back)]
         assert orders(one) == []

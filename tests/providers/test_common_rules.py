@@ -7,7 +7,7 @@ import pytest
 from guichet.providers.base import Unknown
 from guichet.providers.shared.fields import plain_text, return_url
 from tests.providers.provider_cases import PROVIDER_CASES
-from tests.providers.provider_under_test import callback, charge, provider_under_test, reversal
+from tests.providers.provider_under_test import callback, charge, provider_under_test, refund_request
 
 #: Bodies of a 200 that state nothing: no call may conclude anything from them.
 UNREADABLE = [
@@ -71,7 +71,7 @@ async def test_an_unreadable_200_gives_unknown(provider_name: str, body: bytes) 
                 continue
             subject: Any = charge(provider_case.operator, **known)
             if verb.startswith("refund"):
-                subject = reversal(provider_case.operator, taken=known, provider_reference="theirs")
+                subject = refund_request(provider_case.operator, taken=known, provider_reference="theirs")
             answer = await getattr(under_test.provider, verb)(subject)
             if (provider_name, verb) in TWO_CALLS:
                 # The first of two calls could not be read: the one that moves money was never sent.

@@ -11,7 +11,7 @@ from guichet.providers.base import Refused, Succeeded
 from guichet.providers.capabilities import SendsOtpCodes
 from guichet_simulator.app import SECRETS
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.provider_under_test import Scripted, callback, charge, provider_under_test, reversal
+from tests.providers.provider_under_test import Scripted, callback, charge, provider_under_test, refund_request
 
 PAID = {"code": "0", "message": "OK", "transactionId": "T1", "montant": "5000"}
 
@@ -77,7 +77,7 @@ async def test_a_lost_response_has_no_status_query() -> None:
 async def test_refunds_and_callbacks_are_not_supported() -> None:
     async with provider_under_test("coris", (200, PAID)) as coris:
         assert not coris.provider.can_refund("coris", collected_here=True)
-        assert await coris.provider.refund(reversal("coris")) == Refused("no_refund")
+        assert await coris.provider.refund(refund_request("coris")) == Refused("no_refund")
         assert coris.provider.parse_callback(callback(PAID)) is None
 
 

@@ -15,13 +15,13 @@ from tests.providers.provider_under_test import (
     REFERENCE,
     REFUND,
     Scripted,
-    reversal,
+    refund_request,
 )
 
 
 async def test_a_refund_is_a_payout_that_is_created_and_then_started() -> None:
     async with fedapay(payout(), (200, {"v1/payouts": [{"id": 77}]})) as tested:
-        result = await tested.provider.refund(reversal("moov"))
+        result = await tested.provider.refund(refund_request("moov"))
     assert result == Accepted("77", provider_data={"started_at": str(NOW)})
     assert lines(tested) == ["POST /v1/payouts", "PUT /v1/payouts/start"]
     created = tested.sent(0)
@@ -50,7 +50,7 @@ async def test_a_refund_is_a_payout_that_is_created_and_then_started() -> None:
 )
 async def test_a_payout_that_is_not_created_moves_nothing(said: Scripted, meant: Any) -> None:
     async with fedapay(said) as tested:
-        check(await tested.provider.refund(reversal("moov")), meant)
+        check(await tested.provider.refund(refund_request("moov")), meant)
     assert lines(tested) == ["POST /v1/payouts"]
 
 
@@ -65,7 +65,7 @@ async def test_a_payout_that_is_not_created_moves_nothing(said: Scripted, meant:
 )
 async def test_the_answer_to_a_start_becomes_a_result(said: Scripted, meant: Any) -> None:
     async with fedapay(payout(), said) as tested:
-        check(await tested.provider.refund(reversal("moov")), meant)
+        check(await tested.provider.refund(refund_request("moov")), meant)
     assert lines(tested) == ["POST /v1/payouts", "PUT /v1/payouts/start"]
 
 
@@ -73,18 +73,18 @@ async def test_a_refused_start_is_a_refusal_only_if_nothing_was_started() -> Non
     wrong = (400, {"message": "Numéro invalide"})
     for state, meant in (("pending", refused()), ("started", TAKEN), ("sent", succeeded(5000_00, "XOF"))):
         async with fedapay(payout(), wrong, payout(state)) as tested:
-            check(await tested.provider.refund(reversal("moov")), meant)
+            check(await tested.provider.refund(refund_request("moov")), meant)
     async with fedapay(payout(), wrong, (404, {"message": "…"})) as tested:
-        check(await tested.provider.refund(reversal("moov")), UNKNOWN)
+        check(await tested.provider.refund(refund_request("moov")), UNKNOWN)
 
 
 async def test_a_payout_that_exists_is_started_only_if_nobody_did() -> None:
     for state, started in (("pending", True), ("started", False), ("processing", False)):
         async with fedapay(TAKEN_ALREADY, payout(state), (200, {"v1/payouts": []})) as tested:
-            check(await tested.provider.refund(reversal("moov")), TAKEN)
+            check(await tested.provider.refund(refund_request("moov")), TAKEN)
         assert ("PUT /v1/payouts/start" in lines(tested)) is started
     async with fedapay(TAKEN_ALREADY, payout("sent")) as tested:
-        check(await tested.provider.refund(reversal("moov")), succeeded(5000_00, "XOF"))
+        check(await tested.provider.refund(refund_request("moov")), succeeded(5000_00, "XOF"))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ async def test_a_payout_that_exists_is_started_only_if_nobody_did() -> None:
 )
 async def test_states_of_payouts_become_results(said: Scripted, meant: Any) -> None:
     async with fedapay(said) as tested:
-        check(await tested.provider.refund_status(reversal("moov", provider_reference="77")), meant)
+        check(await tested.provider.refund_status(refund_request("moov", provider_reference="77")), meant)
     assert lines(tested) == ["GET /v1/payouts/77"]
 
 
@@ -121,24 +121,24 @@ async def test_a_payout_whose_start_was_lost_is_started_again_after_three_minute
     )
     for changes, again in cases:
         async with fedapay(payout(), (200, {"v1/payouts": []})) as tested:
-            result = await tested.provider.refund_status(reversal("moov", **changes))
+            result = await tested.provider.refund_status(refund_request("moov", **changes))
         assert isinstance(result, Accepted)
         assert (result.provider_data == {"started_at": str(NOW)}) is again
         assert ("PUT /v1/payouts/start" in lines(tested)) is again
     for said, meant in (((400, {"message": "Solde insuffisant"}), FLOAT_EMPTY), ((429, {}), TAKEN)):
         async with fedapay(payout(), said) as tested:
-            check(await tested.provider.refund_status(reversal("moov", **known)), meant)
+            check(await tested.provider.refund_status(refund_request("moov", **known)), meant)
 
 
 async def test_a_payout_that_is_not_found_is_made_again_once_it_is_proven() -> None:
     missing = (404, {"message": "…"})
     async with fedapay(missing) as tested:
-        assert isinstance(await tested.provider.refund_status(reversal("moov")), NotFound)
-        never = reversal("moov", never_arrived=True, ask_only=True)
+        assert isinstance(await tested.provider.refund_status(refund_request("moov")), NotFound)
+        never = refund_request("moov", never_arrived=True, ask_only=True)
         assert isinstance(await tested.provider.refund_status(never), NotFound)
     assert set(lines(tested)) == {f"GET /v1/payouts/merchant/{REFUND}"}
     async with fedapay(missing, payout(), (200, {"v1/payouts": []})) as tested:
-        check(await tested.provider.refund_status(reversal("moov", never_arrived=True)), TAKEN)
+        check(await tested.provider.refund_status(refund_request("moov", never_arrived=True)), TAKEN)
     assert lines(tested)[1:] == ["POST /v1/payouts", "PUT /v1/payouts/start"]
 
 
@@ -151,7 +151,7 @@ async def test_payouts_have_modes_of_their_own(operator: str, mode: str) -> None
         assert isinstance(tested.provider, Balances)
         assert tested.provider.payout_wallet(operator) == mode
         assert tested.provider.can_refund(operator, collected_here=True) is bool(mode)
-        assert mode or await tested.provider.refund(reversal(operator)) == Refused("no_refund")
+        assert mode or await tested.provider.refund(refund_request(operator)) == Refused("no_refund")
     async with fedapay(payout(), (200, {}), mtn_payout_mode="mtn") as tested:
-        await tested.provider.refund(reversal("mtn"))
+        await tested.provider.refund(refund_request("mtn"))
         assert tested.sent(0)["mode"] == "mtn"

@@ -20,7 +20,7 @@ from tests.providers.provider_under_test import (
     callback,
     charge,
     provider_under_test,
-    reversal,
+    refund_request,
 )
 
 
@@ -231,7 +231,7 @@ async def test_a_payment_that_even_the_full_lists_of_a_day_lack_stays_unknown() 
 )
 async def test_a_refund_is_a_payout(operator: str, path: str, network: str | None) -> None:
     async with provider_under_test("feexpay", (200, {"reference": "p-1", "status": "PENDING"})) as feexpay:
-        check(await feexpay.provider.refund(reversal(operator)), Accepted("p-1"))
+        check(await feexpay.provider.refund(refund_request(operator)), Accepted("p-1"))
     assert feexpay.path() == f"/api/payouts/public/{path}"
     assert feexpay.sent().get("network") == network
     assert feexpay.sent()["callback_info"] == REFUND
@@ -254,7 +254,7 @@ async def test_a_refund_is_a_payout(operator: str, path: str, network: str | Non
 )
 async def test_a_refused_payout_is_a_refused_refund(said: Scripted, meant: Any) -> None:
     async with provider_under_test("feexpay", said) as feexpay:
-        check(await feexpay.provider.refund(reversal("moov")), meant)
+        check(await feexpay.provider.refund(refund_request("moov")), meant)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ async def test_a_refused_payout_is_a_refused_refund(said: Scripted, meant: Any) 
 )
 async def test_a_payout_that_failed_may_mean_our_balance(reason: str, meant: Any) -> None:
     async with provider_under_test("feexpay", (200, {"status": "FAILED", "reason": reason})) as feexpay:
-        check(await feexpay.provider.refund_status(reversal("moov", provider_reference="p-1")), meant)
+        check(await feexpay.provider.refund_status(refund_request("moov", provider_reference="p-1")), meant)
         assert isinstance(feexpay.provider, Balances)
         assert feexpay.provider.payout_wallet("togocom_tg") == "TOGOCOM TG"
 
@@ -332,7 +332,7 @@ async def test_of_two_payouts_under_one_reference_the_most_conclusive_counts() -
     listed = [{"reference": "p-1", "callback_info": REFUND, "status": "SUCCESSFUL"},
               {"reference": "p-2", "callback_info": REFUND, "status": "FAILED"}]  # fmt: skip
     async with provider_under_test("feexpay", (200, {"data": listed}), (200, SUCCEEDED)) as feexpay:
-        check(await feexpay.provider.refund_status(reversal("moov")), succeeded(5000_00, "XOF"))
+        check(await feexpay.provider.refund_status(refund_request("moov")), succeeded(5000_00, "XOF"))
         assert feexpay.path() == "/api/payouts/status/public/p-1"
 
 

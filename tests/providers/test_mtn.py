@@ -33,7 +33,7 @@ from tests.providers.provider_under_test import (
     callback,
     charge,
     provider_under_test,
-    reversal,
+    refund_request,
 )
 
 TAKEN = Accepted(REFERENCE)
@@ -163,9 +163,9 @@ async def test_a_refusal_of_a_repeated_request_says_nothing_about_the_first() ->
     async with provider_under_test("mtn", NEVER_SEEN, (500, {"code": "PAYER_NOT_FOUND"})) as mtn:
         assert type(await mtn.provider.status(charge(created_at=mtn.clock.now()))) is Unknown
         mtn.answers[:] = [NEVER_SEEN, (400, {"code": "PAYEE_NOT_FOUND"})]
-        assert type(await mtn.provider.refund_status(reversal())) is NotFound
+        assert type(await mtn.provider.refund_status(refund_request())) is NotFound
         mtn.answers[:] = [NEVER_SEEN, (400, {"code": "PAYEE_NOT_FOUND"})]
-        assert type(await mtn.provider.refund_status(reversal(never_arrived=True))) is Refused
+        assert type(await mtn.provider.refund_status(refund_request(never_arrived=True))) is Refused
 
 
 async def test_a_404_about_something_else_gives_unknown() -> None:
@@ -183,7 +183,7 @@ async def test_a_404_about_something_else_gives_unknown() -> None:
 )
 async def test_refund_and_transfer_responses_become_results(via: str, path: str, named: str) -> None:
     async with provider_under_test("mtn", (202, b""), refund_via=via) as mtn:
-        assert await mtn.provider.refund(reversal()) == Accepted(REFUND)
+        assert await mtn.provider.refund(refund_request()) == Accepted(REFUND)
         assert mtn.path() == path
         assert mtn.received[0].headers["x-reference-id"] == REFUND
         expected = REFERENCE if via == "refund" else {"partyIdType": "MSISDN", "partyId": PAYEE}
@@ -196,7 +196,7 @@ async def test_refund_and_transfer_responses_become_results(via: str, path: str,
 async def test_a_refund_without_disbursement_credentials_is_refused() -> None:
     async with provider_under_test("mtn", (202, b""), disbursement_subscription_key="") as mtn:
         assert not mtn.provider.can_refund("mtn", collected_here=True)
-        assert await mtn.provider.refund(reversal()) == Refused("no_refund")
+        assert await mtn.provider.refund(refund_request()) == Refused("no_refund")
     assert mtn.received == []
 
 
@@ -243,11 +243,11 @@ FLOAT_EMPTY = {"code": "NOT_ENOUGH_FUNDS", "message": "…"}
 
 async def test_our_empty_float_is_not_the_payees_refusal() -> None:
     async with provider_under_test("mtn", (500, FLOAT_EMPTY)) as mtn:
-        assert isinstance(await mtn.provider.refund(reversal()), FloatEmpty)
+        assert isinstance(await mtn.provider.refund(refund_request()), FloatEmpty)
         check(await mtn.provider.initiate(charge()), refused("insufficient_funds"))
     failed = {"status": "FAILED", "reason": FLOAT_EMPTY}
     async with provider_under_test("mtn", (200, failed)) as mtn:
-        assert isinstance(await mtn.provider.refund_status(reversal()), FloatEmpty)
+        assert isinstance(await mtn.provider.refund_status(refund_request()), FloatEmpty)
         check(await mtn.provider.status(charge()), refused("insufficient_funds"))
 
 
@@ -255,11 +255,11 @@ async def test_our_empty_float_is_not_the_payees_refusal() -> None:
 async def test_a_code_that_may_mean_our_float_is_ambiguous_on_money_out_only(status: int) -> None:
     low = {"code": "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED", "message": "…"}
     async with provider_under_test("mtn", (status, low)) as mtn:
-        check(await mtn.provider.refund(reversal()), ambiguous())
+        check(await mtn.provider.refund(refund_request()), ambiguous())
         check(await mtn.provider.initiate(charge()), refused("insufficient_funds"))
     for reason, meant in ((low, "insufficient_funds"), ("INTERNAL_PROCESSING_ERROR", "operator_unavailable")):
         async with provider_under_test("mtn", (200, {"status": "FAILED", "reason": reason})) as mtn:
-            check(await mtn.provider.refund_status(reversal()), (AmbiguousRefusal, meant))
+            check(await mtn.provider.refund_status(refund_request()), (AmbiguousRefusal, meant))
             check(await mtn.provider.status(charge()), (Refused, meant))
 
 
@@ -267,10 +267,10 @@ async def test_a_refund_is_asked_about_by_the_verb_that_sent_it() -> None:
     """`refund` and `transfer` are two namespaces: asked by the other verb, MTN would say that it never got the refund,
     and the customer would be paid twice."""
     async with provider_under_test("mtn", (202, b""), refund_via="refund") as mtn:
-        stored = mtn.provider.prepare_refund(reversal())
+        stored = mtn.provider.prepare_refund(refund_request())
     not_found = (404, {"code": "RESOURCE_NOT_FOUND"})
     async with provider_under_test("mtn", not_found, (202, b""), refund_via="transfer") as mtn:
-        await mtn.provider.refund_status(reversal(provider_data=stored))
+        await mtn.provider.refund_status(refund_request(provider_data=stored))
         assert [request.line.split(" ")[1] for request in mtn.received] == [
             f"/disbursement/v1_0/refund/{REFUND}",
             "/disbursement/v1_0/refund",

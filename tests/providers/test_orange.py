@@ -9,7 +9,14 @@ from guichet.domain.failures import RefusalReason
 from guichet.providers.base import Accepted, CallbackReference
 from guichet.providers.orange.provider import order_id
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.provider_under_test import REFERENCE, Scripted, callback, charge, provider_under_test, reversal
+from tests.providers.provider_under_test import (
+    REFERENCE,
+    Scripted,
+    callback,
+    charge,
+    provider_under_test,
+    refund_request,
+)
 
 ORDER = order_id(REFERENCE)
 MEMO = {"pay_token": "p", "notif_token": "n"}
@@ -101,7 +108,7 @@ async def test_status_responses_become_results(said: Scripted, meant: Any) -> No
 async def test_status_needs_the_pay_token_and_refunds_are_refused() -> None:
     async with provider_under_test("orange", (201, OPENED)) as orange:
         check(await orange.provider.status(charge("orange_ml")), UNKNOWN)
-        check(await orange.provider.refund(reversal("orange_ml")), refused("no_refund"))
+        check(await orange.provider.refund(refund_request("orange_ml")), refused("no_refund"))
         assert not orange.provider.can_refund("orange_ml", collected_here=True)
     assert orange.received == []
 

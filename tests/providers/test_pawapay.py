@@ -21,7 +21,7 @@ from tests.providers.provider_under_test import (
     callback,
     charge,
     provider_under_test,
-    reversal,
+    refund_request,
 )
 
 
@@ -137,18 +137,18 @@ async def test_a_deposit_that_is_not_found_is_not_refused_however_old_it_is() ->
 )
 async def test_refund_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("pawapay", said) as pawapay:
-        check(await pawapay.provider.refund(reversal()), meant)
+        check(await pawapay.provider.refund(refund_request()), meant)
     assert pawapay.path() == "/v2/refunds"
     assert (pawapay.sent()["refundId"], pawapay.sent()["depositId"]) == (REFUND, REFERENCE)
 
 
 async def test_a_payout_refunds_a_payment_of_another_provider() -> None:
     async with provider_under_test("pawapay", (200, {"payoutId": REFUND, "status": "ENQUEUED"})) as pawapay:
-        check(await pawapay.provider.refund(reversal(collected_here=False)), Accepted(REFUND))
+        check(await pawapay.provider.refund(refund_request(collected_here=False)), Accepted(REFUND))
         assert pawapay.path() == "/v2/payouts"
         assert pawapay.sent()["recipient"]["accountDetails"]["phoneNumber"] == PAYEE
         pawapay.answers[:] = [(200, found("COMPLETED"))]
-        check(await pawapay.provider.refund_status(reversal(collected_here=False)), succeeded(5000_00, "XOF"))
+        check(await pawapay.provider.refund_status(refund_request(collected_here=False)), succeeded(5000_00, "XOF"))
         assert pawapay.path() == f"/v2/payouts/{REFUND}"
 
 
@@ -172,13 +172,13 @@ async def test_an_unknown_refund_is_sent_again(again: Scripted, never_arrived: b
     """The repeat may be refused because the first request is still in progress, whatever the clock says."""
     async with provider_under_test("pawapay", (200, {"status": "NOT_FOUND"}), again) as pawapay:
         pawapay.clock.jump(DAY / SECOND)
-        check(await pawapay.provider.refund_status(reversal(never_arrived=never_arrived)), meant)
+        check(await pawapay.provider.refund_status(refund_request(never_arrived=never_arrived)), meant)
         assert [one.line.split(" ")[0] for one in pawapay.received] == ["GET", "POST"]
 
 
 async def test_an_accepted_refund_is_not_sent_again() -> None:
     async with provider_under_test("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
-        check(await pawapay.provider.refund_status(reversal(provider_reference=REFUND)), UNKNOWN)
+        check(await pawapay.provider.refund_status(refund_request(provider_reference=REFUND)), UNKNOWN)
     assert len(pawapay.received) == 1
 
 
@@ -197,7 +197,7 @@ async def test_requests_are_signed_when_a_key_is_given(encoding: str) -> None:
     settings = {"signing_key": PRIVATE, "signing_key_id": "K1", "signature_encoding": encoding}
     async with provider_under_test("pawapay", (200, {"status": "ACCEPTED"}), **settings) as pawapay:
         await pawapay.provider.initiate(charge())
-        await pawapay.provider.refund(reversal())
+        await pawapay.provider.refund(refund_request())
     paths = ["/v2/deposits", "/v2/refunds"]
     assert [sent.line for sent in pawapay.received] == [f"POST {path} HTTP/1.1" for path in paths]
     for sent, path in zip(pawapay.received, paths, strict=True):
@@ -239,13 +239,13 @@ async def test_callbacks_name_the_payment_and_need_a_valid_signature() -> None:
 )
 async def test_our_empty_float_is_read_under_both_names(reason: Any) -> None:
     async with provider_under_test("pawapay", (200, {"status": "REJECTED", **reason})) as pawapay:
-        assert isinstance(await pawapay.provider.refund(reversal()), FloatEmpty)
+        assert isinstance(await pawapay.provider.refund(refund_request()), FloatEmpty)
     failed = {"status": "FOUND", "data": {"status": "FAILED", **reason}}
     async with provider_under_test("pawapay", (200, failed)) as pawapay:
-        assert isinstance(await pawapay.provider.refund_status(reversal()), FloatEmpty)
+        assert isinstance(await pawapay.provider.refund_status(refund_request()), FloatEmpty)
 
 
 async def test_a_deposit_that_was_refunded_before_is_not_refused() -> None:
     said = {"status": "REJECTED", "rejectionReason": {"rejectionCode": "DEPOSIT_ALREADY_REFUNDED"}}
     async with provider_under_test("pawapay", (200, said)) as pawapay:
-        assert isinstance(await pawapay.provider.refund(reversal()), AlreadyRefunded)
+        assert isinstance(await pawapay.provider.refund(refund_request()), AlreadyRefunded)

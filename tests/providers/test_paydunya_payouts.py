@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from guichet.clock import MINUTE, SECOND, later
-from guichet.providers.base import Accepted, NotFound, NotProcessed, Reversal
+from guichet.providers.base import Accepted, NotFound, NotProcessed, RefundRequest
 from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, ambiguous, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
@@ -14,7 +14,7 @@ from tests.providers.provider_under_test import (
     ProviderUnderTest,
     Scripted,
     provider_under_test,
-    reversal,
+    refund_request,
 )
 
 OK = "00"
@@ -33,8 +33,8 @@ def state_of(status: str, **more: Any) -> Scripted:
     return 200, {"response_code": OK, "status": status, "token": "pay1234567", "amount": "5000.00", **more}
 
 
-def payout(operator: str = "orange_bf", **changes: Any) -> Reversal:
-    return reversal(operator, **{"provider_reference": "pay1234567", **changes})
+def payout(operator: str = "orange_bf", **changes: Any) -> RefundRequest:
+    return refund_request(operator, **{"provider_reference": "pay1234567", **changes})
 
 
 def submissions(paydunya: ProviderUnderTest) -> int:
@@ -43,7 +43,7 @@ def submissions(paydunya: ProviderUnderTest) -> int:
 
 async def test_an_announced_payout_moves_nothing_and_has_a_token() -> None:
     async with provider_under_test("paydunya", ANNOUNCED) as paydunya:
-        assert await paydunya.provider.refund(reversal("moov_bf", payee_number="22670000009")) == TOKEN
+        assert await paydunya.provider.refund(refund_request("moov_bf", payee_number="22670000009")) == TOKEN
     assert [each.line.split(" ")[1] for each in paydunya.received] == ["/v2/disburse/get-invoice"]
     assert paydunya.sent() == {
         "account_alias": "70000009",
@@ -71,7 +71,7 @@ async def test_an_announced_payout_moves_nothing_and_has_a_token() -> None:
 )  # fmt: skip
 async def test_what_is_lost_before_the_submission_may_be_announced_again(scripted: Scripted, meant: Any) -> None:
     async with provider_under_test("paydunya", scripted) as paydunya:
-        check(await paydunya.provider.refund(reversal("orange_bf")), meant)
+        check(await paydunya.provider.refund(refund_request("orange_bf")), meant)
 
 
 async def test_a_payout_is_submitted_once_its_token_is_stored() -> None:
@@ -178,6 +178,6 @@ async def test_there_is_no_payout_to_cards_nor_to_another_country() -> None:
         assert not paydunya.provider.can_refund("VISA", collected_here=True)
         assert not paydunya.provider.can_refund("coris", collected_here=False)
         assert paydunya.provider.can_refund("moov_bf", collected_here=False)
-        foreign = await paydunya.provider.refund(reversal("togocom_tg"))
+        foreign = await paydunya.provider.refund(refund_request("togocom_tg"))
         assert isinstance(foreign, NotProcessed)
         assert paydunya.received == []

@@ -16,7 +16,7 @@ from tests.providers.provider_under_test import (
     REFERENCE,
     charge,
     provider_under_test,
-    reversal,
+    refund_request,
 )
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
 from tests.providers.test_routes import FEEXPAY, account, pay, route, shown
@@ -125,7 +125,7 @@ async def test_every_payout_goes_to_the_payee(
 ) -> None:
     async with provider_under_test(provider_type, (200, {}), **settings) as one:
         assert one.provider.pays_out(operator, collected_here=False)
-        await one.provider.refund(reversal(operator, collected_here=False))
+        await one.provider.refund(refund_request(operator, collected_here=False))
         assert read(one.sent()) == PAYEES.get(operator, PAYEE)
 
 

@@ -20,7 +20,7 @@ from tests.providers.provider_under_test import (
     callback,
     charge,
     provider_under_test,
-    reversal,
+    refund_request,
 )
 
 
@@ -107,7 +107,7 @@ PUBLIC: Scripted = (200, {"key": base64.b64encode(SPKI).decode(), "keyId": "1", 
 async def test_a_refund_is_a_cash_in_with_an_encrypted_pin() -> None:
     answer = (200, {"transactionId": "CI1", "status": "SUCCESS", "reference": REFUND})
     async with provider_under_test("sonatel", PUBLIC, answer) as sonatel:
-        check(await sonatel.provider.refund(reversal("orange_sn")), Accepted("CI1", next_poll_at=NOW))
+        check(await sonatel.provider.refund(refund_request("orange_sn")), Accepted("CI1", next_poll_at=NOW))
     partner = sonatel.sent()["partner"]
     assert KEY.decrypt(base64.b64decode(partner.pop("encryptedPinCode")), padding.PKCS1v15()) == b"1234"
     assert partner == {"idType": "MSISDN", "id": "771110000"}
@@ -118,7 +118,7 @@ async def test_a_refund_is_a_cash_in_with_an_encrypted_pin() -> None:
 @pytest.mark.parametrize("key", [(500, {}), (200, {}), (200, {"key": "!!!"}), (200, {"key": "AAAA"}), (401, {})])
 async def test_a_refund_without_sonatels_public_key_is_refused(key: Scripted) -> None:
     async with provider_under_test("sonatel", key) as sonatel:
-        check(await sonatel.provider.refund(reversal("orange_sn")), not_taken("operator_unavailable"))
+        check(await sonatel.provider.refund(refund_request("orange_sn")), not_taken("operator_unavailable"))
     assert {one.line.split(" ")[0] for one in sonatel.received} == {"GET"}
 
 
@@ -168,4 +168,4 @@ async def test_an_empty_retailers_balance_is_not_a_refusal() -> None:
         check(await sonatel.provider.initiate(charge("orange_sn", otp="123456")), refused("insufficient_funds"))
     rows = [{"reference": REFUND, "status": "FAILED", "code": "2020", "type": "CASHIN"}]
     async with provider_under_test("sonatel", (200, rows)) as sonatel:
-        assert isinstance(await sonatel.provider.refund_status(reversal("orange_sn")), FloatEmpty)
+        assert isinstance(await sonatel.provider.refund_status(refund_request("orange_sn")), FloatEmpty)

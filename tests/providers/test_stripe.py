@@ -19,7 +19,7 @@ from tests.providers.provider_under_test import (
     callback,
     charge,
     provider_under_test,
-    reversal,
+    refund_request,
 )
 
 PAGE = "https://checkout.stripe.com/c/pay/cs_1"
@@ -148,7 +148,7 @@ DONE = {"provider_reference": "cs_1"}
 )
 async def test_refund_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("stripe", PAID, said) as stripe:
-        check(await stripe.provider.refund(reversal("VISA", taken=DONE)), meant)
+        check(await stripe.provider.refund(refund_request("VISA", taken=DONE)), meant)
     assert stripe.received[1].headers["idempotency-key"] == REFUND
     assert (form(stripe)["payment_intent"], form(stripe)["amount"]) == ("pi_1", "5000")
 
@@ -156,7 +156,7 @@ async def test_refund_responses_become_results(said: Scripted, meant: Any) -> No
 async def test_a_repeated_refund_gets_the_first_answer_again_so_an_ambiguous_one_counts() -> None:
     refusal = error(400, "invalid_request_error", "balance_insufficient")
     async with provider_under_test("stripe", PAID, refusal) as stripe:
-        check(await stripe.provider.refund_status(reversal("VISA", taken=DONE)), ambiguous())
+        check(await stripe.provider.refund_status(refund_request("VISA", taken=DONE)), ambiguous())
 
 
 async def test_the_version_is_pinned_and_the_price_stays_in_our_currency() -> None:
@@ -169,7 +169,7 @@ async def test_the_version_is_pinned_and_the_price_stays_in_our_currency() -> No
 
 async def test_a_refund_waits_until_the_payment_can_be_read() -> None:
     async with provider_under_test("stripe", error(500, "api_error")) as stripe:
-        check(await stripe.provider.refund(reversal("VISA", taken=DONE)), not_taken("operator_unavailable"))
+        check(await stripe.provider.refund(refund_request("VISA", taken=DONE)), not_taken("operator_unavailable"))
     assert len(stripe.received) == 1
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from guichet.clock import DAY, HOUR, SECOND, earlier
 from guichet.domain.failures import RefusalReason
-from guichet.providers.base import Accepted, CallbackReference, Charge, FloatEmpty, NotFound, Reversal
+from guichet.providers.base import Accepted, CallbackReference, Charge, FloatEmpty, NotFound, RefundRequest
 from guichet.providers.shared import signatures
 from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, ambiguous, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
@@ -20,7 +20,7 @@ from tests.providers.provider_under_test import (
     provider_under_test,
 )
 from tests.providers.provider_under_test import charge as any_charge
-from tests.providers.provider_under_test import reversal as any_reversal
+from tests.providers.provider_under_test import refund_request as any_refund_request
 
 PHONE = "221770000001"
 PAGE = "https://pay.wave.com/c/cos-1"
@@ -31,8 +31,10 @@ def charge(operator: str = "wave_sn", **changes: Any) -> Charge:
     return any_charge(operator, **{"phone_number": PHONE, **changes})
 
 
-def reversal(operator: str = "wave_sn", *, taken: Mapping[str, Any] | None = None, **changes: Any) -> Reversal:
-    return any_reversal(operator, taken={"phone_number": PHONE, **(taken or {})}, **changes)
+def refund_request(
+    operator: str = "wave_sn", *, taken: Mapping[str, Any] | None = None, **changes: Any
+) -> RefundRequest:
+    return any_refund_request(operator, taken={"phone_number": PHONE, **(taken or {})}, **changes)
 
 
 def session(checkout: str = "open", payment: str = "processing", **more: Any) -> dict[str, Any]:
@@ -168,7 +170,7 @@ async def test_a_session_that_the_search_does_not_find_is_not_found_however_old_
     ],
 )
 async def test_refund_and_repeated_refund_responses_become_results(said: Scripted, meant: Any) -> None:
-    undone = reversal("wave_sn", taken={"provider_reference": "cos-1"})
+    undone = refund_request("wave_sn", taken={"provider_reference": "cos-1"})
     async with provider_under_test("wave", said) as wave:
         check(await wave.provider.refund(undone), meant)
         check(await wave.provider.refund_status(undone), meant)
@@ -179,7 +181,7 @@ async def test_refund_and_repeated_refund_responses_become_results(said: Scripte
 @pytest.mark.parametrize("code", ["checkout-refund-failed", "insufficient-funds"])
 async def test_a_refused_refund_of_a_session_may_mean_our_wallet(status: int, code: str) -> None:
     """A repeat says so of the first request only once that one cannot be on its way any more."""
-    undone = reversal("wave_sn", taken={"provider_reference": "cos-1"})
+    undone = refund_request("wave_sn", taken={"provider_reference": "cos-1"})
     reason: RefusalReason = "insufficient_funds" if code == "insufficient-funds" else "refused"
     for body in (error(code), nested(code)):
         async with provider_under_test("wave", (status, body)) as wave:
@@ -213,23 +215,26 @@ def payout(status: str) -> dict[str, Any]:
 )
 async def test_a_payout_refunds_a_payment_of_another_provider(said: Scripted, meant: Any) -> None:
     async with provider_under_test("wave", said) as wave:
-        check(await wave.provider.refund(reversal("wave_sn", collected_here=False)), meant)
+        check(await wave.provider.refund(refund_request("wave_sn", collected_here=False)), meant)
     assert wave.received[0].headers["idempotency-key"] == REFUND
     assert wave.sent()["mobile"] == f"+{PAYEES['wave_sn']}"
 
 
 async def test_payout_status_responses_become_results() -> None:
     async with provider_under_test("wave", (200, payout("succeeded"))) as wave:
-        undone = reversal("wave_sn", collected_here=False, provider_reference="pt-1")
+        undone = refund_request("wave_sn", collected_here=False, provider_reference="pt-1")
         check(await wave.provider.refund_status(undone), succeeded(5000_00, "XOF"))
         assert wave.path() == "/v1/payout/pt-1"
-        check(await wave.provider.refund_status(reversal("wave_sn", collected_here=False)), succeeded(5000_00, "XOF"))
+        check(
+            await wave.provider.refund_status(refund_request("wave_sn", collected_here=False)),
+            succeeded(5000_00, "XOF"),
+        )
         assert wave.received[-1].headers["idempotency-key"] == REFUND
 
 
-def late_payout(**changes: Any) -> Reversal:
+def late_payout(**changes: Any) -> RefundRequest:
     """A payout whose answer was lost 20 hours ago."""
-    return reversal("wave_sn", collected_here=False, sent_at=earlier(NOW, 20 * HOUR), **changes)
+    return refund_request("wave_sn", collected_here=False, sent_at=earlier(NOW, 20 * HOUR), **changes)
 
 
 FOUND = payout("succeeded") | {"client_reference": REFUND}
@@ -298,9 +303,9 @@ async def test_every_request_is_signed_when_a_signing_secret_is_set() -> None:
         await wave.provider.initiate(charge("wave_sn"))
         await wave.provider.status(charge("wave_sn"))
         await wave.provider.status(charge("wave_sn", provider_reference="cos-1"))
-        await wave.provider.refund(reversal("wave_sn", taken={"provider_reference": "cos-1"}))
-        await wave.provider.refund(reversal("wave_sn", collected_here=False))
-        await wave.provider.refund_status(reversal("wave_sn", collected_here=False, provider_reference="pt-1"))
+        await wave.provider.refund(refund_request("wave_sn", taken={"provider_reference": "cos-1"}))
+        await wave.provider.refund(refund_request("wave_sn", collected_here=False))
+        await wave.provider.refund_status(refund_request("wave_sn", collected_here=False, provider_reference="pt-1"))
         await wave.provider.probe()
     assert [request.line.split(" ")[0] for request in wave.received].count("GET") == 4
     for request in wave.received:
@@ -311,10 +316,10 @@ async def test_every_request_is_signed_when_a_signing_secret_is_set() -> None:
 async def test_an_empty_wallet_of_ours_is_not_a_refusal_of_the_payout() -> None:
     for field in ("code", "error_code", "error"):
         async with provider_under_test("wave", (400, {field: "insufficient-funds"})) as wave:
-            assert isinstance(await wave.provider.refund(reversal("wave_sn", collected_here=False)), FloatEmpty)
+            assert isinstance(await wave.provider.refund(refund_request("wave_sn", collected_here=False)), FloatEmpty)
     failed = {"id": "pt-1", "status": "failed", "payout_error": {"error_code": "insufficient-funds"}}
     async with provider_under_test("wave", (200, failed)) as wave:
-        undone = reversal("wave_sn", collected_here=False, provider_reference="pt-1")
+        undone = refund_request("wave_sn", collected_here=False, provider_reference="pt-1")
         assert isinstance(await wave.provider.refund_status(undone), FloatEmpty)
 
 

@@ -15,7 +15,7 @@ from tests.providers.expectations import TAKEN, check, not_taken
 from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import provider_under_test
 from tests.providers.simulated_providers import Setup, SimulatedProviders, open_simulated_providers
-from tests.providers.test_wave import charge, reversal, session
+from tests.providers.test_wave import charge, refund_request, session
 
 
 @pytest.fixture
@@ -94,12 +94,12 @@ async def test_other_accounts_cost_no_statement_more(
 async def test_payments_and_payouts_without_an_id_are_not_sent() -> None:
     async with provider_under_test("wave", (200, session()), aggregated_merchants="yes") as wave:
         check(await wave.provider.initiate(charge("wave_sn")), not_taken())
-        check(await wave.provider.refund(reversal("wave_sn", collected_here=False)), not_taken())
+        check(await wave.provider.refund(refund_request("wave_sn", collected_here=False)), not_taken())
         assert wave.received == []
         check(await wave.provider.initiate(charge("wave_sn", provider_merchant_id="am-7")), TAKEN)
         assert wave.sent()["aggregated_merchant_id"] == "am-7"
         taken = {"provider_merchant_id": "am-7"}
-        await wave.provider.refund(reversal("wave_sn", taken=taken, collected_here=False))
+        await wave.provider.refund(refund_request("wave_sn", taken=taken, collected_here=False))
         assert wave.sent()["aggregated_merchant_id"] == "am-7"
 
 

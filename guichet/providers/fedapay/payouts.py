@@ -11,9 +11,9 @@ from guichet.providers.base import (
     FloatEmpty,
     NotFound,
     RefundInitiationResult,
+    RefundRequest,
     RefundStatusResult,
     Refused,
-    Reversal,
     Unknown,
 )
 from guichet.providers.fedapay.client import FedaPayClient, id_of
@@ -41,14 +41,14 @@ class Payouts:
         self._networks = networks
         self._clock = clock
 
-    async def pay(self, reversal: Reversal) -> RefundInitiationResult:
-        operator = reversal.charge.payment.operator
+    async def pay(self, request: RefundRequest) -> RefundInitiationResult:
+        operator = request.charge.payment.operator
         mode = self._networks.payout_mode(operator)
         if mode is None:
             return Refused("no_refund")
-        payer = reversal.charge.payment
+        payer = request.charge.payment
         body: dict[str, object] = {
-            "amount": units(reversal.amount),
+            "amount": units(request.amount),
             "currency": {"iso": CURRENCY},
             "mode": mode,
             "description": "Remboursement",
@@ -56,28 +56,28 @@ class Payouts:
             "customer": {
                 "firstname": payer.firstname or "Client",
                 "lastname": payer.lastname or "Client",
-                "phone_number": self._networks.phone(operator, reversal.payee_number),
+                "phone_number": self._networks.phone(operator, request.payee_number),
             },
-            "merchant_reference": reversal.reference,
-            "custom_metadata": {"reference": reversal.reference},
+            "merchant_reference": request.reference,
+            "custom_metadata": {"reference": request.reference},
         }
         created = await self._client.post("/v1/payouts", body)
         if is_refused_repeat(created):
-            created = await self._client.by_reference("payout", reversal.reference)
-            return await self._start_if_pending(created, reversal)
+            created = await self._client.by_reference("payout", request.reference)
+            return await self._start_if_pending(created, request)
         if id_of(created, "payout"):
-            return await self._start_if_pending(created, reversal)
+            return await self._start_if_pending(created, request)
         if created.ok:
             return Unknown(created.raw)
         return read_payout_refusal(created)
 
-    async def _start_if_pending(self, result: ProviderResponse, reversal: Reversal) -> RefundInitiationResult:
-        read = read_payout(result, reversal.reference)
+    async def _start_if_pending(self, result: ProviderResponse, request: RefundRequest) -> RefundInitiationResult:
+        read = read_payout(result, request.reference)
         if not isinstance(read, Accepted) or not _is_not_started(result):
             return Unknown(read.raw) if isinstance(read, NotFound) else read
-        return await self._start(str(read.provider_reference), reversal)
+        return await self._start(str(read.provider_reference), request)
 
-    async def _start(self, payout_id: str, reversal: Reversal) -> RefundInitiationResult:
+    async def _start(self, payout_id: str, request: RefundRequest) -> RefundInitiationResult:
         accepted = Accepted(payout_id, provider_data={_STARTED_AT: str(self._clock.now())})
         result = await self._client.start(payout_id)
         if result.ok:
@@ -89,37 +89,37 @@ class Payouts:
             return refusal
         # Only what is still not started now was refused: it may have been started by a request before this one.
         again = await self._client.by_id("payout", payout_id)
-        read = read_payout(again, reversal.reference)
+        read = read_payout(again, request.reference)
         if _is_not_started(again) and isinstance(read, Accepted):
             return refusal
         return Unknown(read.raw) if isinstance(read, NotFound) else read
 
-    async def status(self, reversal: Reversal) -> RefundStatusResult:
-        payout_id = reversal.provider_reference
+    async def status(self, request: RefundRequest) -> RefundStatusResult:
+        payout_id = request.provider_reference
         if payout_id is not None:
             result = await self._client.by_id("payout", payout_id)
         else:
-            result = await self._client.by_reference("payout", reversal.reference)
-        read = read_payout(result, reversal.reference)
+            result = await self._client.by_reference("payout", request.reference)
+        read = read_payout(result, request.reference)
         if isinstance(read, NotFound):
-            return await self._after_not_found(read, reversal)
-        if not isinstance(read, Accepted) or not _is_not_started(result) or reversal.ask_only:
+            return await self._after_not_found(read, request)
+        if not isinstance(read, Accepted) or not _is_not_started(result) or request.ask_only:
             return read
-        if self._clock.now() < later(self._last_start(reversal), _START_AGAIN):
+        if self._clock.now() < later(self._last_start(request), _START_AGAIN):
             return read
-        return _as_status_of_start(await self._start(str(read.provider_reference), reversal), read)
+        return _as_status_of_start(await self._start(str(read.provider_reference), request), read)
 
-    def _last_start(self, reversal: Reversal) -> Instant:
-        started_at = reversal.provider_data.get(_STARTED_AT)
-        return Instant(int(started_at)) if started_at else reversal.sent_at or self._clock.now()
+    def _last_start(self, request: RefundRequest) -> Instant:
+        started_at = request.provider_data.get(_STARTED_AT)
+        return Instant(int(started_at)) if started_at else request.sent_at or self._clock.now()
 
-    async def _after_not_found(self, missing: NotFound, reversal: Reversal) -> RefundStatusResult:
+    async def _after_not_found(self, missing: NotFound, request: RefundRequest) -> RefundStatusResult:
         """It is made again only once several answers proved that there is none."""
-        if reversal.provider_reference is not None:
+        if request.provider_reference is not None:
             return Unknown(missing.raw)
-        if not reversal.never_arrived or reversal.ask_only:
+        if not request.never_arrived or request.ask_only:
             return missing
-        return as_repeated_refund(await self.pay(reversal), reversal)
+        return as_repeated_refund(await self.pay(request), request)
 
 
 def _is_not_started(result: ProviderResponse) -> bool:

@@ -23,9 +23,9 @@ from guichet.providers.base import (
     NotFound,
     NotProcessed,
     RefundInitiationResult,
+    RefundRequest,
     RefundStatusResult,
     Refused,
-    Reversal,
     StatusResult,
     Unknown,
 )
@@ -177,11 +177,11 @@ class FedaPay(HttpProvider):
         mode = self._networks.mode(operator) if operator in NETWORKS else None
         return read_transaction(result, charge, mode, self._clock.now())
 
-    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
-        return await self._payouts.pay(reversal)
+    async def refund(self, request: RefundRequest) -> RefundInitiationResult:
+        return await self._payouts.pay(request)
 
-    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
-        return await self._payouts.status(reversal)
+    async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
+        return await self._payouts.status(request)
 
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await fedapay_history(self._client.rows, since, until)

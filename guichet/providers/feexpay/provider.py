@@ -26,8 +26,8 @@ from guichet.providers.base import (
     NotProcessed,
     OtpRequestResult,
     RefundInitiationResult,
+    RefundRequest,
     Refused,
-    Reversal,
     StatusResult,
     Unknown,
 )
@@ -161,25 +161,25 @@ class FeexPay(HttpProvider):
         others = [await ask(reference) for reference in references]
         return most_conclusive([known, *others] if known else others) or Unknown()
 
-    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
-        operator = reversal.charge.payment.operator
+    async def refund(self, request: RefundRequest) -> RefundInitiationResult:
+        operator = request.charge.payment.operator
         path, network = _PAYOUTS.get(operator, (operator, None))
         body: dict[str, object] = {
             "shop": self._shop,
-            "amount": units(reversal.amount),
-            "phoneNumber": reversal.payee_number,
+            "amount": units(request.amount),
+            "phoneNumber": request.payee_number,
             "motif": "Remboursement",
-            "callback_info": reversal.reference,
+            "callback_info": request.reference,
         }
         if network:
             body["network"] = network
         return read_payout(await self._post(f"/api/payouts/public/{path}", body), self._clock.now())
 
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
-        operator, sent_at = reversal.charge.payment.operator, reversal.sent_at or self._clock.now()
-        find = partial(self._history.find, reversal.reference, operator=operator, kind="PAYOUT")
+    async def refund_status(self, request: RefundRequest) -> StatusResult:
+        operator, sent_at = request.charge.payment.operator, request.sent_at or self._clock.now()
+        find = partial(self._history.find, request.reference, operator=operator, kind="PAYOUT")
         ask = partial(self._payout, operator)
-        known = await ask(reversal.provider_reference) if reversal.provider_reference is not None else None
+        known = await ask(request.provider_reference) if request.provider_reference is not None else None
         return await self._most_conclusive(known, ask, find, sent_at)
 
     async def _payout(self, operator: str, reference: str) -> StatusResult:

@@ -19,9 +19,9 @@ from guichet.providers.base import (
     InitiationResult,
     NotFound,
     RefundInitiationResult,
+    RefundRequest,
     RefundStatusResult,
     Refused,
-    Reversal,
     StatusResult,
     Unknown,
 )
@@ -123,32 +123,32 @@ class Mtn(HttpProvider):
             return as_repeated(await self.initiate(charge))
         return NotFound(result.raw)
 
-    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
+    def prepare_refund(self, request: RefundRequest) -> Mapping[str, str]:
         """The verb. `refund` and `transfer` are separate namespaces of references: a refund that was sent by one must
         never be asked about, or sent again, by the other."""
         return {_VERB: self._refund_via}
 
-    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+    async def refund(self, request: RefundRequest) -> RefundInitiationResult:
         if self._disbursement is None:
             return Refused("no_refund")
-        charge, verb = reversal.charge, self._verb(reversal)
-        body = self._amount_and_texts(reversal.reference, reversal.amount, "Remboursement")
-        payee: dict[str, object] = {"payee": {"partyIdType": "MSISDN", "partyId": reversal.payee_number}}
+        charge, verb = request.charge, self._verb(request)
+        body = self._amount_and_texts(request.reference, request.amount, "Remboursement")
+        payee: dict[str, object] = {"payee": {"partyIdType": "MSISDN", "partyId": request.payee_number}}
         body |= {"referenceIdToRefund": charge.payment.reference} if verb == "refund" else payee
-        result = await self._disbursement.post(verb, body, reference=reversal.reference, notify_url=charge.notify_url)
-        return read_refund_initiation(result, reversal.reference)
+        result = await self._disbursement.post(verb, body, reference=request.reference, notify_url=charge.notify_url)
+        return read_refund_initiation(result, request.reference)
 
-    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+    async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
         """A refund that MTN does not know is sent again: MTN pays only once under the same id."""
         if self._disbursement is None:
             return Unknown(ProviderAnswer.NO_DISBURSEMENT_KEYS())
-        result = await self._disbursement.get(f"{self._verb(reversal)}/{reversal.reference}")
-        if is_not_found(result) and reversal.provider_reference is None and not reversal.ask_only:
-            return as_repeated_refund(await self.refund(reversal), reversal)
-        return read_refund_status(result, reversal.reference)
+        result = await self._disbursement.get(f"{self._verb(request)}/{request.reference}")
+        if is_not_found(result) and request.provider_reference is None and not request.ask_only:
+            return as_repeated_refund(await self.refund(request), request)
+        return read_refund_status(result, request.reference)
 
-    def _verb(self, reversal: Reversal) -> str:
-        return reversal.provider_data.get(_VERB, self._refund_via)
+    def _verb(self, request: RefundRequest) -> str:
+        return request.provider_data.get(_VERB, self._refund_via)
 
     def _products(self) -> "list[_Product]":
         return [self._collection] + ([self._disbursement] if self._disbursement else [])

@@ -25,9 +25,9 @@ from guichet.providers.base import (
     NotFound,
     NotProcessed,
     RefundInitiationResult,
+    RefundRequest,
     RefundStatusResult,
     Refused,
-    Reversal,
     StatusResult,
     Succeeded,
     Unknown,
@@ -148,32 +148,32 @@ class PawaPay(HttpProvider):
             return read_deposit(result, charge)
         return NotFound(result.raw)
 
-    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+    async def refund(self, request: RefundRequest) -> RefundInitiationResult:
         """A refund of the deposit; a payout when another account collected the payment."""
-        charge, reference = reversal.charge, reversal.reference
+        charge, reference = request.charge, request.reference
         provider, currency = _PROVIDERS.get(charge.payment.operator, ("", ""))
-        if reversal.currency != currency:
-            facts = {"operator": charge.payment.operator, "currency": reversal.currency}
+        if request.currency != currency:
+            facts = {"operator": charge.payment.operator, "currency": request.currency}
             return NotProcessed("configuration", ProviderAnswer.NOT_PAID_BY_PAWAPAY(**facts))
         body: dict[str, object] = {
-            "amount": str(units(reversal.amount)),
+            "amount": str(units(request.amount)),
             "currency": currency,
             "clientReferenceId": reference,
         }
-        if reversal.collected_here:
+        if request.collected_here:
             body |= {"refundId": reference, "depositId": charge.payment.reference}
             return read_refund_initiation(await self._post("refunds", body), id_field="refundId", reference=reference)
-        body |= {"payoutId": reference, "recipient": _party(reversal.payee_number, provider)}
+        body |= {"payoutId": reference, "recipient": _party(request.payee_number, provider)}
         body |= {"customerMessage": "Remboursement"}
         return read_refund_initiation(await self._post("payouts", body), id_field="payoutId", reference=reference)
 
-    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
-        resource = "refunds" if reversal.collected_here else "payouts"
-        result = await self._get(f"/v2/{resource}/{reversal.reference}")
-        if not is_not_found(result) or reversal.provider_reference is not None or reversal.ask_only:
-            return read_refund_status(result, reversal.reference)
+    async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
+        resource = "refunds" if request.collected_here else "payouts"
+        result = await self._get(f"/v2/{resource}/{request.reference}")
+        if not is_not_found(result) or request.provider_reference is not None or request.ask_only:
+            return read_refund_status(result, request.reference)
         # A first request that is still on its way may be the reason why the second is refused.
-        return as_repeated_refund(await self.refund(reversal), reversal)
+        return as_repeated_refund(await self.refund(request), request)
 
     async def probe(self) -> Answer:
         return probe_result(await self._get("/v2/wallet-balances"))

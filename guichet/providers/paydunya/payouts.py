@@ -14,8 +14,8 @@ from guichet.providers.base import (
     NotFound,
     NotProcessed,
     RefundInitiationResult,
+    RefundRequest,
     RefundStatusResult,
-    Reversal,
     Unknown,
 )
 from guichet.providers.paydunya.networks import NETWORKS
@@ -57,22 +57,22 @@ class Payouts:
         self._post = post
         self._clock = clock
 
-    async def announce(self, reversal: Reversal) -> RefundInitiationResult:
+    async def announce(self, request: RefundRequest) -> RefundInitiationResult:
         """The next poll submits it, once its token is stored; whatever is lost here may be announced again."""
-        operator = reversal.charge.payment.operator
+        operator = request.charge.payment.operator
         network = NETWORKS[operator]
-        if reversal.currency != CURRENCY:
-            unpaid = ProviderAnswer.NOT_PAID_BY_PAYDUNYA(currency=reversal.currency)
+        if request.currency != CURRENCY:
+            unpaid = ProviderAnswer.NOT_PAID_BY_PAYDUNYA(currency=request.currency)
             return NotProcessed("currency_not_accepted", unpaid)
-        if reversal.amount < Hundredths(MIN_AMOUNT * 100):
+        if request.amount < Hundredths(MIN_AMOUNT * 100):
             return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_PAYDUNYA())
-        if foreign := foreign_number(operator, reversal.payee_number):
+        if foreign := foreign_number(operator, request.payee_number):
             return foreign
         body = {
-            "account_alias": national_number(network, reversal.payee_number or ""),
-            "amount": units(reversal.amount),
+            "account_alias": national_number(network, request.payee_number or ""),
+            "amount": units(request.amount),
             "withdraw_mode": network.payout,
-            "callback_url": reversal.charge.notify_url,
+            "callback_url": request.charge.notify_url,
         }
         result = await self._post(f"{PAYOUTS}/get-invoice", body, _ANNOUNCE_TIMEOUT)
         answer = result.ok_object()
@@ -83,51 +83,51 @@ class Payouts:
         refused = read_payout_refusal(result) if result.ok else None
         return refused or not_taken(result)
 
-    async def status(self, reversal: Reversal) -> RefundStatusResult:
-        token = reversal.provider_reference
+    async def status(self, request: RefundRequest) -> RefundStatusResult:
+        token = request.provider_reference
         if token is None:
-            return await self._announce_again(reversal)
+            return await self._announce_again(request)
         result = await self._post(f"{PAYOUTS}/check-status", {"disburse_invoice": token}, _CHECK_TIMEOUT)
         body = result.ok_object()
         if code_of(body) != "00":
             return Unknown(result.raw)
         disburse_id = text_or_none(body.get("disburse_id"))
-        if disburse_id not in (None, reversal.reference) or text_or_none(body.get("token")) not in (None, token):
+        if disburse_id not in (None, request.reference) or text_or_none(body.get("token")) not in (None, token):
             return Unknown(ProviderAnswer.OTHER_REFERENCE(answer=result.raw))
         if str(body.get("status")).upper() != NOT_SUBMITTED:
             return read_payout_status(body, result.raw, token)
-        return await self._submit_if_due(reversal, token)
+        return await self._submit_if_due(request, token)
 
-    async def _announce_again(self, reversal: Reversal) -> RefundStatusResult:
+    async def _announce_again(self, request: RefundRequest) -> RefundStatusResult:
         """Without a token nothing was ever submitted."""
-        if reversal.ask_only:
+        if request.ask_only:
             return NotFound(ProviderAnswer.NO_PAYDUNYA_INVOICE())
-        result = await self.announce(reversal)
+        result = await self.announce(request)
         return Unknown(result.raw) if isinstance(result, NotProcessed) else result
 
-    async def _submit_if_due(self, reversal: Reversal, token: str) -> RefundStatusResult:
+    async def _submit_if_due(self, request: RefundRequest, token: str) -> RefundStatusResult:
         """PayDunya says that it has no submission of this payout. One that was, or may have been, sent may still be on
         its way: it is sent again only some minutes later, under the same token and the same `disburse_id`, of which
         either alone lets a payout happen once."""
         now = self._clock.now()
-        submitted_at = _last_submission(reversal, now)
-        if reversal.ask_only or (submitted_at is not None and now - submitted_at < _SUBMIT_AGAIN):
+        submitted_at = _last_submission(request, now)
+        if request.ask_only or (submitted_at is not None and now - submitted_at < _SUBMIT_AGAIN):
             return Accepted()
-        body = {"disburse_invoice": token, "disburse_id": reversal.reference}
+        body = {"disburse_invoice": token, "disburse_id": request.reference}
         result = await self._post(f"{PAYOUTS}/submit-invoice", body, _SUBMIT_TIMEOUT)
         if isinstance(common := classify_http_error(result), NotProcessed):
             return Unknown(common.raw)
         sent = Accepted(token, provider_data={_SUBMITTED: str(now)})
         # A refusal counts unless an earlier submission is known: one that may have been sent had ten minutes to show.
-        is_first = _SUBMITTED not in reversal.provider_data
+        is_first = _SUBMITTED not in request.provider_data
         if not is_first or not result.ok or code_of(result.ok_object()) in ("", "00"):
             return sent
         return read_payout_refusal(result) or sent
 
 
-def _last_submission(reversal: Reversal, now: Instant) -> Instant | None:
+def _last_submission(request: RefundRequest, now: Instant) -> Instant | None:
     """When it was, or may have been, submitted last; None for the first time."""
-    submitted, announced = (reversal.provider_data.get(key) for key in (_SUBMITTED, _ANNOUNCED))
+    submitted, announced = (request.provider_data.get(key) for key in (_SUBMITTED, _ANNOUNCED))
     if submitted is not None:
         return Instant(int(submitted))
     if announced is None or now - int(announced) < _SUBMIT_FIRST:

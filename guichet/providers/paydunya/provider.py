@@ -21,9 +21,9 @@ from guichet.providers.base import (
     InitiationResult,
     NotProcessed,
     RefundInitiationResult,
+    RefundRequest,
     RefundStatusResult,
     Refused,
-    Reversal,
     StatusResult,
     Unknown,
 )
@@ -164,11 +164,11 @@ class PayDunya(HttpProvider):
         mode = "test" if self._is_test else "live"
         return read_invoice_status(await self._confirm(invoice), charge, invoice, mode=mode, proven=token is not None)
 
-    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
-        return await self._payouts.announce(reversal)
+    async def refund(self, request: RefundRequest) -> RefundInitiationResult:
+        return await self._payouts.announce(request)
 
-    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
-        return await self._payouts.status(reversal)
+    async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
+        return await self._payouts.status(request)
 
     async def probe(self) -> Answer:
         """Wrong keys are told by the code 1001; right ones by another, since there is no such invoice."""

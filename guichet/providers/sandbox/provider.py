@@ -18,8 +18,8 @@ from guichet.providers.base import (
     Charge,
     InitiationResult,
     Provider,
+    RefundRequest,
     Refused,
-    Reversal,
     StatusResult,
     Succeeded,
 )
@@ -128,17 +128,17 @@ class Sandbox(Provider):
         result = _SCENARIOS.get(charge.provider_data.get(SCENARIO, ""), by_number)
         return result(charge, self._clock.now())
 
-    async def refund(self, reversal: Reversal) -> InitiationResult:
+    async def refund(self, request: RefundRequest) -> InitiationResult:
         """Taken and not executed yet in the scenarios about refunds: their result is asked for, as in live."""
-        if reversal.charge.provider_data.get(SCENARIO) in ("refund_failed", "refund_pending"):
+        if request.charge.provider_data.get(SCENARIO) in ("refund_failed", "refund_pending"):
             return _PENDING
-        return Succeeded(reversal.amount, reversal.currency)
+        return Succeeded(request.amount, request.currency)
 
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
-        scenario = reversal.charge.provider_data.get(SCENARIO)
+    async def refund_status(self, request: RefundRequest) -> StatusResult:
+        scenario = request.charge.provider_data.get(SCENARIO)
         if scenario == "refund_pending":
             return _PENDING
-        return Refused() if scenario == "refund_failed" else Succeeded(reversal.amount, reversal.currency)
+        return Refused() if scenario == "refund_failed" else Succeeded(request.amount, request.currency)
 
 
 def _last_digits(charge: Charge) -> str:

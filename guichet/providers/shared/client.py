@@ -19,7 +19,7 @@ from guichet.domain.messages import Answer
 from guichet.domain.money import CURRENCIES, Hundredths
 from guichet.domain.records import Record
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent, Response
-from guichet.providers.base import Charge, NotProcessed, Provider, RefundStatusResult, Reversal, Unknown
+from guichet.providers.base import Charge, NotProcessed, Provider, RefundRequest, RefundStatusResult, Unknown
 from guichet.providers.shared import fingerprints
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.fields import clean_text, decode_json, decode_json_object
@@ -261,5 +261,5 @@ class HttpProvider(Provider):
             return NotProcessed("currency_not_accepted", ProviderAnswer.CURRENCY_NOT_TAKEN(**facts))
         return NotProcessed("configuration", ProviderAnswer.OPERATOR_NOT_SERVED(account=account, operator=operator))
 
-    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+    async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
         return Unknown(ProviderAnswer.NO_REFUNDS())

@@ -14,9 +14,9 @@ from guichet.providers.base import (
     NotFound,
     NotProcessed,
     RefundInitiationResult,
+    RefundRequest,
     RefundStatusResult,
     Refused,
-    Reversal,
     StatusResult,
     Succeeded,
     Unknown,
@@ -76,12 +76,12 @@ def as_repeated(result: InitiationResult) -> StatusResult:
     return Unknown(result.raw) if isinstance(result, NotProcessed | Refused) else result
 
 
-def as_repeated_refund(result: RefundInitiationResult, reversal: Reversal) -> RefundStatusResult:
+def as_repeated_refund(result: RefundInitiationResult, request: RefundRequest) -> RefundStatusResult:
     """`as_refund_status` where the provider did not know the first request: that it does not take the second either is
     believed only once it is proven that the first one never arrived. Until then it counts as one more "not found"."""
     if isinstance(result, Accepted | Succeeded | Unknown):
         return result
-    if not reversal.never_arrived:
+    if not request.never_arrived:
         return NotFound(result.raw)
     return Unknown(result.raw) if isinstance(result, NotProcessed) else result
 

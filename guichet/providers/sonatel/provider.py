@@ -20,8 +20,8 @@ from guichet.providers.base import (
     InitiationResult,
     NotProcessed,
     RefundInitiationResult,
+    RefundRequest,
     RefundStatusResult,
-    Reversal,
     StatusResult,
     Unknown,
 )
@@ -90,23 +90,23 @@ class Sonatel(HttpProvider):
             return rows
         return most_conclusive(read_row(row) for row in rows) or Unknown(ProviderAnswer.NOT_LISTED())
 
-    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
-        if reversal.currency != _CURRENCY:
-            return NotProcessed("configuration", ProviderAnswer.NOT_PAID_BY_SONATEL(currency=reversal.currency))
+    async def refund(self, request: RefundRequest) -> RefundInitiationResult:
+        if request.currency != _CURRENCY:
+            return NotProcessed("configuration", ProviderAnswer.NOT_PAID_BY_SONATEL(currency=request.currency))
         pin = await self._encrypted_pin()
         if isinstance(pin, NotProcessed):
             return pin
         body = {
             "partner": {"idType": "MSISDN", "id": self._retailer, "encryptedPinCode": pin},
-            "customer": _customer(reversal.payee_number),
-            "amount": {"value": units(reversal.amount), "unit": reversal.currency},
-            "reference": reversal.reference,
+            "customer": _customer(request.payee_number),
+            "amount": {"value": units(request.amount), "unit": request.currency},
+            "reference": request.reference,
             "receiveNotification": False,
         }
-        return read_cashin(await self._post("cashins", body), reversal.reference, self._clock.now())
+        return read_cashin(await self._post("cashins", body), request.reference, self._clock.now())
 
-    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
-        rows = await self._listed(reversal.reference, "CASHIN")
+    async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
+        rows = await self._listed(request.reference, "CASHIN")
         if isinstance(rows, Unknown):
             return rows
         return most_conclusive(read_cashin_row(row) for row in rows) or Unknown(ProviderAnswer.NOT_LISTED())

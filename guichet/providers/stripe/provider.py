@@ -22,8 +22,8 @@ from guichet.providers.base import (
     NotFound,
     NotProcessed,
     RefundInitiationResult,
+    RefundRequest,
     RefundStatusResult,
-    Reversal,
     StatusResult,
     Unknown,
 )
@@ -134,32 +134,32 @@ class Stripe(HttpProvider):
             return Unknown(ProviderAnswer.TEST_MODE())
         return read_session(result)
 
-    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+    async def refund(self, request: RefundRequest) -> RefundInitiationResult:
         """Reads the session first, because a refund names the payment intent inside it."""
-        session = await self._get(f"{_SESSIONS}/{reversal.charge.payment.provider_reference}")
+        session = await self._get(f"{_SESSIONS}/{request.charge.payment.provider_reference}")
         intent = _intent(session)
         if intent is None:
             return NotProcessed("operator_unavailable", ProviderAnswer.PAYMENT_NOT_FOUND(answer=session.raw))
         form = {
             "payment_intent": intent,
-            "amount": str(smallest_unit(reversal.amount, reversal.currency)),
+            "amount": str(smallest_unit(request.amount, request.currency)),
             "reason": "requested_by_customer",
-            "metadata[reference]": reversal.reference,
+            "metadata[reference]": request.reference,
         }
-        result = await self._post("/v1/refunds", form, idempotency_key=reversal.reference)
+        result = await self._post("/v1/refunds", form, idempotency_key=request.reference)
         return read_refund(result) if result.ok else read_refund_refusal(result)
 
-    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
-        if reversal.provider_reference is not None:
-            return read_refund(await self._get(f"/v1/refunds/{reversal.provider_reference}"))
-        if reversal.ask_only or self._key_expired(reversal.sent_at or Instant(0)):
-            return await self._search_refund(reversal)
+    async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
+        if request.provider_reference is not None:
+            return read_refund(await self._get(f"/v1/refunds/{request.provider_reference}"))
+        if request.ask_only or self._key_expired(request.sent_at or Instant(0)):
+            return await self._search_refund(request)
         # Under the same key Stripe gives the answer to the first request again, or has it made now.
-        return as_refund_status(await self.refund(reversal), is_first=True)
+        return as_refund_status(await self.refund(request), is_first=True)
 
-    async def _search_refund(self, reversal: Reversal) -> RefundStatusResult:
+    async def _search_refund(self, request: RefundRequest) -> RefundStatusResult:
         """Looks for the refund among those of the payment, when the response with its id was lost."""
-        session = await self._get(f"{_SESSIONS}/{reversal.charge.payment.provider_reference}")
+        session = await self._get(f"{_SESSIONS}/{request.charge.payment.provider_reference}")
         intent = _intent(session)
         if intent is None:
             return Unknown(ProviderAnswer.PAYMENT_NOT_FOUND(answer=session.raw))
@@ -167,7 +167,7 @@ class Stripe(HttpProvider):
         rows = listed.ok_object().get("data")
         if not isinstance(rows, list):
             return Unknown(listed.raw)
-        refund_id = next((text_or_none(row.get("id")) for row in rows if _is_about(row, reversal.reference)), None)
+        refund_id = next((text_or_none(row.get("id")) for row in rows if _is_about(row, request.reference)), None)
         if refund_id is None:
             return NotFound(listed.raw)
         return read_refund(await self._get(f"/v1/refunds/{refund_id}"))

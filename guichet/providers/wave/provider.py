@@ -23,8 +23,8 @@ from guichet.providers.base import (
     NotFound,
     NotProcessed,
     RefundInitiationResult,
+    RefundRequest,
     RefundStatusResult,
-    Reversal,
     StatusResult,
     Succeeded,
     Unknown,
@@ -153,76 +153,76 @@ class Wave(HttpProvider):
             return result
         return NotFound(ProviderAnswer.NO_SESSION())
 
-    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+    async def refund(self, request: RefundRequest) -> RefundInitiationResult:
         """A refund of the session; a payout when another account collected the payment."""
-        if not reversal.collected_here:
-            return await self._pay_out(reversal)
-        session_id = reversal.charge.payment.provider_reference
+        if not request.collected_here:
+            return await self._pay_out(request)
+        session_id = request.charge.payment.provider_reference
         if session_id is None:
             return NotProcessed("operator_unavailable", ProviderAnswer.SESSION_UNKNOWN())
         result = await self._client.post(f"{_SESSIONS}/{session_id}/refund", None)
         if result.ok:
             # The response is empty: Wave refunds a session as a whole, once, whatever our reference is.
-            return Succeeded(reversal.amount, reversal.currency, session_id)
+            return Succeeded(request.amount, request.currency, session_id)
         return read_session_refund_refusal(result)
 
-    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+    async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
         """A refund has no status to ask: repeating it, or a payout under its key, tells what became of it. What must
         not be repeated is looked for in the list of transactions."""
-        if not reversal.collected_here and reversal.provider_reference is not None:
-            return read_payout(await self._client.get(f"/v1/payout/{reversal.provider_reference}"))
-        if reversal.ask_only and reversal.collected_here:
-            return await self._search_refund(reversal)
-        if not reversal.collected_here and (reversal.ask_only or self._key_expired(reversal)):
-            return await self._search_payout(reversal)
-        return as_refund_status(await self.refund(reversal), is_first=self._first_has_ended(reversal))
+        if not request.collected_here and request.provider_reference is not None:
+            return read_payout(await self._client.get(f"/v1/payout/{request.provider_reference}"))
+        if request.ask_only and request.collected_here:
+            return await self._search_refund(request)
+        if not request.collected_here and (request.ask_only or self._key_expired(request)):
+            return await self._search_payout(request)
+        return as_refund_status(await self.refund(request), is_first=self._first_has_ended(request))
 
-    def _first_has_ended(self, reversal: Reversal) -> bool:
+    def _first_has_ended(self, request: RefundRequest) -> bool:
         """Whether the first request cannot be on its way any more. A session that it refunded is not refused then: Wave
         answers every repeat as the first request."""
-        sent_at = reversal.sent_at or self._clock.now()
-        return reversal.collected_here and self._clock.now() - sent_at > UNSEEN_END
+        sent_at = request.sent_at or self._clock.now()
+        return request.collected_here and self._clock.now() - sent_at > UNSEEN_END
 
-    async def _search_refund(self, reversal: Reversal) -> RefundStatusResult:
-        session_id, now = reversal.charge.payment.provider_reference, self._clock.now()
+    async def _search_refund(self, request: RefundRequest) -> RefundStatusResult:
+        session_id, now = request.charge.payment.provider_reference, self._clock.now()
         if session_id is None:
             return Unknown(ProviderAnswer.SESSION_UNKNOWN())
-        refund = await wave_session_refund(self._ask_transactions, session_id, reversal.sent_at or now, now)
+        refund = await wave_session_refund(self._ask_transactions, session_id, request.sent_at or now, now)
         if isinstance(refund, Unknown):
             return refund
         if refund is None:
             return NotFound(ProviderAnswer.NO_SESSION_REFUND())
         return Succeeded(refund.amount, refund.currency, session_id)
 
-    def _key_expired(self, reversal: Reversal) -> bool:
+    def _key_expired(self, request: RefundRequest) -> bool:
         """How long Wave knows an Idempotency-Key is not published."""
-        return self._clock.now() - (reversal.sent_at or Instant(0)) >= _KEY_LIFETIME
+        return self._clock.now() - (request.sent_at or Instant(0)) >= _KEY_LIFETIME
 
-    async def _search_payout(self, reversal: Reversal) -> RefundStatusResult:
+    async def _search_payout(self, request: RefundRequest) -> RefundStatusResult:
         """The payout that was made under our reference. It is made again only once several searches proved that there
         is none, and never without an answer."""
-        payouts = await self._found_by_reference("/v1/payouts/search", reversal.reference)
+        payouts = await self._found_by_reference("/v1/payouts/search", request.reference)
         if isinstance(payouts, Unknown):
             return payouts
         if payouts:
             return most_conclusive(map(read_payout_object, payouts)) or Unknown()
-        if reversal.never_arrived and not reversal.ask_only:
-            return as_refund_status(await self.refund(reversal))
+        if request.never_arrived and not request.ask_only:
+            return as_refund_status(await self.refund(request))
         return NotFound(ProviderAnswer.NO_PAYOUT())
 
-    async def _pay_out(self, reversal: Reversal) -> RefundInitiationResult:
-        payment = msgspec.structs.replace(reversal.charge.payment, phone_number=reversal.payee_number)
-        if unserved := self._unserved(msgspec.structs.replace(reversal.charge, payment=payment)):
+    async def _pay_out(self, request: RefundRequest) -> RefundInitiationResult:
+        payment = msgspec.structs.replace(request.charge.payment, phone_number=request.payee_number)
+        if unserved := self._unserved(msgspec.structs.replace(request.charge, payment=payment)):
             return unserved
         body = {
-            "currency": reversal.currency,
-            "receive_amount": str(units(reversal.amount)),
-            "mobile": f"+{reversal.payee_number}",
-            "client_reference": reversal.reference,
+            "currency": request.currency,
+            "receive_amount": str(units(request.amount)),
+            "mobile": f"+{request.payee_number}",
+            "client_reference": request.reference,
             "payment_reason": "Remboursement",
-            **self._merchant_field(reversal.charge),
+            **self._merchant_field(request.charge),
         }
-        result = await self._client.post("/v1/payout", body, {"Idempotency-Key": reversal.reference})
+        result = await self._client.post("/v1/payout", body, {"Idempotency-Key": request.reference})
         return read_payout(result) if result.ok else read_payout_refusal(result)
 
     async def probe(self) -> Answer:
