@@ -76,11 +76,15 @@ def staff_member(session: Session, user: User) -> StaffMember:
 
 
 def member(
-    session: Session, user: User, places: Sequence[tuple[MerchantRole, Merchant]], merchant_id: int, env: Environment
+    session: Session,
+    user: User,
+    memberships: Sequence[tuple[MerchantRole, Merchant]],
+    merchant_id: int,
+    env: Environment,
 ) -> Member:
-    """The user as a member of this merchant's team, by the places that were read with the session (`sessions.find`).
+    """The user as a member of this merchant's team, by the memberships read with the session (`sessions.find`).
     Raises Forbidden for a merchant of somebody else, whether it exists or not."""
-    for role, merchant in places:
+    for role, merchant in memberships:
         if merchant.id == merchant_id:
             return Member(user, session, merchant, role, env)
     raise Forbidden

@@ -114,7 +114,7 @@ class OpenSession(NamedTuple):
 
     session: Session
     user: User
-    places: list[tuple[MerchantRole, Merchant]]
+    memberships: list[tuple[MerchantRole, Merchant]]
 
 
 async def find(db: Database, secret: str, now: Instant) -> OpenSession | None:
@@ -127,8 +127,8 @@ async def find(db: Database, secret: str, now: Instant) -> OpenSession | None:
         return None
     if now - session.last_seen_at >= _SEEN_EVERY:
         await db.write(_SEEN, session=session.id, now=now)
-    places = [(row[_ROLE_AT], Merchant(*row[_ROLE_AT + 1 :])) for row in rows if row[_ROLE_AT] is not None]
-    return OpenSession(session, user, places)
+    memberships = [(row[_ROLE_AT], Merchant(*row[_ROLE_AT + 1 :])) for row in rows if row[_ROLE_AT] is not None]
+    return OpenSession(session, user, memberships)
 
 
 async def renew(db: Writer, session: Session, now: Instant) -> tuple[str, Session] | None:

@@ -45,7 +45,7 @@ TEMPLATES: Final = {
 }
 
 
-class PaymentView(Record, frozen=True):
+class CheckoutPaymentView(Record, frozen=True):
     """A payment as its pages show it. `*_href` are addresses; None if there is no such link."""
 
     stage: str
@@ -101,7 +101,7 @@ def payment_view(
     simulator_path: str | None = None,
     confirmable_until: clock.Instant | None = None,
     returns: bool = False,
-) -> PaymentView:
+) -> CheckoutPaymentView:
     """`path`: of the page itself, within the service; `link_path`: of the payment link it came from, if any;
     `return_url`: the merchant's page; `returns`: it is refunded without being asked."""
     state = stage(payment, now, confirmable_until)
@@ -112,7 +112,7 @@ def payment_view(
     failed = payment.status == "failed"
     other_href = page.href(f"{path}/other")
     retry_href = page.href(link_path, mode=payment.operator) if link_path else None
-    return PaymentView(
+    return CheckoutPaymentView(
         stage="returning" if returns and state == "succeeded" else state,
         merchant=merchant.name,
         monogram=initials(merchant.name),

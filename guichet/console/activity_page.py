@@ -170,7 +170,7 @@ async def show(request: MerchantRequest) -> Response:
     # Who was only invited may be a stranger: the team learns no name before they have joined.
     invited = {_user(entry) for entry in entries if entry.action in _INVITATIONS} - {user.id for user in members}
     names = await users.names(request.db, about - invited)
-    address = partial(request.here, "/activity", None, by=query.by, act=query.act)
+    address = partial(request.merchant_url, "/activity", None, by=query.by, act=query.act)
     view = ActivityView(
         query=query,
         people=list(people.items()),

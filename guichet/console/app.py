@@ -141,7 +141,7 @@ def _merchant_page(console: Console, page: MerchantPage) -> Route:
 
 def _member(request: MerchantRequest) -> Member:
     env = choice(request.path["env"], ENVS)
-    return member(*request.signed_in, request.places, request.path["merchant"], found(env))
+    return member(*request.signed_in, request.memberships, request.path["merchant"], found(env))
 
 
 def _staff_page(console: Console, page: StaffPage) -> Route:
@@ -191,9 +191,11 @@ def _page(
         request = await kind.begin(console, http)
         if states is not None:
             if request.user is None:
-                return request.redirect(request.at("/sign-in", next=_own_path(http)))
+                return request.redirect(request.console_url("/sign-in", next=_own_path(http)))
             if request.state not in states:
-                return request.redirect(request.at("/factor" if request.state == "needs_factor" else "/factor/setup"))
+                return request.redirect(
+                    request.console_url("/factor" if request.state == "needs_factor" else "/factor/setup")
+                )
         try:
             if admit is not None:
                 await admit(request)

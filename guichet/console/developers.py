@@ -116,7 +116,7 @@ async def change_keys(request: MerchantRequest) -> Response:
                 key = await _key_of(request, form)
                 expires_at = read_end(request, form.expires)
                 await key_management.expire(request.db, request.ctx.clock, key, expires_at, request.actor)
-                return request.done(request.here("/developers"), "expiry_set")
+                return request.done(request.merchant_url("/developers"), "expiry_set")
             case "revoke":
                 return await _revoke_key(request, form)
             case _:
@@ -166,7 +166,7 @@ async def _revoke_key(request: MerchantRequest, form: KeyForm) -> Response:
     if key.revoked_at is None and not form.confirm:
         return request.page("developers/key_revocation.html", KeyRow.of(key, request.now()))
     await key_management.revoke(request.db, request.ctx.clock, key.id, request.actor)
-    return request.done(request.here("/developers"), "revoked")
+    return request.done(request.merchant_url("/developers"), "revoked")
 
 
 async def _key_of(request: MerchantRequest, form: KeyForm) -> ApiKey:
@@ -208,7 +208,7 @@ async def show_requests(request: MerchantRequest) -> Response:
         request.db, *request.scope, filters, _REQUESTS_SHOWN + 1, before=cursor.before, after=cursor.after
     )
     page = ListPage.cut(rows, _REQUESTS_SHOWN, cursor)
-    address = partial(request.here, "/developers/requests", None, status=query.status, begins=query.begins)
+    address = partial(request.merchant_url, "/developers/requests", None, status=query.status, begins=query.begins)
     view = RequestsView(
         query=query,
         classes=get_args(_StatusClass),
@@ -232,7 +232,7 @@ async def show_clock(request: MerchantRequest, fault: FormFault | None = None) -
     view = TestClockView(
         clock=await clock_view(request, request.merchant.id) if request.env == "test" else None,
         may_change=request.may("keys.change"),
-        in_test=request.here("/developers/clock", "test"),
+        in_test=request.merchant_url("/developers/clock", "test"),
     )
     return request.page("developers/clock.html", view, fault)
 
@@ -244,4 +244,4 @@ async def move_clock(request: MerchantRequest) -> Response:
     if request.env != "test":
         raise FormFault(request.text("clock.only_test"))
     await change_clock(request, request.merchant.id, form)
-    return request.done(request.here("/developers/clock"), "clock")
+    return request.done(request.merchant_url("/developers/clock"), "clock")

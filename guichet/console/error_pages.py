@@ -67,12 +67,12 @@ async def error_page(console: Console, request: Request, error: Exception) -> Re
     if isinstance(error, SecondFactorNeeded):
         # What was typed into a form is gone afterwards: its page says so.
         path = request.url.path if request.method == "GET" else f"{request.url.path}?repeat=yes"
-        return page.redirect(page.at("/factor", next=path))
+        return page.redirect(page.console_url("/factor", next=path))
     known = error if isinstance(error, Forbidden | FormRefused) else contract_error(error)
     name, status = _STATES.get(type(known), ("server_error", 500))
     if name == "server_error" and isinstance(error, GuichetError):
         log.error("page.unexpected_error", code=error.code, error=repr(error))
     log_storage_error(error)
-    response = page.show("message.html", status, name=name, action=page.at(""))
+    response = page.show("message.html", status, name=name, action=page.console_url(""))
     response.headers.update(error_headers(error))
     return response

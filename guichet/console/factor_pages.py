@@ -22,7 +22,7 @@ _SET_UP_WITHIN: Final = 15 * MINUTE
 async def ask(request: ConsoleRequest) -> Response:
     _, user = request.signed_in
     if not user.totp_confirmed:
-        return request.redirect(request.at("/factor/setup", next=request.query.get("next")))
+        return request.redirect(request.console_url("/factor/setup", next=request.query.get("next")))
     return await code_form(request)
 
 
@@ -54,7 +54,7 @@ async def show_setup(request: ConsoleRequest) -> Response:
     try:
         return _setup_form(request, await factors.begin_totp(ctx, user), to=to)
     except CodeRefused:  # Another session of the person was faster.
-        return request.redirect(request.at("/security"))
+        return request.redirect(request.console_url("/security"))
 
 
 async def set_up(request: ConsoleRequest) -> Response:
@@ -85,9 +85,11 @@ def _elsewhere(request: ConsoleRequest, to: str | None) -> Response | None:
     fifteen minutes, when the page is opened and when its form is sent."""
     session, user = request.signed_in
     if user.totp_confirmed:
-        return request.redirect(request.at("/security"))
+        return request.redirect(request.console_url("/security"))
     if session.created_at < earlier(request.now(), _SET_UP_WITHIN):
-        return request.redirect(request.at("/sign-in", again="yes", next=request.at("/factor/setup", next=to)))
+        return request.redirect(
+            request.console_url("/sign-in", again="yes", next=request.console_url("/factor/setup", next=to))
+        )
     return None
 
 
@@ -96,7 +98,7 @@ async def show_new_telephone(request: ConsoleRequest) -> Response:
     session, user = request.signed_in
     ctx = request.ctx
     if not user.totp_confirmed:
-        return request.redirect(request.at("/factor/setup"))
+        return request.redirect(request.console_url("/factor/setup"))
     if not session.factor_is_fresh(ctx.clock.now()):
         raise SecondFactorNeeded
     if user.next_totp_secret is not None and user.updated_at >= session.created_at:
@@ -109,7 +111,7 @@ async def take_new_telephone(request: ConsoleRequest) -> Response:
     session, user = request.signed_in
     ctx, accounts = request.ctx, request.console.accounts
     if user.next_totp_secret is None:
-        return request.redirect(request.at("/security"))
+        return request.redirect(request.console_url("/security"))
     if not session.factor_is_fresh(ctx.clock.now()):
         raise SecondFactorNeeded
     try:
@@ -119,7 +121,7 @@ async def take_new_telephone(request: ConsoleRequest) -> Response:
     except TooManyAttempts as refused:
         status, fault = 429, request.too_many(refused)
     else:
-        return request.done(request.at("/security"), "telephone_changed")
+        return request.done(request.console_url("/security"), "telephone_changed")
     return _setup_form(request, None, status, fault, replaces=True)
 
 

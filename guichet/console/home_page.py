@@ -9,7 +9,7 @@ from guichet.console.page_request import ConsoleRequest
 async def show(request: ConsoleRequest) -> Response:
     _, user = request.signed_in
     if user.staff_role is not None:
-        return request.redirect(request.at_admin(""))
-    if len(request.places) == 1:
-        return request.redirect(request.first_page(*request.places[0]))
+        return request.redirect(request.admin_url(""))
+    if len(request.memberships) == 1:
+        return request.redirect(request.first_page(*request.memberships[0]))
     return request.show("home.html")

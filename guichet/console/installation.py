@@ -46,7 +46,7 @@ def _manifest(request: ConsoleRequest) -> Response:
         "short_name": "Guichet",
         "description": request.text("base.say").unescape(),
         "lang": request.language,
-        "start_url": request.at("/"),
+        "start_url": request.console_url("/"),
         "scope": f"{request.base_path}{ROOT}/",
         "display": "standalone",
         "theme_color": "#0e4535",

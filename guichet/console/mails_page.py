@@ -52,4 +52,4 @@ async def change(request: MerchantRequest) -> Response:
             await choose_receipts(tx, request.merchant.id, sent=sent, actor=request.actor, now=request.now())
         else:
             await choose_own(request.ctx, tx, request.merchant, request.person, form.own, request.now())
-    return request.done(request.here("/mails"), "mails_changed")
+    return request.done(request.merchant_url("/mails"), "mails_changed")

@@ -11,7 +11,7 @@ class MenuEntry(Record, frozen=True):
     text: str
     href: str
     #: Whether it leads to the page that is shown, or to one above it.
-    here: bool
+    is_current: bool
     name: str
     group: str = ""
     #: Whether a telephone always shows it.

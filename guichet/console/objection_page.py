@@ -41,4 +41,4 @@ async def object_to(request: ConsoleRequest) -> Response:
 
 
 def _unusable(request: ConsoleRequest) -> Response:
-    return request.show("message.html", 410, name="objection_unusable", action=request.at("/"))
+    return request.show("message.html", 410, name="objection_unusable", action=request.console_url("/"))

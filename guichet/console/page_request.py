@@ -57,7 +57,7 @@ class FormRefused(AccountError):
 
 
 class ConsoleRequest(Wording):
-    """`secret`, `session` and `user` are None together: nobody is signed in. `places`: the merchants that the user
+    """`secret`, `session` and `user` are None together: nobody is signed in. `memberships`: the merchants that the user
     works for, with the role. `state`: what the session may do; `navigation`: what leads from this page to others;
     `form_values`: the fields of the form that was sent."""
 
@@ -66,7 +66,7 @@ class ConsoleRequest(Wording):
         self.secret: str | None = None
         self.session: Session | None = None
         self.user: User | None = None
-        self.places: list[tuple[MerchantRole, Merchant]] = []
+        self.memberships: list[tuple[MerchantRole, Merchant]] = []
         self.state: SessionState = "open"
         self.navigation = Navigation()
         self.form_values: dict[str, str] = {}
@@ -76,17 +76,18 @@ class ConsoleRequest(Wording):
         page_request = cls(console, request)
         secret = console.cookies.read(request, SESSION)
         if secret is not None and is_secret(secret):
-            session_and_user = await sessions.find(console.ctx.db, secret, console.ctx.clock.now())
-            if session_and_user is not None:
-                page_request._sign_in(secret, *session_and_user)
+            open_session = await sessions.find(console.ctx.db, secret, console.ctx.clock.now())
+            if open_session is not None:
+                page_request._sign_in(secret, open_session)
         request.scope[PAGE_REQUEST] = page_request
         return page_request
 
-    def _sign_in(self, secret: str, session: Session, user: User, places: list[tuple[MerchantRole, Merchant]]) -> None:
-        self.secret, self.session, self.user, self.places = secret, session, user, places
+    def _sign_in(self, secret: str, open_session: sessions.OpenSession) -> None:
+        session, user, memberships = open_session
+        self.secret, self.session, self.user, self.memberships = secret, session, user, memberships
         if self.chosen_language is None and user.language in i18n.LANGUAGES:
             self.language = user.language
-        self.state = state_of(session, user, tuple(role for role, _ in places))
+        self.state = state_of(session, user, tuple(role for role, _ in memberships))
 
     @property
     def signed_in(self) -> tuple[Session, User]:
@@ -160,18 +161,18 @@ class ConsoleRequest(Wording):
         """A token for the forms of this page, empty without a session."""
         return form_tokens.issue(self.secret) if self.secret is not None else ""
 
-    def at(self, path: str, **query: str | None) -> str:
+    def console_url(self, path: str, **query: str | None) -> str:
         """The address of a page of the console."""
         return self.href(ROOT + path, **query)
 
-    def at_admin(self, path: str, **query: str | None) -> str:
+    def admin_url(self, path: str, **query: str | None) -> str:
         """The address of a page of the back office."""
         return self.href(ADMIN_ROOT + path, **query)
 
     def first_page(self, role: MerchantRole, merchant: Merchant) -> str:
         """Where a person's work with a merchant begins: one that may not take money yet has nothing but tests."""
         env: Environment = "test" if merchant.status == "pending" else "live"
-        return self.at(f"/{merchant.id}/{env}{first_path(role, env)}")
+        return self.console_url(f"/{merchant.id}/{env}{first_path(role, env)}")
 
     def refused(self, refusal: ActRefused) -> FormFault:
         """An act that the rules do not allow, as a fault of its form."""
@@ -216,10 +217,10 @@ class ConsoleRequest(Wording):
             "csrf": self.csrf,
             "user": self.user if self.state == "open" else None,
             "signed_in": self.user,
-            "places": self.places,
+            "memberships": self.memberships,
             "first_page": self.first_page,
-            "at": self.at,
-            "at_admin": self.at_admin,
+            "console_url": self.console_url,
+            "admin_url": self.admin_url,
             "member": None,
             **structs.asdict(self.navigation),
             "repeat": "repeat" in self.query,
@@ -284,7 +285,7 @@ class MerchantRequest(ConsoleRequest):
         """Raises Forbidden, or SecondFactorNeeded for an act that needs a fresh one."""
         self.member.require(right, self.now())
 
-    def here(self, path: str, env: Environment | None = None, **query: str | None) -> str:
+    def merchant_url(self, path: str, env: Environment | None = None, **query: str | None) -> str:
         """The address of a page about the same merchant, in the same environment unless another is named."""
         member = self.member
         return self.href(f"{ROOT}/{member.merchant.id}/{env or member.env}{path}", **query)
@@ -292,7 +293,7 @@ class MerchantRequest(ConsoleRequest):
     def chrome(self) -> dict[str, Any]:
         if self._member is None:
             return super().chrome()
-        return {**super().chrome(), "member": self._member, "here": self.here}
+        return {**super().chrome(), "member": self._member, "merchant_url": self.merchant_url}
 
 
 class StaffRequest(ConsoleRequest):

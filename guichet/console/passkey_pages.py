@@ -16,7 +16,7 @@ _JSON = "application/json"
 
 async def show(request: ConsoleRequest) -> Response:
     """A reload after an answer that was refused."""
-    return request.redirect(request.at(""))
+    return request.redirect(request.console_url(""))
 
 
 async def ask(request: ConsoleRequest) -> Response:
@@ -29,14 +29,14 @@ async def ask(request: ConsoleRequest) -> Response:
     if form.get("act") != "make":
         return _challenge(request, await passkeys.request_options(ctx, request.user, browser), browser)
     if request.user is None:  # The session ended while its page was open.
-        return request.redirect(request.at("/sign-in", next=request.at("/security")))
+        return request.redirect(request.console_url("/sign-in", next=request.console_url("/security")))
     session, user = request.signed_in
     if request.state != "open" or not user.totp_confirmed or not session.factor_is_fresh(ctx.clock.now()):
         raise SecondFactorNeeded
     try:
         return _challenge(request, await passkeys.creation_options(ctx, user, browser), browser)
     except TooManyPasskeys:
-        return request.redirect(request.at("/security", fault="too_many"))
+        return request.redirect(request.console_url("/security", fault="too_many"))
 
 
 def _challenge(request: ConsoleRequest, options: str, browser: str) -> Response:

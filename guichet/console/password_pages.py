@@ -56,7 +56,7 @@ async def accept_invitation(request: ConsoleRequest) -> Response:
         await join_team(request.console.accounts, secret)
     except LinkUnusable:
         return _unusable(request)
-    return request.redirect(request.at(""))
+    return request.redirect(request.console_url(""))
 
 
 async def _choose(request: ConsoleRequest, purpose: LinkPurpose, form: dict[str, str]) -> Response:
@@ -75,7 +75,7 @@ async def _choose(request: ConsoleRequest, purpose: LinkPurpose, form: dict[str,
         return await _form(request, purpose, 503, request.text("sign_in.busy"), name)
     except LinkUnusable:
         return _unusable(request)
-    return request.sign_in_response(signed, request.at(""))
+    return request.sign_in_response(signed, request.console_url(""))
 
 
 async def _form(
@@ -118,7 +118,7 @@ async def change_own(request: ConsoleRequest) -> Response:
         return _own_form(request, 429, request.too_many(refused))
     except TooBusy:
         return _own_form(request, 503, request.text("sign_in.busy"))
-    response = request.done(request.at("/security"), "password_changed")
+    response = request.done(request.console_url("/security"), "password_changed")
     if device is not None:
         request.console.cookies.set(response, DEVICE, device)
     return response
@@ -130,4 +130,4 @@ def _own_form(request: ConsoleRequest, status: int = 200, fault: Any = None) -> 
 
 
 def _unusable(request: ConsoleRequest) -> Response:
-    return request.show("message.html", 410, name="link_unusable", action=request.at("/password"))
+    return request.show("message.html", 410, name="link_unusable", action=request.console_url("/password"))

@@ -77,15 +77,17 @@ def section_of(sections: Sequence[AnyPage], current: AnyPage) -> AnyPage | None:
 
 
 def merchant_navigation(
-    sections: tuple[MerchantPage, ...], here: MerchantPage | None, request: MerchantRequest
+    sections: tuple[MerchantPage, ...], current_page: MerchantPage | None, request: MerchantRequest
 ) -> Navigation:
-    """To what this person may open; `here` is the section of the page that is open."""
+    """To what this person may open; `current_page` is the section of the page that is open."""
     member = request.member
-    return _of_merchant(*_reader(request, ROOT), sections, here, member.role, member.merchant.id, member.env)
+    return _of_merchant(*_reader(request, ROOT), sections, current_page, member.role, member.merchant.id, member.env)
 
 
-def staff_navigation(sections: tuple[StaffPage, ...], here: StaffPage | None, request: StaffRequest) -> Navigation:
-    return _of_staff(*_reader(request, ADMIN_ROOT), sections, here, request.member.role)
+def staff_navigation(
+    sections: tuple[StaffPage, ...], current_page: StaffPage | None, request: StaffRequest
+) -> Navigation:
+    return _of_staff(*_reader(request, ADMIN_ROOT), sections, current_page, request.member.role)
 
 
 def _reader(request: MerchantRequest | StaffRequest, root: str) -> tuple[Renderer, str, str, str]:
@@ -101,21 +103,21 @@ def _of_merchant(
     root: str,
     query: str,
     sections: tuple[MerchantPage, ...],
-    here: MerchantPage | None,
+    current_page: MerchantPage | None,
     role: MerchantRole,
     merchant_id: MerchantId,
     env: Environment,
 ) -> Navigation:
     menu = [
-        _entry(renderer, language, f"{root}/{merchant_id}/{env}{page.path}{query}", page, page is here)
+        _entry(renderer, language, f"{root}/{merchant_id}/{env}{page.path}{query}", page, page is current_page)
         for page in sections
         if may_as_merchant(role, page.right, env)
     ]
     switch = []
     for other in reversed(ENVS):
         # To the same section in the other environment, or to its first page if this person may not open that.
-        opens = here is not None and may_as_merchant(role, here.right, other)
-        path = here.path if here and opens else first_path(role, other)
+        opens = current_page is not None and may_as_merchant(role, current_page.right, other)
+        path = current_page.path if current_page and opens else first_path(role, other)
         text = str(renderer.text(language, f"env.{other}"))
         switch.append(MenuEntry(text, f"{root}/{merchant_id}/{other}{path}{query}", other == env, other))
     return _navigation(renderer, language, menu, switch)
@@ -128,11 +130,11 @@ def _of_staff(
     root: str,
     query: str,
     sections: tuple[StaffPage, ...],
-    here: StaffPage | None,
+    current_page: StaffPage | None,
     role: StaffRole,
 ) -> Navigation:
     menu = [
-        _entry(renderer, language, f"{root}{page.path}{query}", page, page is here)
+        _entry(renderer, language, f"{root}{page.path}{query}", page, page is current_page)
         for page in sections
         if may_as_staff(role, page.right)
     ]
@@ -152,10 +154,10 @@ def _navigation(
     )
 
 
-def _entry(renderer: Renderer, language: str, href: str, page: MerchantPage | StaffPage, here: bool) -> MenuEntry:
+def _entry(renderer: Renderer, language: str, href: str, page: MerchantPage | StaffPage, is_current: bool) -> MenuEntry:
     merchants = isinstance(page, MerchantPage)
     name = page.menu or ""
     text = str(renderer.text(language, ("nav." if merchants else "admin_nav.") + name))
     group = next(group for group, names in (MERCHANT_MENU if merchants else STAFF_MENU).items() if name in names)
     docked = name in (_DOCK if merchants else _STAFF_DOCK)
-    return MenuEntry(text, href, here, name, group, docked)
+    return MenuEntry(text, href, is_current, name, group, docked)

@@ -114,18 +114,18 @@ async def change(request: ConsoleRequest) -> Response:
     match form.act:
         case "end":
             await sessions.end(request.db, user.id, form.session)
-            return request.done(request.at("/security"), "session_ended")
+            return request.done(request.console_url("/security"), "session_ended")
         case "end_others":
             await sessions.end_all(request.db, user.id, kept=session.id)
-            return request.done(request.at("/security"), "sessions_ended")
+            return request.done(request.console_url("/security"), "sessions_ended")
         case "add_passkey" | "remove_passkey" if user.totp_confirmed:
             return await _change_passkeys(request, form)
         case "recovery_codes" if user.totp_confirmed:
             if not session.factor_is_fresh(request.now()):
-                return request.redirect(request.at("/factor", next=request.http.url.path))
+                return request.redirect(request.console_url("/factor", next=request.http.url.path))
             codes = await make_recovery_codes(request.console.accounts, user, request.actor)
-            return request.show("recovery_codes.html", codes=codes, next=request.at("/security"))
-    return request.redirect(request.at("/security"))
+            return request.show("recovery_codes.html", codes=codes, next=request.console_url("/security"))
+    return request.redirect(request.console_url("/security"))
 
 
 async def _change_passkeys(request: ConsoleRequest, form: SecurityForm) -> Response:
@@ -140,10 +140,12 @@ async def _change_passkeys(request: ConsoleRequest, form: SecurityForm) -> Respo
         else:
             await remove_passkey(accounts, user, form.passkey, request.actor)
     except CodeRefused:
-        return request.redirect(request.at("/security", fault="refused"))
+        return request.redirect(request.console_url("/security", fault="refused"))
     except TooManyPasskeys:
-        return request.redirect(request.at("/security", fault="too_many"))
-    return request.done(request.at("/security"), "passkey_added" if form.act == "add_passkey" else "passkey_removed")
+        return request.redirect(request.console_url("/security", fault="too_many"))
+    return request.done(
+        request.console_url("/security"), "passkey_added" if form.act == "add_passkey" else "passkey_removed"
+    )
 
 
 def browser_name(agent: str) -> str:

@@ -21,13 +21,13 @@ def next_page(request: ConsoleRequest, address: str | None) -> str:
     is_ours = address and any(address == start or address.startswith(f"{start}/") for start in starts)
     if address and is_ours and address.isprintable() and "\\" not in address:
         return address
-    return request.at("")
+    return request.console_url("")
 
 
 async def show(request: ConsoleRequest) -> Response:
     """`?again=`: somebody who is signed in signs in once more, to prove who they are."""
     if request.user is not None and "again" not in request.query:
-        return request.redirect(request.at(""))
+        return request.redirect(request.console_url(""))
     return sign_in_form(request)
 
 
@@ -61,20 +61,22 @@ async def sign_in_by_link(request: ConsoleRequest) -> Response:
     try:
         signed = await console.without_password.sign_in(console.accounts, secret, request.browser())
     except LinkUnusable:
-        return request.show("message.html", 410, name="sign_in_link_unusable", action=request.at("/sign-in"))
-    return request.sign_in_response(signed, request.at_admin("") if signed.user.staff_role else request.at(""))
+        return request.show("message.html", 410, name="sign_in_link_unusable", action=request.console_url("/sign-in"))
+    return request.sign_in_response(
+        signed, request.admin_url("") if signed.user.staff_role else request.console_url("")
+    )
 
 
 async def leave(request: ConsoleRequest) -> Response:
     """A link to this address ends no session: another site could follow it."""
-    return request.redirect(request.at(""))
+    return request.redirect(request.console_url(""))
 
 
 async def sign_out(request: ConsoleRequest) -> Response:
     await request.fields()
     session, user = request.signed_in
     await sessions.end(request.db, user.id, session.id)
-    response = request.redirect(request.at("/sign-in"))
+    response = request.redirect(request.console_url("/sign-in"))
     request.console.cookies.forget(response, SESSION)
     return response
 

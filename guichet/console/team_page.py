@@ -92,7 +92,7 @@ async def change(request: MerchantRequest) -> Response:
     except LastOwner:
         raise FormFault(request.text("team.last_owner"), 409) from None
     done = {"invite": "invited", "withdraw": "withdrawn", "remove": "member_removed"}.get(form.act, "role_set")
-    return request.done(request.here("/team"), done)
+    return request.done(request.merchant_url("/team"), done)
 
 
 async def _invite(request: MerchantRequest, form: TeamForm) -> None:
@@ -114,7 +114,7 @@ async def _ask_removal(request: MerchantRequest, form: TeamForm) -> Response:
     membership = await users.membership(request.db, UserId(form.user), request.merchant.id)
     user = await users.get(request.db, membership.user_id) if membership else None
     if membership is None or user is None:  # A colleague was faster.
-        return request.redirect(request.here("/team"))
+        return request.redirect(request.merchant_url("/team"))
     row = TeamRow(user.id, user.name, user.email, membership.role, user.status)
     return request.page("team_removal.html", RemovalView(row, request.merchant, user.id == request.person.id))
 

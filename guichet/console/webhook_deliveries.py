@@ -69,7 +69,7 @@ async def show_list(request: MerchantRequest) -> Response:
         raise NotFound from None
     page, total = await _read(request, query)
     filters = query.model_dump(include={"status", "event", "payment_reference"})
-    address = partial(request.here, "/webhooks/deliveries", None, **filters)
+    address = partial(request.merchant_url, "/webhooks/deliveries", None, **filters)
     may_resend = request.may("webhooks.resend")
     view = DeliveriesView(
         query=query,
@@ -113,7 +113,7 @@ async def resend_from_list(request: MerchantRequest) -> Response:
     if form.get("act") == "chosen":
         return await _resend_chosen(request, form)
     resent, left = await resend_failed(request, request.merchant.id, (request.env,), form.get("since", ""))
-    return request.done(request.here("/webhooks/deliveries"), resent_act(left), count=str(resent))
+    return request.done(request.merchant_url("/webhooks/deliveries"), resent_act(left), count=str(resent))
 
 
 async def _resend_chosen(request: MerchantRequest, form: dict[str, str]) -> Response:
@@ -129,7 +129,9 @@ async def _resend_chosen(request: MerchantRequest, form: dict[str, str]) -> Resp
             skipped += 1
     request.ctx.wakeups.deliveries.set()
     counts = {"count": str(len(chosen) - skipped), "skipped": str(skipped)}
-    return request.done(request.here("/webhooks/deliveries"), "resent_some" if skipped else "resent_all", **counts)
+    return request.done(
+        request.merchant_url("/webhooks/deliveries"), "resent_some" if skipped else "resent_all", **counts
+    )
 
 
 def resent_act(left: bool) -> str:
@@ -213,7 +215,7 @@ async def send_again(request: MerchantRequest) -> Response:
     except ActRefused:
         raise FormFault(request.text("webhooks.not_resent"), 409) from None
     request.ctx.wakeups.deliveries.set()
-    return request.done(request.here(f"/webhooks/deliveries/{delivery.reference}"), "resent")
+    return request.done(request.merchant_url(f"/webhooks/deliveries/{delivery.reference}"), "resent")
 
 
 async def _delivery(request: MerchantRequest, text: str) -> Delivery:

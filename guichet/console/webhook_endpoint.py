@@ -82,7 +82,7 @@ async def change(request: MerchantRequest) -> Response:
         case "rotate":
             request.require("webhooks.secret")
             await endpoints.rotate_secret(*secrets_of, request.actor, request.now())
-            return request.done(request.here("/webhooks"), "rotated")
+            return request.done(request.merchant_url("/webhooks"), "rotated")
         case "test":
             request.require("webhooks.resend")
             address = await _send_test(request, choice(form.event, _events(request)))
@@ -104,10 +104,12 @@ async def _set_url(request: MerchantRequest, url: str | None) -> Response:
     ctx = request.ctx
     await endpoints.configure(ctx.db, ctx.vault, *request.scope, url, request.now(), rotate=False, actor=request.actor)
     if url is None:
-        return request.done(request.here("/webhooks"), "disabled")
+        return request.done(request.merchant_url("/webhooks"), "disabled")
     # Looked up once, here: the page itself must not make us resolve names, however often it is loaded.
     warnings = await endpoints.warnings_about(ctx.http_client, url)
-    return request.done(request.here("/webhooks", warning=warnings[0].code if warnings else None), "endpoint_set")
+    return request.done(
+        request.merchant_url("/webhooks", warning=warnings[0].code if warnings else None), "endpoint_set"
+    )
 
 
 async def _send_test(request: MerchantRequest, event: EventName | None) -> str:
@@ -119,11 +121,11 @@ async def _send_test(request: MerchantRequest, event: EventName | None) -> str:
             await cause(request.ctx, request.merchant, event)
         except (ActRefused, GuichetError):
             raise FormFault(request.text("webhooks.no_test_payment"), 409) from None
-        return request.here("/webhooks/deliveries")
+        return request.merchant_url("/webhooks/deliveries")
     delivery = await endpoints.queue_test(request.db, *request.scope, request.now(), request.actor)
     if delivery is None:
         raise FormFault(request.text("webhooks.no_address"), 409)
-    return request.here(f"/webhooks/deliveries/{delivery.reference}")
+    return request.merchant_url(f"/webhooks/deliveries/{delivery.reference}")
 
 
 def _events(request: MerchantRequest) -> tuple[EventName, ...]:

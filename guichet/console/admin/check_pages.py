@@ -24,4 +24,4 @@ _PAGES: Final[dict[str, tuple[str, StaffRight]]] = {
 def page_of(request: StaffRequest, check: DoctorCheck) -> str | None:
     """None where the reader may not open it, or the back office has none."""
     page = _PAGES.get(check.key)
-    return request.at_admin(page[0]) if page is not None and request.may(page[1]) else None
+    return request.admin_url(page[0]) if page is not None and request.may(page[1]) else None

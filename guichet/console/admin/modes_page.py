@@ -39,11 +39,11 @@ class ModeForm(Fields):
 
 
 class ConfirmationView(View, frozen=True):
-    """`change`: whether the mode is open and what it costs, now and afterwards; `kept`: the fields of the form."""
+    """`change`: whether the mode is open and what it costs, now and afterwards; `hidden_fields`: of its form."""
 
     mode: PaymentMode
     change: list[tuple[bool, str]]
-    kept: dict[str, str]
+    hidden_fields: dict[str, str]
     before: str
 
 
@@ -85,7 +85,9 @@ def _confirmation(request: StaffRequest, mode: PaymentMode, override: ModeOverri
     return ConfirmationView(
         mode=mode,
         change=[(state.active, _fee_text(request, state)) for state in (mode, after)],
-        kept={name: request.form_values.get(name, "") for name in ("operator", "state", "percent", "fixed", "reason")},
+        hidden_fields={
+            name: request.form_values.get(name, "") for name in ("operator", "state", "percent", "fixed", "reason")
+        },
         before=_facts(mode),
     )
 
@@ -197,7 +199,7 @@ async def change(request: StaffRequest) -> Response:
         await _change_by_form(request, None, form)
     except _ToConfirm as asked:
         return request.page("admin/operations/modes_confirmation.html", asked.view, asked.fault)
-    return request.done(request.at_admin("/modes"), "mode_changed")
+    return request.done(request.admin_url("/modes"), "mode_changed")
 
 
 async def _rows(request: StaffRequest) -> list[ModeRow]:

@@ -99,7 +99,7 @@ async def invite_colleague(request: StaffRequest) -> Response:
         raise FormFault(request.text("admin_people.not_possible"), 409) from None
     except LastOwner:
         raise FormFault(request.text("admin_people.last_admin"), 409) from None
-    return request.done(request.at_admin("/staff"), "invited")
+    return request.done(request.admin_url("/staff"), "invited")
 
 
 async def _ask_for_colleague(request: StaffRequest, invitation: Invitation) -> Response:
@@ -113,7 +113,7 @@ async def _ask_for_colleague(request: StaffRequest, invitation: Invitation) -> R
 async def _ask(request: StaffRequest, act_request: ActRequest) -> Response:
     """Leads to the request, which waits for another person. Raises ActRefused."""
     approval = await approvals.ask(request.ctx, act_request, request.person, CONSOLE)
-    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
+    return request.done(request.admin_url(f"/approvals/{approval.id}"), "asked")
 
 
 class SearchForm(Fields):
@@ -144,7 +144,7 @@ async def find(request: StaffRequest) -> Response:
     if user is None:
         nobody = FormFault(request.text("admin_people.nobody"), 404)
         return request.page("admin/people/users.html", SearchView(term), nobody)
-    return request.redirect(request.at_admin(f"/users/{user.id}"))
+    return request.redirect(request.admin_url(f"/users/{user.id}"))
 
 
 class PersonForm(Fields):
@@ -216,8 +216,8 @@ async def _change(request: StaffRequest, right: StaffRight, *, staff: bool) -> R
         last = request.text("admin_people.last_admin" if staff else "team.last_owner")
         raise FormFault(last, 409) from None
     if staff and form.act == "remove":
-        return request.done(request.at_admin("/staff"), "staff_removed")
-    page = request.at_admin(f"/{'staff' if user.staff_role else 'users'}/{user.id}")
+        return request.done(request.admin_url("/staff"), "staff_removed")
+    page = request.admin_url(f"/{'staff' if user.staff_role else 'users'}/{user.id}")
     return request.done(page, _DONE[form.act]) if form.act in _DONE else request.redirect(page)
 
 

@@ -50,7 +50,7 @@ async def ask_worker(request: StaffRequest, path: str, task: Task, merchant_id: 
         job_id = await ask(request.ctx, JobRequest(task, merchant_id, request.person.id, token), request.actor)
     except TooManyJobs:
         raise FormFault(request.text("jobs.too_many", most=MOST_PENDING), 409) from None
-    return request.done(request.at_admin(path, job=str(job_id)), "job_asked")
+    return request.done(request.admin_url(path, job=str(job_id)), "job_asked")
 
 
 async def _chosen_job(
@@ -85,14 +85,14 @@ async def jobs_view(
     all_jobs = [*jobs, *([current] if current else [])]
     names = await users.names(request.db, {job.user_id for job in all_jobs})
     listed = {
-        job.id: ListedJob(job, request.at_admin(path, job=str(job.id)), names.get(job.user_id, "")) for job in all_jobs
+        job.id: ListedJob(job, request.admin_url(path, job=str(job.id)), names.get(job.user_id, "")) for job in all_jobs
     }
     return JobsView(
         latest=[listed[job.id] for job in jobs],
         current=listed[current.id] if current else None,
         result=await job_result(request, current) if current else None,
         working=current is not None and current.status == "pending",
-        form_again=request.at_admin(path),
+        form_again=request.admin_url(path),
         most_attempts=MOST_ATTEMPTS,
         token=form_token(request.form_values) or new_form_token(),
     )

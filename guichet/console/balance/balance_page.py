@@ -78,11 +78,11 @@ async def show(request: MerchantRequest) -> Response:
         query,
         WalletKey(*request.scope, currency),
         request.merchant.created_at,
-        partial(request.here, "/balance", None, currency=currency),
-        lambda reference: request.here(f"/payments/{reference}"),
+        partial(request.merchant_url, "/balance", None, currency=currency),
+        lambda reference: request.merchant_url(f"/payments/{reference}"),
         currency_options(views, currency),
     )
-    exports = request.here("/exports") if request.may("exports.download") else None
+    exports = request.merchant_url("/exports") if request.may("exports.download") else None
     return request.page("balance/balance.html", BalanceView(views, movements, exports), movements.fault)
 
 

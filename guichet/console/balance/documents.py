@@ -61,7 +61,7 @@ async def receipt(request: MerchantRequest) -> Response:
     ctx = request.ctx
     payment = await find_payment(request)
     if payment.status not in _PAID:
-        page = request.here(f"/payments/{payment.reference}")
+        page = request.merchant_url(f"/payments/{payment.reference}")
         return request.show("balance/no_receipt.html", 409, payment=page)
     mode = (await ctx.catalogues.of(request.merchant.id)).by_operator(payment.operator)
     lines = receipt_of(request, request.merchant, payment, mode)

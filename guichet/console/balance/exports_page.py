@@ -108,7 +108,7 @@ async def show(request: MerchantRequest, form: ExportForm | None = None, fault: 
         rows=[_row(request, export, team.get(export.user_id)) for export in exports],
         working=any(export.status == "pending" for export in exports),
         limits=ExportLimits(f"{MOST_DIRECT_ROWS:,}".replace(",", "\u202f"), MOST_PREPARED),
-        balance=request.here("/balance") if request.may("balance.view") else None,
+        balance=request.merchant_url("/balance") if request.may("balance.view") else None,
     )
     return request.page("balance/exports.html", view, fault)
 
@@ -178,7 +178,7 @@ async def ask(request: MerchantRequest) -> Response:
     except TooManyExports:
         return await show(request, form, FormFault(request.text("exports.too_many", most=MOST_PREPARED), 409))
     if export.status == "pending":
-        return request.done(request.here("/exports"), "export_asked")
+        return request.done(request.merchant_url("/exports"), "export_asked")
     return request.redirect(_file_href(request, export))
 
 
@@ -220,11 +220,11 @@ async def _with_first(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator
 def _gone(request: MerchantRequest, export: Export) -> Response:
     name = export.status if export.status in ("pending", "failed") else "expired"
     status = 409 if name == "pending" else 410
-    return request.show("balance/export_gone.html", status, name=name, exports=request.here("/exports"))
+    return request.show("balance/export_gone.html", status, name=name, exports=request.merchant_url("/exports"))
 
 
 def _file_href(request: MerchantRequest, export: Export) -> str:
-    return request.here(f"/exports/{export.id}/file")
+    return request.merchant_url(f"/exports/{export.id}/file")
 
 
 def _kind(request: MerchantRequest, export: Export) -> str:

@@ -100,4 +100,4 @@ def _cashier(request: MerchantRequest, modes: Catalogue, sales: Sequence[Sales])
 
 
 def _address(request: MerchantRequest, day: date) -> str:
-    return request.here("/cash-desk/day", day=day.isoformat())
+    return request.merchant_url("/cash-desk/day", day=day.isoformat())

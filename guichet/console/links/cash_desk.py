@@ -80,7 +80,7 @@ async def create(request: MerchantRequest) -> Response:
         return await _form_page(request, form, new_form_token(), 409, request.text("desk.again"))
     except MerchantInactive as error:
         return await _form_page(request, form, token, 403, error.message)
-    return request.redirect(request.here(f"/cash-desk/{created.link.id}"))
+    return request.redirect(request.merchant_url(f"/cash-desk/{created.link.id}"))
 
 
 async def _asks_first(request: MerchantRequest, form: Mapping[str, str], order: PaymentLink) -> PaymentLink | None:
@@ -130,8 +130,8 @@ async def _form_page(
         sales=await _last_sales(request),
         unit=unit_of(currency) or currency,
         today=await own_sales_today(request),
-        day=request.here("/cash-desk/day"),
-        all_sales=request.here("/links", kind="desk"),
+        day=request.merchant_url("/cash-desk/day"),
+        all_sales=request.merchant_url("/links", kind="desk"),
     )
 
 
@@ -160,12 +160,12 @@ async def show_sale(request: MerchantRequest) -> Response:
         can_be_cancelled=state in ("waiting", "failed", "pending"),
         refresh=None if ended else _REFRESH_LATER if is_over else _REFRESH,
         debited=None if payment is None else request.charged(payment),
-        receipt=None if payment is None else request.here(f"/payments/{payment.reference}/receipt"),
+        receipt=None if payment is None else request.merchant_url(f"/payments/{payment.reference}/receipt"),
         charge=client_charge(request, link, modes, None if state == "failed" else payment),
         share=sharing(request, request.merchant.name, link, address),
         address=address,
         qr=qr_code(address, request.text("links.qr_alt").unescape()),
-        page=request.here(f"/cash-desk/{link.id}"),
+        page=request.merchant_url(f"/cash-desk/{link.id}"),
     )
 
 
@@ -179,9 +179,9 @@ async def cancel(request: MerchantRequest) -> Response:
     tries = await payments.of_link(ctx.db, link.id, _TRIES)
     is_done = link.cancelled_at is not None and not any(payment.status == "pending" for payment in tries)
     return (
-        request.done(request.here("/cash-desk"), "sale_cancelled")
+        request.done(request.merchant_url("/cash-desk"), "sale_cancelled")
         if is_done
-        else request.redirect(request.here(f"/cash-desk/{link.id}"))
+        else request.redirect(request.merchant_url(f"/cash-desk/{link.id}"))
     )
 
 
@@ -236,7 +236,7 @@ async def _last_sales(request: MerchantRequest) -> list[SaleRow]:
     sales = await link_repository.walk(request.db, link_list, LAST_SALES)
     return [
         SaleRow(
-            href=request.here(f"/cash-desk/{link.id}"),
+            href=request.merchant_url(f"/cash-desk/{link.id}"),
             amount=request.amount(link.amount, link.currency),
             label=link.description,
             created=request.date_time(link.created_at),

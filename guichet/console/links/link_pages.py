@@ -57,7 +57,7 @@ class LinkRow(View, frozen=True):
     created: str
 
 
-class ListView(View, frozen=True):
+class LinkListView(View, frozen=True):
     query: ListQuery
     kinds: list[Choice]
     rows: list[LinkRow]
@@ -69,11 +69,11 @@ class ListView(View, frozen=True):
 async def show_list(request: MerchantRequest) -> Response:
     query = ListQuery.read(request.query)
     page = await _read(request, query)
-    address = partial(request.here, "/links", None, kind=query.kind)
-    view = ListView(
+    address = partial(request.merchant_url, "/links", None, kind=query.kind)
+    view = LinkListView(
         query=query,
         kinds=[
-            Choice(request.text(name), request.here("/links", None, kind=kind), kind == query.kind)
+            Choice(request.text(name), request.merchant_url("/links", None, kind=kind), kind == query.kind)
             for name, kind in (("links.kind_shared", None), ("links.kind_desk", "desk"))
         ],
         rows=[_row(request, link) for link in page.rows],
@@ -100,7 +100,7 @@ async def _read(request: MerchantRequest, query: ListQuery) -> ListPage[PaymentL
 
 def _row(request: MerchantRequest, link: PaymentLink) -> LinkRow:
     return LinkRow(
-        href=request.here(f"/links/{link.id}"),
+        href=request.merchant_url(f"/links/{link.id}"),
         label=link.description,
         amount=request.amount(link.amount, link.currency),
         uses=link.uses_count,
@@ -139,7 +139,7 @@ def address_of(request: MerchantRequest, link: PaymentLink) -> str:
     return f"{request.console.public_url}/pay/{link.path}"
 
 
-class PaymentView(View, frozen=True):
+class LinkPaymentView(View, frozen=True):
     """A payment through a link. `payer`: the number, of which only the ends are shown; None for a card. `contested`:
     a bank has its money."""
 
@@ -155,11 +155,11 @@ class PaymentView(View, frozen=True):
 
 def payment_view(
     request: MerchantRequest, payment: Payment, modes: Catalogue, *, is_contested: bool = False
-) -> PaymentView:
+) -> LinkPaymentView:
     mode = modes.by_operator(payment.operator)
     number = payment.phone_number
-    return PaymentView(
-        href=request.here(f"/payments/{payment.reference}"),
+    return LinkPaymentView(
+        href=request.merchant_url(f"/payments/{payment.reference}"),
         status=payment.status,
         contested=is_contested,
         total=request.amount(payment.amount, payment.currency),
@@ -209,7 +209,7 @@ class LinkView(View, frozen=True):
     address: str
     qr: Markup
     share: Sharing
-    uses: list[PaymentView]
+    uses: list[LinkPaymentView]
     pager: Pager
     may_close: bool
 
@@ -220,7 +220,7 @@ async def show(request: MerchantRequest) -> Response:
     page = ListPage.cut(
         await payments.of_link(request.db, link.id, USES_SHOWN + 1, before), USES_SHOWN, Cursor(query.before)
     )
-    here = partial(request.here, f"/links/{link.id}")
+    page_url = partial(request.merchant_url, f"/links/{link.id}")
     address, state = address_of(request, link), link_state(link, request.now())
     catalogue = await request.ctx.catalogues.of(request.merchant.id)
     disputed = await contested(request)
@@ -236,7 +236,7 @@ async def show(request: MerchantRequest) -> Response:
         qr=qr_code(address, request.text("links.qr_alt").unescape()),
         share=sharing(request, request.merchant.name, link, address),
         uses=[payment_view(request, payment, catalogue, is_contested=payment.id in disputed) for payment in page.rows],
-        pager=Pager(here() if before else None, page.pager(lambda payment: payment.id, here).older),
+        pager=Pager(page_url() if before else None, page.pager(lambda payment: payment.id, page_url).older),
         may_close=request.may("links.change") and state in ("active", "not_open"),
     )
     return request.page("links/link.html", view)
@@ -248,7 +248,7 @@ async def close(request: MerchantRequest) -> Response:
     request.require("links.change")
     link = await link_of(request)
     await close_link(request.ctx.db, request.ctx.clock, link, request.actor)
-    return request.done(request.here(f"/links/{link.id}"), "link_closed")
+    return request.done(request.merchant_url(f"/links/{link.id}"), "link_closed")
 
 
 class PosterView(View, frozen=True):

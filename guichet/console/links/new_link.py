@@ -63,7 +63,7 @@ async def create(request: MerchantRequest) -> Response:
         return _page(request, form, token, 409, {"external_id": [error.message]})
     except MerchantInactive as error:
         return _page(request, form, token, 403, fault=error.message)
-    return request.done(request.here(f"/links/{created.link.id}"), "link_made")
+    return request.done(request.merchant_url(f"/links/{created.link.id}"), "link_made")
 
 
 def _page(

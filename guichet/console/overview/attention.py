@@ -100,7 +100,7 @@ async def _of_proposals(request: MerchantRequest, now: Instant) -> list[Concern]
         return []
     more = "+" if count == proposal_repository.MOST else ""
     text = request.text("overview.refunds_proposed", count=count_text(count, request.language) + more)
-    return [Concern(text, request.here("/refund-proposals"))]
+    return [Concern(text, request.merchant_url("/refund-proposals"))]
 
 
 def _contested(request: MerchantRequest, dispute: Dispute) -> Concern:
@@ -108,13 +108,13 @@ def _contested(request: MerchantRequest, dispute: Dispute) -> Concern:
     text = request.text("overview.contested", **values)
     if dispute.evidence_due_at is not None:
         text = request.text("overview.contested_until", **values, at=request.date_time(dispute.evidence_due_at))
-    return Concern(text, request.here(f"/payments/{dispute.payment_reference}"), serious=True)
+    return Concern(text, request.merchant_url(f"/payments/{dispute.payment_reference}"), serious=True)
 
 
 def _page(request: MerchantRequest, path: str, status: str | None = None) -> str | None:
     """The address of a page that stands in the menu of this person."""
-    in_menu = any(entry.href == request.here(path) for entry in request.navigation.menu)
-    return request.here(path, status=status) if in_menu else None
+    in_menu = any(entry.href == request.merchant_url(path) for entry in request.navigation.menu)
+    return request.merchant_url(path, status=status) if in_menu else None
 
 
 async def own_limits(request: MerchantRequest, now: Instant) -> list[tuple[str, str]]:

@@ -129,14 +129,14 @@ async def show(request: MerchantRequest) -> Response:
     disputes = await open_of(request.db, *request.scope) if sees_payments else []
     latest = await _latest(request, report.catalogue, days.dates[-1], disputes) if sees_payments else None
     currencies: list[tuple[str, str, bool]] = [
-        (other, _here(request, period, other), other == currency) for other in CURRENCIES if other in used
+        (other, _address(request, period, other), other == currency) for other in CURRENCIES if other in used
     ]
     view = OverviewView(
         merchant=request.merchant,
         periods=[report.period(length) for length in _PERIODS],
         period=request.text(f"overview.days_{period}"),
         choices=[
-            (request.text(f"overview.days_{length}"), _here(request, length, currency), length == period)
+            (request.text(f"overview.days_{length}"), _address(request, length, currency), length == period)
             for length in _PERIODS
         ],
         currencies=currencies if len(used) > 1 else [],
@@ -193,11 +193,11 @@ def _when(request: MerchantRequest, instant: Instant, today: date) -> str:
 
 def _steps(request: MerchantRequest) -> list[Step]:
     """What an account without a payment needs, each for those who may do it."""
-    desk = request.here("/cash-desk", "test") if request.may("cash_desk.use") else None
-    link = request.here("/links/new") if request.may("links.change") else None
-    key = request.here("/developers", "test") if request.may("keys.view") else None
+    desk = request.merchant_url("/cash-desk", "test") if request.may("cash_desk.use") else None
+    link = request.merchant_url("/links/new") if request.may("links.change") else None
+    key = request.merchant_url("/developers", "test") if request.may("keys.view") else None
     return [
-        Step("protect", done=request.person.totp_confirmed, href=request.at("/security")),
+        Step("protect", done=request.person.totp_confirmed, href=request.console_url("/security")),
         Step("try", done=False, href=desk),
         Step("link", done=False, href=link),
         Step("key", done=False, href=key),
@@ -205,10 +205,10 @@ def _steps(request: MerchantRequest) -> list[Step]:
     ]
 
 
-def _here(request: MerchantRequest, period: int, currency: Currency) -> str:
+def _address(request: MerchantRequest, period: int, currency: Currency) -> str:
     """The address of this page for another period or currency."""
     other = currency if currency != request.merchant.currency else None
-    return request.here("", days=str(period) if period != _USUAL else None, currency=other)
+    return request.merchant_url("", days=str(period) if period != _USUAL else None, currency=other)
 
 
 async def _money(request: MerchantRequest, wallet: Wallet | None, currency: Currency) -> MoneyView:
@@ -242,7 +242,7 @@ class _Report(Record, frozen=True):
             for count in {figures.paid for figures in self.figures.by_day}
         }
         # Written once, with a word where each day belongs.
-        address = request.here("/payments", None, **{"from": "day", "to": "day"})
+        address = request.merchant_url("/payments", None, **{"from": "day", "to": "day"})
         before, between, after = address.rsplit("day", 2)
         to_payments, bars = request.may("payments.view"), []
         for day, figures in zip(days.dates, self.figures.by_day, strict=True):

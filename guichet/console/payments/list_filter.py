@@ -109,10 +109,10 @@ def periods(request: MerchantRequest, form_values: Mapping[str, str]) -> list[Ch
 
 
 def _narrowed_to(request: MerchantRequest, form_values: Mapping[str, str], **filters: str) -> str:
-    return request.here("/payments", None, **{**kept(form_values), **filters})
+    return request.merchant_url("/payments", None, **{**filter_query(form_values), **filters})
 
 
-def kept(form_values: Mapping[str, str]) -> dict[str, str]:
+def filter_query(form_values: Mapping[str, str]) -> dict[str, str]:
     return {name: form_values[name] for name in ADDRESS}
 
 

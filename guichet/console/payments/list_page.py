@@ -17,7 +17,7 @@ from guichet.console.payments.list_filter import (
     ListCounts,
     catalogue_choices,
     empty_as_none,
-    kept,
+    filter_query,
     periods,
     statuses,
 )
@@ -70,7 +70,7 @@ class DayRows(View, frozen=True):
     payments: list[PaymentRow]
 
 
-class ListView(View, frozen=True):
+class PaymentListView(View, frozen=True):
     """`form_values`: the fields of the address; `narrowed`: by what only the form shows; `total`: of the list, None
     where nothing is counted; `goes_on`: the page read as many payments as it may and there are more; `export`: the
     address that exports this list."""
@@ -99,7 +99,7 @@ async def show(request: MerchantRequest) -> Response:
     form_values = {name: request.query.get(name, "").strip() for name in ("q", *ADDRESS)}
     catalogue = await request.ctx.catalogues.of(request.merchant.id)
     filtered = any(form_values[name] for name in ADDRESS)
-    view = partial(ListView, form_values=form_values, all=request.here("/payments"), filtered=filtered)
+    view = partial(PaymentListView, form_values=form_values, all=request.merchant_url("/payments"), filtered=filtered)
     if form_values["q"]:
         days, more_found = await _found(request, form_values["q"], catalogue)
         return request.page("payments/list.html", view(days, searched=True, more_found=more_found))
@@ -111,7 +111,7 @@ async def show(request: MerchantRequest) -> Response:
         fault = FormFault(request.text(_FAULTS[str(place[0])] if place else "payments.bad_period"))
         return request.page("payments/list.html", view([]), fault)
     since, until = _period(request, query)
-    address = partial(request.here, "/payments", None, **kept(form_values))
+    address = partial(request.merchant_url, "/payments", None, **filter_query(form_values))
     if query.list_filter.has_no_index:
         rows, pager, goes_on, counts = await _narrowed(request, query, catalogue, since, until, address)
     else:
@@ -205,7 +205,9 @@ async def _rows(
 
 def _export(request: MerchantRequest, form_values: dict[str, str]) -> str | None:
     """The page of exports with the filters of this list; None for who may not."""
-    return request.here("/exports", None, **kept(form_values)) if request.may("exports.download") else None
+    return (
+        request.merchant_url("/exports", None, **filter_query(form_values)) if request.may("exports.download") else None
+    )
 
 
 def _phone_numbers(term: str, catalogue: Catalogue) -> set[str]:

@@ -94,7 +94,7 @@ def payment_row(
     first, last = payment.firstname or "", payment.lastname or ""
     name = f"{first} {last}" if first and last else first or last
     return PaymentRow(
-        href=request.here(f"/payments/{payment.reference}"),
+        href=request.merchant_url(f"/payments/{payment.reference}"),
         status=payment.status,
         amount=request.amount(payment.amount, payment.currency),
         description=printable(payment.description),

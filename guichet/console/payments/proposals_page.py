@@ -32,7 +32,7 @@ async def show(request: MerchantRequest) -> Response:
     proposals = await proposal_repository.open_of(request.db, *request.scope, request.now())
     rows = [
         ProposalRow(
-            href=request.here(f"/payments/{row.payment.reference}/refund"),
+            href=request.merchant_url(f"/payments/{row.payment.reference}/refund"),
             payment=payment_row(request, row.payment, catalogue, request.date_time(row.payment.created_at)),
             key=printable(row.key),
             at=request.date_time(row.proposal.created_at),

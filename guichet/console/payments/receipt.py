@@ -82,7 +82,7 @@ async def show(request: MerchantRequest) -> Response:
     """A payment that nobody paid has no receipt: its own page says why."""
     payment = await find_payment(request)
     mode = (await request.ctx.catalogues.of(request.merchant.id)).by_operator(payment.operator)
-    href = request.here(f"/payments/{payment.reference}")
+    href = request.merchant_url(f"/payments/{payment.reference}")
     if payment.status not in ("succeeded", "refunded"):
         return request.redirect(href)
     address = await _hosted_page(request, payment)
@@ -95,7 +95,7 @@ async def show(request: MerchantRequest) -> Response:
         whatsapp=f"https://wa.me/?text={quote(' '.join(filter(None, (line, address))), safe='')}",
         sms=f"sms:?body={quote(_one_message(line), safe='')}",
         payment_href=href,
-        pdf_href=request.here(f"/payments/{payment.reference}/receipt.pdf"),
+        pdf_href=request.merchant_url(f"/payments/{payment.reference}/receipt.pdf"),
     )
     return request.page("payments/receipt.html", view)
 

@@ -54,9 +54,11 @@ async def find(request: ConsoleRequest) -> Response:
     given, which knows the reference only."""
     reference = parse_reference(request.path["reference"])
     payment = await repository.find(request.db, reference) if reference else None
-    if payment is None or payment.merchant_id not in {merchant.id for _, merchant in request.places}:
+    if payment is None or payment.merchant_id not in {merchant.id for _, merchant in request.memberships}:
         raise NotFound
-    return request.redirect(request.at(f"/{payment.merchant_id}/{payment.env}/payments/{payment.reference}/refund"))
+    return request.redirect(
+        request.console_url(f"/{payment.merchant_id}/{payment.env}/payments/{payment.reference}/refund")
+    )
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -86,13 +88,13 @@ async def refund(request: MerchantRequest) -> Response:
             obstacle = conflict.reason or "not_refundable"
     if obstacle in (None, "already_refunded"):
         # A form that was sent twice: the page of the payment shows the refund that there is.
-        here = request.here(f"/payments/{payment.reference}")
+        here = request.merchant_url(f"/payments/{payment.reference}")
         return request.done(here, "refund_asked") if obstacle is None else request.redirect(here)
     return await _page(request, payment, obstacle, _refusal(request, obstacle), reason)
 
 
 async def _decline(request: MerchantRequest, payment: Payment) -> Response:
-    here = request.here(f"/payments/{payment.reference}")
+    here = request.merchant_url(f"/payments/{payment.reference}")
     try:
         await proposals.decline(request.ctx, payment, request.actor)
     except Conflict:  # Somebody else decided, or its time has passed.

@@ -198,7 +198,7 @@ async def _invite_owner(request: StaffRequest, merchant: Merchant, form: FileFor
         raise FormFault(request.text("invitations.too_many"), 429) from None
     except InvitationRefused:
         raise FormFault(request.text("admin_merchants.owner_not_possible")) from None
-    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
+    return request.done(request.admin_url(f"/approvals/{approval.id}"), "asked")
 
 
 def _has_owner(team: Iterable[tuple[MerchantRole, User]]) -> bool:

@@ -74,7 +74,7 @@ class SearchForm(ById):
     q: str = ""
 
 
-class ListView(View, frozen=True):
+class MerchantListView(View, frozen=True):
     """`q`: what was searched; `next_before`: where the next page of a search begins."""
 
     merchants: list[Merchant]
@@ -97,17 +97,17 @@ async def find(request: StaffRequest) -> Response:
     request.require("merchants.view")
     term = form.q.strip()[:_MAX_SEARCH]
     if not term:
-        return request.redirect(request.at_admin("/merchants"))
+        return request.redirect(request.admin_url("/merchants"))
     return _list(request, form, await _search(request, term, form.cursor.before or ABOVE_ALL), term)
 
 
 def _list(request: StaffRequest, query: ById, rows: list[Merchant], term: str) -> Response:
     page = ListPage.cut(rows, merchants.PAGE, query.cursor)
-    view = ListView(
+    view = MerchantListView(
         merchants=page.rows,
         q=term,
         next_before=page.rows[-1].id if page.has_older else None,
-        pager=page.pager(lambda merchant: merchant.id, partial(request.at_admin, "/merchants")).older_only(),
+        pager=page.pager(lambda merchant: merchant.id, partial(request.admin_url, "/merchants")).older_only(),
         may_create=request.may("merchants.change"),
     )
     return request.page("admin/merchants/list.html", view)
@@ -162,4 +162,4 @@ async def create(request: StaffRequest) -> Response:
         merchant, _ = await create_merchant(request.ctx, name, status, currency, {}, request.actor, form.after or 0)
     except NewerMerchant:
         raise FormFault(request.text("admin_merchants.sent_twice"), 409) from None
-    return request.done(request.at_admin(f"/merchants/{merchant.id}"), "merchant_created")
+    return request.done(request.admin_url(f"/merchants/{merchant.id}"), "merchant_created")

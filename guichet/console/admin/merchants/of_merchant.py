@@ -18,7 +18,7 @@ async def merchant_of(request: StaffRequest) -> Merchant:
 
 def address(request: StaffRequest, merchant: Merchant, page: str = "", **query: str | None) -> str:
     """Of a page of the merchant's file."""
-    return request.at_admin(f"/merchants/{merchant.id}{page}", **query)
+    return request.admin_url(f"/merchants/{merchant.id}{page}", **query)
 
 
 def show_file(

@@ -67,12 +67,12 @@ def _row(request: StaffRequest, approval: ApprovalRequest, about: RequestSubject
     own = approval.act in ("treasury.record", "staff.add", "staff.restore")
     name, href = _subject(request, approval, about)
     return RequestRow(
-        href=request.at_admin(f"/approvals/{approval.id}"),
+        href=request.admin_url(f"/approvals/{approval.id}"),
         request=approval,
         subject=name,
         subject_href=href,
         merchant=about.merchant,
-        merchant_href=None if own else request.at_admin(f"/merchants/{approval.merchant_id}"),
+        merchant_href=None if own else request.admin_url(f"/merchants/{approval.merchant_id}"),
         amount=request.amount(about.amount, about.currency) if about.amount is not None and about.currency else None,
         status=approval.status_at(now),
     )
@@ -83,15 +83,15 @@ def _subject(request: StaffRequest, approval: ApprovalRequest, about: RequestSub
     match approval.act:
         case "wallet.reopen":
             merchant, _, currency = approval.subject.partition("/")
-            return request.text("operations.wallet_of", currency=currency), request.at_admin(f"/wallets/{merchant}")
+            return request.text("operations.wallet_of", currency=currency), request.admin_url(f"/wallets/{merchant}")
         case "treasury.record":
-            return approval.subject, request.at_admin("/treasury")
+            return approval.subject, request.admin_url("/treasury")
         case "team.give_role" | "staff.add" | "staff.restore":
             person = require(about.person)
             pages = "users" if person.staff_role is None else "staff"
-            return person.email, request.at_admin(f"/{pages}/{person.id}")
+            return person.email, request.admin_url(f"/{pages}/{person.id}")
         case _:
-            return approval.subject, request.at_admin(f"/incidents/{approval.subject}")
+            return approval.subject, request.admin_url(f"/incidents/{approval.subject}")
 
 
 class DecisionForm(Fields):
@@ -188,7 +188,7 @@ async def decide(request: StaffRequest) -> Response:
         raise FormFault(request.text("operations.reason_missing"))
     await decision(request.ctx, approval.id, request.member, form.reason)
     return request.done(
-        request.at_admin(f"/approvals/{approval.id}"), "approved" if form.act == "approve" else "refused"
+        request.admin_url(f"/approvals/{approval.id}"), "approved" if form.act == "approve" else "refused"
     )
 
 

@@ -85,7 +85,7 @@ async def resend_list(request: StaffRequest) -> Response:
     if merchant is None:
         raise FormFault(request.text("operations.merchant_wrong"))
     resent, left = await resend_failed(request, merchant.id, ENVS, form.since)
-    address = request.at_admin("/deliveries", merchant=str(merchant.id))
+    address = request.admin_url("/deliveries", merchant=str(merchant.id))
     return request.done(address, resent_act(left), count=str(resent))
 
 
@@ -112,7 +112,7 @@ async def send_again(request: StaffRequest) -> Response:
     delivery = await _delivery(request)
     await resend(request.db, request.ctx.clock, delivery, request.actor)
     request.ctx.wakeups.deliveries.set()
-    return request.done(request.at_admin(f"/deliveries/{delivery.reference}"), "resent")
+    return request.done(request.admin_url(f"/deliveries/{delivery.reference}"), "resent")
 
 
 async def _delivery(request: StaffRequest) -> Delivery:

@@ -162,12 +162,12 @@ async def change(request: StaffRequest) -> Response:
     if form.act == "close":
         await _close(request, open_incidents, form.incident, form.reason)
         about = "/incidents" if case is None else f"/incidents/{case.subject.reference}"
-        return request.done(request.at_admin(about), "incident_closed")
+        return request.done(request.admin_url(about), "incident_closed")
     act = _act(case, form, form.reason)
     if act is None:
         raise FormFault(request.text("operations.incomplete"))
     approval = await approvals.ask(ctx, act, request.person, CONSOLE)
-    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
+    return request.done(request.admin_url(f"/approvals/{approval.id}"), "asked")
 
 
 async def _close(request: StaffRequest, open_incidents: list[Incident], number: int | None, reason: str) -> None:

@@ -84,7 +84,7 @@ class TimelineLine(View, frozen=True):
     facts: list[tuple[str, str]]
 
 
-class PaymentView(View, frozen=True):
+class StaffPaymentView(View, frozen=True):
     payment: Payment
     refund: Refund | None
     #: None also where nobody will ask.
@@ -100,7 +100,7 @@ async def show(request: StaffRequest) -> Response:
     entries = timeline(history, for_staff=True)
     if not request.may("audit_log.view"):  # What people did stands in the audit log.
         entries = [entry for entry in entries if entry.kind != "person.acted"]
-    view = PaymentView(
+    view = StaffPaymentView(
         payment=payment,
         refund=history.refund,
         next_poll_at=None if payment.next_poll_at == NEVER else payment.next_poll_at,

@@ -125,13 +125,13 @@ async def start_audit(request: StaffRequest) -> Response:
     ctx, now = request.ctx, request.now()
     request.require("ledger.audit")
     if not await claim_turn(ctx.db, _TURN, now, _AUDIT_EVERY):
-        return request.done(request.at_admin("/ledger"), "audit_running")
+        return request.done(request.admin_url("/ledger"), "audit_running")
     async with ctx.db.transaction() as tx:
         await audit_log.record(tx, Act(request.actor, "ledger.audit_started", "ledger", "all"), now)
     task = asyncio.create_task(_audit(ctx))
     ctx.ledger_audits.add(task)
     task.add_done_callback(ctx.ledger_audits.discard)
-    return request.done(request.at_admin("/ledger", started="yes"), "audit_started")
+    return request.done(request.admin_url("/ledger", started="yes"), "audit_started")
 
 
 async def _audit(ctx: AppContext) -> None:

@@ -132,7 +132,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         differences=differences,
         not_kept=counted - len(result.found) if result else 0,
         pager=pager,
-        csv=request.at_admin(f"{_PATH}/{job.id}/differences.csv") if job else "",
+        csv=request.admin_url(f"{_PATH}/{job.id}/differences.csv") if job else "",
         accounts=_accounts(request),
         sources=[(source, request.text(f"comparison.source.{source}")) for source in _SOURCES],
         kinds=[(kind, request.text(f"comparison.kind.{kind or 'both'}")) for kind in ("", *SUBJECT_TYPES)],
@@ -162,7 +162,7 @@ def _differences(
         return [], Pager()
     last = max(len(result.found) - 1, 0) // _PAGE_SIZE + 1
     number = min(row_id(request.query.get("page")) or 1, last)
-    address = partial(request.at_admin, _PATH, job=str(job.id))
+    address = partial(request.admin_url, _PATH, job=str(job.id))
     newer = address(page=str(number - 1)) if number > 1 else None
     older = address(page=str(number + 1)) if number < last else None
     return result.found[(number - 1) * _PAGE_SIZE : number * _PAGE_SIZE], Pager(newer, older)

@@ -75,13 +75,13 @@ async def change(request: StaffRequest) -> Response:
         raise FormFault(request.text("operations.reason_missing"))
     if form.end is not None:
         await movements.end(request.ctx, reference, form.end, request.actor, form.reason)
-        return request.done(request.at_admin(_PATH), "recorded")
+        return request.done(request.admin_url(_PATH), "recorded")
     act_request = ActRequest("treasury.record", reference, _arguments(request, form), form.reason)
     if not money_acts.needs_two_people(request.ctx.settings, act_request):
         await approvals.do_alone(request.ctx, act_request, request.person, CONSOLE)
-        return request.done(request.at_admin(_PATH), "recorded")
+        return request.done(request.admin_url(_PATH), "recorded")
     approval = await approvals.ask(request.ctx, act_request, request.person, CONSOLE)
-    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
+    return request.done(request.admin_url(f"/approvals/{approval.id}"), "asked")
 
 
 def _arguments(request: StaffRequest, form: TreasuryForm) -> Arguments:

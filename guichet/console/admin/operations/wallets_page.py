@@ -53,7 +53,7 @@ async def show_list(request: StaffRequest) -> Response:
     """What is not `Actif`, and the balances with the providers; `?merchant=` leads to the wallets of one."""
     merchant_text = request.query.get("merchant", "").strip()
     if (number := row_id(merchant_text)) is not None:
-        return request.redirect(request.at_admin(f"/wallets/{number}"))
+        return request.redirect(request.admin_url(f"/wallets/{number}"))
     frozen = await wallets.not_active(request.db)
     view = WalletsView(
         frozen=frozen,
@@ -113,10 +113,10 @@ async def change(request: StaffRequest) -> Response:
         raise FormFault(request.text("operations.reason_missing"))
     if form.status != ACTIVE:
         await merchants.change_status(ctx.db, ctx.clock, merchant.id, currency, form.status, request.actor, reason)
-        return request.done(request.at_admin(f"/wallets/{merchant.id}"), "acted")
+        return request.done(request.admin_url(f"/wallets/{merchant.id}"), "acted")
     act = ActRequest("wallet.reopen", wallet_subject(merchant.id, currency), {}, reason)
     approval = await approvals.ask(ctx, act, request.person, CONSOLE)
-    return request.done(request.at_admin(f"/approvals/{approval.id}"), "asked")
+    return request.done(request.admin_url(f"/approvals/{approval.id}"), "asked")
 
 
 class CloseForm(Fields):
@@ -157,7 +157,7 @@ async def close(request: StaffRequest) -> Response:
     if form.reason is None:
         raise FormFault(request.text("operations.reason_missing"))
     await merchants.change_status(ctx.db, ctx.clock, merchant.id, currency, CLOSED, request.actor, form.reason)
-    return request.done(request.at_admin(f"/wallets/{merchant.id}"), "acted")
+    return request.done(request.admin_url(f"/wallets/{merchant.id}"), "acted")
 
 
 class StatementQuery(WalletQuery):
@@ -168,11 +168,11 @@ class StatementQuery(WalletQuery):
 
 
 class StatementView(View, frozen=True):
-    """`kept`: what the forms send again of the address."""
+    """`hidden_fields`: what the forms send again of the address."""
 
     merchant: Merchant
     movements: MovementsView
-    kept: dict[str, str]
+    hidden_fields: dict[str, str]
 
 
 async def show_statement(request: StaffRequest) -> Response:
@@ -187,8 +187,8 @@ async def show_statement(request: StaffRequest) -> Response:
         await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id, {**facts, "month": month})
         return document
     await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id, facts)
-    kept: dict[str, str] = {"env": wallet.env, "currency": wallet.currency}
-    address = partial(request.at_admin, f"/wallets/{merchant.id}/statement", **kept)
+    hidden_fields: dict[str, str] = {"env": wallet.env, "currency": wallet.currency}
+    address = partial(request.admin_url, f"/wallets/{merchant.id}/statement", **hidden_fields)
     movements = await movements_view(request, query, wallet, merchant.created_at, address)
-    view = StatementView(merchant, movements, kept)
+    view = StatementView(merchant, movements, hidden_fields)
     return request.page("admin/operations/wallet_statement.html", view, movements.fault)
