@@ -71,7 +71,7 @@ async def check(ctx: AppContext, act_request: ActRequest) -> MerchantId:
     if act_request.act == "staff.restore" and not (user.status == "disabled" and may_approve(user.staff_role)):
         raise refused
     async with ctx.db.transaction() as tx:
-        return await merchants.house(tx, ctx.vault, ctx.clock.now())
+        return await merchants.house_merchant(tx, ctx.vault, ctx.clock.now())
 
 
 async def perform(ctx: AppContext, act_request: ActRequest, actor: Actor) -> None:

@@ -116,7 +116,7 @@ _OF_DAY: Final = (
         payments.c.merchant_id == bindparam("merchant"),
         payments.c.env == "live",
         (payments.c.status == "succeeded") | (payments.c.status == "refunded"),
-        payments.c.currency == bindparam("wanted"),
+        payments.c.currency == bindparam("currency"),
         payments.c.created_at >= bindparam("since"),
         payments.c.created_at < bindparam("until"),
     )
@@ -254,7 +254,7 @@ async def _values_of_day(
     """The day before `due`; None if nothing was paid on it."""
     end = to_datetime(due).astimezone(zone).date()
     day = {"since": _midnight(end, zone, -1), "until": _midnight(end, zone, 0)}
-    paid = await db.scan(_OF_DAY, merchant=merchant.id, wanted=merchant.currency, **day)
+    paid = await db.scan(_OF_DAY, merchant=merchant.id, currency=merchant.currency, **day)
     if not paid:
         return None
     modes = await ctx.catalogues.of(merchant.id)

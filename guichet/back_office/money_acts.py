@@ -72,7 +72,7 @@ async def check(ctx: AppContext, act_request: ActRequest) -> MerchantId:
                 movements.requested_movement(ctx, _reference(act_request), act_request.arguments)
             movements.amount_of(act_request.arguments)
             async with ctx.db.transaction() as tx:
-                return await merchant_repository.house(tx, ctx.vault, ctx.clock.now())
+                return await merchant_repository.house_merchant(tx, ctx.vault, ctx.clock.now())
         case "staff.add" | "staff.restore" | "team.give_role":
             raise ValueError(act_request.act)  # `accounts/access_acts.py` has them.
 

@@ -18,7 +18,7 @@ from guichet.domain.payments import Payment
 from guichet.domain.records import Record
 from guichet.pages import formatting
 from guichet.pages.bill import Bill, bill
-from guichet.pages.fields import found
+from guichet.pages.fields import or_not_found
 from guichet.pages.page_request import HEADERS, PageRequest
 from guichet.payments import attempts
 from guichet.payments import repository as payments
@@ -220,5 +220,5 @@ async def redirect(pages: PageContext, page: PageRequest) -> Response:
     if payment is None or payment.env != "live" or payment.link_id is not None:
         raise NotFound
     payment = await poll_for_page(pages.ctx, payment)
-    merchants_page = found(return_address(payment, payment.return_url))
+    merchants_page = or_not_found(return_address(payment, payment.return_url))
     return page.redirect(merchants_page)

@@ -49,7 +49,7 @@ from guichet.domain.merchants import ENVS
 from guichet.logs import log
 from guichet.mail.outbox import Outbox
 from guichet.pages.cookies import HostCookies
-from guichet.pages.fields import choice, found, register_row_ids
+from guichet.pages.fields import choice, or_not_found, register_row_ids
 from guichet.server.error_handler import Application, application
 from guichet.server.rate_limit import RateLimiter
 from guichet.server.rate_limits import console_limit
@@ -141,7 +141,7 @@ def _merchant_page(console: Console, page: MerchantPage) -> Route:
 
 def _member(request: MerchantRequest) -> Member:
     env = choice(request.path["env"], ENVS)
-    return member(*request.signed_in, request.memberships, request.path["merchant"], found(env))
+    return member(*request.signed_in, request.memberships, request.path["merchant"], or_not_found(env))
 
 
 def _staff_page(console: Console, page: StaffPage) -> Route:

@@ -28,7 +28,7 @@ from guichet.domain.merchants import ApiKey, KeyState, key_name
 from guichet.merchants import api_keys, request_log
 from guichet.merchants.request_log import LoggedRequest, RequestFilter
 from guichet.pages.days import end_of_day, read_day
-from guichet.pages.fields import Fields, Lenient, RowId, found, text
+from guichet.pages.fields import Fields, Lenient, RowId, or_not_found, text
 from guichet.pages.lists import ById, ListPage, Pager
 from guichet.pages.views import View
 from guichet.printable import printable
@@ -171,7 +171,7 @@ async def _revoke_key(request: MerchantRequest, form: KeyForm) -> Response:
 
 async def _key_of(request: MerchantRequest, form: KeyForm) -> ApiKey:
     """The key that the form names, of this merchant and environment. Raises NotFound."""
-    return found(await api_keys.find(request.db, *request.scope, ApiKeyId(form.key)))
+    return or_not_found(await api_keys.find(request.db, *request.scope, ApiKeyId(form.key)))
 
 
 def read_end(request: ConsoleRequest, text: str) -> Instant:

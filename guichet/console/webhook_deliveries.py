@@ -19,7 +19,7 @@ from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, MAX_ATTEMPTS, Delivery, DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
-from guichet.pages.fields import Lenient, choice, found
+from guichet.pages.fields import Lenient, choice, or_not_found
 from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
 from guichet.pages.views import View
 from guichet.payments import repository as payments
@@ -221,7 +221,7 @@ async def send_again(request: MerchantRequest) -> Response:
 async def _delivery(request: MerchantRequest, text: str) -> Delivery:
     """The delivery with this reference, of this merchant and environment. Raises NotFound."""
     reference = parse_reference(text)
-    return found(await delivery_log.by_reference(request.db, *request.scope, reference) if reference else None)
+    return or_not_found(await delivery_log.by_reference(request.db, *request.scope, reference) if reference else None)
 
 
 def _attempt(attempt: PastAttempt) -> AttemptView:

@@ -98,7 +98,7 @@ async def _record_unmatched(ctx: AppContext, account: str, facts: DisputeFacts, 
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
         if known is None:
-            house = await merchants.house(tx, ctx.vault, now)
+            house = await merchants.house_merchant(tx, ctx.vault, now)
             known = await dispute_repository.insert_new(tx, _new(account, facts, None, house, now))
             if known is None:
                 return

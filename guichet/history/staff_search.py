@@ -62,8 +62,8 @@ def _of_order(*matches: Callable[[ColumnElement[Any]], ColumnElement[bool]]) -> 
     return select(payments).where(in_materialized(payments.c.id, union_all(*(select(query.c.id) for query in ids))))
 
 
-_BY_ORDER: Final = _of_order(lambda order: order == bindparam("wanted"))
-_BY_BEGINNING: Final = _of_order(lambda order: order >= bindparam("wanted"), lambda order: order < bindparam("end"))
+_BY_ORDER: Final = _of_order(lambda order: order == bindparam("term"))
+_BY_BEGINNING: Final = _of_order(lambda order: order >= bindparam("term"), lambda order: order < bindparam("end"))
 #: The newest payments of each merchant with a number: millions may be of one test number.
 _BY_PHONE: Final = (
     select(payments)
@@ -76,7 +76,7 @@ _BY_PHONE: Final = (
                     lambda env: (
                         select(_own.c.id)
                         .where(
-                            _own.c.phone_number == bindparam("wanted"),
+                            _own.c.phone_number == bindparam("term"),
                             _own.c.phone_number.is_not(None),
                             _own.c.merchant_id == merchants.c.id,
                             _own.c.env == env,
@@ -94,7 +94,7 @@ _BY_PROVIDER_REFERENCE: Final = (
     select(payments)
     .where(
         payments.c.provider_account.bool_op("IN")(json_texts(bindparam("accounts"))),
-        payments.c.provider_reference == bindparam("wanted"),
+        payments.c.provider_reference == bindparam("term"),
         payments.c.provider_reference.is_not(None),
     )
     .limit(MOST)
@@ -109,14 +109,14 @@ async def search(db: Database, registry: Registry, text: str) -> list[Payment]:
     term = text.strip()[:LONGEST]
     if not term or "\0" in term:
         return []
-    rows = [*await _by_reference(db, term), *await _rows(db, _BY_ORDER, wanted=term)]
+    rows = [*await _by_reference(db, term), *await _rows(db, _BY_ORDER, term=term)]
     if _PHONE.fullmatch(term):
-        rows += await _rows(db, _BY_PHONE, wanted=re.sub(r"\D", "", term)[:15])
+        rows += await _rows(db, _BY_PHONE, term=re.sub(r"\D", "", term)[:15])
     accounts = json.dumps(sorted(registry.names()))
-    rows += await _rows(db, _BY_PROVIDER_REFERENCE, wanted=term, accounts=accounts)
+    rows += await _rows(db, _BY_PROVIDER_REFERENCE, term=term, accounts=accounts)
     matches = {payment.id: payment for payment in rows}
     if len(term) >= SHORTEST:
-        for payment in await _rows(db, _BY_BEGINNING, wanted=term, end=term + LAST_CHARACTER):
+        for payment in await _rows(db, _BY_BEGINNING, term=term, end=term + LAST_CHARACTER):
             if len(matches) < MOST:
                 matches.setdefault(payment.id, payment)
     return sorted(matches.values(), key=lambda payment: payment.id, reverse=True)[:MOST]

@@ -112,15 +112,15 @@ async def create(
     return merchant
 
 
-async def house_id(db: Reader) -> MerchantId | None:
+async def house_merchant_id(db: Reader) -> MerchantId | None:
     """The merchant that stands for the service itself; None while nothing belongs to it."""
     return await db.one_as(MerchantId, _HOUSE)
 
 
-async def house(tx: Transaction, vault: Vault, now: Instant) -> MerchantId:
-    """As `house_id`; made when something first belongs to it. Of two processes that make it, one fails:
+async def house_merchant(tx: Transaction, vault: Vault, now: Instant) -> MerchantId:
+    """As `house_merchant_id`; made when something first belongs to it. Of two processes that make it, one fails:
     `uq_merchants_house`."""
-    existing = await house_id(tx)
+    existing = await house_merchant_id(tx)
     if existing is not None:
         return existing
     secrets = {env: vault.encrypt(new_webhook_secret()) for env in ENVS}

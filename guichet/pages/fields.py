@@ -49,7 +49,7 @@ def choice(text: str | None, values: Iterable[Word]) -> Word | None:
     return next((value for value in values if value == text), None)
 
 
-def found(value: Value | None) -> Value:
+def or_not_found(value: Value | None) -> Value:
     """What a page or a form is about. Raises NotFound if there is none."""
     if value is None:
         raise NotFound
@@ -64,7 +64,7 @@ def _left_out(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
 
 
 #: The id of a row that a form names. Raises NotFound.
-RowId = Annotated[int, PlainValidator(lambda text: found(row_id(text)))]
+RowId = Annotated[int, PlainValidator(lambda text: or_not_found(row_id(text)))]
 #: A value of an address, such as an id or one of a fixed list; None for anything else.
 Lenient = Annotated[Value | None, WrapValidator(_left_out)]
 

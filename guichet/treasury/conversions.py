@@ -58,7 +58,7 @@ async def record(ctx: AppContext, account: str, day: Instant, lines: Iterable[Li
         return
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
-        house = await merchants.house(tx, ctx.vault, now)
+        house = await merchants.house_merchant(tx, ctx.vault, now)
         for (paid, held, came_in), moved in sorted(sums.items()):
             between = f"{CONVERTED}{account}::{paid}:{held}"
             legs: tuple[tuple[MovementKind, Currency, str, int], ...] = (

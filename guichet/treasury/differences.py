@@ -123,7 +123,7 @@ async def record_statement(
     total = ledger.get((currency, place), Total())
     reading = await _reading(ctx, place, amount, "statement", (total, total), flight, charged_later=False)
     async with ctx.db.transaction() as tx:
-        house = await merchants.house(tx, ctx.vault, reading.read_at)
+        house = await merchants.house_merchant(tx, ctx.vault, reading.read_at)
         await _keep(ctx, tx, reading, currency)
         facts = {"to": place, "amount": amount, "currency": currency}
         act = Act(actor, "treasury.stated", "treasury", place, house, evidence, after=facts)  # type: ignore[arg-type]
@@ -200,7 +200,7 @@ async def _keep(ctx: AppContext, tx: Transaction, reading: Reading, currency: Cu
     earlier_one = await readings.newest(tx, reading.place, earlier(now, _APART))
     await readings.insert_new(tx, reading)
     if not reading.difference:
-        if (house := await merchants.house_id(tx)) is not None:
+        if (house := await merchants.house_merchant_id(tx)) is not None:
             await incidents.close_all(tx, house, reference, now)
         return
     if earlier_one is None or not earlier_one.difference or now - earlier_one.read_at > _LONGEST_APART:
@@ -208,7 +208,7 @@ async def _keep(ctx: AppContext, tx: Transaction, reading: Reading, currency: Cu
     since = min(earlier_one.read_at, await readings.differs_since(tx, reading.place) or now)
     await incidents.report(
         tx,
-        merchant_id=await merchants.house(tx, ctx.vault, now),
+        merchant_id=await merchants.house_merchant(tx, ctx.vault, now),
         env="live",
         kind=incidents.FLOAT_DIFFERS,
         subject_type="account",

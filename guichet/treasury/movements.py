@@ -91,7 +91,7 @@ def _place(ctx: AppContext, arguments: Arguments, side: Literal["from", "to"], c
 async def record(ctx: AppContext, movement: TreasuryMovement, actor: Actor, evidence: str) -> TreasuryMovement:
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
-        house = await merchants.house(tx, ctx.vault, now)
+        house = await merchants.house_merchant(tx, ctx.vault, now)
         recorded = await repository.insert_new(tx, structs.replace(movement, merchant_id=house))
         if recorded is None:
             raise ActRefused(Refusal.JUST_DECIDED())

@@ -79,24 +79,24 @@ async def page(
     db: Database,
     merchant_id: MerchantId,
     env: Environment,
-    wanted: EventFilter,
+    event_filter: EventFilter,
     most: int,
     now: Instant,
     after: StoredEvent | None = None,
 ) -> list[str]:
     """The bodies of up to `most` events, the oldest first, of those that follow `after`. Cost: those rows and the ones
     between them that the filter leaves out; without `after` also a search for the first one by its date."""
-    since = max(earlier(now, LISTED_FOR), wanted.since or Instant(0))
+    since = max(earlier(now, LISTED_FOR), event_filter.since or Instant(0))
     start = after.id if after else await _BY_DATE.first_at(db, earlier(since, _SLACK))
     rows = await db.scan(
-        _LISTED if wanted.name is None else _LISTED_OF_NAME,
+        _LISTED if event_filter.name is None else _LISTED_OF_NAME,
         merchant_id=merchant_id,
         environment=env,
         start=start,
         beyond=start if after else start - 1,
         since=since,
-        until=_FOREVER if wanted.until is None else wanted.until,
-        name=wanted.name,
+        until=_FOREVER if event_filter.until is None else event_filter.until,
+        name=event_filter.name,
         most=most,
     )
     return [row[0] for row in rows]

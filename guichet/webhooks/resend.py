@@ -37,7 +37,7 @@ _FIND: Final = (
     .select_from(
         merchants.join(events, events.c.merchant_id == merchants.c.id).join(webhook_deliveries, _rows.id == events.c.id)
     )
-    .where(or_(*(events.c.env == env for env in ENVS)), events.c.reference == bindparam("wanted"))
+    .where(or_(*(events.c.env == env for env in ENVS)), events.c.reference == bindparam("reference"))
 )
 _WANTED_STATUS: Final = bindparam("wanted_status", type_=String)
 _STATUS_OR_ANY: Final = or_(_WANTED_STATUS == "", _rows.status == _WANTED_STATUS)
@@ -70,7 +70,7 @@ _RESEND: Final = (
 
 async def find(db: Reader, reference: str) -> Delivery | None:
     """Cost: two index probes for each merchant."""
-    return await db.one_as(Delivery, _FIND, wanted=reference)
+    return await db.one_as(Delivery, _FIND, reference=reference)
 
 
 async def listed(

@@ -158,14 +158,14 @@ async def _report_day(ctx: AppContext, tx: Transaction, run: Claimed, result: Re
     """One incident for each account and day, however many differences: the page of the day shows them."""
     reference = str(uuid5(NAMESPACE_URL, f"{run.provider_account}/{run.day}"))
     if not result.differences:
-        house = await merchants.house_id(tx)
+        house = await merchants.house_merchant_id(tx)
         if house is not None:
             await incidents.close_all(tx, house, reference, now)
         return
     day = Day.of(iso(run.day)[:10])
     await incidents.report(
         tx,
-        merchant_id=await merchants.house(tx, ctx.vault, now),
+        merchant_id=await merchants.house_merchant(tx, ctx.vault, now),
         env="live",
         kind=incidents.STATEMENT_DIFFERS,
         subject_type="account",

@@ -57,7 +57,7 @@ async def test_each_kind_posts_what_it_moved_for_the_house_merchant(settings: Se
             "own_funds": -5800_00,
             "provider_fees": 5_00,
         }
-        assert last.merchant_id == await merchants.house_id(service.ctx.db)
+        assert last.merchant_id == await merchants.house_merchant_id(service.ctx.db)
         assert (await audit(service.ctx.db, service.ctx.clock, lambda text: None)).fault is None
 
 

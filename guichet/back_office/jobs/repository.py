@@ -37,7 +37,7 @@ def _without(*names: str) -> Select[Any]:
 
 _FIND: Final = _without("parameters").where(staff_jobs.c.id == bindparam("job"))
 _LATEST: Final = _without("parameters", "result").order_by(staff_jobs.c.id.desc()).limit(MOST_LISTED)
-_LATEST_OF_KIND: Final = _LATEST.where(staff_jobs.c.kind == bindparam("wanted"))
+_LATEST_OF_KIND: Final = _LATEST.where(staff_jobs.c.kind == bindparam("kind"))
 _LATEST_OF_MERCHANT: Final = _LATEST.where(staff_jobs.c.merchant_id == bindparam("merchant"))
 _PENDING: Final = select(func.count()).where(staff_jobs.c.status == literal_column("'pending'"))
 _REQUESTER: Final = select(users.c.email).where(users.c.id == bindparam("user"))
@@ -81,7 +81,7 @@ async def find(db: Reader, job_id: int) -> StaffJob | None:
 
 async def latest(db: Reader, kind: StaffJobKind) -> list[StaffJob]:
     """The newest jobs of this kind, newest first, without what was asked and found."""
-    return [StaffJob(*row) for row in await db.all(_LATEST_OF_KIND, wanted=kind)]
+    return [StaffJob(*row) for row in await db.all(_LATEST_OF_KIND, kind=kind)]
 
 
 async def latest_of_merchant(db: Reader, merchant_id: MerchantId) -> list[StaffJob]:

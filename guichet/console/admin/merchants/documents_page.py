@@ -14,7 +14,7 @@ from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.documents import MAX_DOCUMENT, MAX_DOCUMENTS, Document, DocumentId
 from guichet.domain.merchants import Merchant
 from guichet.merchants import documents
-from guichet.pages.fields import Fields, found
+from guichet.pages.fields import Fields, or_not_found
 from guichet.pages.page_request import HEADERS
 from guichet.pages.uploads import UploadTooLarge
 from guichet.pages.views import View
@@ -71,7 +71,9 @@ async def upload(request: StaffRequest) -> Response:
 async def download(request: StaffRequest) -> Response:
     """Never shown in the page: a document is what somebody sent us."""
     merchant = await merchant_of(request)
-    document, content = found(await read_document(request.ctx, merchant.id, _document_id(request), request.actor))
+    document, content = or_not_found(
+        await read_document(request.ctx, merchant.id, _document_id(request), request.actor)
+    )
     ending = document.name.rpartition(".")[2]
     headers = {
         **HEADERS,
@@ -86,7 +88,7 @@ async def download(request: StaffRequest) -> Response:
 async def show_removal(request: StaffRequest, fault: FormFault | None = None) -> Response:
     request.require("documents.change")
     merchant = await merchant_of(request)
-    document = found(await documents.get(request.db, merchant.id, _document_id(request)))
+    document = or_not_found(await documents.get(request.db, merchant.id, _document_id(request)))
     return show_file(request, merchant, "document_removal", RemovalView(document), fault)
 
 

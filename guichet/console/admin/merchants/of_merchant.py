@@ -7,13 +7,13 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.domain.staff_jobs import RIGHT_OF
 from guichet.merchants import repository as merchants
-from guichet.pages.fields import found
+from guichet.pages.fields import or_not_found
 from guichet.pages.views import View
 
 
 async def merchant_of(request: StaffRequest) -> Merchant:
     """The merchant that the address names. Raises NotFound."""
-    return found(await merchants.get(request.db, MerchantId(request.path["merchant"])))
+    return or_not_found(await merchants.get(request.db, MerchantId(request.path["merchant"])))
 
 
 def address(request: StaffRequest, merchant: Merchant, page: str = "", **query: str | None) -> str:

@@ -21,7 +21,7 @@ from guichet.domain.audit_log import Facts
 from guichet.domain.ids import ApprovalId
 from guichet.domain.money import CURRENCIES
 from guichet.ledger.wallets import held
-from guichet.pages.fields import Fields, found
+from guichet.pages.fields import Fields, or_not_found
 from guichet.pages.views import View
 from guichet.treasury.movements import is_statement
 
@@ -193,4 +193,4 @@ async def decide(request: StaffRequest) -> Response:
 
 
 async def _approval(request: StaffRequest) -> ApprovalRequest:
-    return found(await approval_requests.get(request.db, ApprovalId(request.path["request"])))
+    return or_not_found(await approval_requests.get(request.db, ApprovalId(request.path["request"])))

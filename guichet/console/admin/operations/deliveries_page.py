@@ -14,7 +14,7 @@ from guichet.domain.events import DELIVERY_STATUSES, Delivery, DeliveryStatus
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS
 from guichet.merchants import repository as merchants
-from guichet.pages.fields import Fields, Lenient, RowId, found, row_id
+from guichet.pages.fields import Fields, Lenient, RowId, or_not_found, row_id
 from guichet.pages.views import View
 from guichet.server.health_checks import failing_endpoints
 from guichet.webhooks.resend import find, listed, resend
@@ -117,4 +117,4 @@ async def send_again(request: StaffRequest) -> Response:
 
 async def _delivery(request: StaffRequest) -> Delivery:
     reference = parse_reference(request.path["reference"])
-    return found(await find(request.db, reference) if reference else None)
+    return or_not_found(await find(request.db, reference) if reference else None)

@@ -21,7 +21,7 @@ from guichet.history.payment_history import read_history
 from guichet.history.staff_search import LONGEST, search
 from guichet.history.timeline import TimelineEntry, timeline
 from guichet.merchants import repository as merchants
-from guichet.pages.fields import Fields, found
+from guichet.pages.fields import Fields, or_not_found
 from guichet.pages.views import View
 from guichet.payments import repository
 
@@ -94,7 +94,7 @@ class StaffPaymentView(View, frozen=True):
 
 
 async def show(request: StaffRequest) -> Response:
-    payment = found(await repository.by_id(request.db, PaymentId(request.path["payment"])))
+    payment = or_not_found(await repository.by_id(request.db, PaymentId(request.path["payment"])))
     await record_read(request, "payment.viewed", "payment", payment.reference, payment.merchant_id)
     history = await read_history(request.db, payment)
     entries = timeline(history, for_staff=True)
