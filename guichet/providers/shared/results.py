@@ -1,4 +1,18 @@
-"""How responses become results: the rules that all providers share (docs/providers/README.md)."""
+"""How responses become results: the rules that all providers share (docs/providers/README.md).
+
+A request whose response was lost is sent again under the same reference; what this second request returns says
+something about the first. `as_status`, `as_refund_status`: the provider knows the reference and answers as before.
+`as_repeated`, `as_repeated_refund`: it did not know the reference, and the first request may still be on its way.
+
+    second request          as_status   as_refund_status   as_repeated   as_repeated_refund   once `never_arrived`
+    Accepted, Succeeded,
+    Unknown                 itself      itself             itself        itself               itself
+    Refused                 itself      itself             Unknown       NotFound             itself
+    NotProcessed            Unknown     Unknown            Unknown       NotFound             Unknown
+    FloatEmpty              –           Unknown            –             NotFound             itself
+    AmbiguousRefusal        –           Unknown            –             NotFound             itself
+    AlreadyRefunded         –           itself             –             NotFound             itself
+"""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, TypeVar
@@ -49,11 +63,6 @@ def classify_http_error(response: ProviderResponse) -> NotProcessed | Unknown | 
     return None
 
 
-def as_status(result: InitiationResult) -> StatusResult:
-    """The result of a request that was sent again, as the status of the first one: not sent now proves nothing."""
-    return Unknown(result.raw) if isinstance(result, NotProcessed) else result
-
-
 def mark_ambiguous(result: T, code: str, ambiguous: Collection[str]) -> T | AmbiguousRefusal:
     """The result of a refund; AmbiguousRefusal when it was refused by a `code` that may mean our own balance too.
     `ambiguous`: the codes of which the provider's page says so."""
@@ -62,23 +71,22 @@ def mark_ambiguous(result: T, code: str, ambiguous: Collection[str]) -> T | Ambi
     return result
 
 
+def as_status(result: InitiationResult) -> StatusResult:
+    return Unknown(result.raw) if isinstance(result, NotProcessed) else result
+
+
 def as_refund_status(result: RefundInitiationResult, *, is_first: bool = False) -> RefundStatusResult:
-    """`as_status` for a refund. The same goes for a float that is, or may be, empty now: the first request may have
-    been paid. `is_first`: an ambiguous refusal is the answer to the first request too."""
+    """`is_first`: an ambiguous refusal is the answer to the first request too, so it stays as it is."""
     if isinstance(result, AmbiguousRefusal) and is_first:
         return result
     return Unknown(result.raw) if isinstance(result, NotProcessed | FloatEmpty | AmbiguousRefusal) else result
 
 
 def as_repeated(result: InitiationResult) -> StatusResult:
-    """`as_status` where the provider did not know the first request, which may still be on its way: a refusal of the
-    second request says nothing about the first either."""
     return Unknown(result.raw) if isinstance(result, NotProcessed | Refused) else result
 
 
 def as_repeated_refund(result: RefundInitiationResult, request: RefundRequest) -> RefundStatusResult:
-    """`as_refund_status` where the provider did not know the first request: that it does not take the second either is
-    believed only once it is proven that the first one never arrived. Until then it counts as one more "not found"."""
     if isinstance(result, Accepted | Succeeded | Unknown):
         return result
     if not request.never_arrived:
