@@ -21,7 +21,7 @@ from guichet.db.references import parse_reference
 from guichet.http_client import HttpClient
 from guichet.printable import printable
 from guichet.provider_accounts import USER_AGENT
-from guichet.providers.mtn.checks import SANDBOX_ADDRESS, ApiUsers
+from guichet.providers.mtn.setup import SANDBOX_ADDRESS, ApiUsers
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.shared.account_checks import AccountSetup
 from guichet.providers.shared.client import ProviderClient

@@ -10,7 +10,7 @@ from guichet.domain.reconciliation import Line, Settled
 from guichet.incidents import repository as incidents
 from guichet.ledger import reconciliation_runs as runs
 from guichet.providers.shared.client import ProviderResponse
-from guichet.providers.stripe.history import stripe_history
+from guichet.providers.stripe.history import read_history as stripe_history
 from guichet.settings import Settings
 from guichet.treasury import conversions, readings, repository
 from guichet.treasury.balances import totals

@@ -13,8 +13,8 @@ from guichet.domain.reconciliation import Line
 from guichet.providers.base import Unknown
 from guichet.providers.pawapay.history import PawaPayStatements
 from guichet.providers.shared.client import ProviderResponse
-from guichet.providers.stripe.history import stripe_history
-from guichet.providers.wave.history import wave_history
+from guichet.providers.stripe.history import read_history as stripe_history
+from guichet.providers.wave.history import read_history as wave_history
 from tests.fakes.clock import ManualClock
 
 START = from_datetime(datetime(2022, 12, 18, tzinfo=UTC))

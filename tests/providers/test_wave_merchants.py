@@ -126,7 +126,7 @@ def test_a_name_is_unique_and_fits() -> None:
     from guichet.clock import Instant
     from guichet.domain.ids import MerchantId
     from guichet.domain.merchants import Merchant
-    from guichet.providers.wave.client import WaveMerchants
+    from guichet.providers.wave.merchants import WaveMerchants
 
     def name(merchant_id: int, text: str) -> str:
         return name_at_wave(

@@ -35,7 +35,7 @@ _MOST_PAGES: Final = 5_000
 _LINE_STATUSES: Final[dict[ProviderStatus | None, LineStatus]] = {SUCCEEDED: "succeeded", FAILED: "failed"}
 
 
-async def fedapay_history(ask: Ask, since: Instant, until: Instant) -> list[Line] | Unknown:
+async def read_history(ask: Ask, since: Instant, until: Instant) -> list[Line] | Unknown:
     """The transactions and payouts of the days from `since` to `until`; Unknown when the list may be incomplete."""
     lines: list[Line] = []
     first, last = earlier(since, since % DAY), later(until, DAY - until % DAY)

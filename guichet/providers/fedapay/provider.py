@@ -32,11 +32,11 @@ from guichet.providers.base import (
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.fedapay import checks
 from guichet.providers.fedapay.client import FedaPayClient, id_of
-from guichet.providers.fedapay.history import fedapay_history
+from guichet.providers.fedapay.history import read_history
 from guichet.providers.fedapay.networks import CURRENCY, NETWORKS, Networks
 from guichet.providers.fedapay.payouts import Payouts
 from guichet.providers.fedapay.responses import (
-    fedapay_balances,
+    balances_in,
     is_not_found,
     is_refused_repeat,
     object_in,
@@ -184,13 +184,13 @@ class FedaPay(HttpProvider):
         return await self._payouts.status(request)
 
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
-        return await fedapay_history(self._client.rows, since, until)
+        return await read_history(self._client.rows, since, until)
 
     async def probe(self) -> Answer:
         return probe_result(await self._client.get("/v1/balances"))
 
     async def balances(self) -> list[FloatBalance] | Unknown:
-        return read_balances(await self._client.get("/v1/balances"), fedapay_balances)
+        return read_balances(await self._client.get("/v1/balances"), balances_in)
 
     def payout_wallet(self, operator: str) -> str:
         return self._networks.payout_mode(operator) or ""

@@ -222,7 +222,7 @@ def _says(response: ProviderResponse, parts: tuple[str, ...]) -> bool:
     return any(part in message for part in parts)
 
 
-def fedapay_balances(body: Body) -> list[FloatBalance | None]:
+def balances_in(body: Body) -> list[FloatBalance | None]:
     """One for each mode; they do not add up. A row states no currency where the account has one."""
     if not isinstance(body.get("v1/balances"), list):
         return [None]

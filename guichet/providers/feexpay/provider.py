@@ -34,7 +34,7 @@ from guichet.providers.base import (
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.feexpay.history import FeexPayHistory
 from guichet.providers.feexpay.responses import (
-    feexpay_balances,
+    balances_in,
     is_about,
     is_about_another,
     read_code_sent,
@@ -193,9 +193,7 @@ class FeexPay(HttpProvider):
         return probe_result(await self._get(self._balance_path))
 
     async def balances(self) -> list[FloatBalance] | Unknown:
-        return read_balances(
-            await self._get(self._balance_path), partial(feexpay_balances, currency_of=_label_currency)
-        )
+        return read_balances(await self._get(self._balance_path), partial(balances_in, currency_of=_label_currency))
 
     def collection_wallet(self, operator: str) -> str:
         return operator.upper().replace("_", " ")

@@ -164,7 +164,7 @@ def read_payout_status(result: ProviderResponse, reference: str, currency: str) 
     return mark_ambiguous(status, _ambiguous_part(_why(result.ok_object())), _AMBIGUOUS)
 
 
-def feexpay_balances(body: Body, currency_of: Callable[[str], str]) -> list[FloatBalance | None]:
+def balances_in(body: Body, currency_of: Callable[[str], str]) -> list[FloatBalance | None]:
     """One for each network of the shop, by FeexPay's name for it. The answer has no currency."""
     balances: object = body
     for field in ("data", "data", "balances"):

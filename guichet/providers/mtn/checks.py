@@ -1,32 +1,39 @@
-"""What MTN tells about an account, and the API users of its sandbox, which anybody with a subscription key may make.
-
-Source: docs/providers/mtn.md, "Addresses and credentials".
-"""
+"""What MTN tells about an account (docs/providers/mtn.md, "Addresses and credentials")."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from guichet.domain.messages import Answer, verbatim
-from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, no_call, ok, wrong
+from guichet.domain.messages import verbatim
+from guichet.providers.base import Unknown
+from guichet.providers.capabilities import FloatBalance
+from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, balances_read, no_call, ok, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
-from guichet.providers.shared.client import ProviderClient, ProviderResponse
-from guichet.providers.shared.fields import text_or_none
+from guichet.providers.shared.client import ProviderResponse
 
+Get = Callable[[], Awaitable[ProviderResponse]]
 _SANDBOX: Final = "sandbox"
-SANDBOX_ADDRESS: Final = "https://sandbox.momodeveloper.mtn.com"
-_CONFLICT: Final = 409
 
 
-async def check_products(products: Mapping[str, Callable[[], Awaitable[ProviderResponse]]]) -> list[Finding]:
-    """Asks each product for its balance, which needs the token, the subscription key and the target environment."""
+async def check(
+    setup: AccountSetup,
+    products: Mapping[str, Get],
+    balances: Callable[[], Awaitable[list[FloatBalance] | Unknown]],
+    api_user: Get,
+) -> list[Finding]:
+    """`products`: asks each for its balance, which needs the token, the subscription key and the target environment."""
     return [
-        answered(AccountSubject.PRODUCT_KEYS(product=name), await balance(), AccountFinding.KEYS_ACCEPTED())
-        for name, balance in products.items()
+        *[
+            answered(AccountSubject.PRODUCT_KEYS(product=name), await balance(), AccountFinding.KEYS_ACCEPTED())
+            for name, balance in products.items()
+        ],
+        balances_read(await balances()),
+        await _callback_host(setup, api_user),
+        no_call(AccountSubject.LIMITS(), AccountFinding.MTN_TELLS_NONE()),
     ]
 
 
-async def check_callback_host(setup: AccountSetup, api_user: Callable[[], Awaitable[ProviderResponse]]) -> Finding:
+async def _callback_host(setup: AccountSetup, api_user: Get) -> Finding:
     """MTN calls back only the host that the API user was made with; only the sandbox tells which one that is."""
     subject, our_host = AccountSubject.CALLBACK_HOST(), urlsplit(setup.public_url).hostname or ""
     if setup.account.settings["target_env"] != _SANDBOX:
@@ -38,25 +45,3 @@ async def check_callback_host(setup: AccountSetup, api_user: Callable[[], Awaita
     if host == our_host:
         return ok(subject, verbatim(str(host)))
     return wrong(subject, AccountFinding.HOST_WRONG(other=str(host), host=our_host))
-
-
-class ApiUsers:
-    """The sandbox as one subscription key sees it."""
-
-    def __init__(self, client: ProviderClient, subscription_key: str) -> None:
-        self._client = client
-        self._headers = {"Ocp-Apim-Subscription-Key": subscription_key}
-
-    async def create(self, user: str, callback_host: str) -> Answer | None:
-        """Makes the API user `user`, a UUID of ours. None when it exists now; else what went wrong."""
-        headers = {**self._headers, "X-Reference-Id": user}
-        body = {"providerCallbackHost": callback_host}
-        result = await self._client.send("POST", "/v1_0/apiuser", json=body, headers=headers)
-        exists = result.ok or result.status == _CONFLICT
-        return None if exists else result.raw
-
-    async def create_key(self, user: str) -> tuple[str | None, ProviderResponse]:
-        """A new key of the user, which replaces the one before; None when there is none in the answer."""
-        result = await self._client.send("POST", f"/v1_0/apiuser/{user}/apikey", headers=self._headers)
-        key = text_or_none(result.ok_object().get("apiKey"))
-        return key, result

@@ -28,15 +28,14 @@ from guichet.providers.base import (
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.mtn import checks as mtn_checks
 from guichet.providers.mtn.responses import (
+    balances_in,
     is_not_found,
-    mtn_balance,
     read_initiation,
     read_refund_initiation,
     read_refund_status,
     read_status,
 )
-from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read, no_call
-from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
+from guichet.providers.shared.account_checks import AccountSetup, Finding
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import (
     AccessTokens,
@@ -165,7 +164,7 @@ class Mtn(HttpProvider):
         balances: list[FloatBalance] = []
         for product in self._products():
             answer = await product.get("account/balance")
-            read = read_balances(answer, partial(mtn_balance, product=product.name))
+            read = read_balances(answer, partial(balances_in, product=product.name))
             if isinstance(read, Unknown):
                 return Unknown(_OF_PRODUCT[product.name](answer=read.raw))
             balances += read
@@ -179,12 +178,8 @@ class Mtn(HttpProvider):
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         products = {product.name: partial(product.get, "account/balance") for product in self._products()}
-        return [
-            *await mtn_checks.check_products(products),
-            balances_read(await self.balances()),
-            await mtn_checks.check_callback_host(setup, partial(self._collection.api_user, setup)),
-            no_call(AccountSubject.LIMITS(), AccountFinding.MTN_TELLS_NONE()),
-        ]
+        api_user = partial(self._collection.api_user, setup)
+        return await mtn_checks.check(setup, products, self.balances, api_user)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed. `externalId` is our reference, which is also the last part of the path."""

@@ -134,5 +134,5 @@ def is_not_found(result: ProviderResponse) -> bool:
     return result.status == 404 and result.error_code() == "RESOURCE_NOT_FOUND"
 
 
-def mtn_balance(body: Body, product: str) -> list[FloatBalance | None]:
+def balances_in(body: Body, product: str) -> list[FloatBalance | None]:
     return [balance_of(product, hundredths(body.get("availableBalance")), body.get("currency"))]

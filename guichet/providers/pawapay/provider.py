@@ -36,8 +36,8 @@ from guichet.providers.capabilities import FloatBalance
 from guichet.providers.pawapay import checks as pawapay_checks
 from guichet.providers.pawapay.history import PawaPayStatements
 from guichet.providers.pawapay.responses import (
+    balances_in,
     is_not_found,
-    pawapay_balances,
     read_availability,
     read_deposit,
     read_initiation,
@@ -179,7 +179,7 @@ class PawaPay(HttpProvider):
         return probe_result(await self._get("/v2/wallet-balances"))
 
     async def balances(self) -> list[FloatBalance] | Unknown:
-        return read_balances(await self._get("/v2/wallet-balances"), pawapay_balances)
+        return read_balances(await self._get("/v2/wallet-balances"), balances_in)
 
     def collection_wallet(self, operator: str) -> str:
         """The country, for payments and payouts alike."""

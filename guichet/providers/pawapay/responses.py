@@ -175,7 +175,7 @@ def _objects(lists: Iterable[object]) -> list[dict[str, Any]]:
     return [item for items in lists if isinstance(items, list) for item in items if isinstance(item, dict)]
 
 
-def pawapay_balances(body: Body) -> list[FloatBalance | None]:
+def balances_in(body: Body) -> list[FloatBalance | None]:
     """One for each country; a wallet that serves one provider only names it."""
     return [
         balance_of(

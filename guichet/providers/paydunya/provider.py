@@ -38,10 +38,10 @@ from guichet.providers.paydunya.responses import (
     NO_SUCH_PATH,
     Verdict,
     as_token,
+    balances_in,
     code_of,
     is_unpaid,
     not_taken,
-    paydunya_balances,
     read_invoice_status,
     refusal,
     says_no,
@@ -197,7 +197,7 @@ class PayDunya(HttpProvider):
 class PayDunyaWithBalances(PayDunya):
     async def balances(self) -> list[FloatBalance] | Unknown:
         result = await self._http.send("GET", f"{PAYOUTS}/check-balance", headers=self._headers)
-        return read_balances(result, paydunya_balances)
+        return read_balances(result, balances_in)
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         return [*await super().check_account(setup), balances_read(await self.balances())]

@@ -230,7 +230,7 @@ def read_payout_status(body: Body, raw: Answer, token: str) -> Succeeded | Refus
     return Accepted()
 
 
-def paydunya_balances(body: Body) -> list[FloatBalance | None]:
+def balances_in(body: Body) -> list[FloatBalance | None]:
     """One for each country: `"Balance SN": "12345 XOF"`."""
     balances = {key.removeprefix(_BALANCE_KEY): value for key, value in body.items() if key.startswith(_BALANCE_KEY)}
     return [_balance(country, value) for country, value in balances.items()] or [None]

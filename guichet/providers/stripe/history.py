@@ -33,7 +33,7 @@ _PARTIAL_CAPTURE: Final = "partial_capture_reversal"
 _FAILED_STATUSES: Final = frozenset({"failed", "canceled"})
 
 
-async def stripe_history(get: Get, since: Instant, until: Instant) -> list[Line] | Unknown:
+async def read_history(get: Get, since: Instant, until: Instant) -> list[Line] | Unknown:
     """The charges and refunds of this time, and the disputes that changed a balance in another currency. Unknown when
     one page cannot be read, or the payment of a refund that is not ours."""
     rows = await _rows(get, since, until)

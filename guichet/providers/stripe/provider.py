@@ -35,16 +35,16 @@ from guichet.providers.shared.client import HttpProvider, ProviderAccount, Provi
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, return_url, text_or_none
 from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import as_refund_status, as_status, probe_result
-from guichet.providers.stripe import account as stripe_checks
-from guichet.providers.stripe import account as stripe_disputes
-from guichet.providers.stripe.history import stripe_history
+from guichet.providers.stripe import checks as stripe_checks
+from guichet.providers.stripe.disputes import list_disputes
+from guichet.providers.stripe.history import read_history
 from guichet.providers.stripe.responses import (
+    balances_in,
     read_refund,
     read_refund_refusal,
     read_refusal,
     read_session,
     smallest_unit,
-    stripe_balances,
 )
 
 _SESSIONS: Final = "/v1/checkout/sessions"
@@ -184,21 +184,21 @@ class Stripe(HttpProvider):
 
     async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:
         """Only those of the mode that the key belongs to: another one's money does not exist here."""
-        listed = await stripe_disputes.list_disputes(self._list, since)
+        listed = await list_disputes(self._list, since)
         return listed if isinstance(listed, Unknown) else [facts for facts in listed if facts.is_live == self._is_live]
 
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
-        return await stripe_history(self._list_history, since, until)
+        return await read_history(self._list_history, since, until)
 
     async def _list_history(self, path: str, query: Mapping[str, str]) -> ProviderResponse:
         return await self._http.send("GET", path, query=dict(query), headers=self._headers, max_bytes=_MAX_HISTORY)
 
     async def balances(self) -> list[FloatBalance] | Unknown:
-        return read_balances(await self._get("/v1/balance"), stripe_balances)
+        return read_balances(await self._get("/v1/balance"), balances_in)
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         findings = await stripe_checks.check(setup, self._get)
-        return [balances_read(await self.balances()), *findings, stripe_checks.limits()]
+        return [balances_read(await self.balances()), *findings]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""

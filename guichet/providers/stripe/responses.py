@@ -108,7 +108,7 @@ def _code_of(error: Mapping[str, Any]) -> str:
     return str(error.get("decline_code") or error.get("code") or "")
 
 
-def stripe_balances(body: Body) -> list[FloatBalance | None]:
+def balances_in(body: Body) -> list[FloatBalance | None]:
     """What can be paid out now, by currency, in its smallest unit, and what comes later."""
     later: Counter[object] = Counter()
     for row in rows_of(body.get("pending")):

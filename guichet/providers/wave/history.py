@@ -27,7 +27,7 @@ _MAX_PAGES: Final = 5_000
 _REFERENCES: Final = ("client_reference", "checkout_api_session_id", "transaction_id")
 
 
-async def wave_history(ask: Ask, since: Instant, until: Instant) -> list[Line] | Unknown:
+async def read_history(ask: Ask, since: Instant, until: Instant) -> list[Line] | Unknown:
     """Every transaction of the days from `since` to `until`; Unknown when one page of them cannot be read."""
     lines: dict[str, Line] = {}
     for day in days(since, until):
@@ -36,7 +36,7 @@ async def wave_history(ask: Ask, since: Instant, until: Instant) -> list[Line] |
     return list(lines.values())
 
 
-async def wave_session_refund(ask: Ask, session_id: str, sent_at: Instant, now: Instant) -> Line | Unknown | None:
+async def find_session_refund(ask: Ask, session_id: str, sent_at: Instant, now: Instant) -> Line | Unknown | None:
     """The refund of a session among the transactions of the days on which it is likely: those after its request, and
     the latest ones. None when it is not there; Unknown when one page cannot be read."""
     lines: dict[str, Line] = {}

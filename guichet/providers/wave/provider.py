@@ -38,9 +38,11 @@ from guichet.providers.shared.fields import callback_reference, header, parse_ca
 from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import as_refund_status, most_conclusive, probe_result
 from guichet.providers.wave import checks as wave_checks
-from guichet.providers.wave.client import WaveClient, WaveMerchants
-from guichet.providers.wave.history import wave_history, wave_session_refund
+from guichet.providers.wave.client import WaveClient
+from guichet.providers.wave.history import find_session_refund, read_history
+from guichet.providers.wave.merchants import WaveMerchants
 from guichet.providers.wave.responses import (
+    balances_in,
     read_new_session,
     read_payout,
     read_payout_object,
@@ -48,7 +50,6 @@ from guichet.providers.wave.responses import (
     read_refusal,
     read_session,
     read_session_refund_refusal,
-    wave_balance,
 )
 
 #: A key belongs to one wallet in one country, here with its dialling code.
@@ -187,7 +188,7 @@ class Wave(HttpProvider):
         session_id, now = request.charge.payment.provider_reference, self._clock.now()
         if session_id is None:
             return Unknown(ProviderAnswer.SESSION_UNKNOWN())
-        refund = await wave_session_refund(self._ask_transactions, session_id, request.sent_at or now, now)
+        refund = await find_session_refund(self._ask_transactions, session_id, request.sent_at or now, now)
         if isinstance(refund, Unknown):
             return refund
         if refund is None:
@@ -229,14 +230,14 @@ class Wave(HttpProvider):
         return probe_result(await self._client.get("/v1/balance"))
 
     async def balances(self) -> list[FloatBalance] | Unknown:
-        return read_balances(await self._client.get("/v1/balance"), wave_balance)
+        return read_balances(await self._client.get("/v1/balance"), balances_in)
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         findings = await wave_checks.check(setup, self._client, self.merchants if self.needs_merchant_id else None)
         return [*findings, balances_read(await self.balances())]
 
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
-        return await wave_history(self._ask_transactions, since, until)
+        return await read_history(self._ask_transactions, since, until)
 
     async def _ask_transactions(self, query: dict[str, str]) -> ProviderResponse:
         return await self._client.get("/v1/transactions", query, max_bytes=_MAX_HISTORY)

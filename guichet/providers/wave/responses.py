@@ -151,5 +151,5 @@ def _nested_code(error: object, field: str) -> str:
     return str(error.get(field)) if isinstance(error, dict) else ""
 
 
-def wave_balance(body: Body) -> list[FloatBalance | None]:
+def balances_in(body: Body) -> list[FloatBalance | None]:
     return [balance_of("", hundredths(body.get("amount")), body.get("currency"))]

@@ -1,0 +1,66 @@
+"""Wave's aggregated merchants: an aggregator collects under one for each of its merchants (docs/providers/wave.md,
+"Aggregated merchants")."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from guichet.providers.base import NotProcessed, Refused, Unknown
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.fields import text_or_none
+from guichet.providers.wave.client import WaveClient
+from guichet.providers.wave.responses import read_refusal
+
+_PATH: Final = "/v1/aggregated_merchants"
+#: Rows of one page, and pages that are read at most.
+_PAGE: Final = 100
+_MAX_PAGES: Final = 1000
+
+
+class WaveMerchants:
+    """The aggregated merchants of one wallet. `guichet providers setup wave-merchants` makes them."""
+
+    max_length = 255
+
+    def __init__(self, client: WaveClient) -> None:
+        self._client = client
+
+    async def ids_by_name(self) -> dict[str, str] | Unknown:
+        """Costs a call for each hundred."""
+        ids: dict[str, str] = {}
+        after: str | None = None
+        for _ in range(_MAX_PAGES):
+            query = {"first": str(_PAGE)} | ({"after": after} if after else {})
+            result = await self._client.get(_PATH, query)
+            if not result.ok:
+                return Unknown(result.raw)
+            body = result.object() or {}
+            rows = body.get("items")
+            if not isinstance(rows, list):
+                return Unknown(result.raw)
+            ids |= {str(row["name"]): str(row["id"]) for row in rows if _is_merchant(row)}
+            after = _next_page(body)
+            if after is None:
+                return ids
+        return Unknown(ProviderAnswer.TOO_MANY_MERCHANTS(count=_PAGE * _MAX_PAGES))
+
+    async def create(self, name: str) -> str | NotProcessed | Refused | Unknown:
+        body = {
+            "name": name[: self.max_length],
+            "business_type": "other",
+            "business_description": f"Paiements de {name}"[:255],
+        }
+        result = await self._client.post(_PATH, body)
+        if not result.ok:
+            return read_refusal(result)
+        return text_or_none(result.ok_object().get("id")) or Unknown(result.raw)
+
+
+def _is_merchant(row: object) -> bool:
+    return isinstance(row, dict) and bool(row.get("name")) and bool(row.get("id"))
+
+
+def _next_page(body: Mapping[str, Any]) -> str | None:
+    page = body.get("page_info")
+    return (
+        text_or_none(page.get("end_cursor")) if isinstance(page, dict) and page.get("has_next_page") is True else None
+    )
