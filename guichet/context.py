@@ -44,7 +44,7 @@ class WakeUps(Record, frozen=True):
     staff_jobs: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class Sender(Protocol):
+class LocalWorker(Protocol):
     """The worker of this process."""
 
     def reserve(self, delivery: Delivery) -> Instant | None:
@@ -65,12 +65,12 @@ class HandOver:
         """`wake`: of the loop that claims all others."""
         self._wake = wake
         #: None while no worker runs here.
-        self.sender: Sender | None = None
+        self.worker: LocalWorker | None = None
 
     @contextmanager
     def after_commit(self) -> Iterator["DeliveryBatch"]:
         """Around a transaction whose deliveries are begun when it is committed."""
-        deliveries = DeliveryBatch(self.sender)
+        deliveries = DeliveryBatch(self.worker)
         try:
             yield deliveries
         except BaseException:
@@ -85,14 +85,14 @@ class HandOver:
 class DeliveryBatch:
     """The deliveries that one transaction queues. `needs_claim`: some of them are left to the queue."""
 
-    def __init__(self, sender: Sender | None) -> None:
-        self._sender = sender
+    def __init__(self, worker: LocalWorker | None) -> None:
+        self._worker = worker
         self._reserved: list[Delivery] = []
         self.needs_claim = False
 
     def reserve(self, delivery: Delivery) -> Delivery:
         """The delivery as it is to be inserted: claimed already if the worker has a place for it."""
-        until = None if self._sender is None else self._sender.reserve(delivery)
+        until = None if self._worker is None else self._worker.reserve(delivery)
         if until is None:
             self.needs_claim = True
             return delivery
@@ -101,12 +101,12 @@ class DeliveryBatch:
         return claimed
 
     def release(self) -> None:
-        if self._sender is not None:
-            self._sender.release(self._reserved)
+        if self._worker is not None:
+            self._worker.release(self._reserved)
 
     def begin(self) -> None:
-        if self._sender is not None and self._reserved:
-            self._sender.begin(self._reserved)
+        if self._worker is not None and self._reserved:
+            self._worker.begin(self._reserved)
 
 
 class NotFoundAnswer(Record, frozen=True):

@@ -85,7 +85,7 @@ async def create_payment(
     first_poll_at = payment.next_poll_at if known_at is None else known_at
     # A test payment whose result is known at once is polled here, without a claim, where a worker runs: as after a
     # claim, it is due when the lease ends.
-    polled_here = caller.env == "test" and ctx.hand_over.sender is not None and first_poll_at == payment.created_at
+    polled_here = caller.env == "test" and ctx.hand_over.worker is not None and first_poll_at == payment.created_at
     next_poll_at = payment.next_poll_at if polled_here else first_poll_at
     stored = await repeat_when_lost(ctx.db, partial(_store, ctx, caller.merchant, payment, next_poll_at, key))
     if stored is None:

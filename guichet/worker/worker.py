@@ -93,7 +93,7 @@ class Worker:
         self._stopping = False
 
     def start(self) -> None:
-        self._hand_over.sender = self._first_attempts
+        self._hand_over.worker = self._first_attempts
         self._tasks = [asyncio.create_task(self._run(loop), name=loop.name) for loop in self.loops]
 
     async def is_alive(self) -> bool:
@@ -103,7 +103,7 @@ class Worker:
         """Claims nothing more; jobs that are running have `grace` seconds to finish. Webhooks that are not sent by then
         are given back: their attempts do not count."""
         self._stopping = True
-        self._hand_over.sender = None
+        self._hand_over.worker = None
         for loop in self.loops:
             loop.wake.set()
         try:
@@ -159,7 +159,7 @@ class Worker:
 
 
 class _FirstAttempts:
-    """`context.Sender`: attempts that the loop of webhooks makes without a claim."""
+    """`context.LocalWorker`: attempts that the loop of webhooks makes without a claim."""
 
     def __init__(self, clock: Clock, jobs: DeliveryJobs, loop: QueueLoop[DueDelivery]) -> None:
         self._clock = clock

@@ -51,9 +51,9 @@ def begun(service: ServiceFixture) -> Iterator[list[Delivery]]:
         begin(reserved)
 
     sender.begin = noted  # type: ignore[method-assign]
-    service.ctx.hand_over.sender = sender
+    service.ctx.hand_over.worker = sender
     yield handed
-    service.ctx.hand_over.sender = None
+    service.ctx.hand_over.worker = None
 
 
 async def claimed(service: ServiceFixture) -> Sequence[Delivery]:
@@ -104,10 +104,10 @@ async def test_an_attempt_that_dies_with_its_process_counts_and_is_made_again(
 
     async with receiver(authority) as server:
         merchant, _ = await merchant_with_endpoint(service, server)
-        service.ctx.hand_over.sender = Dies()
+        service.ctx.hand_over.worker = Dies()
         await merchant.pay(AT_ONCE)
         await asyncio.gather(*service.ctx.awaited_polls)
-        service.ctx.hand_over.sender = None
+        service.ctx.hand_over.worker = None
         await service.run_worker(29)
         assert server.received == [], "it belongs to the process that died"
         await service.run_worker(2)
