@@ -156,13 +156,13 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "payment by token": lambda db: payments.by_token(db, "c"),
     "what a callback names by our reference": lambda db: callbacks.by_our_reference(db, "c", REFERENCE),
     "what a callback names by the provider's": lambda db: callbacks.by_provider_reference(db, "c", "p1"),
-    "order number of any merchant": lambda db: db.scan(staff_search._BY_ORDER, wanted="e1"),
+    "order number of any merchant": lambda db: db.scan(staff_search._BY_ORDER, term="e1"),
     "beginning of an order number of any merchant": lambda db: db.scan(
-        staff_search._BY_BEGINNING, wanted="e1", end="e1\U0010ffff"
+        staff_search._BY_BEGINNING, term="e1", end="e1\U0010ffff"
     ),
-    "telephone number of any merchant": lambda db: db.scan(staff_search._BY_PHONE, wanted="2299000020"),
+    "telephone number of any merchant": lambda db: db.scan(staff_search._BY_PHONE, term="2299000020"),
     "operator's reference of any account": lambda db: db.scan(
-        staff_search._BY_PROVIDER_REFERENCE, accounts='["c"]', wanted="p1"
+        staff_search._BY_PROVIDER_REFERENCE, accounts='["c"]', term="p1"
     ),
     "refund by reference": lambda db: refunds.by_reference(db, *MINE, REFERENCE),
     "link by token": lambda db: links.by_token(db, "t1"),
