@@ -1,5 +1,8 @@
 """Webhook deliveries as a queue: the same table is their log (`delivery_log.py`). What is sent is in `events`.
 
+A claimed one is a `DueDelivery`; what came of sending it is a `sender.Attempt`, then an `EndedAttempt` to be recorded,
+and at last a `PastAttempt` in the row's history.
+
 The claim counts the attempt, so that a crash may repeat a send but never exceeds five; the claim's lease is the due
 time. First attempts of one payment's events keep their order: an event waits until the one before it was attempted once
 (D35).

@@ -36,6 +36,8 @@ SLOTS: Final = 512
 #: Attempts at once for one merchant whose server answers, and towards one destination that merchants share.
 PER_MERCHANT: Final = 144
 PER_DESTINATION: Final = 144
+#: Attempts of one claim at most. All may be of one merchant or destination, which must not pass its limit by it.
+CLAIM_SIZE: Final = PER_MERCHANT // 2
 #: Results recorded by one transaction; on SQLite each holds the event loop for about ten microseconds.
 RECORDED_TOGETHER: Final = 128
 #: Attempts that failed through our own fault do not count while the event is younger than this, and are made again
@@ -50,8 +52,6 @@ _PROVIDER_DATA: Final = select(payments.c.id, payments.c.provider_data).where(
 class DeliveryLimits:
     """Attempts at once: the share of each merchant, and a limit for each destination."""
 
-    _claim_size: Final = PER_MERCHANT // 2
-
     def __init__(self) -> None:
         #: Attempts that ended and are not recorded yet.
         self.unrecorded = 0
@@ -65,16 +65,16 @@ class DeliveryLimits:
 
     @property
     def claim_size(self) -> int:
-        return min(self._claim_size, SLOTS - self.unrecorded)
+        return min(CLAIM_SIZE, SLOTS - self.unrecorded)
 
     def saturated(self) -> list[str]:
-        most = PER_DESTINATION - self._claim_size
+        most = PER_DESTINATION - CLAIM_SIZE
         return [destination for destination, load in self._destinations.items() if load > most]
 
     def reserve(self, delivery: Delivery) -> bool:
         """Whether its first attempt may start without a claim; then it counts, until `release`."""
         load = self._destinations[delivery.destination]
-        if load >= PER_DESTINATION - self._claim_size or self.unrecorded >= SLOTS - self._claim_size:
+        if load >= PER_DESTINATION - CLAIM_SIZE or self.unrecorded >= SLOTS - CLAIM_SIZE:
             return False
         if not self.share.reserve(str(delivery.merchant_id)):
             return False
@@ -83,7 +83,9 @@ class DeliveryLimits:
 
     def release(self, delivery: Delivery) -> None:
         self.share.ended(str(delivery.merchant_id))
-        self._left(delivery.destination)
+        self._destinations[delivery.destination] -= 1
+        if not self._destinations[delivery.destination]:
+            del self._destinations[delivery.destination]
 
     def is_saturated(self, job: DueDelivery) -> bool:
         return self.share.is_full(str(job.delivery.merchant_id))
@@ -94,11 +96,6 @@ class DeliveryLimits:
 
     def ended(self, job: DueDelivery) -> None:
         self.release(job.delivery)
-
-    def _left(self, destination: str) -> None:
-        self._destinations[destination] -= 1
-        if not self._destinations[destination]:
-            del self._destinations[destination]
 
 
 class DeliveryJobs:
@@ -117,13 +114,13 @@ class DeliveryJobs:
         self._is_recording = False
 
     async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[DueDelivery]:
-        await self._release_claims(now)
+        await self._release_unreleased(now)
         claim = await self._queue.claim(self._ctx.db, now, until, most, self.limits.share.shares(), saturated)
         return Claim(await self._with_contents(claim.jobs, now) if claim.jobs else (), claim.next_due)
 
     async def reserved_contents(self, reserved: Sequence[Delivery]) -> Sequence[DueDelivery]:
-        """These deliveries as `claim` returns them; their places are released, since `started` counts them again. One
-        whose lease ended during a long commit is left out: it is due in the queue."""
+        """What `claim` would have returned for these deliveries, without those whose lease ended during a long commit:
+        they are due in the queue. The places reserved for them are released, for the loop counts what it starts."""
         now = self._ctx.clock.now()
         try:
             unexpired = [delivery for delivery in reserved if require(delivery.next_attempt_at) > now]
@@ -139,13 +136,13 @@ class DeliveryJobs:
             self._unreleased += claimed
             raise
 
-    async def _release_claims(self, now: Instant) -> None:
+    async def _release_unreleased(self, now: Instant) -> None:
         if self._unreleased:
             await deliveries.release_claims(self._ctx.db, self._unreleased, now)
             self._unreleased = []
 
     async def work(self, job: DueDelivery) -> Awaitable[None] | None:
-        """Makes the attempt. The rest is returned: it keeps nobody's server busy."""
+        """Makes the attempt. What is returned records it, or releases its claim: that keeps nobody's server busy."""
         began = time.perf_counter()
         attempt = await self._send(job)
         now = self._ctx.clock.now()
@@ -162,8 +159,8 @@ class DeliveryJobs:
         return None if self._is_recording else self._record_ended()
 
     async def _record_ended(self) -> None:
-        """Records what has ended, and what ends meanwhile: one of the jobs does it for all. Only a payment's second
-        event is later by the gathering."""
+        """Records what has ended, and what ends during a pause: one of the jobs does it for all. The pause delays
+        nothing but a payment's second event."""
         self._is_recording = True
         try:
             while self._ended:

@@ -84,22 +84,19 @@ async def emit(tx: Transaction, happened: Sequence[Event], batch: DeliveryBatch 
     """
     if not happened:
         return
-    payments: dict[str, Payment] = {}
-    new = []
-    for event in happened:
-        payment = event.payment
-        stored = new_event(payment.merchant_id, payment.env, event.name, _data(event), event.now, payment.id)
-        new.append(stored)
-        payments[stored.reference] = payment
+    new = [
+        new_event(event.payment.merchant_id, event.payment.env, event.name, _data(event), event.now, event.payment.id)
+        for event in happened
+    ]
     inserted = await _insert_events(tx, new)
     queued = []
-    for stored in new:
-        payment, row = payments[stored.reference], inserted[stored.reference]
+    for event, stored in zip(happened, new, strict=True):
+        payment, row = event.payment, inserted[stored.reference]
         delivery = delivery_of(stored, row.id, row.url, payment.callback_url)
-        if delivery is not None and payment.env == "test" and payment.provider_data is not None:
-            delivery = _as_the_scenario_wants(delivery, payment)
         if delivery is None:
             continue
+        if payment.env == "test" and payment.provider_data is not None:
+            delivery = _as_the_scenario_wants(delivery, payment)
         if batch is not None:
             if stored.event in _FIRST_OF_PAYMENT and not delivery.attempts:
                 delivery = batch.reserve(delivery)

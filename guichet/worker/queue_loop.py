@@ -209,11 +209,11 @@ class QueueLoop(Loop, Generic[T]):
     async def _run(self, job: T, *, adopted: bool) -> None:
         try:
             try:
-                rest = await self._jobs.work(job)
+                follow_up = await self._jobs.work(job)
             finally:
                 self._leave(job, adopted=adopted)
-            if rest is not None:
-                await rest
+            if follow_up is not None:
+                await follow_up
         except Exception as error:
             self._failed(error)
 

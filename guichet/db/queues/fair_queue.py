@@ -166,7 +166,7 @@ class FairClaims:
 
     def _chosen(self, heads: Subquery) -> SelectBase:
         """One row of each owner before the second of any, as far as the shares go."""
-        # Among owners in timeout chance decides: their turns would end at whom the last claim served besides them.
+        # Owners in timeout are taken at random: turns follow `last_served`, which the other owners move on.
         of_its_kind = func.row_number().over(partition_by=heads.c.in_timeout, order_by=(heads.c.place, func.random()))
         shared = (
             select(*heads.c, of_its_kind.label("of_its_kind")).where(heads.c.place <= heads.c.free).subquery("shared")
@@ -223,6 +223,7 @@ class FairQueue(Generic[T]):
 
     def _claimed(self, rows: Sequence[Row], next_due: Instant) -> Claim[T]:
         if rows:
+            # In the order of turns: owners after the one that was served last, then those from the first one on.
             position, before = self._statements.owner_position, self._last_served
             self._last_served = max((row[position] for row in rows), key=lambda owner: (owner <= before, owner))
         return Claim([self._job(row) for row in rows], next_due)

@@ -66,8 +66,8 @@ class FairShare:
         return self._free(self._owners.get(name) or _Owner()) == 0
 
     def reserve(self, name: str) -> bool:
-        """A job of this owner that no claim takes has started, if its server is known to answer and a claim made now
-        finds what it would find without: half of the window of the owner, and of all slots what one claim takes."""
+        """Counts a job that starts without a claim; False if it may not. Its owner's server must be known to answer,
+        and a claim made now must still find all that it may take: half of the owner's window, one claim's slots."""
         owner, claimed = self._owners.get(name) or _Owner(), self._cap // 2
         proven = owner.timed_out is False and owner.window >= claimed
         if not proven or owner.running >= owner.window // 2 or self._running >= self._limit - claimed:

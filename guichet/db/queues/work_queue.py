@@ -129,9 +129,9 @@ class WorkQueue(Generic[T_co]):
     def _look_ahead(self) -> Select[Any]:
         """When the next row will be due, and how many of the first WINDOW rows are due and not claimed."""
         due = self._table.c[self._due]
-        later = select(func.min(due)).where(self._table.c.status == PENDING, due > _NOW)
+        next_due = select(func.min(due)).where(self._table.c.status == PENDING, due > _NOW)
         window = select(func.count()).select_from(self._window(self._table.c.id).subquery())
-        return select(later.scalar_subquery(), window.scalar_subquery())
+        return select(next_due.scalar_subquery(), window.scalar_subquery())
 
     def _in_window(self) -> CTE:
         """The first look: ids among the first WINDOW due rows."""
