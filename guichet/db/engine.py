@@ -29,15 +29,15 @@ class PoolUse(NamedTuple):
 
 
 class GroupedWrite(Record, frozen=True):
-    """A statement for one row of a table, which many tasks run at the same time, each for a row of its own: one
-    statement then writes the rows of all (`Database.write_grouped`). `postgres/statements.py` says which can be used.
+    """A statement that writes one row, for `Database.write_grouped`: what many tasks write at the same time, each its
+    own row, may go as one statement for all of them. `postgres/statements.py` says which statements can.
 
-    `key`: the parameter that names the row; what the statement returns begins with its value.
+    `key`: the parameter that tells the rows apart; what the statement returns begins with its value.
 
     `names`: of an INSERT of whole rows, the parameters in the order of the columns (`Database.insert_grouped`).
 
-    `claim`: runs first, with the same parameters and in the same transaction, and returns the key of each row that may
-    be written. `release` undoes it for those that the statement returned nothing for.
+    `claim`: runs before it, with the same parameters and in the same transaction, and returns the keys that may be
+    written. `release` undoes the claim of a key whose row was not written after all.
     """
 
     statement: Executable
@@ -152,15 +152,17 @@ class Database(Reader, Writer):
             return await self.execute_returning(group.statement, **params)
         rows: list[Row] = []
         async with self.transaction() as tx:
-            left = by_key
-            while left:
-                claimed = {row[0] for row in await tx.execute_many(group.claim, list(left.values()))}
-                new = await tx.execute_many(group.statement, [left[key] for key in sorted(claimed)])
-                in_vain = claimed - {row[0] for row in new}
-                await tx.execute_many(group.release, [left[key] for key in in_vain])
-                rows += new
-                # What they claimed is free again, perhaps for others of these.
-                left = {key: params for key, params in left.items() if in_vain and key not in claimed}
+            waiting = by_key
+            while waiting:
+                claimed = {row[0] for row in await tx.execute_many(group.claim, list(waiting.values()))}
+                written = await tx.execute_many(group.statement, [waiting[key] for key in sorted(claimed)])
+                released = claimed - {row[0] for row in written}
+                await tx.execute_many(group.release, [waiting[key] for key in released])
+                rows += written
+                if not released:
+                    break
+                # Another of these rows may claim what was released.
+                waiting = {key: params for key, params in waiting.items() if key not in claimed}
         return rows
 
     # The rest concerns standbys and other processes. An embedded database has neither, so nothing happens.

@@ -301,10 +301,9 @@ class Settlement(Record, frozen=True):
     """What `payments/settlement.py` and `refunds/settlement.py` apply: `transition` to `refund` if there is one,
     otherwise to `payment`, which is the refunded payment when `refund` is given.
 
-    `failure_reason` (a key of `REFUSAL_REASONS`),
-    `provider_reference` and `payer_number` are what the settled row keeps. `act`: what a person did, when a person
-    settles. `account`: whose money the postings move: a wallet with the provider, or MANUAL_SETTLEMENT when people
-    settle against its answer.
+    `failure_reason` (a key of `REFUSAL_REASONS`), `provider_reference` and `payer_number` are what the settled row
+    keeps. `act`: what a person did, when a person settles. `account`: the ledger's account whose money the postings
+    move: a wallet with the provider, or MANUAL_SETTLEMENT when people settle against its answer.
     """
 
     payment: Payment
