@@ -16,18 +16,15 @@ _SANDBOX: Final = "sandbox"
 
 
 async def check(
-    setup: AccountSetup,
-    products: Mapping[str, Get],
-    balances: Callable[[], Awaitable[list[FloatBalance] | Unknown]],
-    api_user: Get,
+    setup: AccountSetup, products: Mapping[str, ProviderResponse], balances: list[FloatBalance] | Unknown, api_user: Get
 ) -> list[Finding]:
-    """`products`: asks each for its balance, which needs the token, the subscription key and the target environment."""
+    """`products`: what each returns for its balance, which needs token, subscription key and target environment."""
     return [
         *[
-            answered(AccountSubject.PRODUCT_KEYS(product=name), await balance(), AccountFinding.KEYS_ACCEPTED())
-            for name, balance in products.items()
+            answered(AccountSubject.PRODUCT_KEYS(product=name), result, AccountFinding.KEYS_ACCEPTED())
+            for name, result in products.items()
         ],
-        balances_read(await balances()),
+        balances_read(balances),
         await _callback_host(setup, api_user),
         no_call(AccountSubject.LIMITS(), AccountFinding.MTN_TELLS_NONE()),
     ]

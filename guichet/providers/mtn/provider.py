@@ -177,9 +177,9 @@ class Mtn(HttpProvider):
         return "disbursement"
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        products = {product.name: partial(product.get, "account/balance") for product in self._products()}
+        products = {product.name: await product.get("account/balance") for product in self._products()}
         api_user = partial(self._collection.api_user, setup)
-        return await mtn_checks.check(setup, products, self.balances, api_user)
+        return await mtn_checks.check(setup, products, await self.balances(), api_user)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed. `externalId` is our reference, which is also the last part of the path."""
