@@ -77,17 +77,15 @@ def section_of(sections: Sequence[AnyPage], current: AnyPage) -> AnyPage | None:
 
 
 def merchant_navigation(
-    sections: tuple[MerchantPage, ...], current_page: MerchantPage | None, request: MerchantRequest
+    sections: tuple[MerchantPage, ...], current: MerchantPage | None, request: MerchantRequest
 ) -> Navigation:
-    """To what this person may open; `current_page` is the section of the page that is open."""
+    """To what this person may open; `current` is the section of the page that is open."""
     member = request.member
-    return _of_merchant(*_reader(request, ROOT), sections, current_page, member.role, member.merchant.id, member.env)
+    return _of_merchant(*_reader(request, ROOT), sections, current, member.role, member.merchant.id, member.env)
 
 
-def staff_navigation(
-    sections: tuple[StaffPage, ...], current_page: StaffPage | None, request: StaffRequest
-) -> Navigation:
-    return _of_staff(*_reader(request, ADMIN_ROOT), sections, current_page, request.member.role)
+def staff_navigation(sections: tuple[StaffPage, ...], current: StaffPage | None, request: StaffRequest) -> Navigation:
+    return _of_staff(*_reader(request, ADMIN_ROOT), sections, current, request.member.role)
 
 
 def _reader(request: MerchantRequest | StaffRequest, root: str) -> tuple[Renderer, str, str, str]:
@@ -103,21 +101,21 @@ def _of_merchant(
     root: str,
     query: str,
     sections: tuple[MerchantPage, ...],
-    current_page: MerchantPage | None,
+    current: MerchantPage | None,
     role: MerchantRole,
     merchant_id: MerchantId,
     env: Environment,
 ) -> Navigation:
     menu = [
-        _entry(renderer, language, f"{root}/{merchant_id}/{env}{page.path}{query}", page, page is current_page)
+        _entry(renderer, language, f"{root}/{merchant_id}/{env}{page.path}{query}", page, page is current)
         for page in sections
         if may_as_merchant(role, page.right, env)
     ]
     switch = []
     for other in reversed(ENVS):
         # To the same section in the other environment, or to its first page if this person may not open that.
-        opens = current_page is not None and may_as_merchant(role, current_page.right, other)
-        path = current_page.path if current_page and opens else first_path(role, other)
+        opens = current is not None and may_as_merchant(role, current.right, other)
+        path = current.path if current and opens else first_path(role, other)
         text = str(renderer.text(language, f"env.{other}"))
         switch.append(MenuEntry(text, f"{root}/{merchant_id}/{other}{path}{query}", other == env, other))
     return _navigation(renderer, language, menu, switch)
@@ -130,11 +128,11 @@ def _of_staff(
     root: str,
     query: str,
     sections: tuple[StaffPage, ...],
-    current_page: StaffPage | None,
+    current: StaffPage | None,
     role: StaffRole,
 ) -> Navigation:
     menu = [
-        _entry(renderer, language, f"{root}{page.path}{query}", page, page is current_page)
+        _entry(renderer, language, f"{root}{page.path}{query}", page, page is current)
         for page in sections
         if may_as_staff(role, page.right)
     ]
