@@ -31,7 +31,7 @@ _SLOW = 25.0
 _ANSWERING = (_SLOW, _PAGE_PAUSE, _PAUSE)
 #: Real seconds after which it is looked whether one of them is what is waited for, and after which anything that has
 #: not ended is taken to wait for the clock in another way.
-_LOOK = 0.05
+_LOOK = 0.01
 _PATIENCE = 30.0
 
 
