@@ -257,9 +257,8 @@ async def customer(
             has_touch=not desktop,
             reduced_motion="reduce",  # Each frame of an animation would be drawn by the processor.
         )
-        await context.add_init_script(_SOONER)
-        if judged:
-            await context.add_init_script(AXE_SCRIPT)
+        # A page that is judged must not change meanwhile.
+        await context.add_init_script(AXE_SCRIPT if judged else _SOONER)
         page = await context.new_page()
         page.set_default_timeout(_PATIENCE)
     someone = Customer(page, page.context, base, name, scripts)
