@@ -11,13 +11,10 @@ from typing import Any
 
 import aiohttp
 import pytest
-from sqlalchemy import update
 
 from guichet.back_office.merchants import create_merchant
 from guichet.bootstrap import service
-from guichet.clock import SECOND
 from guichet.db.queues.fair_share import FIRST_WINDOW
-from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.settings import Settings
 from reliability.processes import ManagedProcess, clean_environ, guichet
 from tests.fakes.certificates import CertificateAuthority
@@ -25,6 +22,7 @@ from tests.fakes.http_server import ReceivedRequest, ScriptedServer, answers
 from tests.invariants import check_books
 from tests.patience import PATIENCE
 from tests.ports import free_port
+from tests.processes.fleet import half_a_minute_passes
 
 OK = answers(b"HTTP/1.1 204 No Content\r\n\r\n")
 
@@ -132,14 +130,6 @@ async def test_deliveries_cut_off_by_a_kill_are_sent_again(settings: Settings, a
         assert len(receiver.received) == 20 + FIRST_WINDOW
         assert len({request.body for request in receiver.received}) == 20, "a repeated notification keeps its id"
     await audited(settings)
-
-
-async def half_a_minute_passes(settings: Settings) -> None:
-    """While no process runs: moves the leases of the killed ones back, so that the test need not wait for them."""
-    async with service(settings) as opened, opened.ctx.db.transaction() as tx:
-        for due in (payments.c.next_poll_at, refunds.c.next_poll_at, webhook_deliveries.c.next_attempt_at):
-            earlier = update(due.table).where(due.table.c.status == "pending").values({due: due - 30 * SECOND})
-            await tx.write(earlier)
 
 
 async def audited(settings: Settings) -> None:

@@ -16,17 +16,24 @@ from multiprocessing import forkserver, get_context
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, TextIO
+from typing import IO, Any, Final, TextIO
 
 from guichet.cli import main
 from guichet.server import processes
-from guichet.worker import queue_loop, worker
 
 FORKS = get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.cli.fork_server"])
 WORKERS_START_PYTHON = "WORKERS_START_PYTHON"
-#: Variables, in seconds: between two looks of a worker that nobody wakes, and until Redis counts as away.
-POLLS_EVERY, REDIS_ANSWERS_IN = "POLLS_EVERY", "REDIS_ANSWERS_IN"
+#: Variables, in seconds: between two looks of a worker that nobody wakes, until Redis counts as away, and until a
+#: request is told that no connection to PostgreSQL was free.
+POLLS_EVERY, REDIS_ANSWERS_IN, CONNECTION_FREE_IN = "POLLS_EVERY", "REDIS_ANSWERS_IN", "CONNECTION_FREE_IN"
+_TIMES: Final = {
+    POLLS_EVERY: (("guichet.worker.queue_loop", "POLL_INTERVAL"), ("guichet.worker.worker", "POLL_INTERVAL")),
+    REDIS_ANSWERS_IN: (("guichet.server.redis_windows", "REDIS_TIMEOUT"),),
+    CONNECTION_FREE_IN: tuple(
+        (f"guichet.db.postgres.{module}", "ACQUIRE_TIMEOUT") for module in ("pool", "grouped_reads", "grouped_writes")
+    ),
+}
 
 
 class Child:
@@ -160,11 +167,9 @@ def run_main(
     os.umask(0)
     os.environ.clear()
     os.environ.update(environ)
-    if POLLS_EVERY in environ:
-        queue_loop.POLL_INTERVAL = worker.POLL_INTERVAL = float(environ[POLLS_EVERY])  # type: ignore[misc, attr-defined]
-    if REDIS_ANSWERS_IN in environ:
-        redis_windows = import_module("guichet.server.redis_windows")
-        redis_windows.REDIS_TIMEOUT = float(environ[REDIS_ANSWERS_IN])  # type: ignore[attr-defined]
+    for name in _TIMES.keys() & environ.keys():
+        for module, constant in _TIMES[name]:
+            setattr(import_module(module), constant, float(environ[name]))
     os.chdir(folder)
     sys.argv = ["guichet", *arguments]
     main()

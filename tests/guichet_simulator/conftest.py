@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import aiohttp
 import pytest
@@ -16,10 +17,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from guichet.clock import Clock, SystemClock
+from guichet.clock import SECOND, SystemClock
 from guichet_simulator.app import create_simulator
+from guichet_simulator.store import Store
+from tests.fakes.clock import TurningClock
 from tests.patience import PATIENCE
 from tests.service_fixture import running
+
+#: A decision or a callback that is due, or a callback whose attempt has not ended.
+UNANSWERED: Final = """SELECT 1 FROM transactions WHERE state = 'pending' AND due_at <= ?1 UNION ALL
+SELECT 1 FROM callbacks WHERE due_at <= ?1 OR (due_at IS NOT NULL AND attempts > 0 AND answered IS error) LIMIT 1"""
 
 
 @contextlib.asynccontextmanager
@@ -49,13 +56,14 @@ class CallbackReceiver:
     """Receives callbacks. `answers`: the statuses of the first responses; 200 afterwards."""
 
     url: str
+    passing: Callable[[], Awaitable[None]]
     received: list[Received] = field(default_factory=list)
     answers: list[int] = field(default_factory=list)
 
     async def wait_for(self, count: int) -> list[Received]:
         async with asyncio.timeout(PATIENCE):
             while len(self.received) < count:
-                await asyncio.sleep(0.02)
+                await self.passing()
         return self.received
 
 
@@ -65,6 +73,17 @@ class Simulator:
 
     url: str
     http: aiohttp.ClientSession
+    clock: TurningClock
+    #: Looking into it is cheaper than asking it.
+    store: Store
+
+    async def passing(self) -> None:
+        """Between two looks of a test: time passes until something is due, a second at most, once all that was due
+        before has happened."""
+        now = self.clock.now()
+        if not self.store.rows(UNANSWERED, now):
+            self.clock.advance(min((self.store.next_due() - now) / SECOND, 1))
+        await asyncio.sleep(0.002)
 
     async def json(self, method: str, path: str, status: int = 200, **options: Any) -> Any:
         async with self.http.request(method, f"{self.url}{path}", **options) as answer:
@@ -92,10 +111,28 @@ class Simulator:
             return answer.status, answer.headers.get("location", "")
 
 
-@pytest.fixture
-async def callback_receiver() -> AsyncIterator[CallbackReceiver]:
+@contextlib.asynccontextmanager
+async def open_simulator(
+    *, state: Path | None = None, clock: TurningClock | None = None, at_root: str | None = None
+) -> AsyncIterator[Simulator]:
+    """Its time passes while the test waits. It begins at the hour that other people's libraries have."""
     sock, url = loopback()
-    box = CallbackReceiver(url)
+    clock = clock or TurningClock(SystemClock().now())
+    app = create_simulator(state, public_url=f"{url}/simulator", clock=clock, at_root=at_root)
+    async with serve(app, sock), aiohttp.ClientSession() as http:
+        yield Simulator(f"{url}/simulator", http, clock, app.state.store)
+
+
+@pytest.fixture
+async def simulator() -> AsyncIterator[Simulator]:
+    async with open_simulator() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def callback_receiver(simulator: Simulator) -> AsyncIterator[CallbackReceiver]:
+    sock, url = loopback()
+    box = CallbackReceiver(url, simulator.passing)
 
     async def receive(request: Request) -> Response:
         box.received.append(Received(request.method, request.url.path, dict(request.headers), await request.body()))
@@ -104,17 +141,3 @@ async def callback_receiver() -> AsyncIterator[CallbackReceiver]:
     app = Starlette(routes=[Route("/{path:path}", receive, methods=["POST", "PUT"])])
     async with serve(app, sock):
         yield box
-
-
-@contextlib.asynccontextmanager
-async def open_simulator(clock: Clock) -> AsyncIterator[Simulator]:
-    sock, url = loopback()
-    app = create_simulator(None, public_url=f"{url}/simulator", clock=clock)
-    async with serve(app, sock), aiohttp.ClientSession() as http:
-        yield Simulator(f"{url}/simulator", http)
-
-
-@pytest.fixture
-async def simulator() -> AsyncIterator[Simulator]:
-    async with open_simulator(SystemClock()) as opened:
-        yield opened

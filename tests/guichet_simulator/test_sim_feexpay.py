@@ -6,8 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.fakes.clock import TurningClock
-from tests.guichet_simulator.conftest import CallbackReceiver, Simulator, open_simulator
+from tests.guichet_simulator.conftest import CallbackReceiver, Simulator
 from tests.patience import PATIENCE
 
 PAYIN = "/feexpay/api/transactions/public/requesttopay"
@@ -40,7 +39,7 @@ async def ask(simulator: Simulator, reference: str, path: str = STATUS, status: 
 async def ask_until(simulator: Simulator, reference: str, wanted: str, path: str = STATUS) -> Any:
     async with asyncio.timeout(PATIENCE):
         while (answer := await ask(simulator, reference, path))["status"] != wanted:
-            await asyncio.sleep(0.02)
+            await simulator.passing()
     return answer
 
 
@@ -191,18 +190,16 @@ async def test_an_unreadable_response(simulator: Simulator) -> None:
             await answer.json(content_type=None)
 
 
-async def test_a_slow_response_comes_after_its_delay() -> None:
-    clock = TurningClock()
-    async with open_simulator(clock) as simulator:
-        await simulator.force("feexpay", "slow", delay=180)
-        paying = asyncio.create_task(pay(simulator, "2290161000000"))
-        async with asyncio.timeout(PATIENCE):
-            while 180 not in clock.sleepers:
-                await asyncio.sleep(0.02)
-        assert len((await simulator.truth())["transactions"]) == 1, "stored at once"
-        assert not paying.done()
-        clock.advance(180)
-        assert (await paying)["reference"]
+async def test_a_slow_response_comes_after_its_delay(simulator: Simulator) -> None:
+    await simulator.force("feexpay", "slow", delay=180)
+    paying = asyncio.create_task(pay(simulator, "2290161000000"))
+    async with asyncio.timeout(PATIENCE):
+        while 180 not in simulator.clock.sleepers:
+            await asyncio.sleep(0.002)
+    assert len((await simulator.truth())["transactions"]) == 1, "stored at once"
+    assert not paying.done()
+    simulator.clock.advance(180)
+    assert (await paying)["reference"]
 
 
 @pytest.mark.parametrize(("scenario", "amount"), [("wrong_amount", 499), ("hidden_amount", None), ("succeeds", 500)])

@@ -8,48 +8,45 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from guichet.clock import Instant, SystemClock
+from guichet.clock import Instant
 from guichet_simulator.app import PROVIDERS, create_simulator
 from guichet_simulator.scenarios import BY_NAME, SCENARIOS
 from guichet_simulator.store import DuplicateRef, Store
-from tests.guichet_simulator.conftest import CallbackReceiver, Simulator, loopback, serve
+from tests.fakes.clock import TurningClock
+from tests.guichet_simulator.conftest import CallbackReceiver, Simulator, loopback, open_simulator, serve
 from tests.guichet_simulator.test_sim_feexpay import KEY, PAYIN, STATUS, order
 
 
 async def test_transactions_survive_a_restart(tmp_path: Path, callback_receiver: CallbackReceiver) -> None:
     state = tmp_path / "deep" / "simulator.sqlite"
-    sock, url = loopback()
-    first = create_simulator(state, public_url=f"{url}/simulator", clock=SystemClock())
-    async with serve(first, sock), aiohttp.ClientSession() as http:
-        simulator = Simulator(f"{url}/simulator", http)
-        await simulator.json(
+    async with open_simulator(state=state) as first:
+        await first.json(
             "POST", "/control/dashboard", json={"family": "feexpay", "callback_url": callback_receiver.url}
         )
-        await simulator.force("feexpay", "succeeds", after=0.5)
-        taken = await simulator.json("POST", f"{PAYIN}/mtn", json=order("2290161000000"), headers=KEY)
-    await asyncio.sleep(0.6)
+        await first.force("feexpay", "succeeds", after=0.5)
+        taken = await first.json("POST", f"{PAYIN}/mtn", json=order("2290161000000"), headers=KEY)
+    first.clock.advance(0.6)
+    await asyncio.sleep(0.1)
     assert callback_receiver.received == []
-    sock, url = loopback()
-    second = create_simulator(state, public_url=f"{url}/simulator", clock=SystemClock())
-    async with serve(second, sock), aiohttp.ClientSession() as http:
+    async with open_simulator(state=state, clock=first.clock) as second:
         await callback_receiver.wait_for(1)
-        simulator = Simulator(f"{url}/simulator", http)
-        answer = await simulator.json("GET", f"{STATUS}/{taken['reference']}", headers=KEY)
+        answer = await second.json("GET", f"{STATUS}/{taken['reference']}", headers=KEY)
         assert answer["status"] == "SUCCESSFUL"
-        assert await simulator.debits(reference="ref-1") == 1
+        assert await second.debits(reference="ref-1") == 1
 
 
 async def test_a_mounted_simulator_has_the_same_addresses_and_sends_callbacks(
     callback_receiver: CallbackReceiver,
 ) -> None:
     sock, url = loopback()
-    inner = create_simulator(None, public_url=f"{url}/simulator", clock=SystemClock())
+    clock = TurningClock()
+    inner = create_simulator(None, public_url=f"{url}/simulator", clock=clock)
     async with serve(Starlette(routes=[Mount("/simulator", inner)]), sock), aiohttp.ClientSession() as http:
-        simulator = Simulator(f"{url}/simulator", http)
+        simulator = Simulator(f"{url}/simulator", http, clock, inner.state.store)
         await simulator.json(
             "POST", "/control/dashboard", json={"family": "feexpay", "callback_url": callback_receiver.url}
         )
-        await simulator.force("feexpay", "succeeds", after=0.1)
+        await simulator.force("feexpay", "succeeds", after=0)
         await simulator.json("POST", f"{PAYIN}/mtn", json=order("2290161000000"), headers=KEY)
         await callback_receiver.wait_for(1)
         async with http.get(f"{url}/simulator/") as answer:

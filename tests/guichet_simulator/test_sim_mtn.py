@@ -51,7 +51,7 @@ async def create_payment(
 async def ask_until(simulator: Simulator, path: str, headers: dict[str, str], wanted: str) -> Any:
     async with asyncio.timeout(PATIENCE):
         while (answer := await simulator.json("GET", path, headers=headers))["status"] != wanted:
-            await asyncio.sleep(0.02)
+            await simulator.passing()
     return answer
 
 
@@ -86,7 +86,7 @@ async def test_a_callback_is_sent_once_even_if_it_is_refused(
             [sent] = (await simulator.json("GET", "/control/callbacks"))["callbacks"]
             if sent["answered"]:
                 break
-            await asyncio.sleep(0.02)
+            await simulator.passing()
     assert (sent["answered"], sent["due_at"], sent["attempts"]) == (500, None, 1)
 
 

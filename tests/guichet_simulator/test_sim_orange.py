@@ -163,6 +163,7 @@ async def test_the_amount_chooses_the_expiry_scenario(
     taken = await pay(simulator, headers, amount=19005, notif_url=callback_receiver.url)
     async with asyncio.timeout(PATIENCE):
         while (await ask(simulator, headers, taken["pay_token"], amount=19005))["status"] != "EXPIRED":
-            await asyncio.sleep(0.02)
-    await asyncio.sleep(0.1)
+            await simulator.passing()
+        while (await simulator.json("GET", "/control/callbacks"))["callbacks"][0]["due_at"] is not None:
+            await asyncio.sleep(0.002)
     assert callback_receiver.received == []

@@ -47,7 +47,7 @@ async def ask(simulator: Simulator, ref: str, what: str = "deposits", status: in
 async def ask_until(simulator: Simulator, ref: str, wanted: str, what: str = "deposits") -> Any:
     async with asyncio.timeout(PATIENCE):
         while (answer := await ask(simulator, ref, what))["data"]["status"] != wanted:
-            await asyncio.sleep(0.02)
+            await simulator.passing()
     return answer["data"]
 
 

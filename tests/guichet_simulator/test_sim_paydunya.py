@@ -101,7 +101,7 @@ async def state(simulator: Simulator, token: str) -> Any:
 async def until(simulator: Simulator, token: str, wanted: str) -> Any:
     async with asyncio.timeout(PATIENCE):
         while (found := await state(simulator, token))["status"] != wanted:
-            await asyncio.sleep(0.02)
+            await simulator.passing()
     return found
 
 
@@ -181,7 +181,7 @@ async def test_a_refused_invoice_stays_pending_and_can_be_charged_again(simulato
     await charge(simulator, token)
     async with asyncio.timeout(PATIENCE):
         while (await charge(simulator, token))["success"] is not True:
-            await asyncio.sleep(0.02)
+            await simulator.passing()
     [held] = (await simulator.truth())["transactions"]
     assert (await state(simulator, token))["status"] == "pending"
     await simulator.press(held["id"], "approve")
@@ -281,7 +281,7 @@ async def test_a_payout_is_announced_submitted_and_read(simulator: Simulator, ad
         assert (await ask(simulator, "submit-invoice", **more))["response_code"] != "00"
     async with asyncio.timeout(PATIENCE):
         while (done := await ask(simulator, "check-status", disburse_invoice=token))["status"] == "pending":
-            await asyncio.sleep(0.02)
+            await simulator.passing()
     assert (done["status"], done["amount"], done["disburse_id"]) == ("success", "500.00", "r-1")
     assert await simulator.credits(reference="r-1") == 1
     balances = await simulator.json("GET", f"{PAYOUTS}/check-balance", headers=KEYS)

@@ -92,7 +92,7 @@ async def test_a_declined_card_leaves_the_session_open(
     assert event["data"]["object"]["last_payment_error"]["decline_code"] == "insufficient_funds"
     async with asyncio.timeout(PATIENCE):
         while (await read(simulator, session["id"]))["status"] != "expired":
-            await asyncio.sleep(0.05)
+            await simulator.passing()
     await callback_receiver.wait_for(2)
     assert json.loads(callback_receiver.received[1].body)["type"] == "checkout.session.expired"
     assert await simulator.debits() == 0
@@ -226,7 +226,7 @@ async def test_refunds_are_sent_and_read(simulator: Simulator, callback_receiver
     async with asyncio.timeout(PATIENCE):
         path = f"/stripe/v1/refunds/{refund['id']}"
         while (await simulator.json("GET", path, headers=KEY))["status"] != "succeeded":
-            await asyncio.sleep(0.02)
+            await simulator.passing()
     assert await simulator.credits(reference="refund-1") == 1
 
 

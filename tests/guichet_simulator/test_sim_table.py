@@ -131,7 +131,7 @@ async def test_every_scenario_is_stored_answered_and_booked(simulator: Simulator
     for scenario in SCENARIOS:
         await simulator.json("POST", "/control/reset", 204)
         call = await CALLS[provider_name](simulator)
-        await simulator.force(provider_name, scenario.name, after=0, delay=0.05)
+        await simulator.force(provider_name, scenario.name, after=0, delay=0)
         status, retry_after = await outcome(simulator, call)
         broken = scenario.response in (ResponseKind.DROPPED, ResponseKind.TRUNCATED)
         assert status in ({None} if broken else STATUSES.get(scenario.response, TAKEN)), (

@@ -34,7 +34,7 @@ async def read(simulator: Simulator, session: str) -> Any:
 async def read_until(simulator: Simulator, session: str, payment_status: str) -> Any:
     async with asyncio.timeout(PATIENCE):
         while (answer := await read(simulator, session))["payment_status"] != payment_status:
-            await asyncio.sleep(0.02)
+            await simulator.passing()
     return answer
 
 
@@ -228,7 +228,7 @@ async def test_payouts_are_sent_and_read(simulator: Simulator) -> None:
     async with asyncio.timeout(PATIENCE):
         path = f"/wave/v1/payout/{first['id']}"
         while (await simulator.json("GET", path, headers=KEY))["status"] != "succeeded":
-            await asyncio.sleep(0.02)
+            await simulator.passing()
     found = await simulator.json("GET", "/wave/v1/payouts/search", headers=KEY, params={"client_reference": "refund-1"})
     assert [payout["status"] for payout in found["result"]] == ["succeeded"]
     assert await simulator.credits(reference="refund-1") == 1

@@ -22,7 +22,7 @@ from tests.sqlite_file import open_sqlite
 
 ORDER = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002", "external_id": "order-1"}
 #: Seconds: more than the one that a stop gives by itself.
-BUSY = 2.5
+BUSY = 1.6
 #: Seconds of grace: more than a test waits for a command to end.
 LONG_GRACE = int(2 * PATIENCE)
 

@@ -17,9 +17,13 @@ from typing import Any
 
 import aiohttp
 import asyncpg
+from sqlalchemy import update
 
 from guichet.back_office.merchants import create_merchant
 from guichet.bootstrap import service
+from guichet.clock import NEVER, Instant, later
+from guichet.db.queues.work_queue import LEASE_DURATION
+from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.settings import Settings
 from tests.cli.child import Child
 from tests.cli.conftest import clean_environ
@@ -167,11 +171,14 @@ async def execute(settings: Settings, statement: str) -> None:
         await connection.close()
 
 
-async def half_a_minute_passes(settings: Settings) -> None:
-    """Moves the leases of dead processes back by 30 seconds."""
-    queues = {"webhook_deliveries": "next_attempt_at", "payments": "next_poll_at", "refunds": "next_poll_at"}
-    for table, due in queues.items():
-        await execute(settings, f"UPDATE {table} SET {due} = {due} - 31000000 WHERE {due} IS NOT NULL")
+async def half_a_minute_passes(settings: Settings, claimed_before: Instant = NEVER) -> None:
+    """Moves the leases of dead processes back, so that no test waits for them. `claimed_before`: only those that began
+    before it."""
+    last = later(claimed_before, LEASE_DURATION)
+    async with service(settings) as opened, opened.ctx.db.transaction() as tx:
+        for due in (payments.c.next_poll_at, refunds.c.next_poll_at, webhook_deliveries.c.next_attempt_at):
+            earlier = update(due.table).where(due.table.c.status == "pending", due <= last)
+            await tx.write(earlier.values({due: due - LEASE_DURATION}))
 
 
 @dataclass

@@ -14,9 +14,10 @@ import aiohttp
 import pytest
 
 from guichet.bootstrap import service
-from guichet.db.postgres.pool import ACQUIRE_TIMEOUT, STATEMENT_TIMEOUT, WRITE_CONNECTIONS
+from guichet.db.postgres.pool import STATEMENT_TIMEOUT, WRITE_CONNECTIONS
 from guichet.settings import Settings
 from reliability.standby import Standby
+from tests.cli.child import CONNECTION_FREE_IN
 from tests.invariants import check_books
 from tests.patience import PATIENCE
 from tests.processes.bouncer import pgbouncer
@@ -24,6 +25,8 @@ from tests.processes.fleet import Merchant, ServiceProcess, fleet_of, new_mercha
 
 #: Far more than there are connections for writes.
 PAYMENTS = 8 * WRITE_CONNECTIONS
+#: Seconds in place of ten, after which a write that found no connection fails.
+WAITING = 3.0
 READS = ("/balance", "/payments", "/refunds", "/webhooks/deliveries", "/payment-modes")
 
 
@@ -53,7 +56,7 @@ async def test_reads_go_on_while_every_connection_for_writes_waits(
 ) -> None:
     settings, variables = served
     key = await new_merchant(own)
-    with fleet_of(settings, GUICHET_RATE_LIMIT="0", **variables) as fleet:
+    with fleet_of(settings, GUICHET_RATE_LIMIT="0", **variables, **{CONNECTION_FREE_IN: str(WAITING)}) as fleet:
         server = fleet.server("--no-worker")
         await asyncio.to_thread(fleet.ready, server)
         connector = aiohttp.TCPConnector(limit=0)
@@ -69,9 +72,8 @@ async def test_reads_go_on_while_every_connection_for_writes_waits(
                 for number in range(PAYMENTS)
             }
             await asyncio.sleep(1)
-            for _ in range(3):
-                await _reads_answer(merchant, server)
-            await asyncio.wait(waiting.values(), timeout=ACQUIRE_TIMEOUT + 5, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.gather(*(_reads_answer(merchant, server) for _ in range(3)))
+            await asyncio.wait(waiting.values(), timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
             await _reads_answer(merchant, server)
             answered, still_waiting = await asyncio.wait(waiting.values(), timeout=0)
             assert set(_statuses(answered)) <= {(500, "server_error")}

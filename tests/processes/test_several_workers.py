@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from guichet.bootstrap import service
+from guichet.clock import SystemClock
 from guichet.db.engine import require
 from guichet.settings import Settings
 from tests.cli.child import WORKERS_START_PYTHON
@@ -19,7 +20,17 @@ from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
 from tests.patience import PATIENCE
 from tests.processes.conftest import Postgres
-from tests.processes.fleet import Fleet, Merchant, Receiver, ServiceProcess, fleet_of, new_merchant, soon, until
+from tests.processes.fleet import (
+    Fleet,
+    Merchant,
+    Receiver,
+    ServiceProcess,
+    fleet_of,
+    half_a_minute_passes,
+    new_merchant,
+    soon,
+    until,
+)
 
 
 @pytest.fixture
@@ -175,10 +186,16 @@ async def test_writes_of_several_processes_survive_the_death_of_one(any_fleet: F
         paying = asyncio.gather(*(order(external_id) for external_id in orders * 2))
         await asyncio.sleep(0.1)
         os.kill(pids(server)[1], signal.SIGKILL)
+        killed_at = SystemClock().now()
         references = await paying
         assert references[: len(orders)] == references[len(orders) :]
         assert len(set(references)) == len(orders)
-        # What the dead process had claimed comes due again with its leases.
+        # What the dead process had claimed comes due again with its leases, the living have long sent what they had.
+        came = -1
+        while came < len(receiver.delivery_ids) < len(orders):
+            came = len(receiver.delivery_ids)
+            await asyncio.sleep(1)
+        await half_a_minute_passes(any_fleet.settings, claimed_before=killed_at)
         await soon(lambda: len(receiver.delivery_ids) == len(orders))
         assert await merchant.balance(server) == 5000 * len(orders)
     assert set(receiver.most.values()) == {1}

@@ -17,6 +17,7 @@ from guichet.settings import Settings
 from guichet_simulator.app import SECRETS, Dashboard, create_simulator
 from guichet_simulator.store import Store
 from tests.fakes.clock import TurningClock
+from tests.guichet_simulator.conftest import UNANSWERED
 from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service, serving
@@ -30,11 +31,8 @@ _SLOW = 25.0
 _ANSWERING = (_SLOW, _PAGE_PAUSE, _PAUSE)
 #: Real seconds after which it is looked whether one of them is what is waited for, and after which anything that has
 #: not ended is taken to wait for the clock in another way.
-_LOOK = 0.05
+_LOOK = 0.01
 _PATIENCE = 30.0
-#: A decision or a callback that is due, or a callback whose attempt has not ended.
-_UNANSWERED = """SELECT 1 FROM transactions WHERE state = 'pending' AND due_at <= ?1 UNION ALL
-SELECT 1 FROM callbacks WHERE due_at <= ?1 OR (due_at IS NOT NULL AND attempts > 0 AND answered IS error) LIMIT 1"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ class SimulatedProviders:
     async def quiet(self) -> None:
         """Waits until every decision that is due was taken and every callback that is due has been answered."""
         async with asyncio.timeout(PATIENCE):
-            while self.store.rows(_UNANSWERED, self.clock.now()):
+            while self.store.rows(UNANSWERED, self.clock.now()):
                 await asyncio.sleep(0.002)
 
 

@@ -4,12 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
-import aiohttp
 import pytest
 
-from guichet.clock import SystemClock
-from guichet_simulator.app import create_simulator
-from tests.guichet_simulator.conftest import Simulator, callback_receiver, loopback, serve
+from tests.guichet_simulator.conftest import Simulator, callback_receiver, open_simulator
 from tests.patience import PATIENCE
 
 __all__ = ["callback_receiver"]
@@ -20,17 +17,15 @@ T = TypeVar("T")
 @pytest.fixture
 async def simulator() -> AsyncIterator[Simulator]:
     """With Wave's paths at the root too: its client drops the path of a base address."""
-    sock, url = loopback()
-    app = create_simulator(None, public_url=f"{url}/simulator", clock=SystemClock(), at_root="wave")
-    async with serve(app, sock), aiohttp.ClientSession() as http:
-        yield Simulator(f"{url}/simulator", http)
+    async with open_simulator(at_root="wave") as opened:
+        yield opened
 
 
-async def until(call: Callable[..., T], *arguments: Any, wanted: Callable[[T], bool]) -> T:
+async def until(simulator: Simulator, call: Callable[..., T], *arguments: Any, wanted: Callable[[T], bool]) -> T:
     """The first answer of `call` that is wanted."""
     async with asyncio.timeout(PATIENCE):
         while not wanted(answer := await asyncio.to_thread(call, *arguments)):
-            await asyncio.sleep(0.05)
+            await simulator.passing()
     return answer
 
 

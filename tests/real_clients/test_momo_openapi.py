@@ -63,7 +63,9 @@ async def test_a_payment_that_the_customer_refuses_fails_with_a_reason(simulator
 async def test_money_is_sent_and_the_float_read(simulator: Simulator, platform: str) -> None:
     disbursement = Disbursement(config(simulator, platform))
     ref = await asyncio.to_thread(disbursement.transfer, 300, PAYER, "payout-1")
-    done = await until(disbursement.get_transaction_status, ref, wanted=lambda each: each["status"] != "PENDING")
+    done = await until(
+        simulator, disbursement.get_transaction_status, ref, wanted=lambda each: each["status"] != "PENDING"
+    )
     assert (done["status"], done["payee"]["partyId"]) == ("SUCCESSFUL", PAYER)
     assert await simulator.credits(reference="payout-1") == 1
     assert (await asyncio.to_thread(disbursement.get_balance))["currency"] == "XOF"
@@ -82,7 +84,7 @@ async def test_a_lost_answer_is_found_by_its_reference_and_not_paid_twice(simula
     with pytest.raises(MomoAPIError) as refusal:
         await asyncio.to_thread(pay)
     assert (refusal.value.status_code, refusal.value.code) == (409, "RESOURCE_ALREADY_EXIST")
-    await until(collection.get_transaction_status, ref, wanted=lambda each: each["status"] == "SUCCESSFUL")
+    await until(simulator, collection.get_transaction_status, ref, wanted=lambda each: each["status"] == "SUCCESSFUL")
     assert await simulator.debits(reference="order-1") == 1
 
 
@@ -135,6 +137,6 @@ async def test_a_sandbox_user_is_provisioned_and_pays_in_euros(simulator: Simula
     session.mount(SANDBOX_URL, ToSimulator(f"{simulator.url}/mtn"))
     collection = await asyncio.to_thread(Collection.for_sandbox, "subscription", session=session)
     ref = await asyncio.to_thread(collection.request_to_pay, 5, payer, "order-1")
-    found = await until(collection.get_transaction_status, ref, wanted=lambda each: each["status"] == status)
+    found = await until(simulator, collection.get_transaction_status, ref, wanted=lambda each: each["status"] == status)
     assert (found["amount"], found["currency"]) == ("5", "EUR")
     session.close()

@@ -64,7 +64,7 @@ async def test_an_invoice_that_is_refused_ends_cancelled(simulator: Simulator) -
     _, made = await create(invoice("card"))
     await customer(simulator, "order-1", "refuse")
     assert (await asyncio.to_thread(confirm, made["token"]))[1]["status"] == "pending"
-    done = await until(confirm, made["token"], wanted=lambda answer: answer[1]["status"] != "pending")
+    done = await until(simulator, confirm, made["token"], wanted=lambda answer: answer[1]["status"] != "pending")
     assert done[1]["status"] == "cancelled"
 
 

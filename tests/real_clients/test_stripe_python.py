@@ -42,7 +42,7 @@ async def test_a_session_is_paid_and_refunded(simulator: Simulator) -> None:
     assert paid.metadata["basket"] == "12"
     intent = str(paid.payment_intent)
     part = await asyncio.to_thread(api.refunds.create, {"payment_intent": intent, "amount": 2000})
-    done = await until(api.refunds.retrieve, part.id, wanted=lambda each: each.status != "pending")
+    done = await until(simulator, api.refunds.retrieve, part.id, wanted=lambda each: each.status != "pending")
     assert (done.status, done.amount, done.payment_intent) == ("succeeded", 2000, intent)
     balance = await asyncio.to_thread(api.balance.retrieve)
     assert [(each.amount, each.currency) for each in balance.available] == [(3000, "xof")]

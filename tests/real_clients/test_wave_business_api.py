@@ -56,7 +56,7 @@ async def test_a_session_that_is_refused_or_expired_fails(simulator: Simulator) 
     refused, expired = await checkout(wave, "order-1"), await checkout(wave, "order-2")
     await customer(simulator, "order-1", "insufficient")
     found = await until(
-        wave.checkout.get_session, refused["id"], wanted=lambda each: each["payment_status"] == "cancelled"
+        simulator, wave.checkout.get_session, refused["id"], wanted=lambda each: each["payment_status"] == "cancelled"
     )
     assert found["last_payment_error"]["code"] == "insufficient-funds"
     await asyncio.to_thread(wave.checkout.expire_session, expired["id"])
@@ -75,7 +75,7 @@ async def test_a_payout_is_made_once_for_its_key(simulator: Simulator) -> None:
 
     first = await asyncio.to_thread(pay)
     assert (await asyncio.to_thread(pay))["id"] == first["id"]
-    done = await until(wave.payout.get, first["id"], wanted=lambda each: each["status"] != "processing")
+    done = await until(simulator, wave.payout.get, first["id"], wanted=lambda each: each["status"] != "processing")
     assert done["status"] == "succeeded"
     assert await asyncio.to_thread(wave.payout.search, "payout-1") == [done]
     assert await simulator.credits(reference="payout-1") == 1
@@ -94,7 +94,7 @@ async def test_a_batch_of_payouts_completes(simulator: Simulator) -> None:
     ]
     batch = await asyncio.to_thread(wave.payout.create_batch, payouts, "k1")
     assert await asyncio.to_thread(wave.payout.create_batch, payouts, "k1") == batch
-    done = await until(wave.payout.get_batch, batch["id"], wanted=lambda each: each["status"] == "complete")
+    done = await until(simulator, wave.payout.get_batch, batch["id"], wanted=lambda each: each["status"] == "complete")
     assert [each["status"] for each in done["payouts"]] == ["succeeded"] * 3
     assert await simulator.credits(family="wave") == 3
     with pytest.raises(WaveValidationError):

@@ -135,10 +135,13 @@ async def test_an_unreachable_database_is_shown_as_down(
 
 
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
-async def test_a_database_that_is_back_is_shown_as_up_at_once(settings: Settings) -> None:
+async def test_a_database_that_is_back_is_shown_as_up_at_once(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A failed read takes as long as it waited; waiting twenty times that would show a false outage."""
     import asyncpg
 
+    monkeypatch.setattr(db_metrics, "FRESH_FOR", 0.5)
     async with open_service(measured(settings)) as service:
         metrics = DatabaseMetrics(service.ctx.db, service.ctx.clock, timeout=2.0)
         registry = CollectorRegistry()
