@@ -10,7 +10,7 @@ from sqlalchemy import insert, literal_column, select
 
 from guichet.clock import SECOND, Instant, iso, later
 from guichet.context import DeliveryBatch
-from guichet.db.engine import Transaction, require
+from guichet.db.engine import RowStatement, Transaction, require
 from guichet.db.references import new_reference
 from guichet.db.sql_functions import params
 from guichet.db.tables import events, webhook_endpoints
@@ -42,9 +42,10 @@ CALLBACK: Final = "callback"
 #: The events that come late on request, and the attempts that they have behind them: the next one is a minute later.
 _OVERTAKEN: Final = (PAYMENT_SUCCEEDED, REFUND_SUCCEEDED)
 _LOST_ATTEMPTS: Final = 2
-_EVENT_COLUMNS: Final = [column.name for column in events.c if column.name not in ("id", "transaction_id")]
+#: The fields of `StoredEvent` after its id, in their order.
+_EVENT_COLUMNS: Final = tuple(column.name for column in events.c if column.name not in ("id", "transaction_id"))
 #: The present address comes back with it: the transaction needs no statement for that.
-_INSERT_EVENT: Final = (
+_INSERT_EVENT: Final = RowStatement(
     insert(events)
     .values(params(*_EVENT_COLUMNS))
     .returning(
@@ -58,7 +59,8 @@ _INSERT_EVENT: Final = (
         )
         .scalar_subquery()
         .label("url"),
-    )
+    ),
+    _EVENT_COLUMNS,
 )
 #: What ends a payment's wait: no event of it comes before, for which this one would have to wait (D35).
 _FIRST_OF_PAYMENT: Final = (PAYMENT_SUCCEEDED, PAYMENT_FAILED)
@@ -118,8 +120,8 @@ class _Inserted(Record, frozen=True):
 
 async def _insert_events(tx: Transaction, new: Sequence[StoredEvent]) -> dict[str, _Inserted]:
     """Stores events, in this order; by their references."""
-    rows = [{name: getattr(event, name) for name in _EVENT_COLUMNS} for event in new]
-    return {reference: _Inserted(*row) for reference, *row in await tx.execute_many(_INSERT_EVENT, rows)}
+    rows = [structs.astuple(event)[1:] for event in new]
+    return {row[0]: _Inserted(row[1], row[2]) for row in await tx.execute_rows(_INSERT_EVENT, rows)}
 
 
 def _as_the_scenario_wants(delivery: Delivery, payment: Payment) -> Delivery:

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.engine.default import DefaultDialect
 
-from guichet.db.engine import Row, Transaction
+from guichet.db.engine import Row, RowStatement, Transaction
 from guichet.db.sqlite.errors import DRIVER_ERRORS, translate
 from guichet.db.statement_cache import CompiledStatement, ConstantsInText, StatementCache
 
@@ -59,6 +59,11 @@ class SqliteTransaction(Transaction):
     async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         compiled = STATEMENTS[statement]
         return execute_many(self._connection, compiled, [compiled.positional(params) for params in rows])
+
+    async def execute_rows(self, statement: RowStatement, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        compiled = STATEMENTS[statement.statement]
+        assert compiled.names == statement.names
+        return execute_many(self._connection, compiled, rows)
 
 
 def execute(
