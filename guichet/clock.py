@@ -72,10 +72,11 @@ def from_datetime(moment: datetime) -> Instant:
 NEVER: Final = from_datetime(datetime(9999, 12, 31, tzinfo=UTC))
 
 
+@lru_cache(maxsize=1024)
 def iso(instant: Instant) -> str:
-    """`2026-11-20T10:15:30.123456Z` (D42)."""
+    """`2026-11-20T10:15:30.123456Z` (D42). Cached: an answer and the events after it repeat the dates of a payment."""
     seconds, micros = divmod(instant, SECOND)
-    return f"{_second(seconds)}.{micros:06d}Z"
+    return f"{_second(seconds)}.{str(micros).zfill(6)}Z"
 
 
 @lru_cache(maxsize=1024)

@@ -47,6 +47,14 @@ class GroupedWrite(Record, frozen=True):
     release: Executable | None = None
 
 
+class RowStatement(Record, frozen=True):
+    """A statement for one row of a table, and its parameters in the order in which its text on SQLite names them: an
+    INSERT names columns in their order, an UPDATE first those that it sets and then those of its condition."""
+
+    statement: Executable
+    names: tuple[str, ...]
+
+
 class GroupedRead(Record, frozen=True):
     """A statement that many tasks run at the same time, each for a key of its own: `Database.find_grouped`. It returns
     the rows of the keys in its parameter `keys`, a JSON array, one for each at most; its first column is the key."""
@@ -107,6 +115,14 @@ class Transaction(Reader, Writer):
     """Statements that are committed together or not at all. Its block may await nothing but these methods."""
 
     __slots__ = ()
+
+    async def execute_rows(self, statement: RowStatement, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        """As `execute_many`, of rows whose values stand in the order of `statement.names`: a dict for each row takes as
+        long as SQLite takes for a column of it. Bytes are UTF-8, for a parameter in `sql_functions.from_utf8`."""
+        texts = ([value.decode() if isinstance(value, bytes) else value for value in row] for row in rows)
+        return await self.execute_many(
+            statement.statement, [dict(zip(statement.names, row, strict=True)) for row in texts]
+        )
 
 
 class Database(Reader, Writer):

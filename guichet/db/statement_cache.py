@@ -14,12 +14,11 @@ class ConstantsInText(SQLCompiler):
     index with a condition only where the text says the same, and knows how few rows a limit leaves."""
 
     def visit_bindparam(self, bindparam: BindParameter[Any], *args: Any, **options: Any) -> str:
-        if (
-            bindparam.unique
-            and isinstance(bindparam.value, str | int)
-            and isinstance(bindparam.type, String | Integer | Boolean)
-        ):
-            return self.render_literal_value(bindparam.value, bindparam.type)
+        if bindparam.unique and not bindparam.required and not bindparam.expanding:
+            if bindparam.value is None:
+                return "NULL"
+            if isinstance(bindparam.value, str | int) and isinstance(bindparam.type, String | Integer | Boolean):
+                return self.render_literal_value(bindparam.value, bindparam.type)
         text: str = super().visit_bindparam(bindparam, *args, **options)  # type: ignore[no-untyped-call]
         return text
 

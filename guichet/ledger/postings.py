@@ -7,12 +7,11 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
-from msgspec import structs
 from sqlalchemy import bindparam, insert, literal_column, or_, select
 
 from guichet.clock import Instant
-from guichet.db.engine import Reader, Transaction
-from guichet.db.sql_functions import json_numbers, new_row
+from guichet.db.engine import Reader, RowStatement, Transaction
+from guichet.db.sql_functions import json_numbers, new_columns, new_row
 from guichet.db.tables import postings, wallet_entries, wallets
 from guichet.domain import posting_rules
 from guichet.domain.ids import MerchantId
@@ -20,7 +19,7 @@ from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.posting_rules import ACTIVE, Movement, Posting
 
-_INSERT_POSTING: Final = insert(postings).values(new_row(postings))
+_INSERT_POSTING: Final = RowStatement(insert(postings).values(new_row(postings)), tuple(new_columns(postings)))
 #: Postings that payments make, those that refunds make, and those that disputes make.
 OF_PAYMENTS: Final = or_(*(postings.c.cause == cause for cause in posting_rules.PAYMENT_CAUSES))
 OF_REFUNDS: Final = or_(*(postings.c.cause == cause for cause in posting_rules.REFUND_CAUSES))
@@ -42,7 +41,9 @@ _ABOUT: Final = {
     )
 }
 
-_INSERT_ENTRY: Final = insert(wallet_entries).values(new_row(wallet_entries))
+_INSERT_ENTRY: Final = RowStatement(
+    insert(wallet_entries).values(new_row(wallet_entries)), tuple(new_columns(wallet_entries))
+)
 _NOT_ACTIVE: Final = (
     select(wallets.c.merchant_id, wallets.c.env, wallets.c.currency)
     .where(wallets.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids"))), wallets.c.status != ACTIVE)
@@ -65,39 +66,53 @@ async def frozen_wallets(
 
 async def post(tx: Transaction, movements: Sequence[Movement]) -> None:
     """Writes postings and their effect on the wallets. Posting a cause twice violates `uq_postings_cause`."""
-    rows: list[dict[str, object]] = []
-    entries: list[dict[str, object]] = []
+    if not movements:
+        return
     effects: Counter[tuple[MerchantId, Environment, Currency]] = Counter()
     newest: dict[tuple[MerchantId, Environment, Currency], Movement] = {}
+    entries = []
     for movement in movements:
-        subject = _subject(movement)
-        rows += [_posting(subject, movement.cause, entry) for entry in movement.entries]
-        waiting = sum(entry.amount for entry in movement.entries if entry.destination == posting_rules.SUSPENSE)
-        entries += [{**subject, "amount": waiting, "suspended": True}] if waiting else []
+        if waiting := sum(entry.amount for entry in movement.entries if entry.destination == posting_rules.SUSPENSE):
+            entries.append(_wallet_entry(movement, waiting, suspended=True))
         if effect := posting_rules.wallet_movement(movement.entries):
             wallet = movement.merchant_id, movement.env, movement.currency
             effects[wallet] += effect
-            newest[wallet] = max(newest.get(wallet, movement), movement, key=attrgetter("created_at"))
+            if wallet not in newest or newest[wallet].created_at < movement.created_at:
+                newest[wallet] = movement
     # One for each wallet: it is only added to the balance, and an entry costs as much to add as to write.
-    entries += [
-        {**_subject(newest[wallet]), "amount": effect, "suspended": False} for wallet, effect in effects.items()
-    ]
-    await tx.execute_many(_INSERT_POSTING, rows)
-    await tx.execute_many(_INSERT_ENTRY, entries)
+    entries += [_wallet_entry(newest[wallet], effect, suspended=False) for wallet, effect in effects.items()]
+    rows = [_posting(movement, entry) for movement in movements for entry in movement.entries]
+    await tx.execute_rows(_INSERT_POSTING, rows)
+    await tx.execute_rows(_INSERT_ENTRY, entries)
 
 
-def _subject(movement: Movement) -> dict[str, object]:
-    return {
-        "merchant_id": movement.merchant_id,
-        "env": movement.env,
-        "currency": movement.currency,
-        "created_at": movement.created_at,
-        "subject_id": movement.subject_id,
-    }
+def _posting(movement: Movement, entry: Posting) -> tuple[object, ...]:
+    """The values of `_INSERT_POSTING`."""
+    return (
+        movement.merchant_id,
+        movement.env,
+        movement.currency,
+        movement.cause,
+        movement.subject_id,
+        entry.leg,
+        entry.source,
+        entry.destination,
+        entry.amount,
+        movement.created_at,
+    )
 
 
-def _posting(subject: dict[str, object], cause: str, entry: Posting) -> dict[str, object]:
-    return {**subject, "cause": cause, **structs.asdict(entry)}
+def _wallet_entry(movement: Movement, amount: int, *, suspended: bool) -> tuple[object, ...]:
+    """The values of `_INSERT_ENTRY`."""
+    return (
+        movement.merchant_id,
+        movement.env,
+        movement.currency,
+        amount,
+        movement.subject_id,
+        suspended,
+        movement.created_at,
+    )
 
 
 class _Row(NamedTuple):

@@ -196,7 +196,7 @@ async def finish_payments(
     """The payments that made their transition: `REFUNDED` after the success of their refund."""
     finishes = [
         repository.Finish(
-            payment_id=settlement.payment.id,
+            payment=settlement.payment,
             source=require(transition.source),
             target=transition.target,
             now=settlement.now,

@@ -22,7 +22,7 @@ from msgspec import structs
 from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, literal_column, or_, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Transaction
+from guichet.db.engine import Database, Reader, RowStatement, Transaction
 from guichet.db.queues.fair_queue import FairClaims, FairQueue
 from guichet.db.queues.work_queue import PENDING, is_still_pending
 from guichet.db.sql_functions import columns, equal, is_listed, params, utf8
@@ -78,7 +78,10 @@ def shown_answer(body: bytes) -> tuple[str, bool]:
     return body[:ANSWER_SHOWN].decode("utf-8", "replace"), len(body) > ANSWER_SHOWN
 
 
-_INSERT: Final = insert(webhook_deliveries).values(params(*webhook_deliveries.c.keys()))
+#: Its columns stand in the order of the fields of `Delivery`.
+_INSERT: Final = RowStatement(
+    insert(webhook_deliveries).values(params(*webhook_deliveries.c.keys())), tuple(webhook_deliveries.c.keys())
+)
 #: Of one merchant's environment.
 OF_MERCHANT: Final = equal(webhook_deliveries, "merchant_id", env="environment")
 #: What an attempt needs beside its delivery: the event's bytes, and where its merchant's webhooks go at present.
@@ -181,7 +184,7 @@ class EndedAttempt(Record, frozen=True):
 
 async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
     """Inserts deliveries of events; the order of these is the order of first attempts."""
-    await tx.execute_many(_INSERT, [structs.asdict(delivery) for delivery in new])
+    await tx.execute_rows(_INSERT, [structs.astuple(delivery) for delivery in new])
 
 
 class DueDelivery(Record, frozen=True):

@@ -6,13 +6,13 @@ from typing import Final
 
 from msgspec import structs
 from msgspec.json import encode
-from sqlalchemy import insert, literal_column, select
+from sqlalchemy import bindparam, insert, literal_column, select
 
 from guichet.clock import SECOND, Instant, iso, later
 from guichet.context import DeliveryBatch
-from guichet.db.engine import Transaction, require
+from guichet.db.engine import RowStatement, Transaction, require
 from guichet.db.references import new_reference
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import from_utf8, params
 from guichet.db.tables import events, webhook_endpoints
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.disputes import Dispute
@@ -42,11 +42,12 @@ CALLBACK: Final = "callback"
 #: The events that come late on request, and the attempts that they have behind them: the next one is a minute later.
 _OVERTAKEN: Final = (PAYMENT_SUCCEEDED, REFUND_SUCCEEDED)
 _LOST_ATTEMPTS: Final = 2
-_EVENT_COLUMNS: Final = [column.name for column in events.c if column.name not in ("id", "transaction_id")]
+#: The fields of `NewEvent`, in their order.
+_EVENT_COLUMNS: Final = tuple(column.name for column in events.c if column.name not in ("id", "transaction_id"))
 #: The present address comes back with it: the transaction needs no statement for that.
-_INSERT_EVENT: Final = (
+_INSERT_EVENT: Final = RowStatement(
     insert(events)
-    .values(params(*_EVENT_COLUMNS))
+    .values(params(*_EVENT_COLUMNS) | {"body": from_utf8(bindparam("body", type_=events.c.body.type))})
     .returning(
         events.c.reference,
         events.c.id,
@@ -58,7 +59,8 @@ _INSERT_EVENT: Final = (
         )
         .scalar_subquery()
         .label("url"),
-    )
+    ),
+    _EVENT_COLUMNS,
 )
 #: What ends a payment's wait: no event of it comes before, for which this one would have to wait (D35).
 _FIRST_OF_PAYMENT: Final = (PAYMENT_SUCCEEDED, PAYMENT_FAILED)
@@ -74,6 +76,18 @@ class Event(Record, frozen=True):
     now: Instant
     refund: Refund | None = None
     dispute: Dispute | None = None
+
+
+class NewEvent(Record, frozen=True):
+    """An event that is not stored yet. `body` is sent unchanged at each attempt, and `reference` is the `id` in it."""
+
+    merchant_id: MerchantId
+    env: Environment
+    reference: str
+    payment_id: PaymentId | None
+    event: EventName
+    body: bytes
+    created_at: Instant
 
 
 async def emit(tx: Transaction, happened: Sequence[Event], batch: DeliveryBatch | None = None) -> None:
@@ -113,10 +127,10 @@ class _Inserted(Record, frozen=True):
     url: str | None
 
 
-async def _insert_events(tx: Transaction, new: Sequence[StoredEvent]) -> dict[str, _Inserted]:
+async def _insert_events(tx: Transaction, new: Sequence[NewEvent]) -> dict[str, _Inserted]:
     """Stores events, in this order; by their references."""
-    rows = [{name: getattr(event, name) for name in _EVENT_COLUMNS} for event in new]
-    return {reference: _Inserted(*row) for reference, *row in await tx.execute_many(_INSERT_EVENT, rows)}
+    rows = await tx.execute_rows(_INSERT_EVENT, [structs.astuple(event) for event in new])
+    return {reference: _Inserted(event_id, url) for reference, event_id, url in rows}
 
 
 def _as_the_scenario_wants(delivery: Delivery, payment: Payment) -> Delivery:
@@ -138,7 +152,7 @@ def _data(event: Event) -> PaymentObject | RefundObject | DisputeObject:
     return payment_object(event.payment, event.catalogue.by_operator(event.payment.operator))
 
 
-async def emit_other(tx: Transaction, event: StoredEvent) -> None:
+async def emit_other(tx: Transaction, event: NewEvent) -> None:
     """Stores an event that is not of one payment, and queues its webhook; none for a merchant without an address."""
     row = (await _insert_events(tx, [event]))[event.reference]
     delivery = delivery_of(event, row.id, row.url)
@@ -146,7 +160,7 @@ async def emit_other(tx: Transaction, event: StoredEvent) -> None:
         await deliveries.insert_new(tx, [delivery])
 
 
-async def queue_events(tx: Transaction, new: Sequence[StoredEvent], url: str) -> list[Delivery]:
+async def queue_events(tx: Transaction, new: Sequence[NewEvent], url: str) -> list[Delivery]:
     """Stores events and queues them for the address `url` of their merchant's endpoint."""
     inserted = await _insert_events(tx, new)
     queued = [require(delivery_of(event, inserted[event.reference].id, url)) for event in new]
@@ -161,24 +175,14 @@ def new_event(
     data: PaymentObject | RefundObject | DisputeObject | CheckoutSessionObject | WebhookMessageObject,
     now: Instant,
     payment_id: PaymentId | None = None,
-) -> StoredEvent:
-    """An event that is not stored yet. Its body is sent unchanged at each attempt."""
+) -> NewEvent:
     reference = new_reference(now)
     body = {"id": reference, "event": name, "livemode": env == "live", "created_at": iso(now), "data": data}
-    return StoredEvent(
-        id=DeliveryId(0),
-        merchant_id=merchant_id,
-        env=env,
-        reference=reference,
-        payment_id=payment_id,
-        event=name,
-        body=encode(body).decode(),
-        created_at=now,
-    )
+    return NewEvent(merchant_id, env, reference, payment_id, name, encode(body), now)
 
 
 def delivery_of(
-    event: StoredEvent, event_id: DeliveryId, url: str | None, callback_url: str | None = None
+    event: NewEvent | StoredEvent, event_id: DeliveryId, url: str | None, callback_url: str | None = None
 ) -> Delivery | None:
     """The delivery of a stored event, due at once: to `callback_url`, or to the merchant's address `url`. None without
     an address."""

@@ -51,7 +51,7 @@ async def _fill(service: ServiceFixture, merchant_id: int, moments: list[Instant
             created = await payments.insert_new(tx, payment, payment.next_poll_at)
             assert created is not None
             if status != "pending":
-                await payments.finish(tx, [payments.Finish(created.id, "pending", status, moment)])
+                await payments.finish(tx, [payments.Finish(created, "pending", status, moment)])
             stored.append(structs.replace(created, status=status))
     return stored
 

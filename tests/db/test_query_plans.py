@@ -303,7 +303,7 @@ async def test_frequent_statements_use_indexes(settings: Settings) -> None:
 #: PostgreSQL keeps a plan until its statistics change: these must be good for a table that was empty when it was made.
 MANY: dict[str, tuple[Any, str]] = {
     "record": (deliveries._RECORD, "pk_webhook_deliveries"),
-    "finish": (payments._FINISH, "pk_payments"),
+    "finish": (payments._FINISH.statement, "pk_payments"),
     "lease": (pending._LEASE.statement, "pk_payments"),
     "record_initiation": (pending._RECORD_INITIATION.statement, "pk_payments"),
     "schedule_next_poll": (pending._SCHEDULE_NEXT_POLL.statement, "pk_payments"),
@@ -341,7 +341,7 @@ async def test_a_statement_for_many_rows_is_planned_once(postgres_server: str, p
     await server.close()
     url = postgres_server.replace("/postgres?", "/planned_once?")
     connection = await asyncpg.connect(url, server_settings=PLANNER_SETTINGS)
-    for statement in (deliveries._RECORD, payments._FINISH, pending._RECORD_INITIATION.statement):
+    for statement in (deliveries._RECORD, payments._FINISH.statement, pending._RECORD_INITIATION.statement):
         compiled = CompiledStatement(ArrayStatements()[statement], PostgresDialect())  # type: ignore[no-untyped-call]
         prepared = await connection.prepare(compiled.text)
         for _ in range(7):

@@ -1,18 +1,14 @@
 """Statements mean the same whatever `search_path` a connection has: behind PgBouncer others leave theirs."""
 
-import importlib
-import pkgutil
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import asyncpg
 import pytest
-from sqlalchemy import Delete, Executable, Insert, Select, Update
 
-import guichet
 from guichet.bootstrap import service
 from guichet.db import migrate
 from guichet.db.errors import UnknownSchema
@@ -22,6 +18,7 @@ from guichet.db.statement_cache import CompiledStatement
 from guichet.db.tables import metadata
 from guichet.ledger.audit import audit
 from guichet.settings import Settings
+from tests.db.module_statements import module_statements
 from tests.db.test_query_plans import HOT, _load
 from tests.invariants import check_books
 from tests.service_fixture import open_service
@@ -55,21 +52,11 @@ async def new(base_settings: Settings, postgres_server: str) -> AsyncIterator[Se
     await _execute(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def _statements() -> Iterator[tuple[str, Executable]]:
-    """The statements that are constants of a module."""
-    for module in pkgutil.walk_packages(guichet.__path__, "guichet."):
-        if "migrations" not in module.name and not module.name.endswith("__main__"):
-            for name, value in vars(importlib.import_module(module.name)).items():
-                for each in value.values() if isinstance(value, dict) else [value]:
-                    if isinstance(each, Select | Insert | Update | Delete):
-                        yield f"{module.name}.{name}", each
-
-
 def test_every_statement_names_the_schema_of_its_tables() -> None:
     names = "|".join(metadata.tables)
     without_schema = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE)\s+({names})\b")
     seen, faults = 0, []
-    for name, statement in _statements():
+    for name, statement in module_statements():
         seen += 1
         text = CompiledStatement(statement, PostgresDialect()).text  # type: ignore[no-untyped-call]
         if without_schema.search(text):

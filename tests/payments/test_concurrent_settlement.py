@@ -3,12 +3,16 @@
 import asyncio
 
 import pytest
+from sqlalchemy import Update, update
 
 from guichet.clock import SECOND
+from guichet.db.tables import payments
 from guichet.domain.money import Hundredths
 from guichet.payments import pending
+from guichet.payments.repository import CHANGED_WHILE_PENDING
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
+from tests.db.module_statements import module_statements
 from tests.fakes.scripted_provider import done, slow
 from tests.invariants import check_books
 from tests.payments.conftest import LivePayments, stored
@@ -22,6 +26,34 @@ async def test_a_success_settled_sixteen_times_is_credited_once(live: LivePaymen
     assert {each.status for each in settled} == {"succeeded"}
     assert await live.balance() == 5000
     assert await live.queued_events() == ["payment.succeeded"]
+
+
+@pytest.mark.both_databases
+async def test_a_settlement_returns_what_others_changed_meanwhile(live: LivePayments) -> None:
+    row = await stored(live, await live.merchant.pay())
+    other = await stored(live, await live.merchant.pay())
+    texts = {"provider_account", "provider_reference", "redirect_url", "account_fingerprint", "payer_number"}
+    changed: dict[str, object] = {
+        **{name: name for name in texts},
+        **dict.fromkeys(set(CHANGED_WHILE_PENDING) - texts, 7),
+        **{"provider_data": '{"a": "b"}', "answered_pending": True, "attempt_of": other.id},
+    }
+    await live.ctx.db.write(update(payments).where(payments.c.id == row.id).values(**changed))
+    settled = await settle_payment(live.ctx, row, Refused("expired"))
+    assert settled == await stored(live, {"reference": row.reference})
+    assert {name: getattr(settled, name) for name in changed} == changed
+
+
+def test_nothing_else_of_a_pending_payment_is_changed() -> None:
+    """A settlement does not read it back. Anonymising passes over pending payments (`test_anonymisation.py`)."""
+    ended = {"status", "updated_at", "failure_reason", "refused_at_initiation", "next_poll_at", "lease_expires_at"}
+    names = {
+        name: {getattr(column, "name", column) for column in statement._values or ()}
+        for name, statement in module_statements()
+        if isinstance(statement, Update) and statement.table is payments and "anonymisation" not in name
+    }
+    assert len(names) > 8
+    assert set().union(*names.values()) == ended | {*CHANGED_WHILE_PENDING}
 
 
 @pytest.mark.parametrize("late", [Refused("expired"), Succeeded(Hundredths(1), "XOF")])

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.engine.default import DefaultDialect
 
-from guichet.db.engine import Row, Transaction
+from guichet.db.engine import Row, RowStatement, Transaction
 from guichet.db.sqlite.errors import DRIVER_ERRORS, translate
 from guichet.db.statement_cache import CompiledStatement, ConstantsInText, StatementCache
 
@@ -36,8 +36,8 @@ STATEMENTS: Final = StatementCache(_dialect())
 #: of ten indexes, half of what its INSERT takes.
 _SIZES: Final = (64, 16, 4, 1)
 MOST_TOGETHER: Final = _SIZES[0]
-#: An INSERT of one row whose parameters are its values.
-_INSERT: Final = re.compile(r"(INSERT INTO [^?]* VALUES )(\((?:\?, )*\?\))([^?]*)")
+#: An INSERT of one row whose parameters are its values, one of them perhaps `from_utf8`.
+_INSERT: Final = re.compile(r"(INSERT INTO [^?]* VALUES )(\((?:(?:\?|CAST\(\? AS TEXT\)), )*\?\))([^?]*)")
 #: An UPDATE without a subquery. What it returns are columns of the table, without parameters.
 _UPDATE: Final = re.compile(
     r"(UPDATE \w+ SET )((?:(?!SELECT).)*)(\sWHERE )((?:(?!SELECT|RETURNING).)*)((?:RETURNING [\w, ]+)?)\s*", re.DOTALL
@@ -59,6 +59,11 @@ class SqliteTransaction(Transaction):
     async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         compiled = STATEMENTS[statement]
         return execute_many(self._connection, compiled, [compiled.positional(params) for params in rows])
+
+    async def execute_rows(self, statement: RowStatement, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        compiled = STATEMENTS[statement.statement]
+        assert compiled.names == statement.names
+        return execute_many(self._connection, compiled, rows)
 
 
 def execute(
