@@ -106,12 +106,16 @@ CHANGED_WHILE_PENDING: Final = (
     "answered_pending",
     "attempt_of",
 )
-#: The fields that a settlement sets, in the order of `_finished`, and those above: where they stand.
-_CHANGED: Final = tuple(
-    Payment.__struct_fields__.index(name)
-    for name in (
-        *("status", "updated_at", "failure_reason", "refused_at_initiation", "next_poll_at", "lease_expires_at"),
-        *CHANGED_WHILE_PENDING,
+#: What a settlement sets, in the order of `_finished`, and what it reads back.
+_CHANGED: Final = (
+    *("status", "updated_at", "failure_reason", "refused_at_initiation", "next_poll_at", "lease_expires_at"),
+    *CHANGED_WHILE_PENDING,
+)
+#: The fields of a payment from its values as it was and those of _CHANGED behind them.
+_FINISHED_VALUES: Final = itemgetter(
+    *(
+        len(Payment.__struct_fields__) + _CHANGED.index(name) if name in _CHANGED else position
+        for position, name in enumerate(Payment.__struct_fields__)
     )
 )
 _FINISH: Final = RowStatement(
@@ -254,11 +258,9 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment
 
 def _finished(transition: Finish, stored: Sequence[Any]) -> Payment:
     """`stored`: the values of CHANGED_WHILE_PENDING. By position: by their names it takes four times as long."""
-    values = list(msgspec.structs.astuple(transition.payment))
+    before = msgspec.structs.astuple(transition.payment)
     changes = (transition.target, transition.now, transition.failure_reason, transition.refused_at_initiation)
-    for position, value in zip(_CHANGED, (*changes, None, None, *stored), strict=True):
-        values[position] = value
-    return Payment(*values)
+    return Payment(*_FINISHED_VALUES((*before, *changes, None, None, *stored)))
 
 
 def from_row(row: Any) -> Payment | None:

@@ -34,7 +34,7 @@ STATEMENTS: Final = StatementCache(_dialect())
 #: temporary table of the values that a CHECK admits; either costs more than a row. And each statement with a trigger or
 #: RETURNING copies every page that it changes before the first change, to undo itself alone: for one payment, the pages
 #: of ten indexes, half of what its INSERT takes.
-_SIZES: Final = (64, 16, 4, 1)
+_SIZES: Final = (64, 32, 16, 8, 4, 2, 1)
 MOST_TOGETHER: Final = _SIZES[0]
 #: An INSERT of one row whose parameters are its values, one of them perhaps `from_utf8`.
 _INSERT: Final = re.compile(r"(INSERT INTO [^?]* VALUES )(\((?:(?:\?|CAST\(\? AS TEXT\)), )*\?\))([^?]*)")
