@@ -75,7 +75,7 @@ NEVER: Final = from_datetime(datetime(9999, 12, 31, tzinfo=UTC))
 def iso(instant: Instant) -> str:
     """`2026-11-20T10:15:30.123456Z` (D42)."""
     seconds, micros = divmod(instant, SECOND)
-    return f"{_second(seconds)}.{micros:06d}Z"
+    return f"{_second(seconds)}.{str(micros).zfill(6)}Z"
 
 
 @lru_cache(maxsize=1024)

@@ -318,4 +318,4 @@ def payment_mode_summary(mode: PaymentMode) -> PaymentModeSummaryObject:
 
 def payment_identifier(row_id: int) -> str:
     """The readable number of a payment: the number of its row, on ten digits at least (D28)."""
-    return f"{row_id:010d}"
+    return str(row_id).zfill(10)
