@@ -103,7 +103,7 @@ class RequestLog:
         self._clock = clock
         self._waiting: list[dict[str, Any]] = []
         #: Requests of this sample time; and its number, since the process began.
-        self._sampled: Counter[tuple[MerchantId, Environment]] = Counter()
+        self._sampled: dict[tuple[MerchantId, Environment], int] = {}
         self._sample_number = 0
         self._used: dict[ApiKeyId, Instant] = {}
         #: When each key's last use was written, by this process.
@@ -143,8 +143,9 @@ class RequestLog:
         if number != self._sample_number:
             self._sample_number = number
             self._sampled.clear()
-        self._sampled[merchant_id, env] += 1
-        return self._sampled[merchant_id, env] <= SAMPLE
+        whose = (merchant_id, env)
+        self._sampled[whose] = sampled = self._sampled.get(whose, 0) + 1
+        return sampled <= SAMPLE
 
     async def flush(self, db: Database) -> None:
         """Writes everything. What could not be written is kept for the next time. Raises StorageError."""

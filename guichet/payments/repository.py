@@ -1,7 +1,7 @@
 """Payments: SQL and row mapping."""
 
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
+from itertools import compress
 from typing import Any, Final
 
 import msgspec
@@ -37,7 +37,7 @@ _LATER: Final = frozenset(
 #: In their order, which is that of the fields of `Payment`.
 _NEW_COLUMNS: Final = tuple(name for name in new_columns(payments) if name not in _LATER)
 _NEXT_POLL_AT: Final = _NEW_COLUMNS.index("next_poll_at")
-_NEW_VALUES: Final = itemgetter(*map(Payment.__struct_fields__.index, _NEW_COLUMNS))
+_IS_NEW: Final = [name in _NEW_COLUMNS for name in Payment.__struct_fields__]
 
 #: One statement inserts a payment. If a unique key (reference, external_id, checkout_token) exists already, it inserts
 #: nothing and returns no row. So the constraint decides races, on both databases.
@@ -164,7 +164,7 @@ async def insert_new(tx: Writer, payment: Payment, next_poll_at: Instant | None)
 
 def _new_row(payment: Payment, next_poll_at: Instant | None) -> list[Any]:
     """The values of _NEW_COLUMNS."""
-    row = list(_NEW_VALUES(msgspec.structs.astuple(payment)))
+    row = list(compress(msgspec.structs.astuple(payment), _IS_NEW))
     row[_NEXT_POLL_AT] = next_poll_at
     return row
 

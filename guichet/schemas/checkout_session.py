@@ -3,11 +3,11 @@
 from typing import Annotated, Final, cast
 
 from msgspec import Raw
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from guichet.clock import Instant, iso
-from guichet.domain.money import Hundredths, number
+from guichet.domain.money import number
 from guichet.domain.payment_links import SESSION_STATUSES, PaymentLink, SessionStatus
 from guichet.schemas import body_fields, stated_fields
 from guichet.schemas.body_fields import Date, Metadata
@@ -25,7 +25,7 @@ from guichet.schemas.object_fields import (
     text_schema,
 )
 from guichet.schemas.payment import Customer
-from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, RequestedCurrency, check_decimals
+from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, RequestedCurrency
 
 #: How long a session is open where the merchant does not say it, and at most.
 LASTS_HOURS: Final = 24
@@ -101,11 +101,6 @@ class CheckoutSessionBody(Body):
     expires_at: Date = None
     """Fin de la session, dans les 30 jours. Sans ce champ, 24 heures après la création. Sans fuseau, la date est lue en
     UTC."""
-
-    @field_validator("amount")
-    @classmethod
-    def _whole_units(cls, value: Hundredths, info: ValidationInfo) -> Hundredths:
-        return check_decimals(value, info.data["currency"]) if "currency" in info.data else value
 
 
 def checkout_session_object(session: PaymentLink, pages_url: str) -> CheckoutSessionObject:

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from guichet.clock import iso
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.failures import FAILURE_CODES, FailureCode, failure_of
-from guichet.domain.money import Hundredths, number, round_to_currency
+from guichet.domain.money import number, round_to_currency
 from guichet.domain.payments import (
     DEFAULT_COUNTRY,
     DEFAULT_DESCRIPTION,
@@ -47,7 +47,6 @@ from guichet.schemas.validation import (
     ModeBody,
     RequestedCurrency,
     Text,
-    check_decimals,
     refuse,
 )
 
@@ -128,11 +127,6 @@ class PaymentBody(ModeBody):
         if field.startswith("customer."):
             return self.customer and getattr(self.customer, field.removeprefix("customer."))
         return getattr(self, field)
-
-    @field_validator("amount")
-    @classmethod
-    def _whole_units(cls, value: Hundredths, info: ValidationInfo) -> Hundredths:
-        return check_decimals(value, info.data["currency"]) if "currency" in info.data else value
 
     @field_validator("phone_number")
     @classmethod

@@ -171,13 +171,13 @@ def amount_or_none(value: object) -> Hundredths | None:
     return hundredths if hundredths is not None and money.MIN_AMOUNT <= hundredths <= money.MAX_AMOUNT else None
 
 
-def _amount(value: object) -> Hundredths:
+def _amount(value: object, info: ValidationInfo) -> Hundredths:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise refuse("Un nombre est attendu." if value is not None else "Ce champ est obligatoire.")
     hundredths = amount_or_none(value)
     if hundredths is None:
         raise refuse("Le montant doit être compris entre 1 et 99 999 999, avec deux décimales au plus.")
-    return hundredths
+    return check_decimals(hundredths, info.data["currency"]) if "currency" in info.data else hundredths
 
 
 def check_decimals(amount: Hundredths, currency: Currency) -> Hundredths:
@@ -218,7 +218,9 @@ Amount = Annotated[
 #: null is accepted, as everywhere; the document does not say so here, because generated clients break on a nullable
 #: `enum` that has a default.
 RequestedCurrency = Annotated[
-    Currency, BeforeValidator(lambda value: money.DEFAULT_CURRENCY if value is None else value)
+    Currency,
+    BeforeValidator(lambda value: money.DEFAULT_CURRENCY if value is None else value),
+    Field(validate_default=False),
 ]
 
 

@@ -44,6 +44,10 @@ class JsonResponse(Response):
         self.background = None
         self.raw_headers = [(b"content-length", b"%d" % len(content)), (b"content-type", b"application/json")]
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body})
+
 
 def error_response(error: GuichetError) -> Response:
     """`error` in the envelope, with its status; a 401 also says how to authenticate, a 429 when to try again."""

@@ -17,9 +17,7 @@ from guichet.logs import log
 _CONTROL: Final = bytes({*range(0x20), 0x7F} - {0x09})
 _CRASHED: Final = b"Internal Server Error"
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
-_STATUS_LINES: Final = {
-    status: f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode() for status in range(100, 600)
-}
+_STATUS_LINES: Final = {status: f"HTTP/1.1 {status} {_PHRASES.get(status, '')}".encode() for status in range(100, 600)}
 
 
 class CoalescingTransport(asyncio.Transport):
@@ -214,27 +212,26 @@ class Exchange:
 
     def _send_head(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Raises RuntimeError for a header that would be two."""
-        all_headers = (*self._standard_headers, *headers)
-        parts, length, closes = [_STATUS_LINES[status]], None, not self.keep_alive
-        for name, value in all_headers:
+        lines, length, closes = [_STATUS_LINES[status]], None, not self.keep_alive
+        for name, value in (*self._standard_headers, *headers):
             if name == b"content-length":
                 length = int(value)
             elif name == b"connection":
                 is_last = b"close" in value.lower()
                 self.keep_alive, closes = self.keep_alive and not is_last, closes and not is_last
-            parts += (name, b": ", value, b"\r\n")
-        head = b"".join(parts)
-        if len(head.translate(None, _CONTROL)) != len(head) - 2 * (1 + len(all_headers)):
+            lines.append(name + b": " + value)
+        head = b"\r\n".join(lines)
+        if len(head.translate(None, _CONTROL)) != len(head) - 2 * (len(lines) - 1):
             raise RuntimeError("a header of the response holds a control character")
         if closes:
-            head += b"connection: close\r\n"
+            head += b"\r\nconnection: close"
         if length is None and status not in (204, 304) and self.scope["method"] != "HEAD":
             self._is_chunked = True
-            head += b"transfer-encoding: chunked\r\n"
+            head += b"\r\ntransfer-encoding: chunked"
         self.response_started = True
         self.awaits_continue = False
         self._left = 0 if length is None or self.scope["method"] == "HEAD" else length
-        self.transport.write(head + b"\r\n")
+        self.transport.write(head + b"\r\n\r\n")
 
     def _send_body(self, body: bytes, *, more_body: bool) -> None:
         if self.scope["method"] == "HEAD":

@@ -4,7 +4,7 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
@@ -62,11 +62,11 @@ class RequestContext:
         scope[STATUS] = 0
         added = scope[RESPONSE_HEADERS] = [(b"x-request-id", request_id.encode("ascii")), *self._added]
 
-        async def send_completed(message: Message) -> None:
+        def send_completed(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start":
                 scope[STATUS] = message["status"]
                 message["headers"] += added
-            await send(message)
+            return send(message)
 
         try:
             await self._app(scope, receive, send_completed)
