@@ -12,6 +12,7 @@ from guichet.cli.runner import run_async, tighten_files
 from guichet.logs import configure_logs, log
 from guichet.provider_accounts import usable_providers
 from guichet.server.http_server import Tls
+from guichet.server.process_tuning import tune_threads
 from guichet.settings import Settings
 
 Grace = Annotated[
@@ -22,6 +23,7 @@ Grace = Annotated[
 def begin_process(settings: Settings) -> None:
     configure_logs(settings.log_level, machine_readable=not settings.development)
     tighten_files(settings)
+    tune_threads()
 
 
 async def check_files(settings: Settings, tls: Tls | None = None) -> None:
