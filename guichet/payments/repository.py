@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import compress
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec

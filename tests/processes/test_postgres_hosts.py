@@ -241,7 +241,7 @@ async def test_readiness_is_answered_in_time_and_comes_back_after_the_promotion(
             async with asyncio.timeout(PATIENCE):  # What was found out just before is repeated for a second.
                 while await status() != 503:
                     await asyncio.sleep(0.1)
-            for _ in range(2):
+            for _ in range(4):
                 assert await status() == 503
                 await asyncio.sleep(0.5)
             await pair.promote()
