@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import Executable, insert
+from sqlalchemy import Executable, bindparam, insert
 
 from guichet.back_office.jobs.statement_comparison import ComparedStatement
 from guichet.back_office.merchant_file import add_document, add_note
@@ -135,4 +135,4 @@ class Sample:
 @cache
 def _insert(table: Any, columns: tuple[str, ...]) -> Executable:
     """Compiled once for all rows."""
-    return insert(table).values(dict.fromkeys(columns)).returning(table.c.id)
+    return insert(table).values({name: bindparam(name) for name in columns}).returning(table.c.id)
