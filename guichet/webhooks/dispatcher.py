@@ -107,14 +107,14 @@ class DeliveryJobs:
         self._queue = deliveries.delivery_queue()
         self.limits = DeliveryLimits()
         #: Claimed attempts that were not made, and could not be released because the database did not answer.
-        self._unreleased: list[Delivery] = []
+        self._abandoned: list[Delivery] = []
         self._failures = metrics.LOOP_FAILURES.labels("deliveries", "item")
         #: Attempts that count and are to be recorded.
         self._ended: list[EndedAttempt] = []
         self._is_recording = False
 
     async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[DueDelivery]:
-        await self._release_unreleased(now)
+        await self._release_abandoned(now)
         claim = await self._queue.claim(self._ctx.db, now, until, most, self.limits.share.shares(), saturated)
         return Claim(await self._with_contents(claim.jobs, now) if claim.jobs else (), claim.next_due)
 
@@ -133,13 +133,13 @@ class DeliveryJobs:
         try:
             return await deliveries.with_contents(self._ctx.db, claimed, now)
         except StorageError:
-            self._unreleased += claimed
+            self._abandoned += claimed
             raise
 
-    async def _release_unreleased(self, now: Instant) -> None:
-        if self._unreleased:
-            await deliveries.release_claims(self._ctx.db, self._unreleased, now)
-            self._unreleased = []
+    async def _release_abandoned(self, now: Instant) -> None:
+        if self._abandoned:
+            await deliveries.release_claims(self._ctx.db, self._abandoned, now)
+            self._abandoned = []
 
     async def work(self, job: DueDelivery) -> Awaitable[None] | None:
         """Makes the attempt. What is returned records it, or releases its claim: that keeps nobody's server busy."""
@@ -189,7 +189,7 @@ class DeliveryJobs:
         try:
             await deliveries.release_claims(self._ctx.db, [delivery], due)
         except StorageError:
-            self._unreleased.append(delivery)
+            self._abandoned.append(delivery)
             raise
         log.warning("delivery.not_sent", delivery=delivery.reference, webhook=delivery.event, stopped=attempt.stopped)
 
