@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 import msgspec
-import uvicorn
+from starlette.types import ASGIApp
 
 from guichet.application import application
 from guichet.back_office.merchants import create_merchant
@@ -19,6 +19,9 @@ from guichet.domain.merchants import MerchantStatus
 from guichet.domain.messages import verbatim
 from guichet.domain.money import Currency
 from guichet.incidents import repository as incidents
+from guichet.server.connection_limits import ConnectionLimits, PhaseLimit
+from guichet.server.http_server import Server
+from guichet.server.listener import bind_socket, url_of
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
 from guichet_demo.access import DemoAccess
@@ -139,45 +142,32 @@ class ServiceFixture:
 
 
 @asynccontextmanager
-async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
+async def serving(app: ASGIApp, port: int = 0) -> AsyncIterator[str]:
     """An ASGI application on a loopback port, its own unless one is given; its address."""
-    config = uvicorn.Config(
-        app,
-        host="127.0.0.1",
-        port=port,
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        proxy_headers=False,
-        timeout_keep_alive=300,  # On a slow machine a test's next request must not meet a connection that just closed.
-    )
-    async with running(config) as server:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    with bind_socket("127.0.0.1", port) as listener:
+        async with running(app, listener):
+            yield url_of(listener)
 
 
 @asynccontextmanager
-async def running(config: uvicorn.Config, *sockets: socket.socket) -> AsyncIterator[uvicorn.Server]:
-    """uvicorn on `sockets`, or on the host and port of `config`, without its main loop.
-
-    The main loop and `Server.shutdown` look every tenth of a second whether there is anything to do; that is longer
-    than most tests take.
-    """
-    server = uvicorn.Server(config)
-    config.load()
-    server.lifespan = config.lifespan_class(config)
-    await server.startup(list(sockets) or None)
-    await server.on_tick(0)  # Sets the Date header.
+async def running(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
+    """The server of `guichet serve`, without its main loop and the looks of its stop, each of which is longer than
+    most tests take. On a slow machine a test's next request must not meet a connection that just closed."""
+    server = Server(app, limits=ConnectionLimits(idle=PhaseLimit(300, most=1_000_000)))
+    await server.startup([listener])
     try:
-        yield server
+        yield
     finally:
+        state = server.server_state
         for listening in server.servers:
             listening.close()
-        state = server.server_state
-        for connection in list(state.connections):
+        for connection in [*state.connections]:
             connection.shutdown()
         while state.connections or state.tasks:
             await asyncio.sleep(0.001)
-        await server.lifespan.shutdown()
+        for listening in server.servers:
+            await listening.wait_closed()
+        listener.close()
 
 
 @asynccontextmanager

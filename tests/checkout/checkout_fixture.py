@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
-import uvicorn
 
 from guichet import bootstrap
 from guichet.application import application
@@ -142,6 +141,5 @@ async def open_checkout(
     ) as service:
         merchant, keys = await create_merchant(service.ctx, name, currency=currency)
         app = application(service, None)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
-        async with running(config, sock), aiohttp.ClientSession() as http:
+        async with running(app, sock), aiohttp.ClientSession() as http:
             yield CheckoutFixture(url, service, http, clock, operator, merchant.id, keys["live"], keys["test"])

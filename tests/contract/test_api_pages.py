@@ -33,7 +33,8 @@ async def pages_service(
     base_settings: Settings, sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[ServiceFixture]:
     path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("pages"))
-    async with open_service(replace(base_settings, database_url=f"sqlite:///{path}")) as opened:
+    settings = replace(base_settings, database_url=f"sqlite:///{path}", public_url="https://pay.example.com")
+    async with open_service(settings) as opened:
         yield opened
 
 
@@ -146,10 +147,8 @@ async def test_a_guide_is_served_whole_and_loads_nothing(pages_service: ServiceF
         assert code.replace("http://127.0.0.1:8000", pages_service.ctx.settings.public_url) in page.text
 
 
-async def test_a_guide_names_the_address_that_it_is_served_at(sqlite_settings: Settings) -> None:
-    settings = replace(sqlite_settings, public_url="https://pay.example.com")
-    async with open_service(settings) as service:
-        pages = {path: (await _page(service, path)).text for path in ("/docs", *GUIDES)}
+async def test_a_guide_names_the_address_that_it_is_served_at(pages_service: ServiceFixture) -> None:
+    pages = {path: (await _page(pages_service, path)).text for path in ("/docs", *GUIDES)}
 
     assert "export GUICHET=https://pay.example.com/v1" in pages["/docs/guide"]
     assert "https://pay.example.com/openapi.json" in pages["/docs/guide"]

@@ -22,7 +22,6 @@ from guichet_simulator.app import create_simulator
 from guichet_simulator.store import Store
 from tests.fakes.clock import TurningClock
 from tests.patience import PATIENCE
-from tests.service_fixture import running
 
 #: A decision or a callback that is due, or a callback whose attempt has not ended.
 UNANSWERED: Final = """SELECT 1 FROM transactions WHERE state = 'pending' AND due_at <= ?1 UNION ALL
@@ -31,9 +30,28 @@ SELECT 1 FROM callbacks WHERE due_at <= ?1 OR (due_at IS NOT NULL AND attempts >
 
 @contextlib.asynccontextmanager
 async def serve(app: ASGIApp, sock: socket.socket, **options: Any) -> AsyncIterator[None]:
-    """Serve on a bound socket with uvicorn, which a developer may mount the simulator in."""
-    async with running(uvicorn.Config(app, log_level="warning", access_log=False, **options), sock):
+    """Serves on a bound socket with uvicorn, in which a developer may mount the simulator.
+
+    Without its main loop and `Server.shutdown`, which look every tenth of a second whether there is anything to do:
+    that is longer than most tests take.
+    """
+    config = uvicorn.Config(app, log_level="warning", access_log=False, **options)
+    server = uvicorn.Server(config)
+    config.load()
+    server.lifespan = config.lifespan_class(config)
+    await server.startup([sock])
+    await server.on_tick(0)  # Sets the Date header.
+    try:
         yield
+    finally:
+        for listening in server.servers:
+            listening.close()
+        state = server.server_state
+        for connection in [*state.connections]:
+            connection.shutdown()
+        while state.connections or state.tasks:
+            await asyncio.sleep(0.001)
+        await server.lifespan.shutdown()
 
 
 def loopback() -> tuple[socket.socket, str]:
