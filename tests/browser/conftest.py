@@ -28,6 +28,9 @@ ARGUMENTS: Final = (
     # Each origin of a test's own service would start a process, which compiles axe-core and what drives the page again.
     "--disable-site-isolation-trials",
     "--renderer-process-limit=1",
+    # A page after another of the same address would get a frame of its own. Playwright's list, which this one replaces,
+    # is about other things, but for the second.
+    "--disable-features=RenderDocument,PaintHolding",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
