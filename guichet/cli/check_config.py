@@ -178,13 +178,10 @@ def _covers(leaf: x509.Certificate, host: str) -> bool:
 
 _NOT_CHECKED: Final = "the rest was not checked: correct the settings first"
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet check-config --ssl-certfile fullchain.pem --ssl-keyfile key.pem`")(
-        check_config
-    )
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet check-config --ssl-certfile fullchain.pem --ssl-keyfile key.pem`")
 def check_config(
     ssl_certfile: Annotated[
         Path | None, typer.Option(help="PEM file: the certificate that `guichet serve` gets, with its chain.")

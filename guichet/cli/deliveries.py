@@ -4,12 +4,12 @@ from typing import Annotated, Final, get_args
 
 import typer
 
-from guichet.bootstrap import Service
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Json, MerchantIdValue, Reference, actor, instant, row_id
 from guichet.cli.console import error_console, show_done, show_facts, show_rows
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Clock, Instant, iso
+from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.db.references import parse_reference
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryStatus
@@ -56,7 +56,7 @@ def list_deliveries(
     """Show webhooks, newest first, at most 500: of one merchant, or among the latest 10 000 of all."""
     state = _status(status)
 
-    rows = run(lambda service: listed(service.ctx.db, merchant and MerchantId(merchant), since or Instant(0), state))
+    rows = run(lambda ctx: listed(ctx.db, merchant and MerchantId(merchant), since or Instant(0), state))
     show_rows("deliveries", [_described(delivery) for delivery in rows], _COLUMNS, as_json=as_json)
 
 
@@ -64,9 +64,9 @@ def list_deliveries(
 def show(delivery_id: Reference, as_json: Json = False) -> None:
     """Show one webhook: its attempts, the address it goes to, and the address that the merchant has configured now."""
 
-    async def work(service: Service) -> dict[str, object]:
-        delivery = await find_delivery(service.ctx.db, delivery_id)
-        endpoint = await merchants.endpoint(service.ctx.db, delivery.merchant_id, delivery.env)
+    async def work(ctx: AppContext) -> dict[str, object]:
+        delivery = await find_delivery(ctx.db, delivery_id)
+        endpoint = await merchants.endpoint(ctx.db, delivery.merchant_id, delivery.env)
         return {
             **_described(delivery),
             "last_attempt_at": iso_or_none(delivery.last_attempt_at),
@@ -111,8 +111,8 @@ def _resend_one(text: str, by: str, *, as_json: bool) -> None:
     if reference is None:
         raise typer.BadParameter(f"a delivery's id is expected, such as {EXAMPLE_REFERENCE}.")
 
-    async def work(service: Service) -> Delivery:
-        return await resend_one(service.ctx.db, service.ctx.clock, await find_delivery(service.ctx.db, reference), by)
+    async def work(ctx: AppContext) -> Delivery:
+        return await resend_one(ctx.db, ctx.clock, await find_delivery(ctx.db, reference), by)
 
     print_resent(run(work), as_json=as_json)
 
@@ -129,8 +129,7 @@ def print_resent(delivery: Delivery, *, as_json: bool) -> None:
 
 
 def _resend_failed(merchant: MerchantId, since: Instant, by: str, *, as_json: bool) -> None:
-    async def work(service: Service) -> int:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> int:
         await get_merchant(ctx.db, merchant)
         until, resent = ctx.clock.now(), 0
         for env in ENVS:

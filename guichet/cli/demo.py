@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from guichet_demo.merchant import Demo
     from guichet_demo.people import DemoLinks
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet demo --port 8001`")(demo)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet demo --port 8001`")
 def demo(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,

@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from guichet.bootstrap import Service
 from guichet.chain_heads import known_heads, publish_heads
 from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile, Since, Until
 from guichet.cli.console import console, error_console, print_json, print_table, with_sentence
 from guichet.cli.errors import fail
 from guichet.cli.runner import run
 from guichet.cli.wallet_statement import print_statement
+from guichet.context import AppContext
 from guichet.domain.money import number, plain
 from guichet.domain.records import described, iso_or_none
 from guichet.ledger import audit as ledger
@@ -24,7 +24,7 @@ def margin(since: Since = None, until: Until = None, as_json: Json = False) -> N
     statement has named is not in it. Reads every posting of the period, and none outside it.
     """
 
-    rows = run(lambda service: margins(service.ctx.db, since, until)).values()
+    rows = run(lambda ctx: margins(ctx.db, since, until)).values()
     if as_json:
         print_json(
             {
@@ -84,14 +84,13 @@ def audit(
     those that are given. Exit code 1 when something is wrong, with one sentence that names the first wrong row.
     """
 
-    async def work(service: Service) -> ledger.Report:
+    async def work(ctx: AppContext) -> ledger.Report:
         with error_console.status("Reading the ledger…") as status:
-            ctx = service.ctx
             tell = lambda read: status.update(f"Reading the ledger… {read}")  # noqa: E731
             known = await known_heads(ctx.db, ctx.settings, known_head or (), known_heads_file)
             report = await ledger.audit(ctx.db, ctx.clock, tell, known, record=not read_only)
         if report.fault is None and not read_only:
-            await publish_heads(ctx.db, service.http_client, ctx.settings, ctx.clock.now())
+            await publish_heads(ctx.db, ctx.http_client, ctx.settings, ctx.clock.now())
         return report
 
     report = run(work, message=None)

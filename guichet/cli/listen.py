@@ -34,14 +34,13 @@ _OF_THE_CONNECTION: Final = frozenset(
     {"host", "connection", "content-length", "transfer-encoding", "accept", "accept-encoding"}
 )
 
-
-def register(app: typer.Typer) -> None:
-    app.command(
-        epilog="Examples: `guichet listen --configure`, "
-        "`guichet listen --configure --forward-to http://localhost:3000/hook`"
-    )(listen)
+app = typer.Typer()
 
 
+@app.command(
+    epilog="Examples: `guichet listen --configure`, "
+    "`guichet listen --configure --forward-to http://localhost:3000/hook`"
+)
 def listen(
     port: Annotated[int, typer.Option(help="Port to listen on, at 127.0.0.1.", min=0, max=65535)] = 9000,
     secret: Annotated[

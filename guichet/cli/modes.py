@@ -8,11 +8,11 @@ import typer
 
 from guichet.back_office.errors import ClosedForEverybody, UnknownOperator
 from guichet.back_office.merchants import change_mode, current_catalogue
-from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, actor, row_id
 from guichet.cli.console import console, print_json, print_table
 from guichet.cli.errors import CommandError, fail
 from guichet.cli.runner import get_merchant, run
+from guichet.context import AppContext
 from guichet.domain.availability import UP, OperatorState
 from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode, percent
 from guichet.domain.ids import MerchantId
@@ -39,8 +39,7 @@ Merchant = Annotated[
 def list_modes(merchant: Merchant = None, as_json: Json = False) -> None:
     """List every payment mode, open or closed, with its fees: the general ones, or those of one merchant."""
 
-    async def work(service: Service) -> tuple[Catalogue, States]:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> tuple[Catalogue, States]:
         if merchant is not None:
             await get_merchant(ctx.db, merchant)
         return await current_catalogue(ctx, merchant), await ctx.availability.states()
@@ -110,8 +109,7 @@ def _change(
 
     change = ModeOverride(merchant_id, operator, active, fee_percent, fee_fixed)
 
-    async def work(service: Service) -> tuple[PaymentMode, States]:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> tuple[PaymentMode, States]:
         if merchant_id is not None:
             await get_merchant(ctx.db, merchant_id)
         try:

@@ -8,11 +8,6 @@ from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Referen
 app = typer.Typer(no_args_is_help=True, help="What a person does with one payment.")
 
 
-@app.callback()
-def _group() -> None:
-    """What a person does with one payment."""
-
-
 @app.command(epilog=f'Example: `guichet payment settle {EXAMPLE_REFERENCE} --failed --evidence "ticket 4711" --by Awa`')
 def settle(
     reference: Reference,

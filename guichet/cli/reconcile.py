@@ -8,12 +8,12 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, Since, Until
 from guichet.cli.console import console, error_console, print_json, print_table, with_sentence
 from guichet.cli.errors import fail
 from guichet.cli.runner import load_settings, run
 from guichet.clock import DAY, Instant, iso, later
+from guichet.context import AppContext
 from guichet.domain.money import plain
 from guichet.domain.payments import SUBJECT_TYPES
 from guichet.domain.reconciliation import MATCHED, OUTCOMES, Finding
@@ -130,7 +130,7 @@ def _screen(finding: Finding) -> tuple[object, ...]:
 def show_runs(accounts: set[str] | None, *, as_json: bool) -> None:
     """Prints the runs of the last month, of these accounts or of all; exit code 1 when one found differences."""
 
-    runs = run(lambda service: recent_runs(service.ctx.db, service.ctx.clock.now()))
+    runs = run(lambda ctx: recent_runs(ctx.db, ctx.clock.now()))
     account_runs = [run for run in runs if accounts is None or run.provider_account in accounts]
     if as_json:
         print_json({"runs": [_described(run) for run in account_runs]})
@@ -167,10 +167,10 @@ def _described(run: Run) -> dict[str, object]:
     }
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet reconcile feexpay november.csv --csv differences.csv`")(reconcile)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet reconcile feexpay november.csv --csv differences.csv`")
 def reconcile(
     provider: Annotated[
         str | None, typer.Argument(metavar="PROVIDER", help="A provider, or the name of one account.")
@@ -215,14 +215,14 @@ def reconcile(
     statement_format = StatementFormat(providers.accounts[accounts[0]].provider, _pairs(column, FIELDS), _words(word))
     file_content = None if statement is None else _read(statement, statement_format)
 
-    async def work(service: Service) -> Comparison:
-        content = file_content or await _fetch(service, accounts, since, until)
+    async def work(ctx: AppContext) -> Comparison:
+        content = file_content or await _fetch(ctx, accounts, since, until)
         start, end = since or content.since, until or content.until
         comparison = Comparison(Counter(), [], content.ignored, start, end)
         kinds = [kind for kind in SUBJECT_TYPES if only in (None, kind)]
         with CsvReport(out) as report, error_console.status("Comparing…") as status:
             progress = lambda text: status.update(f"Comparing… {text}")  # noqa: E731
-            async for finding in compare(service.ctx.db, content.lines, accounts, start, end, kinds, progress):
+            async for finding in compare(ctx.db, content.lines, accounts, start, end, kinds, progress):
                 comparison.add(finding)
                 report.write(finding)
         return comparison
@@ -280,11 +280,10 @@ def _read(path: Path, statement_format: StatementFormat) -> ProviderStatement:
 
 
 async def _fetch(
-    service: Service, accounts: Sequence[str], since: Instant | None, until: Instant | None
+    ctx: AppContext, accounts: Sequence[str], since: Instant | None, until: Instant | None
 ) -> ProviderStatement:
     if since is None:
         fail("--fetch needs --from: a provider lists a period.", code=2)
-    ctx = service.ctx
     now = ctx.clock.now()
     end = min(until or now, later(now, DAY))
     try:

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
 from typing import Any, Final, TypeVar
 
-from guichet.bootstrap import Service, ensure_schema, service
+from guichet.bootstrap import ensure_schema, service
 from guichet.cli.errors import CommandError, fail
+from guichet.context import AppContext
 from guichet.db.engine import Reader
 from guichet.db.errors import DatabaseUnusable, DiskFull, NoPrimary, StorageError, UnknownSchema, UnusableSchema
 from guichet.domain.audit_log import ActRefused
@@ -37,7 +38,7 @@ def load_settings() -> Settings:
 
 
 def run(
-    work: Callable[[Service], Awaitable[T]],
+    work: Callable[[AppContext], Awaitable[T]],
     message: str | None = "Waiting for the database…",
     providers: ProvidersConfig = NO_PROVIDERS,
     *,
@@ -61,7 +62,7 @@ def run(
     async def main() -> T:
         await ensure_schema(settings, create=create)
         async with service(settings, providers=providers) as opened:
-            return await work(opened)
+            return await work(opened.ctx)
 
     with error_console.status(message) if message else nullcontext():
         return run_async(main())

@@ -18,11 +18,10 @@ from guichet.server.processes import STOP_TIMEOUT, supervise
 from guichet.settings import Settings, with_development_key
 from guichet.webhooks.lease_release import release_webhooks
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet serve --host 0.0.0.0 --port 8000`")(serve)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet serve --host 0.0.0.0 --port 8000`")
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,

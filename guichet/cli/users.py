@@ -8,12 +8,12 @@ from msgspec import structs
 from guichet.accounts import mail_links, people, users
 from guichet.accounts.errors import LastOwner, OnBothSides
 from guichet.accounts.invitations import Invitation, InvitationRefused, Invited, invite, withdraw
-from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, OptionalBy, actor, email_address, parser, row_id
 from guichet.cli.console import console, print_json, print_table, show_done
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Instant
+from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction
 from guichet.domain.accounts import Language, User, normal_name
 from guichet.domain.ids import MerchantId
@@ -52,8 +52,7 @@ def invite_user(
     """
     chosen = _checked_role(role, merchant, staff=staff)
 
-    async def work(service: Service) -> tuple[Invited, str | None]:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> tuple[Invited, str | None]:
         team_merchant = None if merchant is None else await get_merchant(ctx.db, MerchantId(merchant))
         invitation = Invitation(email, name, language, chosen, team_merchant)
         console_url = f"{ctx.settings.public_url}/console"
@@ -87,13 +86,13 @@ def invite_user(
 def list_users(merchant: OfMerchant = None, as_json: Json = False) -> None:
     """List a merchant's team; without `--merchant`, the staff."""
 
-    async def work(service: Service) -> list[tuple[str, User]]:
-        db = service.ctx.db
+    async def work(ctx: AppContext) -> list[tuple[str, User]]:
+        db = ctx.db
         if merchant is None:
             return [(user.staff_role or "", user) for user in await users.staff_in(db)]
         await get_merchant(db, MerchantId(merchant))
         team: list[tuple[str, User]] = [*await users.team(db, MerchantId(merchant))]
-        offers = await mail_links.open_offers(db, MerchantId(merchant), service.ctx.clock.now())
+        offers = await mail_links.open_offers(db, MerchantId(merchant), ctx.clock.now())
         # Of this team, somebody who has not accepted is no active member.
         return [*team, *((offer.role, structs.replace(offer.user, status="invited")) for offer in offers)]
 
@@ -122,8 +121,7 @@ def change_role(
     chosen = None if role == "none" else _checked_role(role, merchant, staff=staff)
     _checked_place(merchant, staff=staff)
 
-    async def work(service: Service) -> User:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> User:
         now = ctx.clock.now()
         try:
             async with ctx.db.transaction() as tx:
@@ -168,8 +166,7 @@ def enable(email: Email, by: OptionalBy = None, as_json: Json = False) -> None:
 def reset_factor(email: Email, by: OptionalBy = None, as_json: Json = False) -> None:
     """Remove the second factors of a person who lost theirs. Make sure first that it is them; a mail tells them."""
 
-    async def work(service: Service) -> User:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> User:
         async with ctx.db.transaction() as tx:
             user = await _existing(tx, email)
             address = f"{ctx.settings.public_url}/console/password"
@@ -182,8 +179,7 @@ def reset_factor(email: Email, by: OptionalBy = None, as_json: Json = False) -> 
 
 
 def _set_status(email: str, by: str | None, *, enabled: bool, as_json: bool) -> None:
-    async def work(service: Service) -> User:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> User:
         async with ctx.db.transaction() as tx:
             user = await _locked(tx, email)
             if enabled:

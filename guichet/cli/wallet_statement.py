@@ -5,12 +5,12 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, MerchantId, Since, Until
 from guichet.cli.console import console, json_text, print_table
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Instant, iso
+from guichet.context import AppContext
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, number, plain
 from guichet.domain.records import iso_or_none
@@ -51,8 +51,7 @@ def print_statement(
     if as_csv and as_json:
         raise typer.BadParameter("--csv and --json exclude each other.")
 
-    async def work(service: Service) -> None:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> None:
         await get_merchant(ctx.db, merchant_id)
         now = ctx.clock.now()
         upto = now if until is None else until
