@@ -5,7 +5,7 @@ from typing import Final
 from starlette.responses import Response
 
 from guichet.api.endpoint import Endpoint, Parameter
-from guichet.api.http import Call, success_response
+from guichet.api.http import Call, SuccessResponse
 from guichet.domain.availability import UP
 from guichet.domain.catalogue import FILTER_TYPES, MODE_TYPES, quote
 from guichet.domain.errors import InvalidRequest
@@ -37,13 +37,13 @@ async def list_modes(call: Call) -> Response:
         and (mode_type is None or mode.type == mode_type)
     ]
     states = await call.ctx.availability.states() if call.env == "live" else {}
-    return success_response([payment_mode_object(mode, states.get(mode.operator, UP)) for mode in modes])
+    return SuccessResponse([payment_mode_object(mode, states.get(mode.operator, UP)) for mode in modes])
 
 
 async def quote_fees(call: Call) -> Response:
     body = await call.parse_body(FeeBody)
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
-    return success_response(fee_quote_object(quote(catalogue.choose(body.operator, body.payment_mode_id), body.amount)))
+    return SuccessResponse(fee_quote_object(quote(catalogue.choose(body.operator, body.payment_mode_id), body.amount)))
 
 
 async def read_balance(call: Call) -> Response:
@@ -54,7 +54,7 @@ async def read_balance(call: Call) -> Response:
     merchant = call.caller.merchant
     stored = await wallets.wallet(call.ctx.db, merchant.id, call.env, currency)
     wallet = stored or Wallet(merchant.id, call.env, currency, ACTIVE, Hundredths(0), merchant.created_at)
-    return success_response(balance_object(wallet))
+    return SuccessResponse(balance_object(wallet))
 
 
 CATALOGUE: Final = "Catalogue"

@@ -6,7 +6,7 @@ from typing import Final
 from starlette.responses import Response
 
 from guichet.api.endpoint import Endpoint, Parameter, paging
-from guichet.api.http import Call, requested_choice, requested_page, success_response
+from guichet.api.http import Call, SuccessResponse, requested_choice, requested_page
 from guichet.db.references import parse_reference
 from guichet.disputes import repository as disputes
 from guichet.disputes.repository import DisputeFilter
@@ -24,7 +24,7 @@ async def list_disputes(call: Call) -> Response:
     if (text := call.query.get("payment_reference")) is not None:
         reference = parse_reference(text)
         if reference is None:
-            return success_response([], meta=page.meta(0))
+            return SuccessResponse([], meta=page.meta(0))
     dispute_filter = DisputeFilter(status, reference)
     rows, total = await disputes.page(
         call.ctx.db,
@@ -35,7 +35,7 @@ async def list_disputes(call: Call) -> Response:
         after=after,
         oldest_first=page.oldest_first,
     )
-    return success_response([dispute_object(dispute) for dispute in rows], meta=page.meta(total))
+    return SuccessResponse([dispute_object(dispute) for dispute in rows], meta=page.meta(total))
 
 
 async def _find(call: Call, text: str) -> Dispute | None:

@@ -7,10 +7,9 @@ from msgspec import Raw
 from starlette.responses import Response
 
 from guichet.api.endpoint import CREATED_FROM, CREATED_TO, Endpoint, Parameter, per_page
-from guichet.api.http import Call, requested_choice, requested_page, requested_range, success_response
-from guichet.db.references import parse_reference
+from guichet.api.http import Call, SuccessResponse, requested_choice, requested_page, requested_range
 from guichet.domain.errors import InvalidRequest
-from guichet.domain.events import EVENT_NAMES, StoredEvent
+from guichet.domain.events import EVENT_NAMES
 from guichet.schemas.notification import EventObject
 from guichet.webhooks import events
 from guichet.webhooks.events import LISTED_DAYS, EventFilter
@@ -22,19 +21,14 @@ async def list_events(call: Call) -> Response:
     name = requested_choice(call.query, "type", EVENT_NAMES, faults)
     since, until = requested_range(call.query, faults)
     page = requested_page(call.query, faults)
-    after = await page.row_before(partial(_find, call))
+    after = await page.row_before(partial(call.find, events.by_reference))
     now = call.ctx.clock.now()
     # One more than asked for tells whether there are more.
     rows = await events.page(
         call.ctx.db, call.merchant_id, call.env, EventFilter(name, since, until), page.size + 1, now, after
     )
     bodies = [Raw(body.encode()) for body in rows[: page.size]]
-    return success_response(bodies, meta={"per_page": page.size, "has_more": len(rows) > page.size})
-
-
-async def _find(call: Call, text: str) -> StoredEvent | None:
-    reference = parse_reference(text)
-    return None if reference is None else await events.by_reference(call.ctx.db, *call.merchant_scope, reference)
+    return SuccessResponse(bodies, meta={"per_page": page.size, "has_more": len(rows) > page.size})
 
 
 EVENTS: Final = "Journal des événements"

@@ -17,6 +17,8 @@ from starlette.types import Receive, Scope, Send
 from guichet.api.scopes import insufficient_scope
 from guichet.clock import Instant, read_date
 from guichet.context import AppContext
+from guichet.db.engine import Reader
+from guichet.db.references import parse_reference
 from guichet.domain.errors import AddressNotAllowed, NotFound, fault
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Caller, Environment
@@ -84,6 +86,13 @@ class Call(Record, frozen=True):
         if "\0" in text:
             raise NotFound
         return text
+
+    async def find(
+        self, by_reference: Callable[[Reader, MerchantId, Environment, str], Awaitable[Row | None]], text: str
+    ) -> Row | None:
+        """The merchant's row with this reference; None also for a text that is no reference."""
+        reference = parse_reference(text)
+        return None if reference is None else await by_reference(self.ctx.db, *self.merchant_scope, reference)
 
     def body(self) -> Awaitable[bytes]:
         """The body as it was sent. Reading stops soon after the largest size allowed (D6)."""
@@ -212,15 +221,6 @@ class SuccessResponse(JsonResponse):
         data, status, meta, warnings = self._parts
         meta = meta or {}
         return SuccessResponse(data, status, {**meta, "ignored": [*meta.get("ignored", ()), *names]}, warnings)
-
-
-def success_response(
-    data: object,
-    status: int = 200,
-    meta: MetaObject | WalkMetaObject | None = None,
-    warnings: Sequence[RequestWarning] = (),
-) -> SuccessResponse:
-    return SuccessResponse(data, status, meta, warnings)
 
 
 class Page(Record, frozen=True):

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from guichet.accounts import key_acts
 from guichet.api.endpoint import IDEMPOTENCY_KEY, Endpoint, Parameter, paging
-from guichet.api.http import Call, requested_key, requested_page, success_response
+from guichet.api.http import Call, SuccessResponse, requested_key, requested_page
 from guichet.clock import Instant, iso
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.payment_links import PaymentLink, link_number
@@ -26,7 +26,7 @@ async def create_link(call: Call) -> Response:
     raw = await call.body()
     new_link = requested_link(ctx.clock, ctx.settings, call.caller, raw)
     link = (await create_link_once(ctx.db, call.caller, new_link, requested_key(call, raw))).link
-    return success_response(_link_object(call, link), 201, warnings=_born_expired(link, new_link.created_at))
+    return SuccessResponse(_link_object(call, link), 201, warnings=_born_expired(link, new_link.created_at))
 
 
 def _born_expired(link: PaymentLink, now: Instant) -> list[RequestWarning]:
@@ -40,7 +40,7 @@ async def list_links(call: Call) -> Response:
     external_id = call.query.get("external_id")
     before = await page.row_before(partial(_find_link, call))
     if not call.caller.livemode:
-        return success_response([], meta=page.meta(0))
+        return SuccessResponse([], meta=page.meta(0))
     after = None if before is None else before.id
     if external_id is not None:
         link = None
@@ -48,18 +48,22 @@ async def list_links(call: Call) -> Response:
             link = await links.by_external_id(call.ctx.db, call.merchant_id, "live", external_id)
         rows = [] if link is None else [link]
         rest = [row for row in rows if after is None or (row.id != after and (row.id > after) == page.oldest_first)]
-        return success_response([_link_object(call, row) for row in rest[page.offset :]], meta=page.meta(len(rows)))
+        return SuccessResponse([_link_object(call, row) for row in rest[page.offset :]], meta=page.meta(len(rows)))
     rows, total = await links.page(
         call.ctx.db, call.merchant_id, "live", page.size, page.offset, after=after, oldest_first=page.oldest_first
     )
-    return success_response([_link_object(call, row) for row in rows], meta=page.meta(total))
+    return SuccessResponse([_link_object(call, row) for row in rows], meta=page.meta(total))
 
 
 async def read_link(call: Call) -> Response:
+    return SuccessResponse(_link_object(call, await _link_of_path(call)))
+
+
+async def _link_of_path(call: Call) -> PaymentLink:
     link = await _find_link(call, call.path_text("id"))
     if link is None:
         raise NotFound("Aucun lien de paiement de votre compte ne porte ce numéro.")
-    return success_response(_link_object(call, link))
+    return link
 
 
 async def _find_link(call: Call, text: str) -> PaymentLink | None:
@@ -69,10 +73,8 @@ async def _find_link(call: Call, text: str) -> PaymentLink | None:
 
 async def close_link(call: Call) -> Response:
     """Closed from now on; one that has ended stays as it is."""
-    link = await _find_link(call, call.path_text("id"))
-    if link is None:
-        raise NotFound("Aucun lien de paiement de votre compte ne porte ce numéro.")
-    return success_response(_link_object(call, await key_acts.close_link(call.ctx, call.caller, link)))
+    link = await _link_of_path(call)
+    return SuccessResponse(_link_object(call, await key_acts.close_link(call.ctx, call.caller, link)))
 
 
 def _link_object(call: Call, link: PaymentLink) -> PaymentLinkObject:

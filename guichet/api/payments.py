@@ -15,9 +15,8 @@ from guichet.api.endpoint import (
     paging,
 )
 from guichet.api.guide import whole_amount
-from guichet.api.http import Call, Page, requested_key, requested_page, requested_range, success_response
+from guichet.api.http import Call, Page, SuccessResponse, requested_key, requested_page, requested_range
 from guichet.db.lists.pages import key_of
-from guichet.db.references import parse_reference
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT, Catalogue, mode_faults, quote
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound, PaymentFailed
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
@@ -41,11 +40,11 @@ async def create_payment(call: Call) -> Response:
     result = await create.create_payment(call.ctx, call.caller, body, key=key)
     warnings = request_warnings(call.ctx, call.env, body, result, key)
     if result.created:
-        return success_response(_created(call, result), 201, warnings=warnings)
+        return SuccessResponse(_created(call, result), 201, warnings=warnings)
     # The body may name another mode than the payment that exists, which is returned as it is (D11).
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
     mode = catalogue.by_operator(result.payment.operator)
-    return success_response(payment_object(result.payment, mode), 201, warnings=warnings)
+    return SuccessResponse(payment_object(result.payment, mode), 201, warnings=warnings)
 
 
 async def list_payments(call: Call) -> Response:
@@ -88,10 +87,10 @@ def _listed(call: Call, page: Page, rows: list[PaymentObject], total: int) -> Re
     """A `status` that does not exist was not read as it was meant (D12): a warning says so, and it is named too."""
     meta, status = page.meta(total), call.query.get("status")
     if status in (None, *PAYMENT_STATUSES):
-        return success_response(rows, meta=meta)
+        return SuccessResponse(rows, meta=meta)
     meta["ignored"] = ["status"]
     statuses = ", ".join(PAYMENT_STATUSES)
-    return success_response(rows, meta=meta, warnings=[warning("unknown_status", status=status, statuses=statuses)])
+    return SuccessResponse(rows, meta=meta, warnings=[warning("unknown_status", status=status, statuses=statuses)])
 
 
 async def read_payment(call: Call) -> Response:
@@ -100,7 +99,7 @@ async def read_payment(call: Call) -> Response:
 
     payment = await poll_payment(call.ctx, await find_payment(call))
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
-    return success_response(payment_object(payment, catalogue.by_operator(payment.operator)))
+    return SuccessResponse(payment_object(payment, catalogue.by_operator(payment.operator)))
 
 
 async def find_payment(call: Call) -> Payment:
@@ -115,17 +114,10 @@ async def find_payment(call: Call) -> Payment:
 
 
 async def _find(call: Call, text: str) -> Payment | None:
-    payment = await payment_of_reference(call, text)
+    payment = await call.find(payments.by_reference, text)
     if payment is None and "\0" not in text:
         payment = await payments.by_external_id(call.ctx.db, call.merchant_id, call.env, text)
     return payment
-
-
-async def payment_of_reference(call: Call, text: str) -> Payment | None:
-    reference = parse_reference(text)
-    return (
-        None if reference is None else await payments.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
-    )
 
 
 async def _payment_request(call: Call, raw: bytes) -> PaymentBody:

@@ -9,12 +9,11 @@ from starlette.responses import Response
 
 from guichet.accounts import key_acts
 from guichet.api.endpoint import CREATED_FROM, CREATED_TO, Endpoint, Parameter, paging
-from guichet.api.http import Call, requested_choice, requested_page, requested_range, success_response
-from guichet.api.payments import payment_of_reference
+from guichet.api.http import Call, SuccessResponse, requested_choice, requested_page, requested_range
 from guichet.db.lists.pages import key_of
-from guichet.db.references import parse_reference
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery
+from guichet.payments import repository as payments
 from guichet.schemas.object_fields import DELIVERY_ID
 from guichet.schemas.webhook_delivery import WebhookDeliveryObject, webhook_delivery_object
 from guichet.schemas.webhook_endpoint import (
@@ -32,7 +31,7 @@ from guichet.webhooks.delivery_log import DeliveryFilter
 
 async def read_endpoint(call: Call) -> Response:
     endpoint = await key_acts.read_endpoint(call.ctx, call.caller)
-    return success_response(webhook_endpoint_object(endpoint.url, endpoint.secret, livemode=call.caller.livemode))
+    return SuccessResponse(webhook_endpoint_object(endpoint.url, endpoint.secret, livemode=call.caller.livemode))
 
 
 async def configure_endpoint(call: Call) -> Response:
@@ -40,7 +39,7 @@ async def configure_endpoint(call: Call) -> Response:
     configured = await key_acts.configure_endpoint(
         call.ctx, call.caller, body.url, rotate=body.rotate_secret, overlap_hours=body.overlap_hours or 0
     )
-    return success_response(
+    return SuccessResponse(
         written_webhook_endpoint_object(configured.url, configured.secret, livemode=call.caller.livemode),
         warnings=await endpoints.warnings_about(call.ctx.http_client, body.url),
     )
@@ -51,7 +50,7 @@ async def send_test(call: Call) -> Response:
     delivery = await endpoints.queue_test(call.ctx.db, call.merchant_id, call.env, call.ctx.clock.now())
     if delivery is not None:
         call.ctx.wakeups.deliveries.set()
-    return success_response(webhook_test_object(delivery))
+    return SuccessResponse(webhook_test_object(delivery))
 
 
 async def list_deliveries(call: Call) -> Response:
@@ -60,12 +59,12 @@ async def list_deliveries(call: Call) -> Response:
     event = requested_choice(call.query, "event", EVENT_NAMES, faults)
     since, until = requested_range(call.query, faults)
     page = requested_page(call.query, faults)
-    before = await page.row_before(partial(_find, call))
+    before = await page.row_before(partial(call.find, delivery_log.by_reference))
     payment_id = None
     if (reference := call.query.get("payment_reference")) is not None:
-        payment = await payment_of_reference(call, reference)
+        payment = await call.find(payments.by_reference, reference)
         if payment is None:
-            return success_response([], meta=page.meta(0))
+            return SuccessResponse([], meta=page.meta(0))
         payment_id = payment.id
     delivery_filter = DeliveryFilter(status, event, payment_id, since, until)
     rows, total = await delivery_log.page(
@@ -77,30 +76,24 @@ async def list_deliveries(call: Call) -> Response:
         after=None if before is None else key_of(before),
         oldest_first=page.oldest_first,
     )
-    return success_response(await _delivery_objects(call, rows), meta=page.meta(total))
+    return SuccessResponse(await _delivery_objects(call, rows), meta=page.meta(total))
 
 
 async def resend_delivery(call: Call) -> Response:
     """Five attempts more, with the same id and body, at the present address."""
-    delivery = await _find(call, call.path_text("id"))
+    delivery = await call.find(delivery_log.by_reference, call.path_text("id"))
     if delivery is None:
         raise NotFound("Aucun envoi de votre compte ne porte cet identifiant.")
     await key_acts.resend_delivery(call.ctx, call.caller, delivery)
     call.ctx.wakeups.deliveries.set()
-    [delivery_object] = await _delivery_objects(call, [await _find(call, delivery.reference) or delivery])
-    return success_response(delivery_object)
+    renewed = await call.find(delivery_log.by_reference, delivery.reference)
+    [delivery_object] = await _delivery_objects(call, [renewed or delivery])
+    return SuccessResponse(delivery_object)
 
 
 async def _delivery_objects(call: Call, rows: Sequence[Delivery]) -> list[WebhookDeliveryObject]:
     references = await delivery_log.payment_references(call.ctx.db, rows)
     return [webhook_delivery_object(row, references.get(row.payment_id) if row.payment_id else None) for row in rows]
-
-
-async def _find(call: Call, text: str) -> Delivery | None:
-    reference = parse_reference(text)
-    if reference is None:
-        return None
-    return await delivery_log.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
 
 
 WEBHOOKS: Final = "Webhooks"
