@@ -133,12 +133,7 @@ async def refuse(ctx: AppContext, request_id: ApprovalId, by: StaffMember, reaso
     request = await _waiting(ctx.db, request_id, now)
     by.require(RIGHTS[request.act], now)
     async with ctx.db.transaction() as tx:
-        await approval_requests.decide(tx, request.id, "refused", by.actor, reason, now)
-        facts: Facts = {"request": request.id, "act": request.act}
-        act = Act(by.actor, "approval.refused", "approval", request.subject, request.merchant_id, reason, after=facts)
-        await audit_log.record(tx, act, now)
-        if (requester := await users.get(tx, request.user_id)) is not None:
-            await approval_mails.tell_requester(ctx, tx, request, requester, "approval_refused", by.user, now)
+        await objections.end_refused(ctx, tx, request, by.user, "approval.refused", reason, now)
 
 
 async def end_overdue(ctx: AppContext) -> None:

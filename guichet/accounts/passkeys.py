@@ -41,22 +41,17 @@ _INSERT: Final = insert(passkeys).values(
     **params("user_id", "credential_id", "public_key", "sign_count", "name"),
     created_at=bindparam("now"),
 )
-_OF_USER: Final = (
-    select(passkeys).where(passkeys.c.user_id == bindparam("user")).order_by(passkeys.c.id).limit(MOST_PASSKEYS)
-)
-_COUNT: Final = select(func.count()).select_from(passkeys).where(passkeys.c.user_id == bindparam("user"))
+_THIS_USER: Final = passkeys.c.user_id == bindparam("user")
+_OF_USER: Final = select(passkeys).where(_THIS_USER).order_by(passkeys.c.id).limit(MOST_PASSKEYS)
+_COUNT: Final = select(func.count()).select_from(passkeys).where(_THIS_USER)
 _BY_CREDENTIAL: Final = select(passkeys).where(passkeys.c.credential_id == bindparam("credential"))
 _USED: Final = (
     update(passkeys)
     .where(passkeys.c.id == bindparam("passkey"))
     .values(sign_count=bindparam("count"), last_used_at=bindparam("now"))
 )
-_REMOVE: Final = (
-    delete(passkeys)
-    .where(passkeys.c.user_id == bindparam("user"), passkeys.c.id == bindparam("passkey"))
-    .returning(passkeys.c.name)
-)
-_REMOVE_ALL: Final = delete(passkeys).where(passkeys.c.user_id == bindparam("user"))
+_REMOVE: Final = delete(passkeys).where(_THIS_USER, passkeys.c.id == bindparam("passkey")).returning(passkeys.c.name)
+_REMOVE_ALL: Final = delete(passkeys).where(_THIS_USER)
 
 
 class _ClientData(msgspec.Struct):

@@ -16,7 +16,7 @@ from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, Instant, from_datetime, later, to_datetime
 from guichet.context import AppContext
 from guichet.db.engine import Database, Reader, Transaction, require
-from guichet.db.sql_functions import json_numbers, upsert
+from guichet.db.sql_functions import json_numbers, new_row, upsert
 from guichet.db.tables import (
     memberships,
     merchants,
@@ -59,13 +59,7 @@ _FORGET: Final = delete(payment_mails).where(
     payment_mails.c.merchant_id == bindparam("merchant"),
     payment_mails.c.user_id.is_not_distinct_from(bindparam("user", type_=payment_mails.c.user_id.type)),
 )
-_CHOOSE: Final = insert(payment_mails).values(
-    merchant_id=bindparam("merchant"),
-    user_id=bindparam("user"),
-    frequency=bindparam("chosen"),
-    chosen_at=bindparam("now"),
-    due_at=bindparam("due"),
-)
+_CHOOSE: Final = insert(payment_mails).values(new_row(payment_mails))
 _START: Final = upsert(payment_mail_progress).values(frequency="each", through_posting_id=bindparam("through"))
 _START_HERE: Final = _START.on_conflict_do_update(
     index_elements=["frequency"], set_={"through_posting_id": _START.excluded.through_posting_id}
@@ -173,7 +167,7 @@ async def _choose(
     _, has_recipients, _ = require(await tx.one(_STATE))
     if frequency == "each" and not has_recipients:  # Payments from before anybody asked for mails are skipped.
         await tx.write(_START_HERE, through=(await chain_head(tx)).last_posting_id)
-    await tx.write(_CHOOSE, merchant=merchant_id, user=user_id, chosen=frequency, now=now, due=due)
+    await tx.write(_CHOOSE, merchant_id=merchant_id, user_id=user_id, frequency=frequency, chosen_at=now, due_at=due)
 
 
 async def queue_payment_mails(ctx: AppContext, now: Instant) -> bool:

@@ -47,14 +47,7 @@ class Decision(Record, frozen=True):
     override: bool = False
 
 
-class Settled(Record, frozen=True):
-    """`answer`: what the provider said when it was asked."""
-
-    subject: Payment | Refund
-    answer: Answer
-
-
-async def settle_by_hand(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Settled:
+async def settle_by_hand(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Payment | Refund:
     """Ends a pending live payment or refund as the person decided. Raises ActRefused."""
     check(subject)
     leased = await _lease(ctx.db, ctx.clock, subject)
@@ -74,7 +67,7 @@ def check(subject: Payment | Refund) -> None:
         raise ActRefused(Refusal.NOT_COVERED())
 
 
-async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Settled:
+async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Payment | Refund:
     if isinstance(subject, Refund) and decision.succeeded and not subject.held:
         raise ActRefused(Refusal.NOT_COVERED())  # It waits for the wallet, so there is nothing to post.
     result = await _ask(ctx, subject)
@@ -91,7 +84,7 @@ async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision
         settled = await settle_refund(ctx, subject, payment, outcome, act=act, overrides=decision.override)
     if (settled.status == "failed") == decision.succeeded:
         raise ActRefused(Refusal.SETTLED_MEANWHILE(reference=subject.reference, status=settled.status))
-    return Settled(settled, answer)
+    return settled
 
 
 async def _lease(db: Database, clock: Clock, subject: Payment | Refund) -> Payment | Refund:

@@ -1,8 +1,7 @@
 """What the staff change of a merchant: status, name, time zone, own limits, the state of its live wallet (D24); and
 payment modes and fees."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from msgspec import structs
@@ -11,8 +10,8 @@ from guichet.audit_log import entries as audit_log
 from guichet.back_office.errors import ClosedForEverybody, NewerMerchant, UnknownOperator
 from guichet.clock import Clock
 from guichet.context import AppContext
-from guichet.db.engine import Database, Reader, Transaction
-from guichet.domain.audit_log import Act, Actor, FactName, Facts
+from guichet.db.engine import Database, Reader
+from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.catalogue import Catalogue, ModeOverride, PaymentMode
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantLimits, MerchantStatus, new_webhook_secret
@@ -71,49 +70,52 @@ async def set_status(
     db: Database, clock: Clock, merchant_id: MerchantId, status: MerchantStatus, actor: Actor, reason: str = ""
 ) -> Merchant | None:
     """Live keys work only while it is `active`. None if there is no such merchant, as for all functions here."""
-    return await _change(db, clock, merchant_id, "status", partial(merchants.set_status, status=status), actor, reason)
+    return await _change(db, clock, merchant_id, "status", {"status": status}, actor, reason)
 
 
 async def set_name(db: Database, clock: Clock, merchant_id: MerchantId, name: str, actor: Actor) -> Merchant | None:
     """`name`: as `domain.merchants.merchant_name` gives it."""
-    return await _change(db, clock, merchant_id, "name", partial(merchants.set_name, name=name), actor)
+    return await _change(db, clock, merchant_id, "name", {"name": name}, actor)
 
 
 async def set_time_zone(
     db: Database, clock: Clock, merchant_id: MerchantId, zone: str | None, actor: Actor
 ) -> Merchant | None:
     """`zone`: the name of a time zone that exists; None for the installation's."""
-    return await _change(db, clock, merchant_id, "time_zone", partial(merchants.set_time_zone, zone=zone), actor)
+    return await _change(db, clock, merchant_id, "time_zone", {"time_zone": zone}, actor)
 
 
 async def _change(
     db: Database,
     clock: Clock,
     merchant_id: MerchantId,
-    field: Literal["status", "name", "time_zone"],
-    change: Callable[[Transaction, MerchantId], Awaitable[Merchant | None]],
+    what: Literal["status", "name", "time_zone", "limits"],
+    after: Facts,
     actor: Actor,
     reason: str = "",
 ) -> Merchant | None:
-    """The audit log gets the field before and after."""
+    """`after`: fields of the merchant. The audit log gets them, before and after; of the limits, those that change."""
     async with db.transaction() as tx:
-        before = await merchants.lock(tx, merchant_id)
-        changed = await change(tx, merchant_id) if before else None
-        if before is None or changed is None:
+        merchant = await merchants.lock(tx, merchant_id)
+        if merchant is None:
             return None
-        act = Act(
-            actor, f"merchant.{field}_changed", "merchant", str(merchant_id), merchant_id, reason,
-            before={field: getattr(before, field)}, after={field: getattr(changed, field)},
-        )  # fmt: skip
-        await audit_log.record(tx, act, clock.now())
-    return changed
+        before: Facts = {name: getattr(merchant, name) for name in after}
+        if what == "limits":
+            names = [name for name in after if before[name] != after[name]]
+            before, after = ({name: facts[name] for name in names} for facts in (before, after))
+        if after:
+            merchant = structs.replace(merchant, **{str(name): value for name, value in after.items()})
+            await merchants.store(tx, merchant)
+            act = Act(
+                actor, f"merchant.{what}_changed", "merchant", str(merchant_id), merchant_id, reason, before, after
+            )
+            await audit_log.record(tx, act, clock.now())
+    return merchant
 
 
 MAX_RATE: Final = 100_000
 #: Of a day, in hundredths: enough for any merchant, and far below what a database's integer holds.
 _MAX_AMOUNT: Final = 10**15
-#: The limits as the audit log names them.
-_NAMES: Final[tuple[FactName, ...]] = ("rate_limit", "payment_limit", "daily_limit")
 
 
 def read_rate(text: str) -> int | None:
@@ -137,20 +139,12 @@ async def set_limits(
 
     Servers follow within a second, and a merchant's own rate of requests with its next request.
     """
-    async with db.transaction() as tx:
-        before = await merchants.lock(tx, merchant_id)
-        if before is None:
-            return None
-        changed = await merchants.set_limits(tx, merchant_id, limits)
-        old, new = structs.asdict(before.limits), structs.asdict(limits)
-        names = [name for name in _NAMES if old[name] != new[name]]
-        if names:
-            act = Act(
-                actor, "merchant.limits_changed", "merchant", str(merchant_id), merchant_id, reason,
-                before={name: old[name] for name in names}, after={name: new[name] for name in names},
-            )  # fmt: skip
-            await audit_log.record(tx, act, clock.now())
-    return changed
+    facts: Facts = {
+        "rate_limit": limits.rate_limit,
+        "payment_limit": limits.payment_limit,
+        "daily_limit": limits.daily_limit,
+    }
+    return await _change(db, clock, merchant_id, "limits", facts, actor, reason)
 
 
 async def current_catalogue(ctx: AppContext, merchant_id: MerchantId | None) -> Catalogue:

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, delete, func, insert, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, require
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import equal, params
 from guichet.db.tables import merchant_document_chunks, merchant_documents
 from guichet.domain.documents import MAX_DOCUMENTS, Document, DocumentId, DocumentType
 from guichet.domain.ids import MerchantId
@@ -20,38 +20,22 @@ _INSERT: Final = (
     )
     .returning(*merchant_documents.c)
 )
-_INSERT_CHUNK: Final = insert(merchant_document_chunks).values(
-    document_id=bindparam("document_id"), number=bindparam("number"), content=bindparam("content")
-)
-_ONE: Final = select(merchant_documents).where(
-    merchant_documents.c.id == bindparam("document"), merchant_documents.c.merchant_id == bindparam("merchant")
-)
+_INSERT_CHUNK: Final = insert(merchant_document_chunks).values(params("document_id", "number", "content"))
+_THIS: Final = equal(merchant_documents, id="document", merchant_id="merchant")
+_OF_MERCHANT: Final = merchant_documents.c.merchant_id == bindparam("merchant")
+_ONE: Final = select(merchant_documents).where(*_THIS)
 _OF: Final = (
-    select(merchant_documents)
-    .where(merchant_documents.c.merchant_id == bindparam("merchant"))
-    .order_by(merchant_documents.c.id.desc())
-    .limit(MAX_DOCUMENTS)
+    select(merchant_documents).where(_OF_MERCHANT).order_by(merchant_documents.c.id.desc()).limit(MAX_DOCUMENTS)
 )
-_COUNT: Final = (
-    select(func.count())
-    .select_from(merchant_documents)
-    .where(merchant_documents.c.merchant_id == bindparam("merchant"))
-)
-_SAME: Final = select(merchant_documents.c.id).where(
-    merchant_documents.c.merchant_id == bindparam("merchant"), merchant_documents.c.sha256 == bindparam("digest")
-)
+_COUNT: Final = select(func.count()).select_from(merchant_documents).where(_OF_MERCHANT)
+_SAME: Final = select(merchant_documents.c.id).where(_OF_MERCHANT, merchant_documents.c.sha256 == bindparam("digest"))
 _CHUNK: Final = select(merchant_document_chunks.c.content).where(
-    merchant_document_chunks.c.document_id == bindparam("document"),
-    merchant_document_chunks.c.number == bindparam("number"),
+    *equal(merchant_document_chunks, document_id="document", number="number")
 )
 _DELETE_CHUNKS: Final = delete(merchant_document_chunks).where(
     merchant_document_chunks.c.document_id == bindparam("document")
 )
-_DELETE: Final = (
-    delete(merchant_documents)
-    .where(merchant_documents.c.id == bindparam("document"), merchant_documents.c.merchant_id == bindparam("merchant"))
-    .returning(*merchant_documents.c)
-)
+_DELETE: Final = delete(merchant_documents).where(*_THIS).returning(*merchant_documents.c)
 
 
 async def add(
