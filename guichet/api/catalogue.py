@@ -57,26 +57,22 @@ async def read_balance(call: Call) -> Response:
     return SuccessResponse(balance_object(wallet))
 
 
-CATALOGUE: Final = "Catalogue"
-WALLET: Final = "Solde"
-
 ENDPOINTS: Final = (
     Endpoint(
         "GET",
         "/payment-modes",
         list_modes,
-        CATALOGUE,
         "Lister les moyens de paiement",
         "Les moyens ouverts à votre compte, avec vos frais. Ce catalogue seul fait foi. Il n'est pas paginé ; les deux "
         "filtres se combinent.",
         PaymentModeObject,
         shape="array",
         parameters=(
-            Parameter("country", {"type": "string"}, "Code ISO-2, sans égard à la casse.", sample="bj"),
+            Parameter("country", "Code ISO-2, sans égard à la casse.", sample="bj"),
             Parameter(
                 "type",
-                {"type": "string", "enum": [kind for kind in MODE_TYPES if kind != "other"]},
                 "Famille du moyen de paiement.",
+                {"type": "string", "enum": [kind for kind in MODE_TYPES if kind != "other"]},
                 sample="mobile_money",
             ),
         ),
@@ -86,7 +82,6 @@ ENDPOINTS: Final = (
         "POST",
         "/payment-modes/fees",
         quote_fees,
-        CATALOGUE,
         "Simuler les frais",
         "Ne crée rien.",
         FeeQuoteObject,
@@ -97,19 +92,21 @@ ENDPOINTS: Final = (
             "Par identifiant": {"amount": 5000, "payment_mode_id": 1},
         },
     ),
+)
+
+WALLET_ENDPOINTS: Final = (
     Endpoint(
         "GET",
         "/balance",
         read_balance,
-        WALLET,
         "Lire le solde",
         "Avec une clé de test, la somme des encaissements de test, et non le solde réel.",
         BalanceObject,
         parameters=(
             Parameter(
                 "currency",
-                {"type": "string", "default": DEFAULT_CURRENCY, "examples": list(CURRENCIES)},
                 f"Devise, sans égard à la casse : {', '.join(f'`{code}`' for code in CURRENCIES)}.",
+                {"type": "string", "default": DEFAULT_CURRENCY, "examples": list(CURRENCIES)},
                 sample=DEFAULT_CURRENCY,
             ),
         ),

@@ -69,14 +69,11 @@ def _object(call: Call, session: PaymentLink) -> CheckoutSessionObject:
     return checkout_session_object(session, f"{call.ctx.settings.public_url}/pay")
 
 
-SESSIONS: Final = "Sessions de paiement"
-
 _ID: Final = Parameter(
     "id",
-    {"type": "string"},
     "L'`id` de la session, ou votre `external_id` encodé pour une adresse (`/` devient `%2F`).",
-    "path",
-    "commande-1042",
+    where="path",
+    sample="commande-1042",
 )
 
 ENDPOINTS: Final = (
@@ -84,7 +81,6 @@ ENDPOINTS: Final = (
         "POST",
         "/checkout-sessions",
         create_session,
-        SESSIONS,
         "Créer une session de paiement",
         "Envoyez ensuite le client à `url`. Il y choisit son pays et son opérateur, et essaie un autre moyen si le "
         "premier échoue : une seule tentative est ouverte à la fois, et un second succès est remboursé d'office.\n\n"
@@ -117,7 +113,6 @@ ENDPOINTS: Final = (
         "GET",
         "/checkout-sessions/{id}",
         read_session,
-        SESSIONS,
         "Lire une session de paiement",
         "Si un de ses paiements est `pending`, l'état est d'abord redemandé à l'opérateur : comptez jusqu'à 30 "
         "secondes.",
@@ -129,7 +124,6 @@ ENDPOINTS: Final = (
         "POST",
         "/checkout-sessions/{id}/expire",
         expire_session,
-        SESSIONS,
         "Fermer une session de paiement",
         "Plus personne ne pourra la payer. `409 conflict` tant qu'un de ses paiements est `pending` (`reason` : "
         "`session_pending`), ou si elle est payée (`session_completed`) ; `reference` est celle du paiement. Une "

@@ -45,22 +45,19 @@ async def _find(call: Call, text: str) -> Dispute | None:
     return dispute if is_theirs else None
 
 
-DISPUTES: Final = "Contestations"
-
 ENDPOINTS: Final = (
     Endpoint(
         "GET",
         "/disputes",
         list_disputes,
-        DISPUTES,
         "Lister les contestations",
         "Les plus récentes d'abord. Une contestation naît chez la banque du porteur de la carte ; le statut du "
         "paiement ne change pas.",
         DisputeObject,
         shape="page",
         parameters=(
-            Parameter("status", {"type": "string", "enum": list(TOLD_STATUSES)}, "État de la contestation."),
-            Parameter("payment_reference", {"type": "string"}, "La référence du paiement contesté, exactement."),
+            Parameter("status", "État de la contestation.", {"type": "string", "enum": list(TOLD_STATUSES)}),
+            Parameter("payment_reference", "La référence du paiement contesté, exactement."),
             *paging("la `reference` de la dernière contestation reçue"),
         ),
         errors=(InvalidRequest,),

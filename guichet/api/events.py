@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Raw
 from starlette.responses import Response
 
-from guichet.api.endpoint import CREATED_FROM, CREATED_TO, Endpoint, Parameter, per_page
+from guichet.api.endpoint import CREATED_FROM, CREATED_TO, PER_PAGE, Endpoint, Parameter
 from guichet.api.http import Call, SuccessResponse, requested_choice, requested_page, requested_range
 from guichet.domain.errors import InvalidRequest
 from guichet.domain.events import EVENT_NAMES
@@ -31,14 +31,11 @@ async def list_events(call: Call) -> Response:
     return SuccessResponse(bodies, meta={"per_page": page.size, "has_more": len(rows) > page.size})
 
 
-EVENTS: Final = "Journal des événements"
-
 ENDPOINTS: Final = (
     Endpoint(
         "GET",
         "/events",
         list_events,
-        EVENTS,
         "Lister les événements",
         f"Tout ce qui est arrivé depuis {LISTED_DAYS} jours, **du plus ancien au plus récent** : les mêmes `id` et les "
         "mêmes corps que les webhooks, aussi pour un compte sans point de terminaison. Après une panne, reprenez avec "
@@ -49,13 +46,12 @@ ENDPOINTS: Final = (
         EventObject,
         shape="walk",
         parameters=(
-            Parameter("type", {"type": "string", "enum": list(EVENT_NAMES)}, "Nom de l'événement."),
+            Parameter("type", "Nom de l'événement.", {"type": "string", "enum": list(EVENT_NAMES)}),
             CREATED_FROM,
             CREATED_TO,
-            per_page(),
+            PER_PAGE,
             Parameter(
                 "after",
-                {"type": "string"},
                 "Commence juste après cet événement, nommé par son `id`. Le parcours est fini quand `meta.has_more` "
                 "vaut `false` ; reprenez plus tard avec le même `after`.",
             ),

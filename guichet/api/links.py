@@ -81,16 +81,13 @@ def _link_object(call: Call, link: PaymentLink) -> PaymentLinkObject:
     return payment_link_object(link, f"{call.ctx.settings.public_url}/pay")
 
 
-LINKS: Final = "Liens de paiement"
-
-_ID: Final = Parameter("id", {"type": "string"}, "L'`id` numérique du lien.", "path", "1")
+_ID: Final = Parameter("id", "L'`id` numérique du lien.", where="path", sample="1")
 
 ENDPOINTS: Final = (
     Endpoint(
         "POST",
         "/payment-links",
         create_link,
-        LINKS,
         "Créer un lien de paiement",
         "Clé de production seulement : avec une clé de test, la demande est refusée (`invalid_request`, sans "
         "`details`). Un lien ne se modifie pas ; il peut être fermé.\n\n"
@@ -127,13 +124,12 @@ ENDPOINTS: Final = (
         "GET",
         "/payment-links",
         list_links,
-        LINKS,
         "Lister les liens de paiement",
         "Les plus récents d'abord. La liste est toujours vide avec une clé de test.",
         PaymentLinkObject,
         shape="page",
         parameters=(
-            Parameter("external_id", {"type": "string"}, "Votre identifiant du lien, exactement."),
+            Parameter("external_id", "Votre identifiant du lien, exactement."),
             *paging("l'`id` du dernier lien reçu"),
         ),
         errors=(InvalidRequest,),
@@ -142,7 +138,6 @@ ENDPOINTS: Final = (
         "GET",
         "/payment-links/{id}",
         read_link,
-        LINKS,
         "Lire un lien de paiement",
         "Toujours `404` avec une clé de test.",
         PaymentLinkObject,
@@ -153,7 +148,6 @@ ENDPOINTS: Final = (
         "POST",
         "/payment-links/{id}/close",
         close_link,
-        LINKS,
         "Fermer un lien de paiement",
         "Plus personne ne peut commencer à payer : `expires_at` devient l'instant présent. Un paiement déjà commencé "
         "peut encore réussir. Un lien déjà fermé reste tel qu'il est.",

@@ -188,7 +188,6 @@ def _status(text: str | None) -> PaymentStatus | None:
     return text if text in PAYMENT_STATUSES else "pending"
 
 
-PAYMENTS: Final = "Paiements"
 _MOBILE: Final = {
     "amount": 5000,
     "operator": "mtn",
@@ -223,7 +222,6 @@ ENDPOINTS: Final = (
         "POST",
         "/payments",
         create_payment,
-        PAYMENTS,
         "Créer un paiement",
         "Demande à l'opérateur de débiter le client. **Un `201` n'est pas un encaissement** : le paiement est "
         "`pending`, et vous livrez quand il est `succeeded`.\n\n"
@@ -252,7 +250,6 @@ ENDPOINTS: Final = (
         "GET",
         "/payments",
         list_payments,
-        PAYMENTS,
         "Lister les paiements",
         "Les plus récents d'abord, dans l'environnement de la clé. Pour tout parcourir, suivez `after` plutôt que "
         "`page` : des paiements arrivent et changent d'état pendant le parcours.",
@@ -261,13 +258,13 @@ ENDPOINTS: Final = (
         parameters=(
             Parameter(
                 "status",
-                {"type": "string", "enum": list(PAYMENT_STATUSES)},
                 "État. Une valeur inconnue vaut `pending`, et `warnings` le dit.",
+                {"type": "string", "enum": list(PAYMENT_STATUSES)},
                 sample="succeeded",
             ),
-            Parameter("external_id", {"type": "string"}, "Votre identifiant de commande, exactement."),
-            Parameter("payment_link", {"type": "string"}, "L'`id` d'un lien de paiement : ce qu'il a reçu."),
-            Parameter("phone_number", {"type": "string"}, "Le numéro débité, indicatif compris."),
+            Parameter("external_id", "Votre identifiant de commande, exactement."),
+            Parameter("payment_link", "L'`id` d'un lien de paiement : ce qu'il a reçu."),
+            Parameter("phone_number", "Le numéro débité, indicatif compris."),
             CREATED_FROM,
             CREATED_TO,
             *paging("la `reference` ou l'`external_id` du dernier paiement reçu"),
@@ -278,7 +275,6 @@ ENDPOINTS: Final = (
         "GET",
         "/payments/{reference}",
         read_payment,
-        PAYMENTS,
         "Lire un paiement",
         "Tant que le paiement est `pending`, l'opérateur est interrogé avant la réponse : prévoyez chez vous un délai "
         "d'attente d'au moins 30 secondes. `payment_url` vaut toujours `null` ici ; `redirect_url` y est tant que "

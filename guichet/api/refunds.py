@@ -172,14 +172,11 @@ async def read_refund(call: Call) -> Response:
     return SuccessResponse(refund_object(await poll_refund(call.ctx, refund)))
 
 
-REFUNDS: Final = "Remboursements"
-
 ENDPOINTS: Final = (
     Endpoint(
         "POST",
         "/payments/{reference}/refund",
         create_refund,
-        REFUNDS,
         "Rembourser un paiement",
         "Enregistre la demande de remboursement total d'un paiement `succeeded`. Le versement est exécuté ensuite ; "
         "l'issue arrive par `refund.succeeded` ou `refund.failed`. En test, la réponse est déjà `succeeded`.\n\n"
@@ -200,7 +197,6 @@ ENDPOINTS: Final = (
         "POST",
         "/payments/{reference}/refund-proposal",
         propose_refund,
-        REFUNDS,
         "Proposer un remboursement",
         "Pour un programme qui ne doit pas rembourser lui-même. Rien n'est remboursé par cet appel : une personne de "
         "votre équipe voit la proposition dans la console, à `url` aussi, et la confirme ou la décline, dans les sept "
@@ -219,7 +215,6 @@ ENDPOINTS: Final = (
         "GET",
         "/payments/{reference}/refund-proposal",
         read_refund_proposal,
-        REFUNDS,
         "Lire la proposition de remboursement d'un paiement",
         "Où en est la dernière proposition : `open`, `confirmed` avec la référence du remboursement, `declined` ou "
         "`expired`.",
@@ -231,16 +226,15 @@ ENDPOINTS: Final = (
         "GET",
         "/refunds",
         list_refunds,
-        REFUNDS,
         "Lister les remboursements",
         "Les plus récents d'abord, dans l'environnement de la clé.",
         RefundObject,
         shape="page",
         parameters=(
-            Parameter("status", {"type": "string", "enum": list(REFUND_STATUSES)}, "État du remboursement."),
+            Parameter("status", "État du remboursement.", {"type": "string", "enum": list(REFUND_STATUSES)}),
             CREATED_FROM,
             CREATED_TO,
-            Parameter("payment_reference", {"type": "string"}, "La référence du paiement remboursé, exactement."),
+            Parameter("payment_reference", "La référence du paiement remboursé, exactement."),
             *paging("la `reference` du dernier remboursement reçu"),
         ),
         errors=(InvalidRequest,),
@@ -249,17 +243,15 @@ ENDPOINTS: Final = (
         "GET",
         "/refunds/{reference}",
         read_refund,
-        REFUNDS,
         "Lire un remboursement",
         "Si le versement est en cours, l'opérateur est interrogé avant la réponse.",
         RefundObject,
         parameters=(
             Parameter(
                 "reference",
-                {"type": "string"},
                 "La référence **du remboursement**, et non celle du paiement.",
-                "path",
-                REFUND_REFERENCE,
+                where="path",
+                sample=REFUND_REFERENCE,
             ),
         ),
         errors=(NotFound,),

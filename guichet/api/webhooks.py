@@ -96,14 +96,11 @@ async def _delivery_objects(call: Call, rows: Sequence[Delivery]) -> list[Webhoo
     return [webhook_delivery_object(row, references.get(row.payment_id) if row.payment_id else None) for row in rows]
 
 
-WEBHOOKS: Final = "Webhooks"
-
 ENDPOINTS: Final = (
     Endpoint(
         "GET",
         "/webhooks/endpoint",
         read_endpoint,
-        WEBHOOKS,
         "Lire le point de terminaison",
         "Celui de l'environnement de la clé.",
         WebhookEndpointObject,
@@ -112,7 +109,6 @@ ENDPOINTS: Final = (
         "PUT",
         "/webhooks/endpoint",
         configure_endpoint,
-        WEBHOOKS,
         "Configurer le point de terminaison",
         "N'agit que sur l'environnement de la clé. Le secret est créé avec la première adresse. `warnings` dit si "
         "aucun webhook ne pourra atteindre l'adresse.",
@@ -129,7 +125,6 @@ ENDPOINTS: Final = (
         "POST",
         "/webhooks/test",
         send_test,
-        WEBHOOKS,
         "Envoyer un événement de test",
         "Met en file un événement `webhook.test`, signé comme un vrai. Sans point de terminaison, la réponse est aussi "
         "`200`, avec `sent: false` et la raison dans `message`.",
@@ -139,20 +134,15 @@ ENDPOINTS: Final = (
         "GET",
         "/webhooks/deliveries",
         list_deliveries,
-        WEBHOOKS,
         "Lire le journal des envois",
         "Les plus récents d'abord, dans l'environnement de la clé. Un envoi terminé reste au journal 90 jours, sauf "
         "réglage contraire de l'exploitant.",
         WebhookDeliveryObject,
         shape="page",
         parameters=(
-            Parameter("status", {"type": "string", "enum": list(DELIVERY_STATUSES)}, "État de l'envoi."),
-            Parameter("event", {"type": "string", "enum": list(EVENT_NAMES)}, "Nom de l'événement."),
-            Parameter(
-                "payment_reference",
-                {"type": "string"},
-                "La référence du paiement : ses événements et ceux de son remboursement.",
-            ),
+            Parameter("status", "État de l'envoi.", {"type": "string", "enum": list(DELIVERY_STATUSES)}),
+            Parameter("event", "Nom de l'événement.", {"type": "string", "enum": list(EVENT_NAMES)}),
+            Parameter("payment_reference", "La référence du paiement : ses événements et ceux de son remboursement."),
             CREATED_FROM,
             CREATED_TO,
             *paging("l'`id` du dernier envoi reçu"),
@@ -163,15 +153,12 @@ ENDPOINTS: Final = (
         "POST",
         "/webhooks/deliveries/{id}/resend",
         resend_delivery,
-        WEBHOOKS,
         "Renvoyer un webhook",
         "Donne cinq nouvelles tentatives à un envoi terminé, réussi ou non : même `id`, même corps, à l'adresse "
         "actuelle. Pour tout rattraper après une panne, lisez plutôt `GET /events`.",
         WebhookDeliveryObject,
         parameters=(
-            Parameter(
-                "id", {"type": "string"}, "L'`id` de l'envoi, qui est celui de l'événement.", "path", DELIVERY_ID
-            ),
+            Parameter("id", "L'`id` de l'envoi, qui est celui de l'événement.", where="path", sample=DELIVERY_ID),
         ),
         errors=(NotFound, Conflict),
     ),
