@@ -31,8 +31,7 @@ class Endpoint(Record, frozen=True):
     """One line of the contract's table of endpoints; `path` is relative to the API's base URL.
 
     `data` is the object answered; `shape` says whether one, an array, a page of them or a page that only `after`
-    continues is. `requests` are whole example bodies by title, and tests send each of them. `live_only` endpoints
-    refuse a test key.
+    continues is. `requests` are whole example bodies by title, and tests send each of them.
     """
 
     method: str
@@ -47,7 +46,6 @@ class Endpoint(Record, frozen=True):
     parameters: tuple[Parameter, ...] = ()
     errors: tuple[type[GuichetError], ...] = ()
     requests: Mapping[str, Example] = field(default_factory=dict)
-    live_only: bool = False
 
 
 _DATES: Final = "`AAAA-MM-JJ` ou ISO-8601, UTC sans autre indication, comparée à `created_at` et incluse."

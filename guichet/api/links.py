@@ -118,7 +118,6 @@ ENDPOINTS: Final = (
                 "return_url": "https://boutique.example/merci",
             },
         },
-        live_only=True,
     ),
     Endpoint(
         "GET",
@@ -154,6 +153,5 @@ ENDPOINTS: Final = (
         PaymentLinkObject,
         parameters=(_ID,),
         errors=(NotFound,),
-        live_only=True,
     ),
 )

@@ -23,14 +23,9 @@ def arguments(ctx: AppContext, subject: Payment | Refund) -> Arguments:
     return {"account": account, "fingerprint": ctx.registry.provider(account).fingerprint or ""}
 
 
-def check(ctx: AppContext, subject: Payment | Refund, act_request: ActRequest) -> None:
-    """Raises ActRefused where the settings say by themselves which account it is, or changed since."""
-    _account_of(ctx, subject, act_request)
-
-
 async def confirm(ctx: AppContext, subject: Payment | Refund, act_request: ActRequest, actor: Actor) -> None:
     """Raises ActRefused; also while the provider has never said whose the present key is."""
-    account, former, provider = _account_of(ctx, subject, act_request)
+    account, former, provider = check(ctx, subject, act_request)
     current = await account_identity.current_identity(ctx, provider, account)
     if current is None:
         raise ActRefused(Refusal.ACCOUNT_UNREAD(account=account))
@@ -51,8 +46,9 @@ async def confirm(ctx: AppContext, subject: Payment | Refund, act_request: ActRe
         await audit_log.record(tx, _act(subject, act_request, actor, former), now)
 
 
-def _account_of(ctx: AppContext, subject: Payment | Refund, act_request: ActRequest) -> tuple[str, str, Provider]:
-    """The account, the fingerprint under which the payment or refund was sent there, and the provider."""
+def check(ctx: AppContext, subject: Payment | Refund, act_request: ActRequest) -> tuple[str, str, Provider]:
+    """The account, the fingerprint under which the payment or refund was sent there, and the provider. Raises
+    ActRefused where the settings say by themselves which account it is, or changed since."""
     account, former = subject.provider_account, subject.account_fingerprint
     if account is None or former is None:
         raise ActRefused(Refusal.NOT_SENT(reference=subject.reference))

@@ -11,12 +11,13 @@ from guichet.back_office.errors import ClosedForEverybody, NewerMerchant, Unknow
 from guichet.clock import Clock
 from guichet.context import AppContext
 from guichet.db.engine import Database, Reader
-from guichet.domain.audit_log import Act, Actor, Facts
+from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.catalogue import Catalogue, ModeOverride, PaymentMode
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantLimits, MerchantStatus, new_webhook_secret
 from guichet.domain.money import MIN_AMOUNT, Currency, Hundredths, parse_typed
 from guichet.domain.posting_rules import WalletStatus
+from guichet.domain.refusals import Refusal
 from guichet.ledger import wallets
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
@@ -68,19 +69,19 @@ async def newest(db: Reader, besides: MerchantId | None = None) -> int:
 
 async def set_status(
     db: Database, clock: Clock, merchant_id: MerchantId, status: MerchantStatus, actor: Actor, reason: str = ""
-) -> Merchant | None:
-    """Live keys work only while it is `active`. None if there is no such merchant, as for all functions here."""
+) -> Merchant:
+    """Live keys work only while it is `active`. Raises ActRefused without such a merchant, as all functions here."""
     return await _change(db, clock, merchant_id, "status", {"status": status}, actor, reason)
 
 
-async def set_name(db: Database, clock: Clock, merchant_id: MerchantId, name: str, actor: Actor) -> Merchant | None:
+async def set_name(db: Database, clock: Clock, merchant_id: MerchantId, name: str, actor: Actor) -> Merchant:
     """`name`: as `domain.merchants.merchant_name` gives it."""
     return await _change(db, clock, merchant_id, "name", {"name": name}, actor)
 
 
 async def set_time_zone(
     db: Database, clock: Clock, merchant_id: MerchantId, zone: str | None, actor: Actor
-) -> Merchant | None:
+) -> Merchant:
     """`zone`: the name of a time zone that exists; None for the installation's."""
     return await _change(db, clock, merchant_id, "time_zone", {"time_zone": zone}, actor)
 
@@ -93,12 +94,12 @@ async def _change(
     after: Facts,
     actor: Actor,
     reason: str = "",
-) -> Merchant | None:
+) -> Merchant:
     """`after`: fields of the merchant. The audit log gets them, before and after; of the limits, those that change."""
     async with db.transaction() as tx:
         merchant = await merchants.lock(tx, merchant_id)
         if merchant is None:
-            return None
+            raise ActRefused(Refusal.NO_MERCHANT(merchant=merchant_id))
         before: Facts = {name: getattr(merchant, name) for name in after}
         if what == "limits":
             names = [name for name in after if before[name] != after[name]]
@@ -134,8 +135,8 @@ def read_amount(text: str) -> Hundredths | None:
 
 async def set_limits(
     db: Database, clock: Clock, merchant_id: MerchantId, limits: MerchantLimits, actor: Actor, reason: str = ""
-) -> Merchant | None:
-    """The merchant with these limits, None among them for the common ones; None if there is no such merchant.
+) -> Merchant:
+    """The merchant with these limits, None among them for the common ones.
 
     Servers follow within a second, and a merchant's own rate of requests with its next request.
     """

@@ -75,7 +75,6 @@ def _sentence(text: str) -> str:
     return text
 
 
-#: The acts that the audit log keeps.
 Reference = Annotated[str, typer.Argument(parser=_reference, metavar="REFERENCE", help="Of the payment or refund.")]
 DeliveryOrPayment = Annotated[
     str,

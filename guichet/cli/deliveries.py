@@ -56,7 +56,7 @@ def list_deliveries(
     """Show webhooks, newest first, at most 500: of one merchant, or among the latest 10 000 of all."""
     state = _status(status)
 
-    rows = run(lambda ctx: listed(ctx.db, merchant and MerchantId(merchant), since or Instant(0), state))
+    rows = run(lambda ctx: listed(ctx.db, merchant, since or Instant(0), state))
     show_rows("deliveries", [_described(delivery) for delivery in rows], _COLUMNS, as_json=as_json)
 
 
@@ -103,7 +103,7 @@ def send_again(
     if delivery_id is not None:
         _resend_one(delivery_id, by, as_json=as_json)
     elif merchant is not None and since is not None:
-        _resend_failed(MerchantId(merchant), since, by, as_json=as_json)
+        _resend_failed(merchant, since, by, as_json=as_json)
 
 
 def _resend_one(text: str, by: str, *, as_json: bool) -> None:

@@ -7,7 +7,8 @@ import typer
 from guichet.accounts import key_management
 from guichet.cli.arguments import InstantValue, Json, MerchantId, OptionalBy, actor, instant, parser, row_id
 from guichet.cli.console import console, print_json, show_done, show_rows
-from guichet.cli.runner import existing, get_merchant, run
+from guichet.cli.errors import CommandError
+from guichet.cli.runner import get_merchant, run
 from guichet.clock import Instant, SystemClock, iso
 from guichet.context import AppContext
 from guichet.domain.ids import ApiKeyId
@@ -132,7 +133,7 @@ def expire(
     """Set when a key stops working. One that has stopped already stays so: create another one."""
 
     async def work(ctx: AppContext) -> ApiKey:
-        key = existing(await api_keys.by_id(ctx.db, ApiKeyId(key_id)), "key", key_id)
+        key = _existing(await api_keys.by_id(ctx.db, ApiKeyId(key_id)), key_id)
         return await key_management.expire(ctx.db, ctx.clock, key, expires_at, actor(by))
 
     key = run(work)
@@ -145,10 +146,16 @@ def revoke(key_id: _KeyId, by: OptionalBy = None, as_json: Json = False) -> None
 
     async def work(ctx: AppContext) -> ApiKey:
         revoked = await key_management.revoke(ctx.db, ctx.clock, ApiKeyId(key_id), actor(by))
-        return existing(revoked, "key", key_id)
+        return _existing(revoked, key_id)
 
     key = run(work)
     _show_change(key, "is revoked", as_json=as_json)
+
+
+def _existing(key: ApiKey | None, key_id: int) -> ApiKey:
+    if key is None:
+        raise CommandError(f"There is no key with the id {key_id}.")
+    return key
 
 
 def _show_change(key: ApiKey, change: str, *, as_json: bool) -> None:

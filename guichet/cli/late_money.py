@@ -48,14 +48,7 @@ def show(reference: Reference, as_json: Json = False) -> None:
     """Show one late result, the requests that were to give it back, and the payments by which the same customer may
     have paid again."""
     late, requests, paid_again = run(lambda ctx: _find(ctx.db, reference))
-    returns = [
-        {
-            "reference": request.reference,
-            "status": request.status,
-            "sent_at": None if request.sent_at is None else iso(request.sent_at),
-        }
-        for request in requests
-    ]
+    returns = [described(request, ("reference", "status", "sent_at")) for request in requests]
     again = [
         {"reference": payment.reference, "amount": plain(payment.total_amount), "created_at": iso(payment.created_at)}
         for payment in paid_again

@@ -11,7 +11,7 @@ from guichet.back_office.anonymisation import Anonymised, CustomerKeys, anonymis
 from guichet.back_office.merchants import MAX_RATE, read_amount, read_rate, set_limits
 from guichet.cli.arguments import Evidence, Json, MerchantId, OptionalBy, actor, email_address, parser
 from guichet.cli.console import console, print_json, print_table, show_done
-from guichet.cli.runner import existing, get_merchant, run
+from guichet.cli.runner import get_merchant, run
 from guichet.context import AppContext
 from guichet.domain.merchants import Merchant, MerchantLimits, MerchantStatus, merchant_name
 from guichet.domain.money import DEFAULT_CURRENCY, Currency, plain
@@ -88,11 +88,7 @@ def status(
 ) -> None:
     """Change a merchant's status: its live keys work only while it is active."""
 
-    async def work(ctx: AppContext) -> Merchant:
-        changed = await administration.set_status(ctx.db, ctx.clock, merchant_id, new_status, actor(by))
-        return existing(changed, "merchant", merchant_id)
-
-    merchant = run(work)
+    merchant = run(lambda ctx: administration.set_status(ctx.db, ctx.clock, merchant_id, new_status, actor(by)))
     sentence = f"Merchant {merchant.id}, {merchant.name}, is {merchant.status}."
     show_done(_described(merchant), sentence, as_json=as_json)
 
@@ -108,11 +104,7 @@ def time_zone(
 ) -> None:
     """Set the time zone of the dates on a merchant's hosted pages and receipts."""
 
-    async def work(ctx: AppContext) -> Merchant:
-        changed = await administration.set_time_zone(ctx.db, ctx.clock, merchant_id, zone, actor(by))
-        return existing(changed, "merchant", merchant_id)
-
-    merchant = run(work)
+    merchant = run(lambda ctx: administration.set_time_zone(ctx.db, ctx.clock, merchant_id, zone, actor(by)))
     dates_zone = merchant.time_zone or "the installation's time zone"
     sentence = f"The pages of merchant {merchant.id}, {merchant.name}, show dates in {dates_zone}."
     show_done(_described(merchant), sentence, as_json=as_json)
@@ -149,8 +141,7 @@ def limits(
         )
         if new_limits == merchant.limits:
             return merchant
-        changed = await set_limits(ctx.db, ctx.clock, merchant_id, new_limits, actor(by))
-        return existing(changed, "merchant", merchant_id)
+        return await set_limits(ctx.db, ctx.clock, merchant_id, new_limits, actor(by))
 
     merchant = run(work)
     if as_json:

@@ -109,11 +109,7 @@ async def get_merchant(db: Reader, merchant_id: MerchantId) -> Merchant:
     """Raises CommandError if there is no such merchant."""
     from guichet.merchants import repository as merchants  # noqa: PLC0415 - a server does not wait for it
 
-    return existing(await merchants.get(db, merchant_id), "merchant", merchant_id)
-
-
-def existing(row: T | None, noun: str, row_id: int) -> T:
-    """`row` itself; raises CommandError if it is None."""
-    if row is None:
-        raise CommandError(f"There is no {noun} with the id {row_id}.")
-    return row
+    merchant = await merchants.get(db, merchant_id)
+    if merchant is None:
+        raise CommandError(f"There is no merchant with the id {merchant_id}.")
+    return merchant

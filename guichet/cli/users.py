@@ -10,7 +10,7 @@ from msgspec import structs
 from guichet.accounts import mail_links, people, users
 from guichet.accounts.errors import LastOwner, OnBothSides
 from guichet.accounts.invitations import Invitation, InvitationRefused, Invited, invite, withdraw
-from guichet.cli.arguments import Json, OptionalBy, actor, email_address, parser, row_id
+from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, actor, email_address, parser, row_id
 from guichet.cli.console import console, print_json, print_table, show_done
 from guichet.cli.errors import CommandError, fail
 from guichet.cli.runner import get_merchant, run
@@ -31,7 +31,8 @@ _ROLES: Final = f"With `--merchant`: {', '.join(MERCHANT_ROLES)}. With `--staff`
 _name = parser(normal_name, "1 to 100 printable characters without a web or mail address are expected.")
 Email = Annotated[str, typer.Argument(parser=email_address, metavar="EMAIL", help="The person's e-mail address.")]
 OfMerchant = Annotated[
-    int | None, typer.Option("--merchant", parser=row_id, metavar="MERCHANT_ID", help="The merchant whose team it is.")
+    MerchantIdValue | None,
+    typer.Option("--merchant", parser=row_id, metavar="MERCHANT_ID", help="The merchant whose team it is."),
 ]
 OfStaff = Annotated[bool, typer.Option("--staff", help="The staff of the service.")]
 Role = Annotated[str, typer.Option("--role", metavar="ROLE", help=_ROLES)]
@@ -55,7 +56,7 @@ def invite_user(
     chosen = _checked_role(role, merchant, staff=staff)
 
     async def work(ctx: AppContext) -> tuple[Invited, str | None]:
-        team_merchant = None if merchant is None else await get_merchant(ctx.db, MerchantId(merchant))
+        team_merchant = None if merchant is None else await get_merchant(ctx.db, merchant)
         invitation = Invitation(email, name, language, chosen, team_merchant)
         console_url = f"{ctx.settings.public_url}/console"
         async with ctx.db.transaction() as tx:
@@ -88,9 +89,9 @@ def list_users(merchant: OfMerchant = None, as_json: Json = False) -> None:
         db = ctx.db
         if merchant is None:
             return [(user.staff_role or "", user) for user in await users.staff_in(db)]
-        await get_merchant(db, MerchantId(merchant))
-        team: list[tuple[str, User]] = [*await users.team(db, MerchantId(merchant))]
-        offers = await mail_links.open_offers(db, MerchantId(merchant), ctx.clock.now())
+        await get_merchant(db, merchant)
+        team: list[tuple[str, User]] = [*await users.team(db, merchant)]
+        offers = await mail_links.open_offers(db, merchant, ctx.clock.now())
         # Of this team, somebody who has not accepted is no active member.
         return [*team, *((offer.role, structs.replace(offer.user, status="invited")) for offer in offers)]
 
@@ -126,14 +127,14 @@ def change_role(
             if merchant is None:
                 await people.set_staff_role(tx, Outbox(ctx.vault), user, chosen, actor(by), now)  # type: ignore[arg-type]
                 return user
-            if chosen is None and await _withdrawn(tx, user, MerchantId(merchant), by, now):
+            if chosen is None and await _withdrawn(tx, user, merchant, by, now):
                 return user
-            if await users.membership(tx, user.id, MerchantId(merchant)) is None:
+            if await users.membership(tx, user.id, merchant) is None:
                 raise CommandError(f"{email} is not in the team of merchant {merchant}: invite them.")
             if chosen is not None:
-                place = await get_merchant(tx, MerchantId(merchant))
+                place = await get_merchant(tx, merchant)
                 await people.tell_owners(tx, Outbox(ctx.vault), place, email, chosen, actor(by), now)  # type: ignore[arg-type]
-            await people.set_merchant_role(tx, user, MerchantId(merchant), chosen, actor(by), now)  # type: ignore[arg-type]
+            await people.set_merchant_role(tx, user, merchant, chosen, actor(by), now)  # type: ignore[arg-type]
             return user
 
     with _refusals_said(email, "active admin" if merchant is None else "owner of this merchant"):
