@@ -70,8 +70,7 @@ async def end_refused(
     facts: Facts = {"request": request.id, "act": request.act}
     act = Act(actor, action, "approval", request.subject, request.merchant_id, reason, after=facts)
     await audit_log.record(tx, act, now)
-    if (requester := await users.get(tx, request.user_id)) is not None:
-        await approval_mails.tell_requester(ctx, tx, request, requester, "approval_refused", user, now)
+    await approval_mails.tell_requester(ctx, tx, request, "approval_refused", now, by=user)
 
 
 def _sign(key: str, request_id: ApprovalId, user_id: UserId) -> str:

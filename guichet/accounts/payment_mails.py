@@ -15,7 +15,7 @@ from sqlalchemy import BigInteger, bindparam, cast, delete, exists, func, insert
 from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, Instant, from_datetime, later, to_datetime
 from guichet.context import AppContext
-from guichet.db.engine import Database, Reader, Transaction, require
+from guichet.db.engine import Reader, Transaction, require
 from guichet.db.sql_functions import json_numbers, new_row, upsert
 from guichet.db.tables import (
     memberships,
@@ -234,7 +234,7 @@ async def _tell_days(ctx: AppContext, now: Instant) -> None:
     for mails, due, role, *row in await ctx.db.all(_DUE, now=now):
         merchant, user = Merchant(*row[:merchant_columns]), User(*row[merchant_columns:])
         zone = _zone(ctx, merchant.time_zone)
-        values = await _values_of_day(ctx.db, ctx, merchant, Instant(due), zone)
+        values = await _values_of_day(ctx, merchant, Instant(due), zone)
         async with ctx.db.transaction() as tx:
             if await tx.write(_NEXT_DAY, mails=mails, due=due, next_due=_next_summary_at(now, zone)) is None:
                 continue
@@ -242,13 +242,11 @@ async def _tell_days(ctx: AppContext, now: Instant) -> None:
                 await Outbox(ctx.vault).add(tx, user, "payments_of_day", {"name": user.name, **values}, now)
 
 
-async def _values_of_day(
-    db: Database, ctx: AppContext, merchant: Merchant, due: Instant, zone: ZoneInfo
-) -> dict[str, str] | None:
+async def _values_of_day(ctx: AppContext, merchant: Merchant, due: Instant, zone: ZoneInfo) -> dict[str, str] | None:
     """The day before `due`; None if nothing was paid on it."""
     end = to_datetime(due).astimezone(zone).date()
     day = {"since": _midnight(end, zone, -1), "until": _midnight(end, zone, 0)}
-    paid = await db.scan(_OF_DAY, merchant=merchant.id, currency=merchant.currency, **day)
+    paid = await ctx.db.scan(_OF_DAY, merchant=merchant.id, currency=merchant.currency, **day)
     if not paid:
         return None
     modes = await ctx.catalogues.of(merchant.id)

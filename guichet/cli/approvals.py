@@ -119,17 +119,8 @@ Outcome = Annotated[
 Override = Annotated[bool, typer.Option("--override", help="Settle against the provider's explicit answer.")]
 
 
-def ask_to_settle(
-    act: MoneyAct,
-    reference: str,
-    succeeded: bool | None,
-    evidence: str,
-    by: str,
-    override: bool,
-    as_json: bool,
-) -> None:
-    """Asks that a pending payment or refund is ended by hand."""
+def settlement(act: MoneyAct, reference: str, evidence: str, *, succeeded: bool | None, override: bool) -> ActRequest:
+    """A pending payment or refund is to be ended by hand."""
     if succeeded is None:
         raise typer.BadParameter("either --succeeded or --failed is expected.")
-    act_request = ActRequest(act, reference, {"succeeded": succeeded, "override": override}, evidence)
-    ask_for_approval(act_request, by, as_json=as_json)
+    return ActRequest(act, reference, {"succeeded": succeeded, "override": override}, evidence)

@@ -16,7 +16,15 @@ from guichet.domain.records import described, iso_or_none
 from guichet.ledger import audit as ledger
 from guichet.ledger.margin import margins
 
+app = typer.Typer(no_args_is_help=True, help="The ledger: audit it, print a wallet's statement or the margins.")
 
+app.command(
+    "statement",
+    epilog="Example: `guichet ledger statement 1 XOF --from 2026-11-01 --to 2026-11-30 --csv > november.csv`",
+)(print_statement)
+
+
+@app.command(epilog="Example: `guichet ledger margin --from 2026-11-01 --to 2026-11-30`")
 def margin(since: Since = None, until: Until = None, as_json: Json = False) -> None:
     """Print the margin of each operator: the fees of live payments less what the providers charged.
 
@@ -54,18 +62,6 @@ def margin(since: Since = None, until: Until = None, as_json: Json = False) -> N
             for row in rows
         ],
     )
-
-
-app = typer.Typer(no_args_is_help=True, help="The ledger: audit it, print a wallet's statement or the margins.")
-
-
-app.command(
-    "statement",
-    epilog="Example: `guichet ledger statement 1 XOF --from 2026-11-01 --to 2026-11-30 --csv > november.csv`",
-)(print_statement)
-
-
-app.command("margin", epilog="Example: `guichet ledger margin --from 2026-11-01 --to 2026-11-30`")(margin)
 
 
 @app.command(epilog="Example: `guichet ledger audit --known-heads heads.jsonl`")
