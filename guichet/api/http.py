@@ -18,6 +18,7 @@ from guichet.api.scopes import insufficient_scope
 from guichet.clock import Instant, read_date
 from guichet.context import AppContext
 from guichet.db.engine import Reader
+from guichet.db.lists.pages import ListedRow, PageBounds, key_of
 from guichet.db.references import parse_reference
 from guichet.domain.errors import AddressNotAllowed, NotFound, fault
 from guichet.domain.ids import MerchantId
@@ -231,10 +232,6 @@ class Page(Record, frozen=True):
     after: str | None
     oldest_first: bool
 
-    @property
-    def offset(self) -> int:
-        return (self.number - 1) * self.size
-
     async def row_before(self, find: Callable[[str], Awaitable[Row | None]]) -> Row | None:
         """The row that `after` names; None for a page that begins with the list. Raises InvalidRequest if `find` knows
         no such row."""
@@ -244,6 +241,12 @@ class Page(Record, frozen=True):
         if row is None:
             raise invalid_request({"after": ["Aucun élément de votre compte ne porte cette référence."]})
         return row
+
+    async def bounds(self, find: Callable[[str], Awaitable[ListedRow | None]]) -> PageBounds:
+        """As repositories know it. Raises what `row_before` raises."""
+        row = await self.row_before(find)
+        after = None if row is None else key_of(row)
+        return PageBounds(self.size, (self.number - 1) * self.size, after, self.oldest_first)
 
     def meta(self, total: int) -> MetaObject:
         """`last_page` is at least 1 (D12)."""

@@ -38,20 +38,16 @@ def _born_expired(link: PaymentLink, now: Instant) -> list[RequestWarning]:
 async def list_links(call: Call) -> Response:
     page = requested_page(call.query)
     external_id = call.query.get("external_id")
-    before = await page.row_before(partial(_find_link, call))
+    bounds = await page.bounds(partial(_find_link, call))
     if not call.caller.livemode:
         return SuccessResponse([], meta=page.meta(0))
-    after = None if before is None else before.id
     if external_id is not None:
         link = None
         if "\0" not in external_id:
             link = await links.by_external_id(call.ctx.db, call.merchant_id, "live", external_id)
         rows = [] if link is None else [link]
-        rest = [row for row in rows if after is None or (row.id != after and (row.id > after) == page.oldest_first)]
-        return SuccessResponse([_link_object(call, row) for row in rest[page.offset :]], meta=page.meta(len(rows)))
-    rows, total = await links.page(
-        call.ctx.db, call.merchant_id, "live", page.size, page.offset, after=after, oldest_first=page.oldest_first
-    )
+        return SuccessResponse([_link_object(call, row) for row in bounds.of(rows)], meta=page.meta(len(rows)))
+    rows, total = await links.page(call.ctx.db, call.merchant_id, "live", bounds)
     return SuccessResponse([_link_object(call, row) for row in rows], meta=page.meta(total))
 
 

@@ -16,7 +16,6 @@ from guichet.api.endpoint import (
 )
 from guichet.api.guide import whole_amount
 from guichet.api.http import Call, Page, SuccessResponse, requested_key, requested_page, requested_range
-from guichet.db.lists.pages import key_of
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT, Catalogue, mode_faults, quote
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound, PaymentFailed
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
@@ -60,20 +59,10 @@ async def list_payments(call: Call) -> Response:
         phone_numbers=_digits(query.get("phone_number")),
     )
     page = requested_page(call.query, faults)
-    before = await page.row_before(partial(_find, call))
+    bounds = await page.bounds(partial(_find, call))
     if payment_filter.external_id is not None and "\0" in payment_filter.external_id:
         return _listed(call, page, [], 0)
-    after = None if before is None else key_of(before)
-    rows, total = await lists.page(
-        call.ctx.db,
-        *call.merchant_scope,
-        ApiPayment,
-        payment_filter,
-        page.size,
-        page.offset,
-        after=after,
-        oldest_first=page.oldest_first,
-    )
+    rows, total = await lists.page(call.ctx.db, *call.merchant_scope, ApiPayment, payment_filter, bounds)
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
     return _listed(call, page, [payment_object(row, catalogue.by_operator(row.operator)) for row in rows], total)
 

@@ -28,7 +28,6 @@ from guichet.api.http import (
 )
 from guichet.api.payments import find_payment
 from guichet.db.engine import Reader
-from guichet.db.lists.pages import follows, key_of
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.money import plain, round_to_currency
 from guichet.domain.payments import REFUND_STATUSES, Payment, Refund
@@ -133,23 +132,11 @@ async def list_refunds(call: Call) -> Response:
     since, until = requested_range(call.query, faults)
     refund_filter = RefundFilter(status, since, until)
     page = requested_page(call.query, faults)
-    before = await page.row_before(partial(call.find, refunds.by_reference))
-    after = None if before is None else key_of(before)
+    bounds = await page.bounds(partial(call.find, refunds.by_reference))
     if (reference := call.query.get("payment_reference")) is not None:
         matches = [refund for refund in await _of_payment(call, reference) if refund_filter.admits(refund)]
-        following = [
-            row for row in matches if after is None or follows(key_of(row), after, oldest_first=page.oldest_first)
-        ]
-        return _listed(following[page.offset :], page, len(matches))
-    rows, total = await refunds.page(
-        call.ctx.db,
-        *call.merchant_scope,
-        refund_filter,
-        page.size,
-        page.offset,
-        after=after,
-        oldest_first=page.oldest_first,
-    )
+        return _listed(bounds.of(matches), page, len(matches))
+    rows, total = await refunds.page(call.ctx.db, *call.merchant_scope, refund_filter, bounds)
     return _listed(rows, page, total)
 
 

@@ -10,7 +10,6 @@ from starlette.responses import Response
 from guichet.accounts import key_acts
 from guichet.api.endpoint import CREATED_FROM, CREATED_TO, Endpoint, Parameter, paging
 from guichet.api.http import Call, SuccessResponse, requested_choice, requested_page, requested_range
-from guichet.db.lists.pages import key_of
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery
 from guichet.payments import repository as payments
@@ -59,7 +58,7 @@ async def list_deliveries(call: Call) -> Response:
     event = requested_choice(call.query, "event", EVENT_NAMES, faults)
     since, until = requested_range(call.query, faults)
     page = requested_page(call.query, faults)
-    before = await page.row_before(partial(call.find, delivery_log.by_reference))
+    bounds = await page.bounds(partial(call.find, delivery_log.by_reference))
     payment_id = None
     if (reference := call.query.get("payment_reference")) is not None:
         payment = await call.find(payments.by_reference, reference)
@@ -67,15 +66,7 @@ async def list_deliveries(call: Call) -> Response:
             return SuccessResponse([], meta=page.meta(0))
         payment_id = payment.id
     delivery_filter = DeliveryFilter(status, event, payment_id, since, until)
-    rows, total = await delivery_log.page(
-        call.ctx.db,
-        *call.merchant_scope,
-        page.size,
-        page.offset,
-        delivery_filter,
-        after=None if before is None else key_of(before),
-        oldest_first=page.oldest_first,
-    )
+    rows, total = await delivery_log.page(call.ctx.db, *call.merchant_scope, bounds, delivery_filter)
     return SuccessResponse(await _delivery_objects(call, rows), meta=page.meta(total))
 
 

@@ -11,6 +11,7 @@ from guichet.cli.runner import get_merchant, run
 from guichet.clock import Clock, Instant, iso
 from guichet.context import AppContext
 from guichet.db.engine import Database
+from guichet.db.lists.pages import PageBounds
 from guichet.db.references import parse_reference
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryStatus
 from guichet.domain.ids import MerchantId
@@ -158,7 +159,8 @@ async def find_delivery_or_last(db: Database, reference: str) -> Delivery:
     payment = await payments.find(db, reference)
     if payment is None:
         return await find_delivery(db, reference)
-    rows, _ = await delivery_log.page(db, payment.merchant_id, payment.env, 1, 0, DeliveryFilter(payment_id=payment.id))
+    filters = DeliveryFilter(payment_id=payment.id)
+    rows, _ = await delivery_log.page(db, payment.merchant_id, payment.env, PageBounds(1), filters)
     if not rows:
         raise CommandError(f"There is no webhook about the payment {reference}.")
     return rows[0]
