@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Boolean, and_, bindparam, case, delete, func,
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, Writer, require
-from guichet.db.sql_functions import equal, json_numbers, params, upsert
+from guichet.db.sql_functions import equal, json_numbers, new_row, params, upsert
 from guichet.db.tables import memberships, merchants, users
 from guichet.domain.accounts import Language, Membership, User, UserId, UserStatus
 from guichet.domain.ids import MerchantId
@@ -133,12 +133,7 @@ _TEAM: Final = (
     .order_by(users.c.id)
     .limit(MOST_LISTED)
 )
-_NEW_MEMBERSHIP: Final = upsert(memberships).values(
-    user_id=bindparam("user"),
-    merchant_id=bindparam("merchant"),
-    role=bindparam("new_role"),
-    created_at=bindparam("now"),
-)
+_NEW_MEMBERSHIP: Final = upsert(memberships).values(new_row(memberships))
 _JOIN: Final = _NEW_MEMBERSHIP.on_conflict_do_update(
     index_elements=["user_id", "merchant_id"], set_={"role": _NEW_MEMBERSHIP.excluded.role}
 )
@@ -275,7 +270,7 @@ async def team(db: Reader, merchant_id: MerchantId) -> list[tuple[MerchantRole, 
 
 async def join(tx: Transaction, user_id: UserId, merchant_id: MerchantId, role: MerchantRole, now: Instant) -> None:
     """Gives the user this role with the merchant, in place of the one before if there was one."""
-    await tx.write(_JOIN, user=user_id, merchant=merchant_id, new_role=role, now=now)
+    await tx.write(_JOIN, user_id=user_id, merchant_id=merchant_id, role=role, created_at=now)
 
 
 async def leave(tx: Transaction, user_id: UserId, merchant_id: MerchantId) -> bool:

@@ -12,9 +12,9 @@ from guichet.clock import Clock, later
 from guichet.context import AppContext
 from guichet.db.engine import Database, require
 from guichet.db.queues.work_queue import LEASE_DURATION
-from guichet.domain.audit_log import Act, Actor, ActRefused, FactName
+from guichet.domain.audit_log import Act, Actor, ActRefused, FactName, Facts
 from guichet.domain.money import plain
-from guichet.domain.payments import Payment, Refund
+from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.domain.records import Record
 from guichet.domain.refusals import Refusal
 from guichet.payments import pending, repository
@@ -75,8 +75,7 @@ async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision
     if not decision.override:
         _refuse_contrary(subject, decision, answer)
     outcome = _outcome(subject, decision, result)
-    noun = "payment" if isinstance(subject, Payment) else "refund"
-    act = _act(subject, f"{noun}.settled", decision, answer)
+    act = _act(subject, decision, answer)
     if isinstance(subject, Payment):
         settled: Payment | Refund = await settle_payment(ctx, subject, outcome, act=act, overrides=decision.override)
     else:
@@ -150,7 +149,8 @@ def _outcome(subject: Payment | Refund, decision: Decision, result: RefundStatus
     )
 
 
-def _act(subject: Payment | Refund, action: str, decision: Decision, answer: Answer) -> Act:
+def _act(subject: Payment | Refund, decision: Decision, answer: Answer) -> Act:
+    kind: SubjectType = "payment" if isinstance(subject, Payment) else "refund"
     after: dict[FactName, object] = {
         "status": "succeeded" if decision.succeeded else "failed",
         "provider_says": answer,
@@ -159,13 +159,6 @@ def _act(subject: Payment | Refund, action: str, decision: Decision, answer: Ans
     }
     if decision.override:
         after["override"] = True
-    return Act(
-        actor=decision.actor,
-        action=action,
-        subject_type="payment" if isinstance(subject, Payment) else "refund",
-        subject=subject.reference,
-        merchant_id=subject.merchant_id,
-        reason=decision.evidence,
-        before={"status": subject.status},
-        after=after,
-    )
+    before: Facts = {"status": subject.status}
+    evidence, merchant_id = decision.evidence, subject.merchant_id
+    return Act(decision.actor, f"{kind}.settled", kind, subject.reference, merchant_id, evidence, before, after)

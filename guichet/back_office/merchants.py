@@ -200,14 +200,7 @@ async def change_status(
         if before == status:
             return
         await wallets.set_wallet_status(tx, merchant_id, "live", currency, status, now)
-        act = Act(
-            actor=actor,
-            action="wallet.status_changed",
-            subject_type="wallet",
-            subject=currency,
-            merchant_id=merchant_id,
-            reason=reason,
-            before={"status": before},
-            after={"status": status},
-        )
+        old: Facts = {"status": before}
+        new: Facts = {"status": status}
+        act = Act(actor, "wallet.status_changed", "wallet", currency, merchant_id, reason, old, new)
         await audit_log.record(tx, act, now)

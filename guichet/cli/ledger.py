@@ -1,6 +1,7 @@
 """`guichet ledger …`: the audit of the ledger, a wallet's statement, the margin of each operator."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Final
 
 import typer
 
@@ -14,8 +15,16 @@ from guichet.context import AppContext
 from guichet.domain.money import number, plain
 from guichet.domain.records import described, iso_or_none
 from guichet.ledger import audit as ledger
-from guichet.ledger.margin import margins
+from guichet.ledger.margin import Margin, margins
 
+_MARGIN: Final = {
+    "operator": "Operator",
+    "currency": "Currency",
+    "payments": "Payments",
+    "fees": "Fees",
+    "provider_fees": "Provider fees",
+    "margin": "Margin",
+}
 app = typer.Typer(no_args_is_help=True, help="The ledger: audit it, print a wallet's statement or the margins.")
 
 app.command(
@@ -34,34 +43,17 @@ def margin(since: Since = None, until: Until = None, as_json: Json = False) -> N
 
     rows = run(lambda ctx: margins(ctx.db, since, until)).values()
     if as_json:
-        print_json(
-            {
-                "from": iso_or_none(since),
-                "to": iso_or_none(until),
-                "margins": [
-                    {
-                        "operator": margin.operator,
-                        "currency": margin.currency,
-                        "payments": margin.payments,
-                        "fees": number(margin.fees),
-                        "provider_fees": number(margin.provider_fees),
-                        "margin": number(margin.margin),
-                    }
-                    for margin in rows
-                ],
-            }
-        )
-        return
-    if not rows:
+        described_rows = [_described_margin(row, number) for row in rows]
+        print_json({"from": iso_or_none(since), "to": iso_or_none(until), "margins": described_rows})
+    elif not rows:
         console.print("There is no live payment in this period.")
-        return
-    print_table(
-        ("Operator", "Currency", "Payments", "Fees", "Provider fees", "Margin"),
-        [
-            (row.operator, row.currency, row.payments, plain(row.fees), plain(row.provider_fees), plain(row.margin))
-            for row in rows
-        ],
-    )
+    else:
+        print_table([*_MARGIN.values()], [[*_described_margin(row, plain).values()] for row in rows])
+
+
+def _described_margin(row: Margin, written: Callable[[int], object]) -> dict[str, object]:
+    amounts = {name: written(getattr(row, name)) for name in ("fees", "provider_fees", "margin")}
+    return described(row, _MARGIN, **amounts)
 
 
 @app.command(epilog="Example: `guichet ledger audit --known-heads heads.jsonl`")

@@ -14,6 +14,7 @@ from guichet.db.errors import DatabaseUnusable, DiskFull, NoPrimary, StorageErro
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
+from guichet.domain.refusals import Refusal
 from guichet.logs import configure_logs, log
 from guichet.merchants.vault import UnreadableSecret
 from guichet.private_files import tighten
@@ -106,10 +107,10 @@ def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any
 
 
 async def get_merchant(db: Reader, merchant_id: MerchantId) -> Merchant:
-    """Raises CommandError if there is no such merchant."""
+    """Raises ActRefused if there is no such merchant."""
     from guichet.merchants import repository as merchants  # noqa: PLC0415 - a server does not wait for it
 
     merchant = await merchants.get(db, merchant_id)
     if merchant is None:
-        raise CommandError(f"There is no merchant with the id {merchant_id}.")
+        raise ActRefused(Refusal.NO_MERCHANT(merchant=merchant_id))
     return merchant

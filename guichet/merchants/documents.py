@@ -5,21 +5,13 @@ from typing import Final
 
 from sqlalchemy import bindparam, delete, func, insert, select
 
-from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, require
-from guichet.db.sql_functions import equal, params
+from guichet.db.sql_functions import equal, new_row, params, values_of
 from guichet.db.tables import merchant_document_chunks, merchant_documents
-from guichet.domain.documents import MAX_DOCUMENTS, Document, DocumentId, DocumentType
+from guichet.domain.documents import MAX_DOCUMENTS, Document, DocumentId
 from guichet.domain.ids import MerchantId
 
-_INSERT: Final = (
-    insert(merchant_documents)
-    .values(
-        **params("merchant_id", "name", "media_type", "size", "sha256", "uploaded_by"),
-        created_at=bindparam("now"),
-    )
-    .returning(*merchant_documents.c)
-)
+_INSERT: Final = insert(merchant_documents).values(new_row(merchant_documents)).returning(*merchant_documents.c)
 _INSERT_CHUNK: Final = insert(merchant_document_chunks).values(params("document_id", "number", "content"))
 _THIS: Final = equal(merchant_documents, id="document", merchant_id="merchant")
 _OF_MERCHANT: Final = merchant_documents.c.merchant_id == bindparam("merchant")
@@ -38,33 +30,12 @@ _DELETE_CHUNKS: Final = delete(merchant_document_chunks).where(
 _DELETE: Final = delete(merchant_documents).where(*_THIS).returning(*merchant_documents.c)
 
 
-async def add(
-    tx: Transaction,
-    merchant_id: MerchantId,
-    chunks: list[str],
-    *,
-    name: str,
-    media_type: DocumentType,
-    size: int,
-    sha256: str,
-    uploaded_by: str,
-    now: Instant,
-) -> Document:
-    """`chunks`: the encrypted parts of the content, in order."""
-    row = await tx.write(
-        _INSERT,
-        merchant_id=merchant_id,
-        name=name,
-        media_type=media_type,
-        size=size,
-        sha256=sha256,
-        uploaded_by=uploaded_by,
-        now=now,
-    )
-    document = Document(*require(row))
+async def add(tx: Transaction, document: Document, chunks: list[str]) -> Document:
+    """The document with its id, given by the database. `chunks`: the encrypted parts of the content, in order."""
+    added = Document(*require(await tx.write(_INSERT, **values_of(merchant_documents, document))))
     for number, content in enumerate(chunks):
-        await tx.write(_INSERT_CHUNK, document_id=document.id, number=number, content=content)
-    return document
+        await tx.write(_INSERT_CHUNK, document_id=added.id, number=number, content=content)
+    return added
 
 
 async def get(db: Reader, merchant_id: MerchantId, document_id: DocumentId) -> Document | None:

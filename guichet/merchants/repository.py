@@ -53,17 +53,10 @@ _PENDING: Final = (
 )
 
 _INSERT_ENDPOINT: Final = insert(webhook_endpoints).values(
-    merchant_id=bindparam("merchant_id"),
-    env=bindparam("env"),
-    url=None,
-    secret=bindparam("secret"),
-    updated_at=bindparam("now"),
+    **params("merchant_id", "env", "secret"), url=None, updated_at=bindparam("now")
 )
 _INSERT_WALLET: Final = insert(wallets).values(
-    **params("merchant_id", "env", "currency"),
-    status=ACTIVE,
-    balance=0,
-    updated_at=bindparam("now"),
+    **params("merchant_id", "env", "currency"), status=ACTIVE, balance=0, updated_at=bindparam("now")
 )
 _ENDPOINT_KEY: Final = equal(webhook_endpoints, merchant_id="merchant", env="environment")
 _ENDPOINT: Final = select(webhook_endpoints).where(*_ENDPOINT_KEY)
