@@ -23,7 +23,7 @@ from guichet.accounts.signed_tokens import SignedTokens
 from guichet.clock import MINUTE, Instant
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction, require
-from guichet.db.sql_functions import params, upsert
+from guichet.db.sql_functions import new_row, upsert, values_of
 from guichet.db.tables import passkey_challenges, passkeys
 from guichet.domain.accounts import Passkey, User, UserId, normal_name, secret_hash
 
@@ -40,10 +40,7 @@ _USE: Final = (
     .on_conflict_do_nothing()
     .returning(passkey_challenges.c.id)
 )
-_INSERT: Final = insert(passkeys).values(
-    **params("user_id", "credential_id", "public_key", "sign_count", "name"),
-    created_at=bindparam("now"),
-)
+_INSERT: Final = insert(passkeys).values(new_row(passkeys))
 _THIS_USER: Final = passkeys.c.user_id == bindparam("user")
 _OF_USER: Final = select(passkeys).where(_THIS_USER).order_by(passkeys.c.id).limit(MOST_PASSKEYS)
 _COUNT: Final = select(func.count()).select_from(passkeys).where(_THIS_USER)
@@ -98,15 +95,8 @@ async def add(
     if await tx.one(_BY_CREDENTIAL, credential=credential) is not None:
         raise CodeRefused
     await _use(tx, nonce, now)
-    await tx.write(
-        _INSERT,
-        user_id=user.id,
-        credential_id=credential,
-        public_key=public_key,
-        sign_count=count,
-        name=normal_name(name) or site.name,
-        now=now,
-    )
+    new = Passkey(0, user.id, credential, public_key, count, normal_name(name) or site.name, now, None)
+    await tx.write(_INSERT, **values_of(passkeys, new))
 
 
 async def request_options(ctx: AppContext, user: User | None, browser: str) -> str:

@@ -17,7 +17,7 @@ from guichet.accounts.signed_tokens import SignedTokens
 from guichet.accounts.users import MOST_LISTED
 from guichet.clock import DAY, MINUTE, Clock, Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
-from guichet.db.sql_functions import equal, params
+from guichet.db.sql_functions import equal, new_row, values_of
 from guichet.db.tables import memberships, merchants, user_sessions, users
 from guichet.domain.accounts import Session, User, UserId, new_secret, secret_hash
 from guichet.domain.merchants import Merchant
@@ -29,15 +29,7 @@ _SEEN_EVERY: Final = MINUTE
 MOST_SESSIONS: Final = 20
 _MAX_AGENT: Final = 200
 
-_INSERT: Final = (
-    insert(user_sessions)
-    .values(
-        **params("user_id", "hash", "factor_at", "address", "agent"),
-        created_at=bindparam("now"),
-        last_seen_at=bindparam("now"),
-    )
-    .returning(*user_sessions.c)
-)
+_INSERT: Final = insert(user_sessions).values(new_row(user_sessions)).returning(*user_sessions.c)
 _FIND: Final = (
     select(*user_sessions.c, *users.c, memberships.c.role, *merchants.c)
     .join(users, users.c.id == user_sessions.c.user_id)
@@ -79,15 +71,8 @@ async def begin(
 ) -> tuple[str, Session]:
     """A new session and its cookie's secret. The oldest session ends when there are too many."""
     secret = new_secret()
-    row = await tx.write(
-        _INSERT,
-        user_id=user_id,
-        hash=secret_hash(secret),
-        now=now,
-        factor_at=factor_at,
-        address=address,
-        agent=agent[:_MAX_AGENT],
-    )
+    new = Session(0, user_id, secret_hash(secret), now, now, factor_at, address, agent[:_MAX_AGENT])
+    row = await tx.write(_INSERT, **values_of(user_sessions, new))
     oldest = await tx.one(_OLDEST_KEPT, user=user_id)
     if oldest is not None:
         await tx.write(_END_OLDER, user=user_id, oldest=oldest[0])
