@@ -175,9 +175,8 @@ async def change_mode(ctx: AppContext, change: ModeOverride, actor: Actor, reaso
     facts: Facts = {name: value for name, value in overrides.items() if value is not None}
     before: Facts = {name: getattr(mode, name) for name in facts}
     act = Act(actor, "mode.changed", "mode", mode.operator, change.merchant_id, reason, before=before, after=facts)
-    override = ModeOverride(change.merchant_id, mode.operator, change.active, change.fee_percent, change.fee_fixed)
     async with ctx.db.transaction() as tx:
-        await set_override(tx, override)
+        await set_override(tx, structs.replace(change, operator=mode.operator))
         await audit_log.record(tx, act, ctx.clock.now())
     return find_mode(await current_catalogue(ctx, change.merchant_id), mode.operator)
 
