@@ -4,7 +4,16 @@ from typing import Annotated, Final, get_args
 
 import typer
 
-from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Json, MerchantIdValue, Reference, actor, instant, row_id
+from guichet.cli.arguments import (
+    EXAMPLE_REFERENCE,
+    By,
+    Json,
+    MerchantIdValue,
+    Reference,
+    actor,
+    instant,
+    merchant_option,
+)
 from guichet.cli.console import error_console, show_done, show_facts, show_rows
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
@@ -37,10 +46,7 @@ _COLUMNS: Final = {
     "created_at": "Created",
     "delivered_at": "Delivered",
 }
-_Merchant = Annotated[
-    MerchantIdValue | None,
-    typer.Option("--merchant", parser=row_id, metavar="MERCHANT_ID", help="As `guichet merchant list` shows it."),
-]
+_Merchant = Annotated[MerchantIdValue | None, merchant_option("As `guichet merchant list` shows it.")]
 _Since = Annotated[
     Instant | None,
     typer.Option("--since", parser=instant, metavar="DATE", help="Created since then (UTC without an offset)."),

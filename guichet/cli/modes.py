@@ -8,7 +8,7 @@ import typer
 
 from guichet.back_office.errors import ClosedForEverybody, UnknownOperator
 from guichet.back_office.merchants import change_mode, current_catalogue
-from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, actor, row_id
+from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, actor, merchant_option
 from guichet.cli.console import console, print_json, print_table
 from guichet.cli.errors import CommandError, fail
 from guichet.cli.runner import get_merchant, run
@@ -29,9 +29,7 @@ States = Mapping[str, OperatorState]
 Operator = Annotated[
     str, typer.Argument(metavar="OPERATOR", help="Operator code, in upper or lower case; see `guichet mode list`.")
 ]
-Merchant = Annotated[
-    MerchantIdValue | None, typer.Option("--merchant", parser=row_id, metavar="ID", help="For this merchant only.")
-]
+Merchant = Annotated[MerchantIdValue | None, merchant_option("For this merchant only.", "ID")]
 
 
 @app.command("list", epilog="Example: `guichet mode list --merchant 1`")

@@ -10,7 +10,7 @@ from msgspec import structs
 from guichet.accounts import mail_links, people, users
 from guichet.accounts.errors import LastOwner, OnBothSides
 from guichet.accounts.invitations import Invitation, InvitationRefused, Invited, invite, withdraw
-from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, actor, email_address, parser, row_id
+from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, actor, email_address, merchant_option, parser
 from guichet.cli.console import console, print_json, print_table, show_done
 from guichet.cli.errors import CommandError, fail
 from guichet.cli.runner import get_merchant, run
@@ -30,10 +30,7 @@ _ROLES: Final = f"With `--merchant`: {', '.join(MERCHANT_ROLES)}. With `--staff`
 
 _name = parser(normal_name, "1 to 100 printable characters without a web or mail address are expected.")
 Email = Annotated[str, typer.Argument(parser=email_address, metavar="EMAIL", help="The person's e-mail address.")]
-OfMerchant = Annotated[
-    MerchantIdValue | None,
-    typer.Option("--merchant", parser=row_id, metavar="MERCHANT_ID", help="The merchant whose team it is."),
-]
+OfMerchant = Annotated[MerchantIdValue | None, merchant_option("The merchant whose team it is.")]
 OfStaff = Annotated[bool, typer.Option("--staff", help="The staff of the service.")]
 Role = Annotated[str, typer.Option("--role", metavar="ROLE", help=_ROLES)]
 
